@@ -3,9 +3,10 @@ import { repository, type Repository } from '../kit/code-host.js'
 import { addressOf, installApp, register } from '../kit/pages.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
-import { tapRequests } from '../kit/tap.js'
 import { fails } from '../kit/run.js'
-import { objects, checkOf } from './example.js'
+import { tapRequests } from '../kit/tap.js'
+import { checkOf, objects } from './example.js'
+import { json } from './fixture.js'
 
 let here: Place
 let demo: Repository
@@ -70,7 +71,12 @@ const refusal = (status: 401 | 404 | 429, message: string, headers: Record<strin
 const DELETED = refusal(404, 'Integration not found')
 
 /** What `relay doctor` finds about the App's webhook. */
-const check = () => checkOf(here, 'hook')
+const check = async () => {
+  const { check: _, ...found } = (await checkOf(here, 'hook')) ?? {}
+  return found
+}
+const ok = (text: string) => ({ state: 'ok', text })
+const fail = (text: string, fix: string) => ({ state: 'fail', text, fix })
 
 describe('relay catch-up without a repository', () => {
   beforeEach(begin)
@@ -87,20 +93,12 @@ describe('relay catch-up without a repository', () => {
     ])
     expect(dry.err).toContain(`would ask for 3 of the App ${app.slug}\n`)
     await serve()
-    expect(await here.run('catch-up')).toEqual({
-      code: 0,
-      out: `caught up with the App ${app.slug}: 3 missing, 3 arrived\n`,
-      err: `the App ${app.slug}: 3 missing\n`,
-    })
-    expect(objects(await here.run('catch-up', '--json'))).toEqual([
-      { v: 1, type: 'caught-up', app: app.slug, missing: 0, arrived: 0, failed: [] },
-    ])
-    expect(await here.run('catch-up', 'octo/demo')).toEqual(
-      fails(
-        6,
-        `The deliveries of octo/demo come through the App ${app.slug}. relay catch-up without a repository reads its log`,
-      ),
-    )
+    const out = `caught up with the App ${app.slug}: 3 missing, 3 arrived\n`
+    expect(await here.run('catch-up')).toEqual({ code: 0, out, err: `the App ${app.slug}: 3 missing\n` })
+    const none = { v: 1, type: 'caught-up', app: app.slug, missing: 0, arrived: 0, failed: [] }
+    expect(await json(here.run('catch-up', '--json'))).toEqual(none)
+    const through = `The deliveries of octo/demo come through the App ${app.slug}. relay catch-up without a repository reads its log`
+    expect(await here.run('catch-up', 'octo/demo')).toEqual(fails(6, through))
   })
 })
 
@@ -110,39 +108,27 @@ describe("the check of the App's webhook", () => {
 
   it('finds an App that is not installed yet, one that has sent nothing, and one that was answered', async () => {
     await serve()
-    expect(await check()).toEqual({
-      check: 'hook',
-      state: 'skip',
-      text: `${app.slug} is installed on no repository yet: open ${app.installUrl} in a browser`,
-    })
+    const text = `${app.slug} is installed on no repository yet: open ${app.installUrl} in a browser`
+    expect(await check()).toEqual({ state: 'skip', text })
     await install()
     here.sandbox.faults.next('deliveries', { kind: 'answer', status: 200, body: '[]' })
-    expect(await check()).toEqual({ check: 'hook', state: 'ok', text: `the webhook of ${app.slug} fits` })
+    expect(await check()).toEqual(ok(`the webhook of ${app.slug} fits`))
     await demo.comment('hello')
-    expect(await check()).toEqual({
-      check: 'hook',
-      state: 'ok',
-      text: `the webhook of ${app.slug} fits, and its last delivery was answered`,
-    })
+    const answered = `the webhook of ${app.slug} fits, and its last delivery was answered`
+    expect(await check()).toEqual(ok(answered))
   })
 
   it('finds one that failed last, and one that signs with another secret', async () => {
     await install()
-    expect(await check()).toEqual({
-      check: 'hook',
-      state: 'fail',
-      text: `the last delivery of ${app.slug} failed: 502 failed to connect to host`,
-      fix: 'start relay serve --catch-up, which gets what was missed',
-    })
+    const last = `the last delivery of ${app.slug} failed: 502 failed to connect to host`
+    expect(await check()).toEqual(fail(last, 'start relay serve --catch-up, which gets what was missed'))
     await serve()
     await change({ secret: 'another' })
     await demo.comment('refused')
-    expect(await check()).toEqual({
-      check: 'hook',
-      state: 'fail',
-      text: `the webhook of ${app.slug} signed its last delivery with another secret: it was answered 401`,
-      fix: 'restart relay serve, which gives it the secret of this profile',
-    })
+    const signed = `the webhook of ${app.slug} signed its last delivery with another secret: it was answered 401`
+    expect(await check()).toEqual(
+      fail(signed, 'restart relay serve, which gives it the secret of this profile'),
+    )
   })
 })
 
@@ -156,7 +142,7 @@ describe('a repository that had a hook before the App was installed there', () =
   afterAll(end)
 
   it('the check has nothing against a hook where the App is installed too: its deliveries are duplicates', async () => {
-    expect(await check()).toMatchObject({ check: 'hook', state: 'ok' })
+    expect(await check()).toMatchObject({ state: 'ok' })
   })
 })
 
@@ -184,12 +170,8 @@ describe('while the App is installed nowhere', () => {
   it('relay catch-up ends with 6 when the webhook leads elsewhere, and says what changes that', async () => {
     const { address } = await serve()
     await change({ url: before })
-    expect(await here.run('catch-up')).toEqual(
-      fails(
-        6,
-        `The webhook of the App ${app.slug} leads to ${before}, and this relay receives at ${address}/webhook. relay serve changes the webhook when it starts`,
-      ),
-    )
+    const elsewhere = `The webhook of the App ${app.slug} leads to ${before}, and this relay receives at ${address}/webhook. relay serve changes the webhook when it starts`
+    expect(await here.run('catch-up')).toEqual(fails(6, elsewhere))
   })
 
   it('relay serve leaves an address alone that somebody entered at the code host, and says what changes that', async () => {
@@ -198,13 +180,10 @@ describe('while the App is installed nowhere', () => {
     await change({ url: entered })
     await relay.stop()
     serving = await here.serve()
+    const failed = { v: 1, type: 'hook', app: app.slug, state: 'failed', retries: false }
     expect(await serving.object({ type: 'hook', app: app.slug })).toEqual({
-      v: 1,
-      type: 'hook',
-      app: app.slug,
-      state: 'failed',
+      ...failed,
       error: `The webhook of the App ${app.slug} leads to ${entered}, which somebody entered there. To have it here, enter ${serving.address}/webhook in the settings of the App`,
-      retries: false,
     })
     await serving.stop()
     // The last one that relay gave.
@@ -220,28 +199,19 @@ describe('while the App is installed nowhere', () => {
     ],
   ] as const)('relay catch-up ends with 8 when the App %s', async (_, fault, text) => {
     here.sandbox.faults.always('hook', fault)
-    expect(await here.run('catch-up', '--dry-run')).toMatchObject({
-      code: 8,
-      out: '',
-      err: expect.stringMatching(text),
-    })
+    const ran = await here.run('catch-up', '--dry-run')
+    expect(ran).toEqual({ code: 8, out: '', err: expect.stringMatching(text) })
     const relay = await here.serve('--catch-up')
-    expect(await relay.object({ type: 'hook', app: app.slug })).toMatchObject({
-      state: 'failed',
-      retries: false,
-    })
+    const failed = { state: 'failed', retries: false }
+    expect(await relay.object({ type: 'hook', app: app.slug })).toMatchObject(failed)
     await relay.stop()
   })
 
   it('the check finds a webhook that leads elsewhere', async () => {
     const { address } = await serve()
     await change({ url: before })
-    expect(await check()).toEqual({
-      check: 'hook',
-      state: 'fail',
-      text: `the webhook of ${app.slug} leads to ${before}, not to ${address}/webhook`,
-      fix: 'restart relay serve, which corrects it',
-    })
+    const elsewhere = `the webhook of ${app.slug} leads to ${before}, not to ${address}/webhook`
+    expect(await check()).toEqual(fail(elsewhere, 'restart relay serve, which corrects it'))
   })
 
   it('the check finds one without a secret, and one that sends forms', async () => {
@@ -249,12 +219,8 @@ describe('while the App is installed nowhere', () => {
     await change({ content_type: 'form' })
     expect(await check()).toMatchObject({ text: `the webhook of ${app.slug} sends form, not JSON` })
     await change({ content_type: 'json', secret: '' })
-    expect(await check()).toEqual({
-      check: 'hook',
-      state: 'fail',
-      text: `the webhook of ${app.slug} has no secret, so that relay refuses its deliveries`,
-      fix: 'run relay serve, which corrects it',
-    })
+    const none = `the webhook of ${app.slug} has no secret, so that relay refuses its deliveries`
+    expect(await check()).toEqual(fail(none, 'run relay serve, which corrects it'))
   })
 
   it('the check finds an App that was deleted, and does not judge one that it cannot ask', async () => {
@@ -264,12 +230,8 @@ describe('while the App is installed nowhere', () => {
       text: expect.stringContaining(`that of ${app.slug} cannot be seen (The sandbox failed (502)`),
     })
     here.sandbox.faults.always('hook', DELETED)
-    expect(await check()).toEqual({
-      check: 'hook',
-      state: 'fail',
-      text: expect.stringContaining(`has no App ${app.slug} any more`),
-      fix: 'relay setup --app-hook',
-    })
+    const gone = expect.stringContaining(`has no App ${app.slug} any more`)
+    expect(await check()).toEqual(fail(gone, 'relay setup --app-hook'))
   })
 
   it('the check is made only where the profile has such an App', async () => {

@@ -1,25 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { limited, repository, type Repository } from '../kit/code-host.js'
+import { describe, expect, it } from 'vitest'
+import { limited, repository } from '../kit/code-host.js'
 import { commentsOf, linesOf } from '../kit/journal.js'
 import { setUpApp } from '../kit/pages.js'
-import { type Place, place } from '../kit/place.js'
+import { place } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
-import { type Receiver, receiver } from '../kit/receiver.js'
+import { receiver } from '../kit/receiver.js'
 import { smee } from '../kit/smee.js'
+import { fresh } from './fixture.js'
 
-let here: Place
-let demo: Repository
-let target: Receiver
-beforeEach(async () => {
+const here = fresh(async () => {
   const env = { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined, RELAY_WEBHOOK_SECRET: undefined }
-  here = await place({ env: { ...env, RELAY_PORT: String(await closedPort()) } })
-  demo = await repository(here.sandbox)
-  target = await receiver()
+  return place({ env: { ...env, RELAY_PORT: String(await closedPort()) } })
 })
-afterEach(async () => {
-  await here[Symbol.asyncDispose]()
-  await target[Symbol.asyncDispose]()
-})
+const demo = fresh(() => repository(here.sandbox))
+const target = fresh(() => receiver())
 
 const webhookSecret = async (): Promise<string> =>
   (await here.run('config', '--reveal', 'webhookSecret')).out.trim()
@@ -42,11 +36,8 @@ describe('relay setup --app-hook', () => {
       url: second.channel,
       repaired: [`it led to ${first.channel}`],
     })
-    expect(await relay.object({ type: 'hook', app: slug, state: 'caught up' })).toMatchObject({
-      missing: 2,
-      arrived: 2,
-      failed: [],
-    })
+    const caughtUp = await relay.object({ type: 'hook', app: slug, state: 'caught up' })
+    expect(caughtUp).toMatchObject({ missing: 2, arrived: 2, failed: [] })
     await relay.says(`webhook of the App ${slug} repaired (it led to ${first.channel}): ${second.channel}`)
     await demo.comment('four')
     await relay.objects({ type: 'delivery', event: 'issue_comment' }, 3)
@@ -64,11 +55,8 @@ describe('relay setup --app-hook', () => {
     await target.has(3)
     await here.sandbox.idle()
     expect((await relay.stop()).code).toBe(0)
-    expect(target.received.map(({ body }) => JSON.parse(body.toString()).comment.body)).toEqual([
-      'one',
-      'two',
-      'three',
-    ])
+    const texts = target.received.map(({ body }) => JSON.parse(body.toString()).comment.body)
+    expect(texts).toEqual(['one', 'two', 'three'])
     // Once through the App, once through the hook.
     const lines = await linesOf(here, '--event', 'issue_comment')
     expect(lines.map(({ duplicates }) => duplicates)).toEqual([1, 1, 1])

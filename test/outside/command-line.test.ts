@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { place, type Place } from '../kit/place.js'
-import { run, type RunContext, prints } from '../kit/run.js'
-import { example } from './example.js'
+import { prints, run, type RunContext } from '../kit/run.js'
+import { bare, example, GITHUB_TRIGGERS } from './example.js'
+import { json, shared } from './fixture.js'
 
 describe('relay', () => {
   it('prints the version', async () => {
@@ -11,68 +12,13 @@ describe('relay', () => {
   })
 
   it.each([
-    [
-      ['sreve'],
-      "error: unknown command 'sreve'\n(Did you mean relay serve?)\n(relay --help lists the commands)\n",
-    ],
-    [
-      ['serve', '--prot', '1'],
-      "error: unknown option '--prot'\n(Did you mean --port?)\nUsage: relay serve [options]\n(relay serve --help says more)\n",
-    ],
-    [
-      ['serve', '--color', 'blue'],
-      "error: option '--color <when>' argument 'blue' is invalid. Allowed choices are auto, always, never.\n(relay --help lists the commands)\n",
-    ],
-    [
-      ['logout'],
-      "error: unknown command 'logout'\n(Did you mean relay revoke?)\n(relay --help lists the commands)\n",
-    ],
-    [
-      ['tail'],
-      "error: unknown command 'tail'\n(Did you mean relay log --follow?)\n(relay --help lists the commands)\n",
-    ],
-    [
-      ['resend'],
-      "error: unknown command 'resend'\n(Did you mean relay replay?)\n(relay --help lists the commands)\n",
-    ],
-    [['xyz'], "error: unknown command 'xyz'\n(relay --help lists the commands)\n"],
-    [['help', 'logout'], 'error: There is no command logout. Did you mean relay revoke?\n'],
-    [['help', 'xyz'], 'error: There is no command xyz. relay help names the commands\n'],
-    [
-      ['show'],
-      "error: missing required argument 'entry'\nUsage: relay show [options] <entry>\n(relay show --help says more)\n",
-    ],
-    [['serve', '--port', 'x'], 'error: --port: must be a whole number from 0 to 65535\n'],
-    [
-      ['serve', '--provider', 'gitea'],
-      'error: RELAY_PROVIDER_URL is not set. Set it to the address of your gitea, for example https://git.example.com\n',
-    ],
-  ])('%j is a usage error', async (argv, err) => {
-    expect(await run(argv)).toEqual({ code: 2, out: '', err })
-  })
-
-  it('reports a failure as an object under --json, and nothing on stdout', async () => {
-    expect(await run(['token', '--json', '--user', 'ada'])).toEqual({
-      code: 4,
-      out: '',
-      err: '{"v":1,"type":"error","code":"unauthenticated","error":"ada is not signed in, or the sign-in has ended. Run relay login"}\n',
-    })
-  })
-
-  it('reports a usage error as an object too', async () => {
-    expect(await run(['serve', '--json', '--prot', '1'])).toEqual({
-      code: 2,
-      out: '',
-      err: '{"v":1,"type":"error","code":"usage","error":"unknown option \'--prot\'\\n(Did you mean --port?)"}\n',
-    })
-  })
-
-  it('reports as an object that a command of a group is missing', async () => {
-    expect(await run(['hook', '--json'])).toEqual({
-      code: 2,
-      out: '',
-      err: '{"v":1,"type":"error","code":"usage","error":"relay hook needs a command. relay hook --help lists them"}\n',
-    })
+    ['token', 4, 'unauthenticated', 'ada is not signed in, or the sign-in has ended. Run relay login'],
+    ['serve --prot 1', 2, 'usage', "unknown option '--prot'\n(Did you mean --port?)"],
+    ['hook', 2, 'usage', 'relay hook needs a command. relay hook --help lists them'],
+  ])('reports a failure of relay %s as an object under --json', async (line, exit, code, error) => {
+    const ran = await run([...line.split(' '), '--json'], { env: { RELAY_USER: 'ada' } })
+    const err = `${JSON.stringify({ v: 1, type: 'error', code, error })}\n`
+    expect(ran).toEqual({ code: exit, out: '', err })
   })
 
   it('treats --json after -- as an argument', async () => {
@@ -126,19 +72,13 @@ describe('colour', () => {
     ['--color never on a terminal', {}, ['--color', 'never'], false],
   ])('%s: result and error alike', async (_, where, flags, isPainted) => {
     expect(await painted(['doctor', ...flags], where)).toEqual({ code: 1, out: isPainted, err: isPainted })
-    expect(await painted([...flags, 'config', '--reveal', 'x'], where)).toEqual({
-      code: 2,
-      out: false,
-      err: isPainted,
-    })
+    const refused = await painted([...flags, 'config', '--reveal', 'x'], where)
+    expect(refused).toEqual({ code: 2, out: false, err: isPainted })
   })
 
   it('is in nothing a program reads', async () => {
-    expect(await painted(['doctor', '--json', '--color', 'always'])).toEqual({
-      code: 1,
-      out: false,
-      err: false,
-    })
+    const ran = await painted(['doctor', '--json', '--color', 'always'])
+    expect(ran).toEqual({ code: 1, out: false, err: false })
   })
 })
 
@@ -146,15 +86,15 @@ const TARGET = 'octo/demo#1'
 
 /** Commands that end by themselves, each with what it takes to succeed. */
 const COMMANDS = [
-  ['config'],
-  ['token'],
-  ['whoami'],
-  ['comment', TARGET, 'hello'],
-  ['comment', TARGET, 'hello', '--dry-run'],
-  ['react', TARGET, 'heart'],
-  ['merge', 'octo/demo#2'],
-  ['revoke'],
-]
+  'config',
+  'token',
+  'whoami',
+  `comment ${TARGET} hello`,
+  `comment ${TARGET} hello --dry-run`,
+  `react ${TARGET} heart`,
+  'merge octo/demo#2',
+  'revoke',
+].map((line) => line.split(' '))
 
 describe('--json', () => {
   it('makes every command print one document', async () => {
@@ -168,20 +108,14 @@ describe('--json', () => {
     }
   })
 
-  it.each(
-    COMMANDS.filter(([name]) => !['config', 'revoke'].includes(name ?? '')).filter(
-      (argv) => !argv.includes('--dry-run'),
-    ),
-  )('leaves stdout empty when %s fails, and the error is an object on stderr', async (...argv) => {
-    const { code, out, err } = await run([...argv, '--json'], { env: { RELAY_USER: 'ada' } })
-    expect({ code, out }).toEqual({ code: 4, out: '' })
-    expect(JSON.parse(err)).toEqual({
-      v: 1,
-      type: 'error',
-      code: 'unauthenticated',
-      error: expect.stringContaining('relay login'),
-    })
-  })
+  it.each(COMMANDS.filter((argv) => !/config|revoke|dry-run/.test(argv.join())))(
+    'leaves stdout empty when %s fails, and the error is an object on stderr',
+    async (...argv) => {
+      const { code, out, err } = await run([...argv, '--json'], { env: { RELAY_USER: 'ada' } })
+      expect({ code, out }).toEqual({ code: 4, out: '' })
+      expect(JSON.parse(err)).toMatchObject({ code: 'unauthenticated' })
+    },
+  )
 })
 
 const READING = [
@@ -196,15 +130,72 @@ const READING = [
 ]
 
 describe('relay', () => {
-  let journal: Place
-  beforeAll(async () => {
-    journal = await example()
-  })
-  afterAll(() => journal[Symbol.asyncDispose]())
+  const journal = shared(example)
 
   it.each(READING)('%s warns once of a setting', async (line) => {
     const env = { BASE_URL: '/', RELAY_WEBHOOK_SECRET: 'secret' }
     const { err } = await journal.runWith({ env }, ...line.split(' '))
     expect(err.match(/^warning: .*$/gm)).toEqual([expect.stringContaining('BASE_URL is ignored')])
+  })
+})
+
+describe('no command that reads', () => {
+  it.each([
+    'whoami',
+    'token',
+    'revoke',
+    'comment octo/demo#1 hello',
+    'merge octo/demo#1',
+    'react octo/demo#1 rocket',
+    'login --no-browser',
+    'log',
+    'wait push',
+    'show last',
+    'trigger push',
+    'replay last',
+    'profiles',
+    'reset',
+    'config',
+    'doctor --port 0 --provider sandbox',
+  ])('makes a profile: %s', async (line) => {
+    await using here = await place({ host: 'none' })
+    await here.run(...line.split(' '))
+    const { err } = await here.run(...line.split(' '), '--profile', 'typo')
+    const names = err.includes('error: There is no profile typo. There are none yet. ')
+    expect(names).toBe(!['profiles', 'config'].includes(line))
+    expect(readdirSync(here.home)).toEqual([])
+  })
+})
+
+describe('relay completion', () => {
+  const offers = async (here: Place, shell: string, ...typed: string[]): Promise<string[]> =>
+    (await here.run('completion', shell, '--', ...typed)).out.trim().split('\n')
+
+  it('offers what the profile has, and makes none', async () => {
+    await using here = await example()
+    const offered = (...typed: string[]) => offers(here, 'bash', ...typed)
+    expect(await offered('show', '')).toEqual(['last', '5', '4', '3', '2', '1'])
+    expect(await offered('--profile', '')).toEqual(['default'])
+    expect(await offered('trigger', '')).toEqual(GITHUB_TRIGGERS)
+    expect(await offered('wait', '')).toEqual(expect.arrayContaining(['push', 'issues', 'issues.opened']))
+    expect(await offered('replay', 'la')).toEqual([':files', 'last'])
+    await using empty = await bare()
+    expect(await offers(empty, 'bash', 'show', '')).toEqual(['last'])
+    expect(await offers(empty, 'bash', '--profile', '')).toEqual([''])
+    expect(readdirSync(empty.home)).toEqual([])
+  })
+
+  it('offers what the one running instance has', async () => {
+    await using here = await place()
+    const relay = await here.serve()
+    await relay.deliver()
+    expect(await offers(here, 'zsh', 'show', '')).toEqual(['last', '1'])
+    expect(await offers(here, 'zsh', 'trigger', '')).toEqual(GITHUB_TRIGGERS)
+  })
+
+  it('wraps its script for a program', async () => {
+    const script = (await run(['completion', 'fish'])).out.trimEnd()
+    const object = await json(run(['completion', 'fish', '--json']))
+    expect(object).toEqual({ v: 1, shell: 'fish', script })
   })
 })

@@ -1,34 +1,194 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { DeliveryOptions } from '../kit/delivery.js'
+import { linesOf } from '../kit/journal.js'
 import { place, type Serving } from '../kit/place.js'
-import { receiver, valuesOf } from '../kit/receiver.js'
+import { type Received, receiver, valuesOf } from '../kit/receiver.js'
+import { fresh, json } from './fixture.js'
 
-async function deliver(relay: Serving, event: string, id: string, payload: object = {}): Promise<void> {
-  expect(await relay.deliver({ event, id, body: JSON.stringify(payload) })).toMatchObject({ status: 200 })
+/** A minute of retries, and a probe each second, in a fraction of that. */
+const LIMITS = { retries: [10, 10, 10, 10], probe: 20, http: 300 }
+
+const idOf = (request: Received): string => valuesOf(request, 'X-GitHub-Delivery')[0] ?? ''
+
+/** Delivers pushes with these ids, or one of another event. */
+async function deliver(relay: Serving, ...ids: readonly (string | DeliveryOptions)[]): Promise<void> {
+  for (const id of ids) {
+    const delivery = typeof id === 'string' ? { id, body: `"${id}"` } : id
+    expect(await relay.deliver(delivery)).toMatchObject({ status: 200 })
+  }
 }
+
+const here = fresh(() => place({ host: 'none' }))
+const serve = (...targets: string[]): Promise<Serving> =>
+  here.serveWith({ seams: { limits: LIMITS } }, ...targets.flatMap((url) => ['--forward', url]))
+
+describe('what a target answers', () => {
+  it.each([200, 204, 299])('%i: the delivery has succeeded', async (status) => {
+    await using target = await receiver(status)
+    const relay = await serve(target.url)
+    await deliver(relay, 'a', 'b')
+    expect(await relay.object({ type: 'attempt', n: 2 })).toMatchObject({ outcome: 'succeeded', status })
+    expect(target.received.map(idOf)).toEqual(['a', 'b'])
+  })
+
+  it.each([301, 304, 400, 404, 410])('%i: it has failed, and is not sent again', async (status) => {
+    await using target = await receiver((request) => (idOf(request) === 'a' ? status : 200))
+    const relay = await serve(target.url)
+    await deliver(relay, 'a', 'b')
+    await relay.object({ type: 'attempt', n: 2 })
+    const failed = { outcome: 'refused', status, state: 'failed', reason: `answered ${status}` }
+    expect(await relay.object({ type: 'attempt', n: 1 })).toMatchObject(failed)
+    expect(target.received.map(idOf)).toEqual(['a', 'b'])
+  })
+
+  it.each([408, 425, 429, 500, 502, 503, 504])(
+    '%i: it is sent again, before those behind it',
+    async (status) => {
+      await using target = await receiver()
+      target.answers(status, status, 200)
+      const relay = await serve(target.url)
+      await deliver(relay, 'a', 'b')
+      await target.has(4)
+      await relay.object({ type: 'attempt', n: 2 })
+      expect(target.received.map(idOf)).toEqual(['a', 'a', 'a', 'b'])
+      const attempts = target.received.flatMap((request) => valuesOf(request, 'X-Relay-Attempt'))
+      expect(attempts).toEqual(['1', '2', '3', '1'])
+      expect(await relay.objects({ type: 'attempt', n: 1 }, 3)).toMatchObject([
+        { outcome: 'retry', status, state: 'waiting' },
+        { outcome: 'retry', status, state: 'waiting' },
+        { outcome: 'succeeded', status: 200, state: 'succeeded' },
+      ])
+    },
+  )
+
+  it('503 five times: it has failed, and the next one is sent', async () => {
+    await using target = await receiver((request) => (idOf(request) === 'a' ? 503 : 200))
+    const relay = await serve(target.url)
+    await deliver(relay, 'a', 'b')
+    await relay.object({ type: 'attempt', n: 2 })
+    expect(target.received.map(idOf)).toEqual(['a', 'a', 'a', 'a', 'a', 'b'])
+    expect((await relay.objects({ type: 'attempt', n: 1 }, 5)).at(-1)).toMatchObject({
+      state: 'failed',
+      reason: 'answered 503, 5 times',
+    })
+  })
+
+  it('Retry-After: it waits as long as it was asked to', async () => {
+    await using target = await receiver()
+    target.answers({ status: 503, headers: { 'Retry-After': '1' } })
+    const relay = await serve(target.url)
+    await deliver(relay, 'a')
+    await target.has(2)
+    const [first, second] = target.received
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThan(900)
+  })
+})
+
+describe('a target that cannot be reached', () => {
+  it.each(['reset', 'hang'] as const)(
+    '%s: it is down until it answers, and then gets all in order',
+    async (how) => {
+      await using target = await receiver()
+      target.answers(how, how)
+      const relay = await serve(target.url)
+      await deliver(relay, 'a', 'b', 'c', 'd')
+      expect(await relay.object({ type: 'target', state: 'down' })).toMatchObject({ target: target.url })
+      await relay.object({ type: 'attempt', n: 4, state: 'succeeded' })
+      expect(target.received.map(idOf)).toEqual(['a', 'a', 'a', 'b', 'c', 'd'])
+      expect((await linesOf(here)).map(({ targets }) => targets)).toMatchObject(
+        [3, 1, 1, 1].map((attempts) => [{ state: 'succeeded', attempts }]),
+      )
+    },
+  )
+
+  it('does not hold up another one', async () => {
+    await using down = await receiver()
+    await down.down()
+    await using up = await receiver()
+    const relay = await serve(down.url, up.url)
+    await deliver(relay, 'a', 'b', 'c')
+    await up.has(3)
+    expect(up.received.map(idOf)).toEqual(['a', 'b', 'c'])
+    await down.up()
+    await down.has(3)
+    expect(down.received.map(idOf)).toEqual(['a', 'b', 'c'])
+  })
+
+  it('gets one at a time in order, or several where --concurrency says so', async () => {
+    let [under, most] = [0, 0]
+    await using target = await receiver(async () => {
+      most = Math.max(most, ++under)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      under--
+      return 200
+    })
+    const ids = Array.from({ length: 12 }, (_, i) => `${i}`)
+    const one = await here.serve('--forward', target.url)
+    await deliver(one, ...ids)
+    // Until each is answered: an attempt that the end cuts off would still be open at the target.
+    await one.object({ type: 'attempt', n: 12 })
+    expect({ order: target.received.map(idOf), most }).toEqual({ order: ids, most: 1 })
+    await one.stop()
+    const four = await here.serve('--forward', target.url, '--concurrency', '4')
+    await deliver(four, ...ids.map((id) => `again-${id}`))
+    await target.has(24)
+    expect(most).toBeGreaterThan(1)
+    expect(most).toBeLessThanOrEqual(4)
+  })
+})
+
+describe('a delivery that comes again', () => {
+  it.each([
+    ['if-failed', ['a', 'b', 'b']],
+    ['always', ['a', 'b', 'a', 'b']],
+    ['never', ['a', 'b']],
+  ] as const)('--on-duplicate %s', async (rule, received) => {
+    await using target = await receiver()
+    // The first attempt of b fails for good.
+    target.answers(200, 404)
+    const relay = await here.serve('--forward', target.url, '--on-duplicate', rule)
+    await deliver(relay, 'a', 'b')
+    await relay.object({ type: 'attempt', n: 2 })
+    await deliver(relay, 'a', 'b')
+    // Sent after all that the duplicates bring about.
+    await deliver(relay, 'last')
+    await relay.object({ type: 'attempt', n: 3 })
+    expect(target.received.map(idOf)).toEqual([...received, 'last'])
+  })
+})
+
+describe('a command that gets deliveries', () => {
+  it('has the payload and the delivery, and none of relay’s secrets', async () => {
+    const env = { RELAY_CLIENT_SECRET: 'canary-of-the-client', RELAY_CLIENT_ID: 'x', OTHER: 'kept' }
+    const relay = await here.serveWith({ env }, '--exec', 'env; cat; exit 0', '--json')
+    await deliver(relay, 'a')
+    await relay.object({ type: 'attempt', n: 1 })
+    const { attempts } = await json(here.run('show', '1', '--json'))
+    const said: string = attempts[0].answer
+    expect(said).toContain('OTHER=kept')
+    expect(said).toContain('RELAY_EVENT=push')
+    expect(said).toContain('RELAY_DELIVERY=a')
+    expect(said).toContain('"a"')
+    expect(said).not.toMatch(/SECRET|canary|TOKEN_KEY/)
+  })
+})
 
 describe('relay serve with targets', () => {
   it('hands each delivery on to those it is for, and shows each attempt', async () => {
     await using target = await receiver(202)
-    await using here = await place({ host: 'none' })
     const file = path.join(here.cwd, 'out')
     const routes = ['--forward', `push=${target.url}/hooks`, '--exec', 'issues.opened=cat > "$OUT"; exit 4']
     const relay = await here.serveWith({ env: { OUT: file } }, ...routes, '--ignore', 'check_run')
-    await deliver(relay, 'push', 'a', { repository: { full_name: 'octo/demo' } })
-    await deliver(relay, 'issues', 'b', { action: 'opened' })
-    await deliver(relay, 'check_run', 'c')
-    expect(await relay.object({ type: 'attempt', n: 1 })).toMatchObject({
-      target: `push=${target.url}/hooks`,
-      outcome: 'succeeded',
-      status: 202,
-      state: 'succeeded',
-    })
-    expect(await relay.object({ type: 'attempt', n: 2 })).toMatchObject({
-      outcome: 'refused',
-      status: 4,
-      state: 'failed',
-    })
+    await deliver(relay, { id: 'a', body: '{"repository":{"full_name":"octo/demo"}}' })
+    await deliver(relay, { event: 'issues', id: 'b', body: '{"action":"opened"}' })
+    await deliver(relay, { event: 'check_run', id: 'c' })
+    const succeeded = { outcome: 'succeeded', status: 202, state: 'succeeded' }
+    const attempt = await relay.object({ type: 'attempt', n: 1 })
+    expect(attempt).toMatchObject({ target: `push=${target.url}/hooks`, ...succeeded })
+    const failed = { outcome: 'refused', status: 4, state: 'failed' }
+    expect(await relay.object({ type: 'attempt', n: 2 })).toMatchObject(failed)
     expect(await relay.object({ type: 'delivery', n: 3 })).toMatchObject({ event: 'check_run' })
     expect(readFileSync(file, 'utf8')).toBe('{"action":"opened"}')
     expect(target.received.map((request) => request.path)).toEqual(['/hooks'])
@@ -44,9 +204,8 @@ describe('relay serve with targets', () => {
   it('continues after a crash with what a target that was down has not had', async () => {
     await using target = await receiver()
     await target.down()
-    await using here = await place({ host: 'none' })
     const first = await here.serveWith({ built: true }, '--forward', target.url)
-    for (const id of ['a', 'b', 'c']) await deliver(first, 'push', id)
+    await deliver(first, 'a', 'b', 'c')
     expect(await first.object({ type: 'target', state: 'down' })).toMatchObject({ target: target.url })
     await first.stop('SIGKILL')
 
@@ -57,35 +216,30 @@ describe('relay serve with targets', () => {
     await target.up()
     const last = await here.serve('--forward', target.url)
     await last.object({ type: 'attempt', n: 3 })
-    expect(target.received.flatMap((request) => valuesOf(request, 'x-github-delivery'))).toEqual([
-      'a',
-      'b',
-      'c',
-    ])
+    expect(target.received.map(idOf)).toEqual(['a', 'b', 'c'])
   })
 
   it('reads the routes again when a settings file changes, and at SIGHUP', async () => {
     await using target = await receiver()
-    await using here = await place({ host: 'none' })
     const relay = await here.serve()
     const file = path.join(here.cwd, 'relay.json')
-    await deliver(relay, 'push', 'a')
+    await deliver(relay, 'a')
     expect(await relay.object({ type: 'delivery', n: 1 })).toMatchObject({ n: 1 })
 
     writeFileSync(file, JSON.stringify({ forward: [`push=${target.url}`] }))
     await relay.says('Reloaded the settings: 1')
-    await deliver(relay, 'push', 'b')
+    await deliver(relay, 'b')
     expect(await relay.object({ type: 'attempt', n: 2 })).toMatchObject({ status: 200 })
 
     writeFileSync(file, '{ "forward": "nowhere" }')
     await relay.says('warning: the routes are unchanged: ')
-    await deliver(relay, 'push', 'c')
+    await deliver(relay, 'c')
     expect(await relay.object({ type: 'attempt', n: 3 })).toMatchObject({ status: 200 })
 
     writeFileSync(file, '{ "exec": ["push=exit 9"] }')
     await relay.says('relay.json runs a command for deliveries: push=exit 9')
     relay.kill('SIGHUP')
-    await deliver(relay, 'push', 'd')
+    await deliver(relay, 'd')
     expect(await relay.object({ type: 'attempt', n: 4 })).toMatchObject({ status: 9 })
     expect((await relay.stop()).code).toBe(0)
   })

@@ -1,133 +1,96 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Place, place, type Serving } from '../kit/place.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
-import { prints } from '../kit/run.js'
-import { objects, checkOf } from './example.js'
+import { prints, type Ran } from '../kit/run.js'
+import { checkOf, objects } from './example.js'
+import { fresh, json } from './fixture.js'
 
-const EVERY_EVENT = [
-  'create',
-  'delete',
-  'fork',
-  'issue_assign',
-  'issue_comment',
-  'issue_label',
-  'issue_milestone',
-  'issues',
-  'package',
-  'pull_request',
-  'pull_request_assign',
-  'pull_request_comment',
-  'pull_request_label',
-  'pull_request_milestone',
-  'pull_request_review',
-  'pull_request_review_request',
-  'pull_request_sync',
-  'push',
-  'release',
-  'repository',
-  'status',
-  'wiki',
-  'workflow_job',
-]
+const EVERY_EVENT = (
+  'create delete fork issue_assign issue_comment issue_label issue_milestone issues package pull_request ' +
+  'pull_request_assign pull_request_comment pull_request_label pull_request_milestone pull_request_review ' +
+  'pull_request_review_request pull_request_sync push release repository status wiki workflow_job'
+).split(' ')
 
-let here: Place
+const here = fresh(() => place({ host: 'gitea', signedIn: true }))
 let serving: Serving
 let url: string
 const hooks = () => here.gitea.state.hooks
-const alphabetically = (one: string, other: string): number => one.localeCompare(other)
-const sortEvents = (hook: unknown): unknown => {
-  const { events, ...rest } = Object(hook)
-  return { ...rest, events: [...events].toSorted(alphabetically) }
-}
+const hook = (...argv: string[]) => here.run('hook', ...argv)
+const unwrapped = ({ code, out, err }: Ran) => ({ code, out, err: err.replaceAll(/\s+/g, ' ').trim() })
 
 beforeEach(async () => {
-  here = await place({ host: 'gitea', signedIn: true })
   serving = await here.serve()
   url = `${serving.address}/webhook`
 })
-afterEach(() => here[Symbol.asyncDispose]())
 
 describe('relay hook add on Gitea', () => {
   it('creates a hook with every event, and the same again with the secret of the profile', async () => {
-    const added = objects(await here.run('hook', 'add', 'octo/demo', '--json')).map(sortEvents)
-    const object = {
-      v: 1,
-      type: 'hook',
-      id: 1,
-      url,
-      ours: true,
-      active: true,
-      contentType: 'json',
-      events: EVERY_EVENT,
-      hasSecret: null,
-      lastResponse: null,
-    }
-    expect(added).toEqual([{ ...object, created: true, repaired: [], found: false }])
+    const { events, ...added } = await json(hook('add', 'octo/demo', '--json'))
+    const unknown = { hasSecret: null, lastResponse: null }
+    const object = { v: 1, type: 'hook', id: 1, url, ours: true, active: true, contentType: 'json' }
+    expect(added).toEqual({ ...object, ...unknown, created: true, repaired: [], found: false })
+    expect(events.toSorted()).toEqual(EVERY_EVENT)
     hooks().all.splice(0, 1, ...hooks().all.map((hook) => ({ ...hook, secret: 'other', active: false })))
-    expect(await here.run('hook', 'add', 'octo/demo')).toEqual(
-      prints(`hook of octo/demo repaired (it was inactive): ${url}\n`),
-    )
+    const repaired = `hook of octo/demo repaired (it was inactive): ${url}\n`
+    expect(await hook('add', 'octo/demo')).toEqual(prints(repaired))
     expect(hooks().all.map(({ id, active }) => [id, active])).toEqual([[2, true]])
-    expect(await here.run('hook', 'test', 'octo/demo')).toEqual(prints('push of octo/demo arrived: #1\n'))
+    expect(await hook('test', 'octo/demo')).toEqual(prints('push of octo/demo arrived: #1\n'))
     expect(await Promise.all(hooks().sent)).toEqual([200])
   })
 
   it('finds its own among more than a page, at the new address of the relay', async () => {
-    await here.run('hook', 'add', 'octo/demo', '--events', 'push')
+    await hook('add', 'octo/demo', '--events', 'push')
     const [own] = hooks().all
     const others = Array.from({ length: 60 }, (_, i) => ({ id: 100 + i, url: `http://127.0.0.1:9/${i}` }))
     if (own) hooks().all.unshift(...others.map((other) => ({ ...own, ...other })))
     await serving.stop()
     serving = await here.serve()
     const moved = `${serving.address}/webhook`
-    const again = await here.run('hook', 'add', 'octo/demo', '--events', 'push')
+    const again = await hook('add', 'octo/demo', '--events', 'push')
     expect(again.out).toBe(`hook of octo/demo repaired (it led to ${url}): ${moved}\n`)
     expect(hooks().all.filter((hook) => hook.url === moved || hook.url === url)).toHaveLength(1)
-    const listed = objects(await here.run('hook', 'list', 'octo/demo', '--json'))
-    expect([listed.length, listed.filter((hook) => Object(hook).ours)]).toEqual([
-      61,
-      [expect.objectContaining({ url: moved, events: ['push'] })],
-    ])
+    const listed = objects(await hook('list', 'octo/demo', '--json'))
+    expect(listed).toHaveLength(61)
+    expect(listed.filter(({ ours }) => ours)).toMatchObject([{ url: moved, events: ['push'] }])
   })
 
   it('finds a repository under its former name', async () => {
-    expect((await here.run('hook', 'list', 'octo/old')).code).toBe(0)
-    expect(await here.run('hook', 'add', 'octo/old')).toMatchObject({ code: 0 })
+    expect((await hook('list', 'octo/old')).code).toBe(0)
+    expect(await hook('add', 'octo/old')).toMatchObject({ code: 0 })
     expect(hooks().all).toHaveLength(1)
   })
+
+  const NEEDS =
+    'Managing hooks needs admin rights on the repository, and a token with the scope write:repository'
+  const fails = (status: number, body: string | object) => () => void hooks().faults.push({ status, body })
 
   it.each<[string, () => void, string]>([
     [
       'a user without admin rights',
       () => void (hooks().role = 'reader'),
-      'Gitea refused: user should be an owner or a collaborator with admin write of a repository. Managing hooks needs admin rights on the repository, and a token with the scope write:repository',
+      `refused: user should be an owner or a collaborator with admin write of a repository. ${NEEDS}`,
     ],
     [
       'a repository that the user may not see',
       () => void (hooks().role = 'stranger'),
-      "Gitea refused: The target couldn't be found. (no such repository or number, or no access to it). Managing hooks needs admin rights on the repository, and a token with the scope write:repository. Check the name, or sign in as another user",
+      `refused: The target couldn't be found. (no such repository or number, or no access to it). ${NEEDS}. Check the name, or sign in as another user`,
     ],
     [
       'a token without the scope',
       () => void (hooks().scoped = false),
-      'Gitea refused: token does not have at least one of required scope(s): [write:repository]. Managing hooks needs admin rights on the repository, and a token with the scope write:repository',
+      `refused: token does not have at least one of required scope(s): [write:repository]. ${NEEDS}`,
     ],
     [
       'a server without webhooks',
-      () =>
-        void hooks().faults.push({ status: 403, body: { message: 'webhooks disabled by administrator' } }),
-      'Gitea refused: webhooks disabled by administrator. Ask the administrator of the code host for webhooks',
+      fails(403, { message: 'webhooks disabled by administrator' }),
+      'refused: webhooks disabled by administrator. Ask the administrator of the code host for webhooks',
     ],
-    [
-      'a failure',
-      () => void hooks().faults.push({ status: 502, body: 'Bad Gateway' }),
-      'Gitea failed (502). Try again later',
-    ],
+    ['a failure', fails(502, 'Bad Gateway'), 'failed (502). Try again later'],
   ])('is refused to %s', async (_, spoil, text) => {
     spoil()
-    const ran = await here.run('hook', 'add', 'octo/demo')
-    expect([ran.code, ran.out, ran.err.replaceAll(/\s+/g, ' ').trim()]).toEqual([8, '', `error: ${text}`])
-    expect([hooks().all, (await here.run('hook', 'list')).out]).toEqual([[], ''])
+    const ran = unwrapped(await hook('add', 'octo/demo'))
+    expect(ran).toEqual({ code: 8, out: '', err: `error: Gitea ${text}` })
+    expect([hooks().all, (await hook('list')).out]).toEqual([[], ''])
   })
 
   it('still knows what it made when Gitea then refuses a call: looking for another, removing the one before', async () => {
@@ -152,44 +115,35 @@ describe('relay hook add on Gitea', () => {
 
 describe('relay hook test on Gitea', () => {
   it('needs a hook with a push', async () => {
-    await here.run('hook', 'add', 'octo/demo', '--events', 'issues')
-    expect(await here.run('hook', 'test', 'octo/demo')).toMatchObject({
-      code: 8,
-      err: expect.stringContaining('Add that event: relay hook add octo/demo --events push,'),
-    })
+    await hook('add', 'octo/demo', '--events', 'issues')
+    const { code, err } = await hook('test', 'octo/demo')
+    expect([code, err]).toEqual([8, expect.stringContaining('relay hook add octo/demo --events push,')])
   })
 
   it('says where to look when nothing comes, as for a repository without a commit', async () => {
-    await here.run('hook', 'add', 'octo/demo')
+    await hook('add', 'octo/demo')
     hooks().hasCommit = false
     const seams = { limits: { arrival: 500 } }
-    const { code, out, err } = await here.runWith({ seams }, 'hook', 'test', 'octo/demo')
-    expect({ code, out, err: err.replaceAll(/\s+/g, ' ').trim() }).toEqual({
-      code: 7,
-      out: '',
-      err: `error: The delivery did not arrive within 0.5 s. Gitea sends nothing to private addresses unless its setting webhook.ALLOWED_HOST_LIST has them, and no test of a repository without a commit or of a branch that the hook leaves out; ${here.gitea.url}/octo/demo/settings/hooks/1 shows what it sent. relay log --refused shows what was refused; relay hook add octo/demo repairs the hook; relay doctor checks the rest`,
-    })
+    const ran = await here.runWith({ seams }, 'hook', 'test', 'octo/demo')
+    const hosts =
+      'Gitea sends nothing to private addresses unless its setting webhook.ALLOWED_HOST_LIST has them, and no test of a repository without a commit or of a branch that the hook leaves out'
+    const shows = `${here.gitea.url}/octo/demo/settings/hooks/1 shows what it sent. relay log --refused shows what was refused; relay hook add octo/demo repairs the hook; relay doctor checks the rest`
+    const err = `error: The delivery did not arrive within 0.5 s. ${hosts}; ${shows}`
+    expect(unwrapped(ran)).toEqual({ code: 7, out: '', err })
   })
 })
 
 describe('relay hook list and remove on Gitea', () => {
   it('list without the last answers, and remove what leads here', async () => {
-    await here.run('hook', 'add', 'octo/demo', '--events', 'push')
-    expect(
-      (await here.run('hook', 'list', 'octo/demo')).out.split('\n').map((line) => line.split(/ {2,}/)),
-    ).toEqual([
-      ['leads', 'id', 'last answer', 'settings', 'address'],
-      ['here', '1', 'unknown', 'json, push', url],
-      [''],
-    ])
-    expect(objects(await here.run('hook', 'list', '--json'))).toEqual([
-      { v: 1, type: 'hook', repo: 'octo/demo', id: 1, url, permanent: true },
-    ])
-    expect(await here.run('hook', 'remove', 'octo/demo')).toEqual(
-      prints(`hook of octo/demo removed: ${url}\n`),
+    await hook('add', 'octo/demo', '--events', 'push')
+    expect((await hook('list', 'octo/demo')).out).toMatch(
+      /^leads {2}id {2}last answer {2}settings +address\nhere +1 +unknown +json, push +http:\S+\n$/,
     )
+    const listed = { v: 1, type: 'hook', repo: 'octo/demo', id: 1, url, permanent: true }
+    expect(objects(await hook('list', '--json'))).toEqual([listed])
+    expect(await hook('remove', 'octo/demo')).toEqual(prints(`hook of octo/demo removed: ${url}\n`))
     expect(hooks().all).toEqual([])
-    expect(await here.run('hook', 'remove', 'octo/demo')).toMatchObject({ code: 6 })
+    expect(await hook('remove', 'octo/demo')).toMatchObject({ code: 6 })
   })
 })
 
@@ -223,7 +177,7 @@ describe('relay serve --hook on Gitea', () => {
   })
 
   it('moves it in place, with what a person has set, and replaces it for another secret, removing the old once', async () => {
-    await here.run('hook', 'add', 'octo/demo', '--events', 'push')
+    await hook('add', 'octo/demo', '--events', 'push')
     const own = { branchFilter: 'main', authorization: 'Bearer theirs' }
     hooks().all.splice(0, 1, ...hooks().all.map((hook) => ({ ...hook, ...own })))
     await serving.stop()
@@ -244,21 +198,17 @@ describe('relay serve --hook on Gitea', () => {
 
   it('cannot catch up, and says so at once', async () => {
     const asked = here.gitea.received.length
-    expect(await here.run('serve', '--hook', 'octo/demo', '--catch-up')).toEqual({
-      code: 2,
-      out: '',
-      err: expect.stringMatching(/^error: --catch-up cannot be used with gitea, which shows programs no log/),
-    })
-    expect(await here.run('catch-up', 'octo/demo')).toMatchObject({
-      code: 8,
-      err: expect.stringContaining('gitea shows programs no log of what it sent'),
-    })
+    const serve = await here.run('serve', '--hook', 'octo/demo', '--catch-up')
+    expect(serve.err).toMatch(/^error: --catch-up cannot be used with gitea, which shows programs no log/)
+    const catchUp = await here.run('catch-up', 'octo/demo')
+    expect(catchUp.err).toContain('gitea shows programs no log of what it sent')
+    expect([serve.code, catchUp.code]).toEqual([2, 8])
     expect(here.gitea.received).toHaveLength(asked)
   })
 })
 
 it('the check of hooks says nothing of a last answer or a secret, which Gitea does not show', async () => {
-  await here.run('hook', 'add', 'octo/demo')
+  await hook('add', 'octo/demo')
   const check = await checkOf(here, 'hook', { RELAY_PUBLIC_URL: serving.address })
   expect(check).toMatchObject({ state: 'ok', text: 'that of octo/demo fits' })
 })

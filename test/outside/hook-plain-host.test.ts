@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { SECRET, sign } from '../kit/delivery.js'
-import { hostVariables, type Place, place, type Serving } from '../kit/place.js'
-import { type FullReply, type Received, type Receiver, receiver } from '../kit/receiver.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { githubDelivery, post } from '../kit/delivery.js'
+import { CLIENT, hostVariables, place } from '../kit/place.js'
+import { type FullReply, type Received, receiver } from '../kit/receiver.js'
 import { fails, prints } from '../kit/run.js'
+import { fresh } from './fixture.js'
 
 // A server with GitHub's API that shows no secret of a hook and no last answer, names no hook in a ping, and has a log whose
 // entries cannot be sent again: as Vercel's emulator of GitHub.
@@ -14,9 +15,6 @@ interface Entry {
   readonly event: string
 }
 
-let host: Receiver
-let here: Place
-let serving: Serving
 let hook: { readonly url: string; readonly events: readonly string[] } | undefined
 let log: Entry[]
 /** Whether the log is answered 404. */
@@ -27,12 +25,8 @@ const HOOKS = '/api/v3/repos/octo/demo/hooks'
 
 function answer({ method, path, body }: Received): FullReply {
   const asked = `${method} ${path.replace(/\?.*/, '')}`
-  const shown = hook && {
-    id: 1,
-    active: true,
-    events: hook.events,
-    config: { url: hook.url, content_type: 'json' },
-  }
+  const config = { url: hook?.url, content_type: 'json' }
+  const shown = hook && { id: 1, active: true, events: hook.events, config }
   switch (asked) {
     case 'GET /api/v3/user':
       return { body: { login: 'octo' } }
@@ -55,43 +49,31 @@ function answer({ method, path, body }: Received): FullReply {
   }
 }
 
-const entryOf = (entry: Entry) => ({
-  ...entry,
-  action: null,
-  delivered_at: new Date().toISOString(),
-  redelivery: false,
-  status: 'OK',
-  status_code: 200,
-})
-
-async function ping(url: string): Promise<void> {
-  const body = JSON.stringify({ zen: 'Keep it logically awesome.', ...pinged })
-  const guid = randomUUID()
-  log.unshift({ id: log.length + 1, guid, event: 'ping' })
-  const headers = {
-    'content-type': 'application/json',
-    'x-github-event': 'ping',
-    'x-github-delivery': guid,
-    'x-hub-signature-256': sign(SECRET, body),
-  }
-  await fetch(url, { method: 'POST', headers, body })
+const entryOf = (entry: Entry) => {
+  const answered = { redelivery: false, status: 'OK', status_code: 200 }
+  return { ...entry, action: null, delivered_at: new Date().toISOString(), ...answered }
 }
 
-beforeEach(async () => {
+async function ping(url: string): Promise<void> {
+  const id = randomUUID()
+  log.unshift({ id: log.length + 1, guid: id, event: 'ping' })
+  const body = JSON.stringify({ zen: 'Keep it logically awesome.', ...pinged })
+  await post(url, githubDelivery({ id, event: 'ping', body, set: { 'X-GitHub-Hook-ID': undefined } }))
+}
+
+const host = fresh(async () => {
   hook = undefined
   log = []
   isLogMissing = false
   pinged = {}
-  host = await receiver(answer)
-  here = await place({ host: 'none', env: hostVariables('github', host.url, { id: 'id', secret: 'secret' }) })
+  return receiver(answer)
+})
+const here = fresh(() => place({ host: 'none', env: hostVariables('github', host.url, CLIENT) }))
+const serving = fresh(async () => {
   await here.useToken('gho_plain')
-  serving = await here.serve()
-  await here.run('hook', 'add', 'octo/demo')
+  return here.serve()
 })
-afterEach(async () => {
-  await here[Symbol.asyncDispose]()
-  await host[Symbol.asyncDispose]()
-})
+beforeEach(() => here.run('hook', 'add', 'octo/demo'))
 
 describe('a server like GitHub that shows less', () => {
   it('tests a hook by a ping that does not name it', async () => {
@@ -106,10 +88,7 @@ describe('a server like GitHub that shows less', () => {
   it('tests a hook by a ping that names the repository otherwise, by its event and time where there is no log', async () => {
     pinged = { repository: { full_name: 'octo/renamed' } }
     isLogMissing = true
-    for (const n of [1, 2])
-      expect(await here.run('hook', 'test', 'octo/demo')).toEqual(
-        prints(`ping of octo/demo arrived: #${n}\n`),
-      )
+    for (const n of [1, 2]) expect((await here.run('hook', 'test', 'octo/demo')).out).toContain(`#${n}\n`)
   })
 
   it('says why it does not send a delivery again, and counts none that arrived as missing', async () => {
@@ -130,15 +109,10 @@ describe('a server like GitHub that shows less', () => {
 
   it('says what failed where there is no log, and nothing of what is missing or of how far the log goes back', async () => {
     isLogMissing = true
-    for (const flags of [[], ['--dry-run']]) {
-      const ran = await here.run('catch-up', 'octo/demo', ...flags)
-      expect(ran).toEqual(
-        fails(
-          8,
-          'The delivery log of the hook of octo/demo cannot be read: GitHub refused: Not Found (no such repository or number, or no access to it). relay hook list octo/demo shows whether the hook is there',
-        ),
-      )
-    }
+    const why =
+      'The delivery log of the hook of octo/demo cannot be read: GitHub refused: Not Found (no such repository or number, or no access to it). relay hook list octo/demo shows whether the hook is there'
+    for (const flags of [[], ['--dry-run']])
+      expect(await here.run('catch-up', 'octo/demo', ...flags)).toEqual(fails(8, why))
     expect(await here.run('hook', 'test', 'octo/demo')).toMatchObject({ code: 0, err: '' })
   })
 })

@@ -1,292 +1,310 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { NOW, repository, type Repository } from '../kit/code-host.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { NOW, repository } from '../kit/code-host.js'
 import { linesOf } from '../kit/journal.js'
-import { type Place, place, type Serving } from '../kit/place.js'
+import { place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
-import { prints } from '../kit/run.js'
+import { prints, type Ran } from '../kit/run.js'
 import { objects } from './example.js'
+import { fresh, json } from './fixture.js'
 
 const ELSEWHERE = 'http://127.0.0.1:9/elsewhere'
+const RIGHTS =
+  'Managing hooks needs admin rights on the repository, and a token with the scope repo or admin:repo_hook (a fine-grained token: the permission Webhooks)'
+const REST =
+  'relay log --refused shows what was refused; relay hook add octo/demo repairs the hook; relay doctor checks the rest'
 
-let here: Place
+const here = fresh(() => place({ signedIn: true }))
+const demo = fresh(() => repository(here.sandbox))
 let serving: Serving
-let demo: Repository
 let url: string
-const begin = async (): Promise<void> => {
-  here = await place({ signedIn: true })
+beforeEach(async () => {
   serving = await here.serve('--port', String(await closedPort()))
   url = `${serving.address}/webhook`
-  demo = await repository(here.sandbox)
-}
-const end = (): PromiseLike<void> => here[Symbol.asyncDispose]()
+})
 
-const newest = async (): Promise<number> => Number((await linesOf(here)).at(-1)?.['n'] ?? 0)
-/** Ends the relay, and starts it again at the same address. */
-const restart = async (...flags: string[]): Promise<void> => {
-  await serving.stop()
-  serving = await here.serve('--port', new URL(url).port, ...flags)
+const hook = (...argv: string[]) => here.run('hook', ...argv)
+/** Adds the hook, and waits for the ping that this brings. */
+const add = async (...flags: string[]): Promise<Ran> => {
+  const ran = await hook('add', 'octo/demo', ...flags)
+  await here.sandbox.idle()
+  return ran
+}
+/** A command's error as one line. */
+const unwrapped = ({ err, ...ran }: Ran) => ({ ...ran, err: err.replaceAll(/\s+/g, ' ').trim() })
+const says = (code: number, text: string) => ({ code, out: '', err: `error: ${text}` })
+const saved = async (): Promise<string> => (await hook('list')).out
+const idOf = async (): Promise<number> => (await demo.hooks())[0]?.id ?? 0
+
+type Fault = Parameters<typeof here.sandbox.faults.next>[1]
+const answer = (
+  status: 301 | 307 | 403 | 404 | 422,
+  message: string,
+  headers: Record<string, string> = {},
+  more: object = {},
+): Fault => ({ kind: 'answer', status, headers, body: JSON.stringify({ message, ...more }) })
+
+/** The two hooks of a list as a program gets them. */
+const common = { v: 1, type: 'hook', active: true, contentType: 'json', hasSecret: true }
+const OK = { code: 200, message: 'OK' }
+const other = {
+  ...common,
+  id: 602,
+  url: ELSEWHERE,
+  events: ['push'],
+  lastResponse: { code: 502, message: 'failed to connect to host' },
 }
 
 describe('relay hook add', () => {
-  beforeEach(begin)
-  afterEach(end)
-
   it('creates the hook of the running relay, and repairs it afterwards', async () => {
-    expect(await here.run('hook', 'add', 'octo/demo')).toEqual(prints(`hook of octo/demo created: ${url}\n`))
-    await here.sandbox.idle()
-    const [hook] = await demo.hooks()
-    await demo.changeHook(hook?.id ?? 0, { url, secret: 'other', events: ['push'] })
-    const again = await here.run('hook', 'add', 'octo/demo', '--events', 'push, issue_comment', '--json')
-    expect(objects(again)).toEqual([
-      {
-        v: 1,
-        type: 'hook',
-        id: hook?.id,
-        url,
-        ours: true,
-        active: true,
-        contentType: 'json',
-        events: ['push', 'issue_comment'],
-        hasSecret: true,
-        lastResponse: { code: 200, message: 'OK' },
-        created: false,
-        repaired: ['it had other events'],
-        found: false,
-      },
-    ])
+    expect(await add()).toEqual(prints(`hook of octo/demo created: ${url}\n`))
+    const id = await idOf()
+    await demo.changeHook(id, { url, secret: 'other', events: ['push'] })
+    const again = await json(hook('add', 'octo/demo', '--events', 'push, issue_comment', '--json'))
+    const changes = { created: false, repaired: ['it had other events'], found: false }
+    const events = ['push', 'issue_comment']
+    expect(again).toEqual({ ...common, id, url, ours: true, events, lastResponse: OK, ...changes })
     await demo.comment('signed with the secret of the instance')
     expect((await linesOf(here)).map(({ event }) => event)).toEqual(['ping', 'issue_comment'])
   })
 
   it('needs an address, and a signed-in user', async () => {
     await serving.stop()
-    const ran = await here.run('hook', 'add', 'octo/demo')
+    const ran = await hook('add', 'octo/demo')
     expect([ran.code, ran.err]).toEqual([1, expect.stringContaining('give the address with --url')])
-    expect((await here.run('hook', 'add', 'octo/demo', '--url', ELSEWHERE)).code).toBe(0)
-    const refused = await here.run('hook', 'add', 'octo/demo', '--url', ELSEWHERE, '--user', 'eve')
+    expect((await hook('add', 'octo/demo', '--url', ELSEWHERE)).code).toBe(0)
+    const refused = await hook('add', 'octo/demo', '--url', ELSEWHERE, '--user', 'eve')
     expect([refused.code, refused.err]).toEqual([4, expect.stringContaining('relay login')])
+  })
+
+  it.each(['another-secret', undefined])('changes nothing with the secret %s', async (secret) => {
+    const env = { RELAY_WEBHOOK_SECRET: secret }
+    const ran = await here.runWith({ env }, 'hook', 'add', 'octo/demo')
+    expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('with another webhook secret')])
+    expect(await demo.hooks()).toEqual([])
+    const { settings } = await json(here.runWith({ env }, 'config', '--json'))
+    expect(settings.webhookSecret).toMatchObject({ set: secret !== undefined })
+  })
+
+  const TWENTY = 'The "*" event cannot have more than 20 hooks'
+  it.each<[string, Fault, string]>([
+    [
+      'an archived repository',
+      answer(403, 'Repository was archived so is read-only.'),
+      'Repository was archived so is read-only. Unarchive the repository first, or do without its hook',
+    ],
+    [
+      'more than 20 hooks',
+      answer(
+        422,
+        'Validation Failed',
+        {},
+        { errors: [{ resource: 'Hook', code: 'custom', message: TWENTY }] },
+      ),
+      `Validation Failed (Hook: ${TWENTY}). Remove one that is not needed: relay hook list octo/demo`,
+    ],
+  ])('is refused for %s', async (_, fault, why) => {
+    for (const each of [NOW, fault]) here.sandbox.faults.next('hook', each)
+    expect(unwrapped(await hook('add', 'octo/demo'))).toEqual(says(8, `The sandbox refused: ${why}`))
+    expect([await demo.hooks(), await saved()]).toEqual([[], ''])
+    expect((await hook('add', 'octo/nowhere')).err).toContain('The sandbox refused: Not Found')
   })
 })
 
-describe('relay hook list, test and remove', () => {
-  beforeEach(begin)
-  afterEach(end)
-
+describe('relay hook list', () => {
   it('lists the hooks there, marks its own, and the hooks of the profile', async () => {
-    expect(await here.run('hook', 'list')).toMatchObject({ code: 0, out: '' })
-    expect((await here.run('hook', 'list', 'octo/demo')).err).toContain('octo/demo has no hooks')
-    await here.run('hook', 'add', 'octo/demo')
+    expect(await hook('list')).toMatchObject({ code: 0, out: '' })
+    expect((await hook('list', 'octo/demo')).err).toContain('octo/demo has no hooks')
+    await add()
     await demo.addHook({ url: ELSEWHERE, secret: 'x', events: ['push'] })
     await here.sandbox.idle()
-    const { out } = await here.run('hook', 'list', 'octo/demo')
+    const { out } = await hook('list', 'octo/demo')
     expect(out.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
       ['leads', 'id', 'last answer', 'settings', 'address'],
       ['here', '601', '200 OK', 'json, every event', url],
       ['', '602', '502 failed to connect to host', 'json, push', ELSEWHERE],
       [''],
     ])
-    const common = { v: 1, type: 'hook', active: true, contentType: 'json', hasSecret: true }
-    expect(objects(await here.run('hook', 'list', 'octo/demo', '--json'))).toEqual([
-      { ...common, id: 601, url, ours: true, events: ['*'], lastResponse: { code: 200, message: 'OK' } },
-      {
-        ...common,
-        id: 602,
-        url: ELSEWHERE,
-        ours: false,
-        events: ['push'],
-        lastResponse: { code: 502, message: 'failed to connect to host' },
-      },
+    expect(objects(await hook('list', 'octo/demo', '--json'))).toEqual([
+      { ...common, id: 601, url, ours: true, events: ['*'], lastResponse: OK },
+      { ...other, ours: false },
     ])
-    expect((await here.run('hook', 'list')).out).toBe(`octo/demo  ${url}\n`)
-    expect(objects(await here.run('hook', 'list', '--json'))).toEqual([
-      { v: 1, type: 'hook', repo: 'octo/demo', id: 601, url, permanent: true },
-    ])
+    expect(await saved()).toBe(`octo/demo  ${url}\n`)
+    const own = { v: 1, type: 'hook', repo: 'octo/demo', id: 601, url, permanent: true }
+    expect(objects(await hook('list', '--json'))).toEqual([own])
   })
 
   it('lists a hook whose creation was interrupted, and how to finish it', async () => {
     for (const fault of [NOW, 'reset'] as const) here.sandbox.faults.next('hook', fault)
-    expect((await here.run('hook', 'add', 'octo/demo')).code).toBe(8)
-    expect([await demo.hooks(), (await here.run('hook', 'list')).out]).toEqual([
-      [],
-      `octo/demo  ${url}  perhaps not there; finish with relay hook add octo/demo\n`,
-    ])
-    expect(objects(await here.run('hook', 'list', '--json'))).toEqual([
-      { v: 1, type: 'hook', repo: 'octo/demo', id: null, url, permanent: true },
-    ])
-    await here.run('hook', 'add', 'octo/demo')
-    expect((await here.run('hook', 'list')).out).toBe(`octo/demo  ${url}\n`)
-  })
-
-  it('sends a ping, and finds it in the journal', async () => {
-    expect(await here.run('hook', 'test', 'octo/demo')).toMatchObject({ code: 6 })
-    await here.run('hook', 'add', 'octo/demo')
-    await here.sandbox.idle()
-    const before = await newest()
-    expect(await here.run('hook', 'test', 'octo/demo')).toEqual(
-      prints(`ping of octo/demo arrived: #${before + 1}\n`),
-    )
-    expect(objects(await here.run('hook', 'test', 'octo/demo', '--json'))).toEqual([
-      { v: 1, type: 'test', repo: 'octo/demo', hook: 601, n: before + 2 },
-    ])
-    await serving.stop()
-    expect((await here.run('hook', 'test', 'octo/demo')).err).toContain('Start it with relay serve')
-  })
-
-  it('removes what leads here, and nothing else', async () => {
-    await here.run('hook', 'add', 'octo/demo')
-    await demo.addHook({ url: ELSEWHERE, secret: 'x', events: ['push'] })
-    expect(await here.run('hook', 'remove', 'octo/demo')).toEqual(
-      prints(`hook of octo/demo removed: ${url}\n`),
-    )
-    expect((await demo.hooks()).map((hook) => hook.url)).toEqual([ELSEWHERE])
-    expect(await here.run('hook', 'remove', 'octo/demo')).toMatchObject({
-      code: 6,
-      err: expect.stringContaining('relay hook list octo/demo shows all'),
-    })
-    await here.sandbox.idle()
-    expect(objects(await here.run('hook', 'remove', 'octo/demo', '--url', ELSEWHERE, '--json'))).toEqual([
-      {
-        v: 1,
-        type: 'hook',
-        id: 602,
-        url: ELSEWHERE,
-        ours: true,
-        active: true,
-        contentType: 'json',
-        events: ['push'],
-        hasSecret: true,
-        lastResponse: { code: 502, message: 'failed to connect to host' },
-      },
-    ])
-    expect(await demo.hooks()).toEqual([])
-    expect(await here.run('hook', 'remove', 'octo/demo', '--json')).toEqual({
-      code: 6,
-      out: '',
-      err: '{"v":1,"type":"error","code":"no_match","error":"octo/demo has no hook that leads here. relay hook list octo/demo shows all; name the address of another with --url"}\n',
-    })
+    expect((await hook('add', 'octo/demo')).code).toBe(8)
+    const perhaps = `octo/demo  ${url}  perhaps not there; finish with relay hook add octo/demo\n`
+    expect([await demo.hooks(), await saved()]).toEqual([[], perhaps])
+    expect(await json(hook('list', '--json'))).toMatchObject({ id: null, url, permanent: true })
+    await hook('add', 'octo/demo')
+    expect(await saved()).toBe(`octo/demo  ${url}\n`)
   })
 })
 
-describe('relay hook remove of a repository that is gone', () => {
-  beforeEach(begin)
-  afterEach(end)
+describe('relay hook test', () => {
+  const test = (...flags: string[]) => hook('test', 'octo/demo', ...flags)
 
-  it('names --local, which forgets the hook and asks nothing', async () => {
-    const remove = (...flags: string[]) => here.run('hook', 'remove', 'octo/demo', ...flags)
-    await here.run('hook', 'add', 'octo/demo')
+  it('sends a ping, and finds it in the journal', async () => {
+    expect(await test()).toMatchObject({ code: 6 })
+    await add()
+    const newest = Number((await linesOf(here)).at(-1)?.['n'])
+    expect(await test()).toEqual(prints(`ping of octo/demo arrived: #${newest + 1}\n`))
+    const found = await json(test('--json'))
+    expect(found).toEqual({ v: 1, type: 'test', repo: 'octo/demo', hook: 601, n: newest + 2 })
+    await serving.stop()
+    expect((await test()).err).toContain('Start it with relay serve')
+  })
+
+  it('says at once what the code host got when its ping fails', async () => {
+    await add()
+    await demo.changeHook(await idOf(), { url, secret: 'other' })
+    const got = 'The code host got: 401 Invalid HTTP Response: 401'
+    expect(unwrapped(await test())).toEqual(says(7, `The delivery did not arrive. ${got}. ${REST}`))
+  })
+
+  it.each([
+    ['nothing', 'within 0.3 s. The code host got: 200 OK.'],
+    ['502', 'within 0.3 s.'],
+  ] as const)(
+    'gives up after a while when nothing is sent, and the code host then says %s',
+    async (end, got) => {
+      await add()
+      const lost = { kind: 'answer', status: 202, body: '' } as const
+      for (const fault of [NOW, lost, ...(end === '502' ? [end] : [])])
+        here.sandbox.faults.next('hook', fault)
+      const seams = { limits: { arrival: 300 } }
+      const ran = await here.runWith({ seams }, 'hook', 'test', 'octo/demo')
+      expect(unwrapped(ran)).toEqual(says(7, `The delivery did not arrive ${got} ${REST}`))
+    },
+  )
+
+  it('finds the ping of a repository that has another name now', async () => {
+    await add()
+    const [before] = await linesOf(here)
+    const id = await idOf()
+    const moved = (status: 301 | 307, path: string): Fault =>
+      answer(status, 'Moved', { Location: `/api/v3/repos/octo/demo/hooks${path}` })
+    const { faults } = here.sandbox
+    faults.next('hook', moved(301, '?per_page=100&page=1'))
+    faults.next('hook', NOW)
+    faults.next('hook', moved(307, `/${id}/pings`))
+    faults.next('deliveries', moved(301, `/${id}/deliveries`))
+    const arrived = `ping of octo/old arrived: #${Number(before?.['n']) + 1}\n`
+    expect(await hook('test', 'octo/old')).toEqual(prints(arrived))
+  })
+})
+
+describe('relay hook remove', () => {
+  const remove = (...flags: string[]) => hook('remove', 'octo/demo', ...flags)
+  const NONE =
+    'octo/demo has no hook that leads here. relay hook list octo/demo shows all; name the address of another with --url'
+
+  it('removes what leads here, and nothing else', async () => {
+    await add()
+    await demo.addHook({ url: ELSEWHERE, secret: 'x', events: ['push'] })
+    expect(await remove()).toEqual(prints(`hook of octo/demo removed: ${url}\n`))
+    expect((await demo.hooks()).map((each) => each.url)).toEqual([ELSEWHERE])
+    expect(unwrapped(await remove())).toEqual(says(6, NONE))
     await here.sandbox.idle()
-    const body = JSON.stringify({ message: 'Not Found' })
-    here.sandbox.faults.next('hook', { kind: 'answer', status: 404, body })
+    expect(await json(remove('--url', ELSEWHERE, '--json'))).toEqual({ ...other, ours: true })
+    expect(await demo.hooks()).toEqual([])
+  })
+
+  it('of a hook that somebody removed says so, and forgets it', async () => {
+    await add()
+    await demo.removeHook(await idOf())
+    expect(unwrapped(await remove())).toEqual(says(6, NONE))
+    expect(await saved()).toBe('')
+  })
+
+  it('of a repository that is gone names --local, which forgets the hook and asks nothing', async () => {
+    await add()
+    here.sandbox.faults.next('hook', answer(404, 'Not Found'))
     expect(await remove()).toMatchObject({
       code: 8,
       err: expect.stringContaining('relay hook remove octo/demo --local forgets its hook\n'),
     })
     expect(await remove('--local', '--url', url)).toMatchObject({ code: 2 })
     const asked = here.sandbox.requests.length
-    expect(await remove('--local')).toEqual(
-      prints(`hook of octo/demo forgotten here, and not removed at ${here.sandbox.url}: ${url}\n`),
-    )
+    const forgotten = `hook of octo/demo forgotten here, and not removed at ${here.sandbox.url}: ${url}\n`
+    expect(await remove('--local')).toEqual(prints(forgotten))
     expect(here.sandbox.requests.length).toBe(asked)
-    expect(objects(await here.run('hook', 'list', '--json'))).toEqual([])
+    expect(await saved()).toBe('')
     expect(await remove('--local')).toMatchObject({ code: 6 })
   })
+
+  it('is refused to a token without the scope, which it names', async () => {
+    await add()
+    const needed = 'admin:repo_hook, repo, write:repo_hook, read:repo_hook'
+    const scopes = { 'X-OAuth-Scopes': 'public_repo', 'X-Accepted-OAuth-Scopes': needed }
+    here.sandbox.faults.next('hook', answer(404, 'Not Found', scopes))
+    const hidden = 'The sandbox refused: Not Found (no such repository or number, or no access to it)'
+    const sign = RIGHTS.replace(/.* a token with/, 'Sign in with')
+    const text = `${hidden}. The token needs one of the scopes ${needed}; it has public_repo. ${sign}: relay login, or relay login --with-token. Check the name, or sign in as another user`
+    expect(unwrapped(await remove())).toEqual(says(8, text))
+  })
 })
 
-describe('relay catch-up', () => {
-  beforeEach(begin)
-  afterEach(end)
+describe('a code host that refuses each request about hooks', () => {
+  const SOON = String(Math.floor(Date.now() / 1000) + 1800)
+  const APPS =
+    'Although you appear to have the correct authorization credentials, the `octo` organization has enabled OAuth App access restrictions, meaning that data access to third-parties is limited.'
+  const BUSY = 'You have exceeded a secondary rate limit.'
 
-  it('gets what was sent while nothing ran, and says so', async () => {
-    await here.run('hook', 'add', 'octo/demo')
-    await here.sandbox.idle()
-    await serving.stop()
-    await demo.comment('one', 'two')
-    const dry = await here.run('catch-up', '--dry-run', '--json')
-    const missing = {
-      v: 1,
-      type: 'missing',
-      repo: 'octo/demo',
-      id: expect.stringMatching(/^\d{19}$/),
-      guid: expect.stringMatching(/^[0-9a-f-]{36}$/),
-      event: 'issue_comment',
-      action: 'created',
-      deliveredAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+  it.each<[string, Fault, string]>([
+    [
+      'the app of an organization',
+      answer(403, APPS),
+      `${APPS} Ask an owner of octo to approve the OAuth app in the organization's settings, under third-party access`,
+    ],
+    [
+      'a token without single sign-on',
+      answer(403, 'Resource protected by organization SAML enforcement.'),
+      'Resource protected by organization SAML enforcement. Sign in again with relay login, and authorize the app for octo when the code host asks',
+    ],
+    [
+      'a token without the permission, which it names',
+      answer(403, 'Resource not accessible by integration', {
+        'X-Accepted-GitHub-Permissions': 'repository_hooks=read',
+      }),
+      'Resource not accessible by integration. The token needs the permission repository_hooks=read. Sign in with the scope repo or admin:repo_hook (a fine-grained token: the permission Webhooks): relay login, or relay login --with-token',
+    ],
+    [
+      'a user',
+      answer(403, 'Must have admin rights to Repository.'),
+      `Must have admin rights to Repository. ${RIGHTS}`,
+    ],
+    [
+      'for an hour',
+      answer(403, 'API rate limit exceeded', { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': SOON }),
+      'API rate limit exceeded. Try again in 1800 s',
+    ],
+    [
+      'for a while',
+      'secondary-limit',
+      `${BUSY} Please wait a few minutes before you try again. Try again in 60 s`,
+    ],
+    ['without a time', answer(403, BUSY), `${BUSY} Try again in 60 s`],
+    ['and fails', '502', 'The sandbox failed (502). Try again later'],
+    [
+      'a repository that moved',
+      answer(301, 'Moved Permanently'),
+      'The sandbox answered with a redirect that is not followed (301): Moved Permanently. The repository was renamed or moved. Give its new name',
+    ],
+  ])('%s: each command says so, and what to do', async (_, fault, text) => {
+    await add()
+    const why = text.startsWith('The sandbox') ? text : `The sandbox refused: ${text}`
+    for (const command of ['add', 'list', 'test', 'remove']) {
+      here.sandbox.faults.next('hook', fault)
+      const { code, out, err } = unwrapped(await hook(command, 'octo/demo'))
+      // The seconds of a limit go by.
+      const said = err.replace(/in 1[78]\d\d s$/, 'in 1800 s')
+      expect({ code, out, err: said }).toEqual(says(8, why))
     }
-    expect(objects(dry)).toEqual([missing, missing])
-    expect(dry.err).toContain('would ask for 2 of octo/demo')
-    expect((await here.run('catch-up', 'octo/demo')).err).toContain('Start it with relay serve')
-    await restart()
-    expect((await here.run('catch-up', '--since', '1s', '--dry-run')).code).toBe(0)
-    expect(await here.run('catch-up')).toEqual({
-      code: 0,
-      out: 'caught up with octo/demo: 2 missing, 2 arrived\n',
-      err: 'octo/demo: 2 missing\n',
-    })
-    expect(objects(await here.run('catch-up', 'octo/demo', '--json'))).toEqual([
-      { v: 1, type: 'caught-up', repo: 'octo/demo', missing: 0, arrived: 0, failed: [] },
-    ])
-  })
-
-  it('counts on a terminal, and takes the count away', async () => {
-    await here.run('hook', 'add', 'octo/demo')
-    await here.sandbox.idle()
-    await serving.stop()
-    await demo.comment('one', 'two')
-    await restart()
-    const { err } = await here.runWith({ terminal: { streams: ['stderr'] } }, 'catch-up')
-    const shown = ['octo/demo: 2 missing\n', '1/2', '\r\u001b[K', '2/2', '\r\u001b[K'].join('')
-    expect(err.replaceAll('\r\n', '\n')).toBe(shown)
-  })
-
-  it('never gets again what retention has removed', async () => {
-    await here.run('hook', 'add', 'octo/demo')
-    await demo.comment('one', 'two', 'three')
-    // Smaller than an empty journal: all but the newest goes at the start.
-    await restart('--keep-max', '1KiB')
-    await expect.poll(async () => (await linesOf(here)).map(({ n }) => n)).toEqual([4])
-    expect((await here.run('catch-up', 'octo/demo')).out).toBe(
-      'caught up with octo/demo: nothing was missing\n',
-    )
-    expect((await linesOf(here)).map(({ n }) => n)).toEqual([4])
-  })
-})
-
-describe('what is refused, and changes nothing', () => {
-  beforeAll(begin)
-  afterAll(end)
-
-  it.each([
-    [['octo'], 2, '"octo" is not a repository. Give for example octo/demo'],
-    [['octo/demo', '--url', 'http://example.com/x'], 2, '--url: must be https, unless it is on this machine'],
-    [['octo/demo', '--events', 'Push!'], 2, '--events: must be names of events'],
-    [['octo/nowhere'], 8, 'The sandbox refused: Not Found'],
-  ])('relay hook add %j', async (argv, code, text) => {
-    const ran = await here.run('hook', 'add', ...argv)
-    expect([ran.code, ran.out, ran.err]).toEqual([code, '', expect.stringContaining(text)])
-    expect(await demo.hooks()).toEqual([])
-  })
-
-  it('relay hook add with another secret than the instance verifies with', async () => {
-    const env = { RELAY_WEBHOOK_SECRET: 'another-secret' }
-    const ran = await here.runWith({ env }, 'hook', 'add', 'octo/demo')
-    expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('with another webhook secret')])
-    expect(await demo.hooks()).toEqual([])
-  })
-
-  it('relay hook add without the secret that the instance verifies with, and makes none', async () => {
-    const env = { RELAY_WEBHOOK_SECRET: undefined }
-    const ran = await here.runWith({ env }, 'hook', 'add', 'octo/demo')
-    expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('with another webhook secret')])
-    const { settings } = JSON.parse((await here.runWith({ env }, 'config', '--json')).out)
-    expect(settings.webhookSecret).toMatchObject({ set: false })
-  })
-
-  it('relay catch-up without a hook ends with 6, and with 2 for a bad time', async () => {
-    expect(await here.run('catch-up')).toMatchObject({
-      code: 6,
-      err: expect.stringContaining('relay hook add'),
-    })
-    expect(await here.run('catch-up', 'octo/demo')).toMatchObject({ code: 6 })
-    expect(await here.run('catch-up', '--since', 'x')).toMatchObject({ code: 2 })
+    expect(await demo.hooks()).toHaveLength(1)
+    expect(await saved()).toContain('octo/demo')
   })
 })

@@ -1,14 +1,18 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
+import { Webhooks } from '@octokit/webhooks'
 import { describe, expect, it } from 'vitest'
-import type { Fixture } from 'webhook-relay/testing'
+import { type Fixture, loadFixtures } from 'webhook-relay/testing'
 import { SECRET, sign } from '../kit/delivery.js'
 import { emptyFolder } from '../kit/folder.js'
-import { fill } from '../kit/journal.js'
+import { fill, linesOf } from '../kit/journal.js'
 import { place } from '../kit/place.js'
 import { type Received, receiver, valuesOf } from '../kit/receiver.js'
-import { type Ran, run, start } from '../kit/run.js'
-import { bare, opened } from './example.js'
+import { BUILT, fails, type Ran, run, start } from '../kit/run.js'
+import { bare, GITEA_TRIGGERS, GITHUB_TRIGGERS, objects, opened } from './example.js'
+import { json, notes } from './fixture.js'
 
 const env = { RELAY_WEBHOOK_SECRET: SECRET }
 const BODY = '{"action":"opened","number":1,"zen":"<é>"}\n'
@@ -46,19 +50,16 @@ const tidy = (out: string): string => out.replaceAll(/\d+ms/g, 'Nms')
 describe('relay replay', () => {
   it('sends files in order, prints a line for each, and ends with 3 when an answer was not as expected', async () => {
     await using target = await receiver()
-    target.answers(
-      202,
-      { status: 500, body: '{"error":"no installation"}\n' },
-      { status: 302, headers: { location: '/x' } },
-    )
+    const refusal = { status: 500, body: '{"error":"no installation"}\n' }
+    target.answers(202, refusal, { status: 302, headers: { location: '/x' } })
     const cwd = folder({ 'c.json': fixture(), 'a.json': fixture(), 'b-long.json': fixture() })
     const { code, out, err } = await run(['replay', '.', '--to', `${target.url}/hook?x=1`], { env, cwd })
     expect({ code, out: tidy(out), err }).toEqual({
       code: 3,
-      out: `ok   a.json       202  Nms
-FAIL b-long.json  500  Nms  expected 2xx: {"error":"no installation"}
-FAIL c.json       302  Nms  expected 2xx
-`,
+      out:
+        'ok   a.json       202  Nms\n' +
+        'FAIL b-long.json  500  Nms  expected 2xx: {"error":"no installation"}\n' +
+        'FAIL c.json       302  Nms  expected 2xx\n',
       err: 'error: 2 of 3 answers were not as expected\n',
     })
     expect(target.received.map((handed) => handed.path)).toEqual(Array(3).fill('/hook?x=1'))
@@ -97,10 +98,8 @@ FAIL c.json       302  Nms  expected 2xx
 
   it('changes fields in the style they are written in, and signs that', async () => {
     await using target = await receiver()
-    const cwd = folder({
-      'a.json': fixture(),
-      'gitea.json': readFileSync('fixtures/gitea/push.json', 'utf8'),
-    })
+    const recorded = readFileSync('fixtures/gitea/push.json', 'utf8')
+    const cwd = folder({ 'a.json': fixture(), 'gitea.json': recorded })
     const sets = ['number=7', 'zen=<hi>', 'a.b[0].__proto__={"x":"="}'].flatMap((set) => ['--set', set])
     const argv = ['replay', 'a.json', 'gitea.json', '--to', target.url, ...sets]
     expect((await run(argv, { env, cwd })).code).toBe(0)
@@ -108,7 +107,7 @@ FAIL c.json       302  Nms  expected 2xx
     expect(github?.body.toString()).toBe(
       '{"action":"opened","number":7,"zen":"<hi>","a":{"b":[{"__proto__":{"x":"="}}]}}\n',
     )
-    const { body = '' }: Fixture = JSON.parse(readFileSync('fixtures/gitea/push.json', 'utf8'))
+    const { body = '' }: Fixture = JSON.parse(recorded)
     const payload = { ...JSON.parse(body), number: 7, zen: '<hi>', a: { b: [{ ['__proto__']: { x: '=' } }] } }
     const escaped = (text: string): string => `\\u${text.charCodeAt(0).toString(16).padStart(4, '0')}`
     expect(gitea?.body.toString()).toBe(
@@ -130,13 +129,7 @@ FAIL c.json       302  Nms  expected 2xx
     }
     expect(tidy((await run('last')).out)).toBe('ok   #1  200  Nms\n')
     expect((await run('--event', 'pull_request.opened', '--last', '2')).code).toBe(0)
-    const { out } = await here.run('log', '--json')
-    expect(
-      out
-        .trim()
-        .split('\n')
-        .map((line): unknown => JSON.parse(line).duplicates),
-    ).toEqual([0, 0, 0, 0])
+    expect((await linesOf(here)).map(({ duplicates }) => duplicates)).toEqual([0, 0, 0, 0])
   }, 60_000)
 
   it('selects in the journal, oldest first, and keeps the ids of those that failed', async () => {
@@ -157,9 +150,7 @@ FAIL c.json       302  Nms  expected 2xx
     expect(await run('--event', 'pull_request', '--event', 'issues')).toEqual(['#1', '#3'])
     expect(await run('2', '#1', 'last')).toEqual(['#2', '#1', '#3'])
     expect(await run('--failed')).toEqual(['#3'])
-    expect(target.received.slice(-1).flatMap((handed) => valuesOf(handed, 'x-github-delivery'))).toEqual([
-      'c',
-    ])
+    expect(target.received.map((handed) => valuesOf(handed, 'x-github-delivery')[0]).at(-1)).toBe('c')
     expect(await run('7')).toEqual([6, 'no_match'])
     expect(await run('--event', 'ping')).toEqual([6, 'no_match'])
   })
@@ -178,11 +169,9 @@ FAIL c.json       302  Nms  expected 2xx
     await using target = await receiver('reset')
     const cwd = folder({ 'a.json': fixture(), 'b.json': fixture() })
     const ran = await run(['replay', '.', '--to', target.url, '--stop'], { env, cwd })
-    expect({ ...ran, out: tidy(ran.out) }).toEqual({
-      code: 3,
-      out: 'FAIL a.json  -  Nms  expected 2xx: connection closed before an answer\n',
-      err: 'error: 1 of 1 answers were not as expected\n',
-    })
+    const out = 'FAIL a.json  -  Nms  expected 2xx: connection closed before an answer\n'
+    const stopped = fails(3, '1 of 1 answers were not as expected')
+    expect({ ...ran, out: tidy(ran.out) }).toEqual({ ...stopped, out })
   })
 
   it('reports how many were sent when it is interrupted', async () => {
@@ -214,53 +203,206 @@ FAIL c.json       302  Nms  expected 2xx
       return { code, lines: out.split('\n').length - 1, received: target.received.length, err }
     }
 
-    it('sends nothing when it is among the first', async () => {
-      expect(await replay({ 'a.json': LARGE, 'b.json': LARGE, 'e.json': WRONG })).toEqual({
-        code: 2,
-        lines: 0,
-        received: 0,
-        err: expect.stringContaining(WHERE),
-      })
-    })
-
-    it('is named after what comes before it was sent', async () => {
-      expect(await replay({ ...FIRST, 'e.json': WRONG, 'f.json': LARGE })).toEqual({
-        code: 2,
-        lines: 4,
-        received: 4,
-        err: expect.stringMatching(new RegExp(`^4 sent\nerror: .*${WHERE}`)),
-      })
-    })
-
-    it('is named alone when nothing could be sent', async () => {
+    it('sends nothing when it is among the first, and is named after what came before it was sent', async () => {
+      const none = { code: 2, lines: 0, received: 0 }
+      const among = await replay({ 'a.json': LARGE, 'b.json': LARGE, 'e.json': WRONG })
+      expect(among).toEqual({ ...none, err: expect.stringContaining(WHERE) })
+      const after = await replay({ ...FIRST, 'e.json': WRONG, 'f.json': LARGE })
+      const err = expect.stringMatching(new RegExp(`^4 sent\nerror: .*${WHERE}`))
+      expect(after).toEqual({ code: 2, lines: 4, received: 4, err })
       const wrong = fixture({ body: '[1]', headers: {} })
-      expect(await replay({ 'a.json': wrong }, '--set', 'a.b=1')).toEqual({
-        code: 2,
-        lines: 0,
-        received: 0,
-        err: expect.stringMatching(/^error: a\.json/),
-      })
+      const alone = await replay({ 'a.json': wrong }, '--set', 'a.b=1')
+      expect(alone).toEqual({ ...none, err: expect.stringMatching(/^error: a\.json/) })
     })
-  })
-
-  it.each<[string, number, RegExp]>([
-    ['replay', 2, /Nothing to replay/],
-    ['replay a.json', 1, /relay serve, or name an address with --to/],
-    ['replay nothing.json --to http://localhost:1', 2, /nothing\.json: no such file/],
-    ['replay a.json --to example', 2, /--to: must be an absolute/],
-    ['replay a.json --to http://localhost:1 --expect 20', 2, /--expect: must be a status/],
-    ['replay a.json --to http://localhost:1 --set x', 2, /--set: must be path=value/],
-    [
-      'replay a.json --to http://localhost:1 --set action.x=1',
-      2,
-      /a\.json: Cannot set a field: action is neither/,
-    ],
-    ['replay a.json --to http://localhost:1 --last 3', 2, /--last: selects entries/],
-    ['replay a.json --to http://localhost:1 --secret-env NONE', 2, /--secret-env: NONE is not set/],
-    ['replay last --to http://localhost:1', 6, /no journal/],
-    ['replay a.json --to http://127.0.0.1:1', 3, /1 of 1 answers were not/],
-  ])('%s: %i', async (line, code, err) => {
-    const ran = await run(line.split(' '), { env, cwd: folder({ 'a.json': fixture() }) })
-    expect(ran).toMatchObject({ code, err: expect.stringMatching(err) })
   })
 })
+
+describe('relay trigger --print', () => {
+  const ALL = { github: GITHUB_TRIGGERS, gitea: GITEA_TRIGGERS }
+  it.each(Object.entries(ALL))(
+    '%s: all are fixtures, and genuine to relay and to others',
+    async (provider, all) => {
+      // Each is a process of its own in a built run, for which some are enough.
+      const triggers = BUILT ? all.filter((_, i) => i % 4 === 0) : all
+      const cwd = emptyFolder()
+      const print = async (trigger: string): Promise<void> => {
+        const argv = ['trigger', trigger, '--print', '--provider', provider]
+        const { code, out, err } = await run(argv, { env })
+        expect({ trigger, code, err }).toEqual({ trigger, code: 0, err: '' })
+        writeFileSync(path.join(cwd, `${trigger}.json`), out)
+      }
+      for (const trigger of triggers) await print(trigger)
+      const fixtures = await loadFixtures(cwd)
+      const events = fixtures.map(({ fixture: { event, body = '' } }) => [event, JSON.parse(body).action])
+      expect(events).toEqual(
+        triggers.toSorted().map((trigger) => [...trigger.split('.'), undefined].slice(0, 2)),
+      )
+      expect((await run(['verify', '.'], { env, cwd })).code).toBe(0)
+      const webhooks = new Webhooks({ secret: SECRET })
+      for (const { fixture } of fixtures) {
+        const signature = String(fixture.headers['X-Hub-Signature-256'])
+        expect(await webhooks.verify(fixture.body ?? '', signature)).toBe(true)
+      }
+    },
+    60_000,
+  )
+})
+
+describe('relay trigger', () => {
+  it('sends to the running relay, which accepts it', async () => {
+    await using here = await place({ host: 'none' })
+    await here.serve()
+    const ran = await here.run('trigger', 'issues')
+    expect({ ...ran, out: tidy(ran.out) }).toEqual({ ...notes('1 sent\n'), out: 'ok   issues  200  Nms\n' })
+    expect(await json(here.run('log', '--json'))).toMatchObject({
+      event: 'issues',
+      action: 'opened',
+      repo: 'octo/demo',
+      number: 1,
+    })
+  })
+
+  it('prints a sentence on a terminal: the answer, and the entry or the address', async () => {
+    await using here = await place({ host: 'none' })
+    await here.serve()
+    await here.run('trigger', 'push')
+    const shown = async (...argv: string[]): Promise<string> => {
+      const { out } = await here.runWith({ terminal: {} }, 'trigger', ...argv, '--color', 'never')
+      return out.replace(/\b[\d.]+m?s\b/, 'TIME')
+    }
+    expect(await shown('issues.opened')).toBe('Sent issues.opened: answered 200 in TIME, entry #2\n')
+    await using target = await receiver(202)
+    const by = `Sent push: answered 202 in TIME, by ${target.url}\n`
+    expect(await shown('push', '--to', target.url)).toBe(by)
+    expect(await shown('push', '--tamper', 'signature')).toMatch(/^FAIL push {2}401 {2}TIME {2}expected 2xx/)
+  })
+
+  it('changes fields, spoils signatures, and expects', async () => {
+    await using target = await receiver(401)
+    const argv = ['trigger', 'issue_comment.created', '--to', target.url, '--set', 'comment.body=/merge']
+    expect((await run(argv, { env })).code).toBe(3)
+    expect((await run([...argv, '--tamper', 'signature', '--expect', '401'], { env })).code).toBe(0)
+    const fits = target.received.map((handed) => {
+      expect(JSON.parse(handed.body.toString()).comment.body).toBe('/merge')
+      const [signature] = valuesOf(handed, 'x-hub-signature-256')
+      return signature === sign(SECRET, handed.body)
+    })
+    expect(fits).toEqual([true, false])
+  })
+
+  it('prints an unsigned fixture where there is no secret, which replay signs', async () => {
+    const { code, out } = await run(['trigger', 'push', '--print', '--provider', 'gitea'])
+    const fixture: Fixture = JSON.parse(out)
+    expect([code, fixture.provider, fixture.headers['X-Hub-Signature-256']]).toEqual([0, 'gitea', undefined])
+  })
+
+  it('lists what there is', async () => {
+    expect((await run(['trigger', '--list'])).out.trim().split('\n')).toEqual(GITHUB_TRIGGERS)
+    const { out } = await run(['trigger', '--list', '--provider', 'gitea', '--json'])
+    const listed = GITEA_TRIGGERS.map((trigger) => {
+      const [event, action = null] = trigger.split('.')
+      return { v: 1, type: 'event', event, action }
+    })
+    expect(objects(out)).toEqual(listed)
+  })
+})
+
+const PROJECT = path.resolve('.')
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /(?<!schema)\.json$/.test(file))
+
+/** How many lines there are of each beginning. */
+function verdicts({ code, out }: Ran): unknown {
+  const lines = out.split('\n').filter(Boolean)
+  const count = (start: string): number => lines.filter((line) => line.startsWith(start)).length
+  return { code, ok: count('ok   '), failed: count('FAIL ') }
+}
+
+describe('the fixtures of this project, replayed', () => {
+  const github = ['--provider', 'github']
+  const gitea = ['--provider', 'gitea', '--provider-url', 'https://git.example.com']
+
+  it.each(Object.entries({ github, gitea }))(
+    '%s: relay serve takes all, and none that is tampered with',
+    async (provider, flags) => {
+      const folder = `fixtures/${provider}`
+      const files = filesIn(folder).length
+      await using here = await place({ host: 'none' })
+      await here.serve(...flags)
+      const cwd = PROJECT
+      const replay = (...argv: string[]): Promise<Ran> => here.runWith({ cwd }, 'replay', folder, ...argv)
+      expect(verdicts(await replay())).toEqual({ code: 0, ok: files, failed: 0 })
+      const refused = await replay('--tamper', 'signature', '--expect', '401')
+      expect(verdicts(refused)).toEqual({ code: 0, ok: files, failed: 0 })
+      const other = { RELAY_WEBHOOK_SECRET: 'another' }
+      const signedAnew = await here.runWith({ cwd, env: other }, 'replay', folder)
+      expect(verdicts(signedAnew)).toEqual({ code: 3, ok: 0, failed: files })
+    },
+    120_000,
+  )
+
+  it('a verifier that is not ours takes all, and none that is tampered with', async () => {
+    const files = filesIn('fixtures').length
+    const env = { RELAY_WEBHOOK_SECRET: SECRET, OTHER: 'another' }
+    const replay = async (secret: string, ...flags: string[]): Promise<unknown> => {
+      await using target = await receiver()
+      const argv = ['replay', 'fixtures', '--to', target.url, ...flags]
+      const ran = await run(argv, { env, cwd: PROJECT })
+      const webhooks = new Webhooks({ secret })
+      const genuine = await Promise.all(target.received.map((request) => isGenuine(webhooks, request)))
+      return { ...Object(verdicts(ran)), genuine: genuine.filter(Boolean).length }
+    }
+    const sent = { code: 0, ok: files, failed: 0 }
+    expect(await replay(SECRET)).toEqual({ ...sent, genuine: files })
+    expect(await replay('another', '--secret-env', 'OTHER')).toEqual({ ...sent, genuine: files })
+    expect(await replay(SECRET, '--set', 'changed=true')).toEqual({ ...sent, genuine: files })
+    expect(await replay(SECRET, '--tamper', 'signature')).toEqual({ ...sent, genuine: 0 })
+    expect(await replay(SECRET, '--tamper', 'body')).toEqual({ ...sent, genuine: 0 })
+  }, 120_000)
+})
+
+/** Gitea signs the JSON inside a form, which @octokit/webhooks knows nothing of. */
+async function isGenuine(webhooks: Webhooks, request: Received): Promise<boolean> {
+  const [signature = ''] = valuesOf(request, 'x-hub-signature-256')
+  const text = request.body.toString()
+  const [type] = valuesOf(request, 'content-type')
+  const inside = type?.includes('urlencoded') && valuesOf(request, 'x-gitea-event').length > 0
+  return webhooks.verify(inside ? (new URLSearchParams(text).get('payload') ?? '') : text, signature)
+}
+
+/** GitHub's examples, in three layouts. */
+function examples(): { readonly event: string; readonly body: string }[] {
+  const require = createRequire(import.meta.url)
+  const kinds: { name: string; examples: object[] }[] = require('@octokit/webhooks-examples')
+  return kinds
+    .flatMap(({ name, examples }) => examples.map((payload) => ({ name, payload })))
+    .map(({ name, payload }, i) => ({ event: name, body: JSON.stringify(payload, null, i % 3) }))
+}
+
+describe("GitHub's example payloads", () => {
+  it('go through replay and relay to a target that checks the signature, byte for byte', async () => {
+    const all = examples()
+    expect(all).toHaveLength(329)
+    const cwd = emptyFolder()
+    for (const [i, { event, body }] of all.entries()) {
+      const fixture: Fixture = { relay: 1, provider: 'github', event, delivery: `${i}`, headers: {}, body }
+      writeFileSync(path.join(cwd, `${String(i).padStart(3, '0')}.json`), JSON.stringify(fixture))
+    }
+    await using target = await receiver((request) => (signatureFits(request) ? 200 : 401))
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve('--forward', target.url)
+    const ran = await here.runWith({ cwd }, 'replay', '.')
+    expect(verdicts(ran)).toEqual({ code: 0, ok: 329, failed: 0 })
+    await relay.objects({ type: 'attempt', outcome: 'succeeded' }, 329)
+    const handed = target.received.map((each) => [valuesOf(each, 'x-github-event')[0], each.body.toString()])
+    expect(handed).toEqual(all.map(({ event, body }) => [event, body]))
+  }, 120_000)
+})
+
+/** On its own, with nothing of relay's. */
+function signatureFits(request: Received): boolean {
+  const [signature = ''] = valuesOf(request, 'x-hub-signature-256')
+  const right = Buffer.from(`sha256=${createHmac('sha256', SECRET).update(request.body).digest('hex')}`)
+  const given = Buffer.from(signature)
+  return given.length === right.length && timingSafeEqual(given, right)
+}

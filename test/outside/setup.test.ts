@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Env } from '../kit/folder.js'
 import { addressOf, agree, beginSignIn, open, register } from '../kit/pages.js'
 import { type Place, place } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
-import { type Ran, run, type RunContext, fails } from '../kit/run.js'
+import type { Ran, RunContext } from '../kit/run.js'
 import { tapRequests } from '../kit/tap.js'
+import { shared } from './fixture.js'
 
 const ID = /^Iv23li[0-9a-f]{14}$/
 
@@ -41,21 +42,20 @@ const requestsOf = ({ sandbox }: Place): string[] =>
   sandbox.requests.map(({ method, path }) => `${method} ${path}`)
 
 describe('relay setup', () => {
-  let here: Place
+  const here = shared(() => newcomer({ RELAY_PORT: '9123' }))
   let page = ''
   let manifest: unknown
   let ran: Ran
   beforeAll(async () => {
-    here = await newcomer({ RELAY_PORT: '9123' })
     ran = await setup(here, ['--json'], async (address) => {
       manifest = JSON.parse((await open(address)).manifest)
       page = await (await register(address)).text()
     })
   })
-  afterAll(() => here[Symbol.asyncDispose]())
 
   it('registers an App in the browser, and stores its client', async () => {
     const result = JSON.parse(ran.out)
+    const slug = expect.stringMatching(/^relay-[0-9a-f]{8}$/)
     expect([ran.code, result]).toEqual([
       0,
       {
@@ -63,11 +63,7 @@ describe('relay setup', () => {
         provider: 'sandbox',
         providerUrl: here.sandbox.url,
         clientId: expect.stringMatching(ID),
-        app: {
-          id: 301,
-          slug: expect.stringMatching(/^relay-[0-9a-f]{8}$/),
-          installUrl: expect.any(String),
-        },
+        app: { id: 301, slug, installUrl: expect.any(String) },
         checks: expect.any(Array),
       },
     ])
@@ -115,9 +111,8 @@ describe('relay setup', () => {
   })
 
   it('shows what it stored in config, with setup as the origin, below every other place', async () => {
-    expect(
-      await settingsOf(here, { RELAY_PROVIDER: undefined, RELAY_PROVIDER_URL: undefined }),
-    ).toMatchObject({
+    const nowhere = { RELAY_PROVIDER: undefined, RELAY_PROVIDER_URL: undefined }
+    expect(await settingsOf(here, nowhere)).toMatchObject({
       provider: { value: 'sandbox', origin: 'setup' },
       providerUrl: { value: here.sandbox.url, origin: 'setup' },
       clientId: { value: expect.stringMatching(ID), origin: 'setup' },
@@ -128,19 +123,15 @@ describe('relay setup', () => {
       clientSecret: { set: true, origin: 'RELAY_CLIENT_SECRET' },
     })
     const elsewhere = { RELAY_PROVIDER: 'github', RELAY_PROVIDER_URL: undefined }
-    expect(await settingsOf(here, elsewhere)).toMatchObject({
-      clientId: { value: null },
-      clientSecret: { set: false },
-    })
+    const none = { clientId: { value: null }, clientSecret: { set: false } }
+    expect(await settingsOf(here, elsewhere)).toMatchObject(none)
   })
 
   it('replaces a client only with a yes', async () => {
     const before = await clientId(here)
     const { code, err } = await setup(here, [], register)
-    expect(code).toBe(2)
-    expect(err).toBe(
-      `error: This profile has the client ${before} of ${here.sandbox.url}. To replace it without being asked, give --yes\n`,
-    )
+    const replaces = `This profile has the client ${before} of ${here.sandbox.url}. To replace it without being asked, give --yes`
+    expect([code, err]).toEqual([2, `error: ${replaces}\n`])
     expect(await clientId(here)).toBe(before)
     expect((await setup(here, ['--yes'], register)).code).toBe(0)
     expect(await clientId(here)).not.toBe(before)
@@ -186,17 +177,14 @@ describe('relay setup of a newcomer', () => {
         const headers: Record<string, string> = cookie === undefined ? {} : { cookie }
         statuses.push((await fetch(`${origin}/setup/callback?${query}`, { headers })).status)
       }
-      await given(searchParams.toString())
-      await given(searchParams.toString(), 'relay_setup=other')
+      const query = searchParams.toString()
+      await given(query)
+      await given(query, 'relay_setup=other')
       await given(`code=${searchParams.get('code')}`, visit.cookie)
       await given(`code=${searchParams.get('code')}&state=other`, visit.cookie)
-      await given(`${searchParams.toString()}&code=another`, visit.cookie)
+      await given(`${query}&code=another`, visit.cookie)
       expect(await profiles(here)).toBe('')
-      const both = [
-        given(searchParams.toString(), visit.cookie),
-        given(searchParams.toString(), visit.cookie),
-      ]
-      await Promise.all(both)
+      await Promise.all([given(query, visit.cookie), given(query, visit.cookie)])
     })
     expect(code).toBe(0)
     expect(statuses.slice(0, 5)).toEqual([400, 400, 400, 400, 400])
@@ -217,16 +205,12 @@ describe('relay setup of a newcomer', () => {
     await using here = await newcomer()
     const stop = new AbortController()
     let own = ''
-    const { code, out } = await setup(
-      here,
-      [],
-      async (address) => {
-        own = address
-        await agree(await open(address))
-        stop.abort()
-      },
-      { signal: stop.signal },
-    )
+    const visit = async (address: string): Promise<void> => {
+      own = address
+      await agree(await open(address))
+      stop.abort()
+    }
+    const { code, out } = await setup(here, [], visit, { signal: stop.signal })
     expect({ code, out, profiles: await profiles(here) }).toEqual({ code: 130, out: '', profiles: '' })
     await expect(fetch(own)).rejects.toThrow('fetch failed')
     // Begun again, it registers another App.
@@ -254,19 +238,8 @@ describe('relay setup of a newcomer', () => {
   ])('is an error while %s is set, which would win', async (name, env) => {
     await using here = await newcomer(env)
     const { code, err } = await setup(here, [], register)
-    expect({ code, err }).toEqual({
-      code: 2,
-      err: `error: ${name} is set, and wins over what relay setup stores. Remove it, then run relay setup again\n`,
-    })
-  })
-
-  it('needs an address that the code host can reach for --app-hook', async () => {
-    expect(await run(['setup', '--no-browser', '--app-hook'])).toEqual(
-      fails(
-        2,
-        'The code host cannot reach http://127.0.0.1:8787. Start relay serve --tunnel first, or give --public-url',
-      ),
-    )
+    const wins = 'is set, and wins over what relay setup stores. Remove it, then run relay setup again'
+    expect({ code, err }).toEqual({ code: 2, err: `error: ${name} ${wins}\n` })
   })
 
   it('stores where the webhook of --app-hook leads, and asks for one that is active', async () => {
@@ -305,9 +278,8 @@ describe('relay setup of a newcomer', () => {
     expect(code).toBe(0)
     expect(new URL(action).pathname).toBe('/organizations/acme/settings/apps/new')
     // It has shown the code host to be the App, to give it the secret.
-    const authorization =
-      tap.requests.find(({ url }) => url.endsWith('/app/hook/config'))?.authorization ?? ''
-    const headers = { authorization }
+    const shown = tap.requests.find(({ url }) => url.endsWith('/app/hook/config'))
+    const headers = { authorization: shown?.authorization ?? '' }
     expect(await (await fetch(`${here.sandbox.url}/api/v3/app`, { headers })).json()).toMatchObject({
       slug: JSON.parse(out).app.slug,
       owner: { login: 'acme', type: 'Organization' },

@@ -1,18 +1,14 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Fixture } from 'webhook-relay/testing'
 import { emptyFolder } from '../kit/folder.js'
 import { fill } from '../kit/journal.js'
-import type { Place } from '../kit/place.js'
 import { fails, prints } from '../kit/run.js'
 import { bare, example, opened, URL_TARGET } from './example.js'
+import { json, notes, shared } from './fixture.js'
 
-let here: Place
-beforeAll(async () => {
-  here = await example()
-})
-afterAll(() => here[Symbol.asyncDispose]())
+const here = shared(example)
 
 /** The bytes of a filled delivery, which are no text. */
 const BYTES = Buffer.from([0, 255, 13, 10, 0xef, 0xbb, 0xbf])
@@ -76,12 +72,11 @@ example.com  ◦ waiting  issues=https://***@example.com/x?…
 
 describe('relay show', () => {
   it('shows headers in order, the body as it was written but indented, and no targets', async () => {
-    for (const name of ['1', '#1'])
-      expect(await here.run('show', name)).toEqual({ code: 0, out: FIRST_SHOWN, err: '' })
+    for (const name of ['1', '#1']) expect(await here.run('show', name)).toEqual(prints(FIRST_SHOWN))
   })
 
   it('shows every attempt, and what the target answered, so that it cannot rewrite the terminal', async () => {
-    expect(await here.run('show', '3')).toEqual({ code: 0, out: THIRD, err: '' })
+    expect(await here.run('show', '3')).toEqual(prints(THIRD))
   })
 
   it('shows the last entry, the status at each target, and none of their secrets', async () => {
@@ -104,10 +99,8 @@ describe('relay show', () => {
     await fill(here, [opened('t', { restored })])
     const { out } = await here.run('show', '1')
     expect(out).toContain('\nrestored    compact, after a tunnel changed the body\nunproved    the event: ')
-    for (const command of [['show', '1'], ['log']]) {
-      const ran = await here.run(...command, '--json')
-      expect(JSON.parse(ran.out)).toMatchObject({ restored: 'compact', unproved: true })
-    }
+    for (const argv of [['show', '1'], ['log']])
+      expect(await json(here.run(...argv, '--json'))).toMatchObject({ restored: 'compact', unproved: true })
   })
 
   it('decodes a form', async () => {
@@ -125,7 +118,7 @@ describe('relay show', () => {
     ]
   }
 `)
-    const { payload: value, body } = JSON.parse((await here.run('show', '1', '--json')).out)
+    const { payload: value, body } = await json(here.run('show', '1', '--json'))
     expect({ value, body }).toEqual({ value: JSON.parse(payload), body: form })
   })
 
@@ -164,16 +157,17 @@ describe('relay show', () => {
     expect({ code, err, lines: out.split('\n').length }).toEqual({ code: 0, err: '', lines: 2 })
     const target = 'http://localhost:3000/hook'
     const refused = { outcome: 'refused', status: 404, ms: 12_345 }
+    const time = '2023-11-14T22:15:20.000Z'
+    const of = { provider: 'github', delivery: 'c', event: 'issues', action: 'closed', repo: 'octo/demo' }
+    const state = { state: 'failed', reason: 'answered 404', since: '2023-11-14T22:13:20.000Z', attempts: 4 }
+    const down = { outcome: 'unreachable', status: null, ms: 38, error: 'connection refused', count: 3 }
+    const last = { ...refused, error: null, count: 1, answer: 'no\u001b[2J such\r\nthing\n' }
     expect(JSON.parse(out)).toEqual({
       v: 1,
       type: 'delivery',
       n: 3,
-      time: '2023-11-14T22:15:20.000Z',
-      provider: 'github',
-      delivery: 'c',
-      event: 'issues',
-      action: 'closed',
-      repo: 'octo/demo',
+      time,
+      ...of,
       number: 12,
       ref: null,
       verifiedBy: 'current',
@@ -183,16 +177,7 @@ describe('relay show', () => {
       duplicates: 0,
       ignoredBy: null,
       size: 7,
-      targets: [
-        {
-          target,
-          state: 'failed',
-          reason: 'answered 404',
-          since: '2023-11-14T22:13:20.000Z',
-          attempts: 4,
-          ...refused,
-        },
-      ],
+      targets: [{ target, ...state, ...refused }],
       hook: '42',
       headers: [
         { name: 'X-GitHub-Event', value: 'push' },
@@ -202,29 +187,11 @@ describe('relay show', () => {
       bodyBase64: BYTES.toString('base64'),
       payload: null,
       attempts: [
-        {
-          time: '2023-11-14T22:15:20.000Z',
-          target,
-          outcome: 'unreachable',
-          status: null,
-          ms: 38,
-          error: 'connection refused',
-          count: 3,
-          answer: '',
-        },
-        {
-          time: '2023-11-14T22:16:20.000Z',
-          target,
-          ...refused,
-          error: null,
-          count: 1,
-          answer: 'no\u001b[2J such\r\nthing\n',
-        },
+        { time, target, ...down, answer: '' },
+        { time: '2023-11-14T22:16:20.000Z', target, ...last },
       ],
     })
-    const [first, fifth] = await Promise.all(
-      ['1', '5'].map(async (n) => JSON.parse((await here.run('show', n, '--json')).out)),
-    )
+    const [first, fifth] = await Promise.all(['1', '5'].map((n) => json(here.run('show', n, '--json'))))
     expect([first.body, first.payload, first.bodyBase64]).toEqual([OPENED, JSON.parse(OPENED), undefined])
     expect(fifth.attempts).toMatchObject([{ target: 'push=exec:./deploy.sh', answerBase64: '/woAew==' }])
     expect(JSON.stringify(fifth)).not.toContain('canary')
@@ -233,18 +200,9 @@ describe('relay show', () => {
   it('says which entries there are, exit 6', async () => {
     const range = 'Its entries are #1 to #5'
     expect(await here.run('show', '6')).toEqual(fails(6, `The journal has no entry #6. ${range}`))
-    expect(await here.run('show', '0', '--json')).toEqual({
-      code: 6,
-      out: '',
-      err: `{"v":1,"type":"error","code":"no_match","error":"The journal has no entry #0. ${range}"}\n`,
-    })
     await fill(here, [], 'empty')
-    for (const n of ['1', 'last']) {
+    for (const n of ['1', 'last'])
       expect(await here.run('show', n, '--profile', 'empty')).toEqual(fails(6, 'The journal is empty'))
-    }
-    expect(await here.run('show', 'first')).toEqual(
-      fails(2, '"first" is not an entry. Give its number, or last'),
-    )
   })
 })
 
@@ -272,10 +230,8 @@ const FILLED = {
 
 describe('relay export', () => {
   it('prints the fixture, also under --json', async () => {
-    const printed = { code: 0, out: FIRST, err: '' }
-    expect(await here.run('export', '1')).toEqual(printed)
-    expect(await here.run('export', '1', '--out', '-')).toEqual(printed)
-    expect(await here.run('export', '1', '--json')).toEqual(printed)
+    for (const flags of [[], ['--out', '-'], ['--json']])
+      expect(await here.run('export', '1', ...flags)).toEqual(prints(FIRST))
     expect(JSON.parse((await here.run('export', '2')).out)).toEqual({ ...FILLED, delivery: 'b' })
   })
 
@@ -287,18 +243,15 @@ describe('relay export', () => {
     const { bodyBase64: _, ...others } = FILLED
     const fixture = { ...others, delivery: 'pretty', payload: { action: 'opened' }, encoding: 'compact' }
     expect({ code, err, fixture: JSON.parse(out) }).toEqual({ code: 0, err: '', fixture })
-    expect(await here.run('export', '1', '--pretty')).toEqual({
-      code: 0,
-      out: FIRST,
-      err: '#1 has its exact body: writing its JSON again would change bytes, and its signature\n',
-    })
+    const exact = '#1 has its exact body: writing its JSON again would change bytes, and its signature\n'
+    expect(await here.run('export', '1', '--pretty')).toEqual({ ...prints(FIRST), err: exact })
   })
 
   it('writes a file, and overwrites one only with --force', async () => {
     const cwd = emptyFolder()
     const file = path.join(cwd, 'opened.json')
     const run = (...flags: string[]) => here.runWith({ cwd }, 'export', ...flags, '--out', 'opened.json')
-    expect(await run('1')).toEqual({ code: 0, out: '', err: '#1 is in opened.json\n' })
+    expect(await run('1')).toEqual(notes('#1 is in opened.json\n'))
     expect(readFileSync(file, 'utf8')).toBe(FIRST)
 
     writeFileSync(file, 'mine')
@@ -311,12 +264,11 @@ describe('relay export', () => {
 
   it('says why it cannot', async () => {
     const cwd = emptyFolder()
-    expect(await here.runWith({ cwd }, 'export', '1', '--out', 'no/where.json')).toEqual(
-      fails(2, '--out: no/where.json cannot be written (ENOENT)'),
-    )
-    expect(await here.runWith({ cwd }, 'export', '7', '--out', 'x.json')).toEqual(
-      fails(6, 'The journal has no entry #7. Its entries are #1 to #5'),
-    )
+    const run = (...argv: string[]) => here.runWith({ cwd }, 'export', ...argv)
+    const where = '--out: no/where.json cannot be written (ENOENT)'
+    expect(await run('1', '--out', 'no/where.json')).toEqual(fails(2, where))
+    const none = 'The journal has no entry #7. Its entries are #1 to #5'
+    expect(await run('7', '--out', 'x.json')).toEqual(fails(6, none))
     expect(existsSync(path.join(cwd, 'x.json'))).toBe(false)
   })
 })

@@ -1,36 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  ACCESS_TOKEN,
-  type AuthorizationServer,
-  authorizationServer,
-  OAUTH_CLIENT,
-} from '../kit/authorization-server.js'
-import { Closing } from '../kit/closing.js'
-import { exchange, requestText } from '../kit/http.js'
-import { beginSignIn } from '../kit/pages.js'
-import { hostVariables, type Place, place, type Seams, type Serving } from '../kit/place.js'
+import { afterAll, describe, expect, it } from 'vitest'
+import { ACCESS_TOKEN, OAUTH_CLIENT } from '../kit/authorization-server.js'
+import { shared } from './fixture.js'
+import { PRIVATE, type Rig, type RigOptions, startRig } from './sign-in-place.js'
 
-/** On every answer about signing in. */
-const PRIVATE = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
 const BASE_URL = 'https://app.test/x?y=1'
 const UNKNOWN = 'A'.repeat(43)
-
-/** A relay with an authorization server as its code host. Of the sandbox the issuer is known, as it is of github.com. */
-interface Rig extends AsyncDisposable {
-  readonly server: AuthorizationServer
-  readonly here: Place
-  relay: Serving
-}
-
-async function startRig(seamsOf?: (server: AuthorizationServer) => Seams): Promise<Rig> {
-  await using stack = new Closing()
-  const server = stack.use(await authorizationServer())
-  const env = { ...hostVariables('sandbox', server.url, OAUTH_CLIENT), RELAY_BASE_URL: BASE_URL }
-  const here = stack.use(await place({ host: 'none', env }))
-  const relay = await here.serveWith(seamsOf ? { seams: seamsOf(server) } : {})
-  const owned = stack.move()
-  return { server, here, relay, [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose]() }
-}
 
 /** The browser's return from the code host, which a row of the table spoils. */
 interface Visit {
@@ -41,19 +15,18 @@ interface Visit {
 /** What no log may say. */
 const secrets = new Set([OAUTH_CLIENT.secret, encodeURIComponent(OAUTH_CLIENT.secret), ACCESS_TOKEN])
 
+const start = (seams: RigOptions['seams'] = () => ({})): Promise<Rig> =>
+  startRig({ name: 'sandbox', env: { RELAY_BASE_URL: BASE_URL }, seams })
+
 /** Starts signing in, and lets the user agree. */
-async function agreed({ server, relay }: Rig, userId: string): Promise<Visit> {
-  const { authorize, cookie } = await beginSignIn(`${relay.address}/auth/provider?userId=${userId}`)
-  const query = server.approve(authorize)
-  secrets.add(query.get('code') ?? '').add(cookie.replace(/^.*?=/, ''))
-  return { query, cookie }
+async function agreed(rig: Rig, userId: string): Promise<Visit> {
+  const visit = await rig.agreed(userId)
+  secrets.add(visit.query.get('code') ?? '').add(visit.cookie.replace(/^.*?=/, ''))
+  return visit
 }
 
-function comeBack({ relay }: Rig, { query, cookie }: Visit) {
-  const port = Number(new URL(relay.address).port)
-  const request = requestText('GET', `/auth/provider/callback?${query.toString()}`, { Cookie: cookie })
-  return exchange(port, request)
-}
+const comeBack = (rig: Rig, { query, cookie }: Visit) =>
+  rig.ask('GET', `/auth/provider/callback?${query.toString()}`, { Cookie: cookie })
 
 /** Where a sign-in that failed returns to. */
 const failed = (reason: string): string => `${BASE_URL}&auth=error&reason=${reason}`
@@ -61,140 +34,88 @@ const failed = (reason: string): string => `${BASE_URL}&auth=error&reason=${reas
 /** What a spoiled return leaves: the sign-in, which can still be completed; the token of one that was; or nothing. */
 async function leftOf(rig: Rig, visit: Visit, userId: string) {
   const { headers } = await comeBack(rig, visit)
-  const token = await rig.here.run('token', '--user', userId)
+  const code = await rig.tokenOf(userId)
   if (headers['location'] === `${BASE_URL}&auth=success&userId=${userId}`) return 'the sign-in'
   expect(headers['location']).toBe(failed('invalid_state'))
-  return token.code === 0 ? 'the token' : 'nothing'
+  return code === 0 ? 'the token' : 'nothing'
 }
 
-interface Failure {
-  readonly name: string
-  readonly reason: string
-  /** What is there afterwards. Default: nothing. */
-  readonly leaves?: 'the sign-in' | 'the token'
-  /** How often the token endpoint was asked. */
-  readonly asked: number
-  readonly spoil: (rig: Rig, visit: Visit) => unknown
-}
+type Spoil = (rig: Rig, visit: Visit) => unknown
+type Left = 'nothing' | 'the sign-in' | 'the token'
 
-const failures: Failure[] = [
-  {
-    name: 'a missing state',
-    reason: 'invalid_state',
-    leaves: 'the sign-in',
-    asked: 0,
-    spoil: (_, { query }) => query.delete('state'),
+/** By reason: how often the token endpoint is asked, what spoils the return, and what is left if it is not nothing. */
+const FAILURES: Record<string, Record<string, [asked: number, spoil: Spoil, leaves?: Left]>> = {
+  invalid_state: {
+    'a missing state': [0, (_, { query }) => query.delete('state'), 'the sign-in'],
+    'an unknown state': [0, (_, { query }) => query.set('state', UNKNOWN), 'the sign-in'],
+    'a state used twice': [1, (rig, visit) => comeBack(rig, visit), 'the token'],
+    'another browser': [0, (_, visit) => (visit.cookie = 'other=1')],
+    'another browser with a cookie of that name': [
+      0,
+      (_, visit) => (visit.cookie = visit.cookie.replace(/=.*/, `=${UNKNOWN}`)),
+    ],
   },
-  {
-    name: 'an unknown state',
-    reason: 'invalid_state',
-    leaves: 'the sign-in',
-    asked: 0,
-    spoil: (_, { query }) => query.set('state', UNKNOWN),
+  access_denied: {
+    'error=access_denied': [0, (_, { query }) => (query.delete('code'), query.set('error', 'access_denied'))],
+    "Gitea's bare Cancel": [
+      0,
+      (_, { query }) => ['code', 'state', 'iss'].forEach((name) => query.delete(name)),
+    ],
   },
-  {
-    name: 'a state used twice',
-    reason: 'invalid_state',
-    leaves: 'the token',
-    asked: 1,
-    spoil: (rig, visit) => comeBack(rig, visit),
+  exchange_failed: {
+    'a refused code': [1, (_, { query }) => query.set('code', 'forged')],
+    'a refused code, said with status 200': [
+      1,
+      ({ server }, { query }) => ((server.refusalStatus = 200), query.set('code', 'forged')),
+    ],
+    "a code of another sign-in, which does not fit this one's PKCE verifier": [
+      1,
+      async (rig, { query }) => query.set('code', (await agreed(rig, 'other')).query.get('code') ?? ''),
+    ],
+    'a wrong iss': [0, (_, { query }) => query.set('iss', 'https://elsewhere.test/login/oauth')],
+    'a token endpoint that answers 200 with an error': [
+      1,
+      ({ server }) => (server.misbehave = { body: { error: 'incorrect_client_credentials' } }),
+    ],
   },
-  {
-    name: 'another browser',
-    reason: 'invalid_state',
-    asked: 0,
-    spoil: (_, visit) => (visit.cookie = 'other=1'),
+  provider_unavailable: {
+    'a token endpoint that answers 500': [
+      1,
+      ({ server }) => (server.misbehave = { status: 500, body: { error: 'server_error' } }),
+    ],
+    'a token endpoint that does not answer in JSON': [
+      1,
+      ({ server }) => (server.misbehave = { headers: { 'content-type': 'text/html' }, body: '<html>' }),
+    ],
   },
-  {
-    name: 'another browser with a cookie of that name',
-    reason: 'invalid_state',
-    asked: 0,
-    spoil: (_, visit) => (visit.cookie = visit.cookie.replace(/=.*/, `=${UNKNOWN}`)),
-  },
-  {
-    name: 'error=access_denied',
-    reason: 'access_denied',
-    asked: 0,
-    spoil: (_, { query }) => (query.delete('code'), query.set('error', 'access_denied')),
-  },
-  {
-    name: "Gitea's bare Cancel",
-    reason: 'access_denied',
-    asked: 0,
-    spoil: (_, { query }) => ['code', 'state', 'iss'].forEach((name) => query.delete(name)),
-  },
-  {
-    name: 'a refused code',
-    reason: 'exchange_failed',
-    asked: 1,
-    spoil: (_, { query }) => query.set('code', 'forged'),
-  },
-  {
-    name: 'a refused code, said with status 200',
-    reason: 'exchange_failed',
-    asked: 1,
-    spoil: ({ server }, { query }) => ((server.refusalStatus = 200), query.set('code', 'forged')),
-  },
-  {
-    name: "a code of another sign-in, which does not fit this one's PKCE verifier",
-    reason: 'exchange_failed',
-    asked: 1,
-    spoil: async (rig, { query }) => query.set('code', (await agreed(rig, 'other')).query.get('code') ?? ''),
-  },
-  {
-    name: 'a wrong iss',
-    reason: 'exchange_failed',
-    asked: 0,
-    spoil: (_, { query }) => query.set('iss', 'https://elsewhere.test/login/oauth'),
-  },
-  {
-    name: 'a token endpoint that answers 500',
-    reason: 'provider_unavailable',
-    asked: 1,
-    spoil: ({ server }) => (server.misbehave = { status: 500, body: { error: 'server_error' } }),
-  },
-  {
-    name: 'a token endpoint that does not answer in JSON',
-    reason: 'provider_unavailable',
-    asked: 1,
-    spoil: ({ server }) => (server.misbehave = { headers: { 'content-type': 'text/html' }, body: '<html>' }),
-  },
-  {
-    name: 'a token endpoint that answers 200 with an error',
-    reason: 'exchange_failed',
-    asked: 1,
-    spoil: ({ server }) => (server.misbehave = { body: { error: 'incorrect_client_credentials' } }),
-  },
-]
+}
 
 describe('a sign-in that fails over HTTP returns to the application and keeps nothing it should not', () => {
-  let rig: Rig
-  beforeAll(async () => {
-    rig = await startRig()
-  })
-  afterAll(async () => {
+  const rig = shared(() => start())
+  afterAll(() => {
     const { relay, server } = rig
     const verifiers = server.requests.map(({ form }) => form['code_verifier'] ?? '')
     const leaked = [...secrets, ...verifiers].filter((text) => text !== '' && relay.err.includes(text))
     expect(leaked, 'secrets in the log').toEqual([])
     expect(relay.err).toContain('Sign-in failed: invalid_state')
-    await rig[Symbol.asyncDispose]()
   })
 
-  it.each(failures)('$name: $reason', async ({ name, reason, leaves, asked, spoil }) => {
-    const userId = name.replaceAll(/\W/g, '-')
-    expect(await outcomeOf(rig, userId, spoil)).toEqual(failure(reason, asked, leaves))
+  describe.each(Object.entries(FAILURES))('%s', (reason, failures) => {
+    it.each(Object.entries(failures))('%s', async (name, [asked, spoil, leaves]) => {
+      const userId = name.replaceAll(/\W/g, '-')
+      expect(await outcomeOf(rig, userId, spoil)).toEqual(failure(reason, asked, leaves))
+    })
   })
 
   it('an expired state: invalid_state', async () => {
     let later = 0
-    await using own = await startRig(() => ({ clock: () => Date.now() + later }))
+    await using own = await start(() => ({ clock: () => Date.now() + later }))
     const spoil = () => (later = 600_000)
     expect(await outcomeOf(own, 'alice', spoil)).toEqual(failure('invalid_state', 0))
   })
 
   it('a state of another provider: invalid_state', async () => {
-    await using own = await startRig()
+    await using own = await start()
     const visit = await agreed(own, 'alice')
     await own.relay.stop()
     // At the same address, but with another kind of code host.
@@ -208,13 +129,13 @@ describe('a sign-in that fails over HTTP returns to the application and keeps no
   })
 
   it('a token endpoint that is too slow: provider_unavailable', async () => {
-    await using own = await startRig(() => ({ limits: { tokenEndpoint: 50 } }))
+    await using own = await start(() => ({ limits: { tokenEndpoint: 50 } }))
     const spoil = ({ server }: Rig) => (server.misbehave = 'hang')
     expect(await outcomeOf(own, 'alice', spoil)).toEqual(failure('provider_unavailable', 1))
   })
 
   it('a token endpoint that is gone: provider_unavailable', async () => {
-    await using own = await startRig()
+    await using own = await start()
     const spoil = ({ server }: Rig) => server[Symbol.asyncDispose]()
     expect(await outcomeOf(own, 'alice', spoil)).toEqual(failure('provider_unavailable', 0))
   })
@@ -224,7 +145,7 @@ describe('a sign-in that fails over HTTP returns to the application and keeps no
     { name: 'keep the token', leaves: 'nothing', asked: 1 },
   ])('a store that fails to $name: storage_failed', async ({ leaves, asked }) => {
     let works = true
-    await using own = await startRig((server) => ({
+    await using own = await start((server) => ({
       storage: {
         get fails() {
           return !works && server.requests.length === asked
@@ -238,7 +159,7 @@ describe('a sign-in that fails over HTTP returns to the application and keeps no
 })
 
 /** Signs in, but for what `spoil` does meanwhile: the answer, the calls to the token endpoint, and what is left. */
-async function outcomeOf(rig: Rig, userId: string, spoil: Failure['spoil'], heal: () => void = () => {}) {
+async function outcomeOf(rig: Rig, userId: string, spoil: Spoil, heal: () => void = () => {}) {
   const { server } = rig
   const before = server.requests.length
   const visit = await agreed(rig, userId)

@@ -1,65 +1,15 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  ACCESS_TOKEN,
-  type AuthorizationServer,
-  authorizationServer,
-  OAUTH_CLIENT,
-} from '../kit/authorization-server.js'
-import { Closing } from '../kit/closing.js'
-import type { Env } from '../kit/folder.js'
-import { exchange, type RawAnswer, requestText } from '../kit/http.js'
+import { describe, expect, it } from 'vitest'
+import { ACCESS_TOKEN, OAUTH_CLIENT } from '../kit/authorization-server.js'
+import type { RawAnswer } from '../kit/http.js'
 import { addressOf, beginSignIn, finishSignIn, signIn } from '../kit/pages.js'
-import { faulty, hostVariables, type Place, place, type Seams, type Serving } from '../kit/place.js'
+import { faulty, place } from '../kit/place.js'
 import { prints } from '../kit/run.js'
+import { shared } from './fixture.js'
+import { PRIVATE, type Rig, startRig } from './sign-in-place.js'
 
 const JSON_TYPE = 'application/json'
 const LOGIN = 'a-login_0123456789'
-/** On every answer about signing in. */
-const PRIVATE = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
-
-/** A relay with an authorization server as its code host. */
-interface Rig extends AsyncDisposable {
-  readonly server: AuthorizationServer
-  readonly here: Place
-  readonly relay: Serving
-  ask(method: string, path: string, headers?: Record<string, string>): Promise<RawAnswer>
-  /** Starts signing in and lets the user agree: the address to come back to, and the browser's cookie. */
-  agreed(userId?: string): Promise<{ query: URLSearchParams; cookie: string; back: string }>
-  /** The exit code of `relay token` for that user: 4 if there is no token. */
-  tokenOf(userId: string): Promise<number>
-}
-
-interface RigOptions {
-  readonly name?: 'github' | 'gitea'
-  readonly env?: Env
-  readonly seams?: Seams
-}
-
-async function startRig({ name = 'github', env = {}, seams }: RigOptions = {}): Promise<Rig> {
-  await using stack = new Closing()
-  const server = stack.use(await authorizationServer())
-  const all = { ...hostVariables(name, server.url, OAUTH_CLIENT), ...env }
-  const here = stack.use(await place({ host: 'none', env: all }))
-  const relay = await here.serveWith(seams ? { seams } : {})
-  const { port } = new URL(relay.address)
-  const owned = stack.move()
-  return {
-    server,
-    here,
-    relay,
-    ask: (method, path, headers) => exchange(Number(port), requestText(method, path, headers)),
-    async agreed(userId = 'alice') {
-      const address = `${relay.address}/auth/${name}?userId=${encodeURIComponent(userId)}`
-      const { authorize, cookie } = await beginSignIn(address)
-      const query = server.approve(authorize)
-      return { query, cookie, back: `/auth/${name}/callback?${query.toString()}` }
-    },
-    tokenOf: async (userId) => (await here.run('token', '--user', userId)).code,
-    [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
-  }
-}
-
 /** What matters of an answer. */
 function brief({ status, headers, body }: RawAnswer) {
   const { 'cache-control': cache = '', 'referrer-policy': referrer = '' } = headers
@@ -72,11 +22,7 @@ function refused(status: number, error: string) {
 }
 
 /** For the tests that do not disturb each other. */
-let rig: Rig
-beforeAll(async () => {
-  rig = await startRig()
-})
-afterAll(() => rig[Symbol.asyncDispose]())
+const rig = shared(() => startRig())
 
 describe('GET /auth/{provider}', () => {
   it.each(['/auth/github', '/auth/provider'])('redirects from %s and sets the cookie', async (path) => {
@@ -105,29 +51,33 @@ describe('GET /auth/{provider}', () => {
     )
   })
 
-  it.each([
-    ['no userId', '', 'Missing userId'],
-    ['another parameter', '?user=alice', 'Missing userId'],
-    ['a name that only begins so', '?userIds=alice&xuserId=alice', 'Missing userId'],
-    ['nothing after the name', '?userId', 'Missing userId'],
-    ['an empty one', '?userId=', 'Missing userId'],
-    ['two', '?userId=alice&userId=bob', 'Invalid userId'],
-    ['two the same', '?userId=alice&userId=alice', 'Invalid userId'],
-    ['two empty ones', '?userId=&userId', 'Invalid userId'],
-    ['257 bytes', `?userId=${'a'.repeat(257)}`, 'Invalid userId'],
-    ['65 times four bytes', `?userId=${'%F0%9F%98%80'.repeat(65)}`, 'Invalid userId'],
-    ['a space', '?userId=a%20b', 'Invalid userId'],
-    ['a plus, which is a space', '?userId=a+b', 'Invalid userId'],
-    ['a slash', '?userId=a%2Fb', 'Invalid userId'],
-    ['a bare slash', '?userId=a/b', 'Invalid userId'],
-    ['a control character', '?userId=a%00b', 'Invalid userId'],
-    ['one dot', '?userId=.', 'Invalid userId'],
-    ['two dots', '?userId=%2e%2e', 'Invalid userId'],
-    ['broken percent-encoding', '?userId=%zz', 'Invalid userId'],
-    ['half a percent-encoding', '?userId=a%2', 'Invalid userId'],
-    ['bytes that are not UTF-8', '?userId=%FF', 'Invalid userId'],
-    ['half a character', '?userId=%ED%A0%BD', 'Invalid userId'],
-  ])('refuses %s', async (_, query, error) => {
+  const A_SMILE = '%F0%9F%98%80'
+  const REFUSED = {
+    'Missing userId': ['', '?user=alice', '?userIds=alice&xuserId=alice', '?userId', '?userId=', '?login=x'],
+    'Invalid userId': [
+      '?userId=alice&userId=bob',
+      '?userId=alice&userId=alice',
+      '?userId=&userId',
+      ...['a'.repeat(257), A_SMILE.repeat(65), 'a%20b', 'a+b', 'a%2Fb', 'a/b', 'a%00b', '.', '%2e%2e'].map(
+        (userId) => `?userId=${userId}`,
+      ),
+      // Broken percent-encoding, bytes that are not UTF-8, half a character.
+      ...['%zz', 'a%2', '%FF', '%ED%A0%BD'].map((userId) => `?userId=${userId}`),
+    ],
+    'Invalid login': [
+      '',
+      '=',
+      '=0123456789abcde',
+      `=${'a'.repeat(65)}`,
+      `=${LOGIN}&login=${LOGIN}`,
+      `=${LOGIN}&login=`,
+      ...[',', '%41', '=', '+'].map((end) => `=${LOGIN}${end}`),
+    ].map((login) => `?userId=alice&login${login}`),
+  }
+  const refusals = Object.entries(REFUSED).flatMap(([error, queries]) =>
+    queries.map((query) => [error, query] as const),
+  )
+  it.each(refusals)('refuses with "%s": %.99s', async (error, query) => {
     expect(brief(await rig.ask('GET', `/auth/github${query}`))).toEqual(refused(400, error))
   })
 
@@ -140,26 +90,21 @@ describe('GET /auth/{provider}', () => {
       const [Cookie = ''] = headers['set-cookie']?.split(';') ?? []
       const back = await rig.ask('GET', `/auth/github/callback?${query.toString()}`, { Cookie })
       const { searchParams } = new URL(back.headers['location'] ?? '')
-      expect(Object.fromEntries(searchParams)).toEqual({
-        auth: 'success',
-        userId: decodeURIComponent(userId),
-      })
-      expect(await rig.tokenOf(decodeURIComponent(userId))).toBe(0)
+      const decoded = decodeURIComponent(userId)
+      expect(Object.fromEntries(searchParams)).toEqual({ auth: 'success', userId: decoded })
+      expect(await rig.tokenOf(decoded)).toBe(0)
     },
   )
 
   it('names what to set when no client is configured', async () => {
-    await using own = await startRig({
-      env: { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined },
-    })
-    expect(brief(await own.ask('GET', '/auth/github?userId=alice'))).toEqual(
-      refused(503, 'Sign-in is not configured: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET'),
-    )
+    await using own = await startRig({ env: { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined } })
+    const none = 'Sign-in is not configured: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET'
+    expect(brief(await own.ask('GET', '/auth/github?userId=alice'))).toEqual(refused(503, none))
   })
 
   it('answers 503 when the sign-in cannot be stored', async () => {
     const storage = faulty()
-    await using own = await startRig({ seams: { storage } })
+    await using own = await startRig({ seams: () => ({ storage }) })
     storage.now('fails')
     expect(brief(await own.ask('GET', '/auth/github?userId=alice'))).toEqual(refused(503, 'no room'))
   })
@@ -177,27 +122,6 @@ describe('GET /auth/{provider}?login=', () => {
     expect((await login.ended).code).toBe(0)
     // The provider does not get it.
     expect(begun.authorize).not.toContain(new URL(address).searchParams.get('login'))
-  })
-
-  it.each([
-    ['an empty one', 'login='],
-    ['nothing after the name', 'login'],
-    ['a short one', 'login=0123456789abcde'],
-    ['a long one', `login=${'a'.repeat(65)}`],
-    ['two', `login=${LOGIN}&login=${LOGIN}`],
-    ['two, one of them empty', `login=${LOGIN}&login=`],
-    ['one with a comma', `login=${LOGIN},`],
-    ['percent-encoding', `login=${LOGIN}%41`],
-    ['another alphabet', `login=${LOGIN}=`],
-    ['a plus', `login=${LOGIN}+`],
-  ])('refuses %s', async (_, query) => {
-    expect(brief(await rig.ask('GET', `/auth/github?userId=alice&${query}`))).toEqual(
-      refused(400, 'Invalid login'),
-    )
-  })
-
-  it('is checked after the userId', async () => {
-    expect(brief(await rig.ask('GET', '/auth/github?login=x'))).toEqual(refused(400, 'Missing userId'))
   })
 })
 
@@ -218,9 +142,8 @@ describe('GET /auth/{provider}/callback', () => {
 
   it('works under its alias too', async () => {
     const { query, cookie } = await rig.agreed()
-    const { headers } = await rig.ask('GET', `/auth/provider/callback?${query.toString()}`, {
-      Cookie: cookie,
-    })
+    const back = `/auth/provider/callback?${query.toString()}`
+    const { headers } = await rig.ask('GET', back, { Cookie: cookie })
     expect(headers['location']).toBe(`${rig.relay.address}/?auth=success&userId=alice`)
   })
 
@@ -238,29 +161,26 @@ describe('GET /auth/{provider}/callback', () => {
   })
 
   it.each([
-    ['https://app.test', 'https://app.test/?auth=success&userId=%F0%9F%98%80%26%23'],
-    ['https://app.test/a?', 'https://app.test/a?auth=success&userId=%F0%9F%98%80%26%23'],
-    [
-      'https://app.test/a?x=%20+&flag&auth=old#/home?y=1',
-      'https://app.test/a?x=%20+&flag&auth=old&auth=success&userId=%F0%9F%98%80%26%23#/home?y=1',
-    ],
-  ])('adds the outcome to the query of %s', async (baseUrl, expected) => {
-    await using own = await startRig({ env: { RELAY_BASE_URL: baseUrl } })
+    ['', '/?@'],
+    ['/a?', '/a?@'],
+    ['/a?x=%20+&flag&auth=old#/home?y=1', '/a?x=%20+&flag&auth=old&@#/home?y=1'],
+    ['/done/?to=/#/', '/done/?to=/&@#/'],
+  ])('adds the outcome to the query of https://app.test%s', async (base, expected) => {
+    await using own = await startRig({ env: { RELAY_BASE_URL: `https://app.test${base}` } })
     const { back, cookie } = await own.agreed('😀&#')
-    expect((await own.ask('GET', back, { Cookie: cookie })).headers['location']).toBe(expected)
+    const { headers } = await own.ask('GET', back, { Cookie: cookie })
+    const outcome = 'auth=success&userId=%F0%9F%98%80%26%23'
+    expect(headers['location']).toBe(`https://app.test${expected.replace('@', outcome)}`)
   })
 
   it('lets one of many visits with one state succeed', async () => {
     const { back, cookie } = await rig.agreed()
     const before = rig.server.requests.length
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, () => rig.ask('GET', back, { Cookie: cookie })),
-    )
+    const visits = Array.from({ length: 10 }, () => rig.ask('GET', back, { Cookie: cookie }))
+    const answers = await Promise.all(visits)
     const outcomes = answers.map(({ headers }) => new URL(headers['location'] ?? '').search).toSorted()
-    expect(outcomes).toEqual([
-      ...Array<string>(9).fill('?auth=error&reason=invalid_state'),
-      '?auth=success&userId=alice',
-    ])
+    const lost = Array<string>(9).fill('?auth=error&reason=invalid_state')
+    expect(outcomes).toEqual([...lost, '?auth=success&userId=alice'])
     expect(rig.server.requests).toHaveLength(before + 1)
   })
 
@@ -268,10 +188,13 @@ describe('GET /auth/{provider}/callback', () => {
     const alice = await rig.agreed('alice')
     const bob = await rig.agreed('bob')
     const Cookie = `${alice.cookie}; ${bob.cookie}`
-    expect((await rig.ask('GET', bob.back, { Cookie })).headers['location']).toMatch(/success&userId=bob$/)
-    expect((await rig.ask('GET', alice.back, { Cookie })).headers['location']).toMatch(
-      /success&userId=alice$/,
-    )
+    for (const [{ back }, user] of [
+      [bob, 'bob'],
+      [alice, 'alice'],
+    ] as const) {
+      const { headers } = await rig.ask('GET', back, { Cookie })
+      expect(headers['location']).toMatch(new RegExp(`success&userId=${user}$`))
+    }
   })
 })
 
@@ -311,38 +234,28 @@ describe('DELETE /auth/token/:userId', () => {
     }
   })
 
-  it.each([
-    '__proto__',
-    'a%25b',
-    '%25zz',
-    '%F0%9F%98%80',
-    '%F0%9F%98%80'.repeat(64),
-    'a'.repeat(256),
-    'a%3Fb%23c',
-  ])('accepts the userId %s unchanged', async (text) => {
-    const userId = decodeURIComponent(text)
-    for (const each of [userId, 'bystander']) {
-      const { back, cookie } = await rig.agreed(each)
-      const { headers } = await rig.ask('GET', back, { Cookie: cookie })
-      expect(headers['location']).toContain('auth=success')
-    }
-    expect((await rig.ask('DELETE', `/auth/token/${text}?x=/y`)).status).toBe(200)
-    expect([await rig.tokenOf(userId), await rig.tokenOf('bystander')]).toEqual([4, 0])
-  })
+  const A_SMILE = '%F0%9F%98%80'
+  it.each(['__proto__', 'a%25b', '%25zz', A_SMILE, A_SMILE.repeat(64), 'a'.repeat(256), 'a%3Fb%23c'])(
+    'accepts the userId %s unchanged',
+    async (text) => {
+      const userId = decodeURIComponent(text)
+      for (const each of [userId, 'bystander']) {
+        const { back, cookie } = await rig.agreed(each)
+        const { headers } = await rig.ask('GET', back, { Cookie: cookie })
+        expect(headers['location']).toContain('auth=success')
+      }
+      expect((await rig.ask('DELETE', `/auth/token/${text}?x=/y`)).status).toBe(200)
+      expect([await rig.tokenOf(userId), await rig.tokenOf('bystander')]).toEqual([4, 0])
+    },
+  )
 
-  it.each([
-    ['0 bytes', ''],
-    ['257 bytes', 'a'.repeat(257)],
-    ['a slash', 'a%2Fb'],
-    ['a slash in lower case', 'a%2fb'],
-    ['a space', 'a%20b'],
-    ['a control character', 'a%0Ab'],
-    ['broken percent-encoding', '%zz'],
-    ['bytes that are not UTF-8', '%FF'],
-    ['half a character', '%ED%A0%BD'],
-  ])('refuses a userId of %s', async (_, userId) => {
-    expect(brief(await rig.ask('DELETE', `/auth/token/${userId}`))).toEqual(refused(400, 'Invalid userId'))
-  })
+  // Broken percent-encoding, bytes that are not UTF-8, half a character come last.
+  it.each(['', 'a'.repeat(257), 'a%2Fb', 'a%2fb', 'a%20b', 'a%0Ab', '%zz', '%FF', '%ED%A0%BD'])(
+    'refuses the userId %s',
+    async (userId) => {
+      expect(brief(await rig.ask('DELETE', `/auth/token/${userId}`))).toEqual(refused(400, 'Invalid userId'))
+    },
+  )
 
   it.each([
     ['.', 400],
@@ -355,7 +268,7 @@ describe('DELETE /auth/token/:userId', () => {
 
   it('answers 503 when the store fails, and nothing is lost', async () => {
     const storage = faulty()
-    await using own = await startRig({ seams: { storage } })
+    await using own = await startRig({ seams: () => ({ storage }) })
     const { back, cookie } = await own.agreed()
     await own.ask('GET', back, { Cookie: cookie })
     storage.now('fails')

@@ -146,16 +146,10 @@ describe('relay verify, of each fault', () => {
       verify(['a.json'], { cwd, env: over }),
       verify(['a.json', '--json'], { cwd, env: over }),
     ])
-    expect(said).toEqual({
-      code: 5,
-      out: `invalid  a.json  ${hint}\n`,
-      err: `error: ${error}\n`,
-    })
-    expect(object).toEqual({
-      code: 5,
-      out: `${JSON.stringify({ v: 1, type: 'signature', ...result })}\n`,
-      err: `${JSON.stringify({ v: 1, type: 'error', code: 'invalid_signature', error })}\n`,
-    })
+    expect(said).toEqual({ ...fails(5, error), out: `invalid  a.json  ${hint}\n` })
+    const failure = { v: 1, type: 'error', code: 'invalid_signature', error }
+    const printed = { code: object.code, out: JSON.parse(object.out), err: JSON.parse(object.err) }
+    expect(printed).toEqual({ code: 5, out: { v: 1, type: 'signature', ...result }, err: failure })
   })
 })
 
@@ -244,24 +238,6 @@ describe('relay verify', () => {
     await relay.stop()
     expect((await here.runWith({ cwd }, 'verify', 'made.json')).code).toBe(0)
     expect((await here.runWith({ cwd }, 'verify', 'a.json')).code).toBe(5)
-  })
-
-  it.each([
-    [
-      env,
-      'payload.json',
-      'payload.json: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push',
-    ],
-    [env, 'none.json', 'none.json: no such file or folder'],
-    [
-      {},
-      'a.json',
-      'There is no webhook secret to verify with: set RELAY_WEBHOOK_SECRET, or name a variable with --secret-env',
-    ],
-  ])('says what is missing, exit 2: %j %s', async (variables, word, message) => {
-    const cwd = folder({ 'a.json': github(), 'payload.json': BODY })
-    const { code, out, err } = await run(['verify', word], { cwd, env: variables })
-    expect({ code, out, err: err.replace(`${cwd}/`, '') }).toEqual(fails(2, message))
   })
 
   it('shows no secret, and no signature that would be right', async () => {
