@@ -1,16 +1,18 @@
 import { signal } from '@preact/signals'
 import { render } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import type { DeliveryPage, RefusedPage } from '../api.js'
 import { addressOf, BASE, type View } from './address.js'
 import { canOnlyRead, connection, followLive, getJson, onLive, open, shareKey } from './client.js'
-import { Compare } from './compare.js'
+import { Compare, CompareDialog } from './compare.js'
 import { Delivery } from './delivery.js'
-import { Dialogs } from './dialogs.js'
+import { ForwardDialog, KeysDialog } from './dialogs.js'
+import { EditDialog } from './edit.js'
 import { formatCount } from './format.js'
+import { Gate } from './gate.js'
 import { followKeys } from './keys.js'
 import { List } from './list.js'
-import { followAddress, followLinks, go, isNarrow, message, messageFrom, view } from './model.js'
+import { dialog, followAddress, followLinks, go, isNarrow, message, messageFrom, view } from './model.js'
 import { Empty, Icon } from './parts.js'
 import { Refused } from './refused.js'
 import { State } from './state.js'
@@ -18,11 +20,13 @@ import { State } from './state.js'
 /** How many requests were refused since relay started. */
 const refused = signal(0)
 
+const WORDS = { connecting: 'connecting', live: 'live', away: 'waiting', closed: 'closed' } as const
+
 /** The frame of every view: the bar with the three places, what keeps the page from working as usual, and the view. */
 function App() {
   const { page } = view.value
-  const isClosed = connection.value === 'closed' || page === 'open'
   const state = connection.value
+  const isClosed = state === 'closed' || page === 'open'
   useEffect(() => {
     if (page === 'list') document.title = 'Deliveries · relay'
   }, [page])
@@ -50,7 +54,7 @@ function App() {
       </header>
       <main id="main" class="main" tabIndex={-1}>
         {isClosed ? (
-          <Gate />
+          <Gate refusal={refusal} />
         ) : (
           <>
             <Banner />
@@ -70,8 +74,6 @@ function App() {
     </>
   )
 }
-
-const WORDS = { connecting: 'connecting', live: 'live', away: 'waiting', closed: 'closed' } as const
 
 interface PlaceProps {
   readonly view: View
@@ -98,16 +100,14 @@ function Banner() {
         relay stopped; waiting for it
       </p>
     )
-  if (canOnlyRead.value)
-    return (
-      <p class="banner" role="status">
-        <span>
-          This tab can only read. Run <code>relay inspect</code> in a terminal to open one that can forward
-          and edit.
-        </span>
-      </p>
-    )
-  return null
+  return canOnlyRead.value ? (
+    <p class="banner" role="status">
+      <span>
+        This tab can only read. Run <code>relay inspect</code> in a terminal to open one that can forward and
+        edit.
+      </span>
+    </p>
+  ) : null
 }
 
 function Content({ view }: { readonly view: View }) {
@@ -134,61 +134,13 @@ function Content({ view }: { readonly view: View }) {
   )
 }
 
-/** The form for a one-time code, where relay does not know this browser. */
-function Gate() {
-  const field = useRef<HTMLInputElement>(null)
-  const [problem, setProblem] = useState(refusal)
-  useEffect(() => {
-    document.title = 'Open the inspector · relay'
-    field.current?.focus()
-  }, [])
-  const submit = async (): Promise<void> => {
-    try {
-      await open(field.current?.value ?? '')
-      location.replace(addressOf(view.value.page === 'open' ? { page: 'list', query: {} } : view.value))
-    } catch (error) {
-      setProblem(messageFrom(error))
-      field.current?.select()
-    }
-  }
-  return (
-    <section class="gate" aria-labelledby="gate-title">
-      <h1 id="gate-title">Open the inspector</h1>
-      {problem === null ? null : (
-        <p class="error-text" role="alert">
-          {problem}
-        </p>
-      )}
-      <p>
-        Run <code>relay inspect</code> in a terminal: it opens this page in your browser.
-      </p>
-      <p>
-        On another machine, or in another browser, run <code>relay inspect --no-browser</code> and enter the
-        code that it prints. A code works once, for 5 minutes.
-      </p>
-      <form
-        class="line-form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void submit()
-        }}
-      >
-        <label for="code">Code</label>
-        <input
-          id="code"
-          ref={field}
-          required
-          autoComplete="off"
-          autoCapitalize="off"
-          spellcheck={false}
-          placeholder="xxxx-xxxx-xxxx-xxxx"
-        />
-        <button type="submit" class="button button-main">
-          Open
-        </button>
-      </form>
-    </section>
-  )
+/** The dialog that is open. */
+function Dialogs() {
+  const { value } = dialog
+  if (value?.kind === 'keys') return <KeysDialog />
+  if (value?.kind === 'forward') return <ForwardDialog detail={value.detail} />
+  if (value?.kind === 'edit') return <EditDialog detail={value.detail} />
+  return value ? <CompareDialog detail={value.detail} /> : null
 }
 
 /** Why the code in the fragment did not open the inspector. */
@@ -221,6 +173,11 @@ async function findLast(): Promise<void> {
   go(newest ? { page: 'delivery', n: newest.n, query: {} } : { page: 'list', query: {} }, { replace: true })
 }
 
+async function countRefused(): Promise<void> {
+  const page = await getJson<RefusedPage>('refused').catch(() => undefined)
+  if (page) refused.value = Object.values(page.counts).reduce((sum, count) => sum + count, 0)
+}
+
 async function start(root: HTMLElement): Promise<void> {
   // Loaded again, since what the browser may have fetched ahead was refused.
   if (await enter()) return location.replace(location.href)
@@ -234,11 +191,6 @@ async function start(root: HTMLElement): Promise<void> {
   })
   render(<App />, root)
   if (view.value.page !== 'open') followLive()
-}
-
-async function countRefused(): Promise<void> {
-  const page = await getJson<RefusedPage>('refused').catch(() => undefined)
-  if (page) refused.value = Object.values(page.counts).reduce((sum, count) => sum + count, 0)
 }
 
 const root = document.querySelector<HTMLElement>('#app')

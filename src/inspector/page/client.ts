@@ -14,22 +14,18 @@ const KEY_ITEM = 'relay-inspect-key'
 /** The key that every change needs; null while this tab can only read. */
 const key = signal<string | null>(sessionStorage.getItem(KEY_ITEM))
 
-/** Whether the instance cannot be asked for anything. */
-export const isAway = computed(() => connection.value === 'away' || connection.value === 'closed')
+export const canOnlyRead = computed(() => key.value === null)
 
 /** Why nothing can be read, in words for a control that would need it. */
-export const whyNotRead = computed(() => (isAway.value ? 'relay is stopped' : null))
-
-/** Why nothing can be changed, in words for a control that would change something; null while it can. */
-export const whyNot = computed(
-  () =>
-    whyNotRead.value ??
-    (key.value === null
-      ? 'Without a key for changes. Run relay inspect in a terminal to open a tab that has one.'
-      : null),
+export const whyNotRead = computed(() =>
+  connection.value === 'away' || connection.value === 'closed' ? 'relay is stopped' : null,
 )
 
-export const canOnlyRead = computed(() => key.value === null)
+/** Why nothing can be changed, in words for a control that would change something; null while it can. */
+export const whyNot = computed(() => {
+  const only = 'Without a key for changes. Run relay inspect in a terminal to open a tab that has one.'
+  return whyNotRead.value ?? (canOnlyRead.value ? only : null)
+})
 
 /** A request that the instance answered with an error, or that did not reach it (`status` 0). */
 export class RequestError extends Error {
@@ -41,38 +37,36 @@ export class RequestError extends Error {
   }
 }
 
-/** Reads `api/…`. @throws RequestError; the signal's reason when it aborts. */
-export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const value: T = await (await send(path, { signal: signal ?? null })).json()
-  return value
+/** The address of `api/{path}`. */
+export function apiAddress(path: string): string {
+  return `${BASE}/api/${path}`
 }
 
-export async function getText(path: string): Promise<string> {
-  return (await send(path, {})).text()
-}
-
-export async function getBytes(path: string): Promise<ArrayBuffer> {
-  return (await send(path, {})).arrayBuffer()
-}
-
-/** Changes something. The key goes with changes only: another program may listen at this address once relay has ended. */
-export async function postJson<T>(path: string, body: unknown): Promise<T> {
-  const headers = { 'Content-Type': 'application/json', 'X-Relay-Key': key.value ?? '' }
-  const value: T = await (await send(path, { method: 'POST', headers, body: JSON.stringify(body) })).json()
-  return value
-}
-
-async function send(path: string, init: RequestInit): Promise<Response> {
-  const response = await fetch(`${BASE}/api/${path}`, init).catch((error: unknown) => {
+/** Asks for `api/{path}`. @throws RequestError; the signal's reason when it aborts. */
+export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(apiAddress(path), init).catch((error: unknown) => {
     if (init.signal?.aborted) throw error
     throw new RequestError(0, 'relay does not answer. Is relay serve still running?')
   })
   if (response.ok) return response
   const answer: unknown = await response.json().catch(() => null)
   const isOurs = typeof answer === 'object' && answer !== null && 'error' in answer
-  const text = isOurs ? String(answer.error) : `relay answered ${response.status}`
   if (response.status === 401 && path !== 'open') disconnect('closed')
-  throw new RequestError(response.status, text)
+  throw new RequestError(response.status, isOurs ? String(answer.error) : `relay answered ${response.status}`)
+}
+
+/** @throws as {@link request} */
+export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const value: T = await (await request(path, { signal: signal ?? null })).json()
+  return value
+}
+
+/** Changes something. The key goes with changes only: another program may listen at this address once relay has ended. */
+export async function postJson<T>(path: string, body: unknown): Promise<T> {
+  const headers = { 'Content-Type': 'application/json', 'X-Relay-Key': key.value ?? '' }
+  const response = await request(path, { method: 'POST', headers, body: JSON.stringify(body) })
+  const value: T = await response.json()
+  return value
 }
 
 /** Exchanges a one-time code for a session. @throws RequestError, with status 401 for a wrong code. */
@@ -99,17 +93,18 @@ export function shareKey(): void {
   if (key.value === null) post('?')
 }
 
-type Listener = (event: LiveEvent) => void
+/** What the instance says; `stale` also whenever its stream begins, and `minute` every half minute, for what moves on by itself. */
+export type PageEvent = LiveEvent | { readonly type: 'minute' }
 
-const listeners = new Set<Listener>()
+const listeners = new Set<(event: PageEvent) => void>()
 
-/** Calls `listener` with each event, and with `stale` whenever the stream begins, until the function that it returns is called. */
-export function onLive(listener: Listener): () => void {
+/** Calls `listener` with each event until the function that it returns is called. */
+export function onLive(listener: (event: PageEvent) => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
 
-function emit(event: LiveEvent): void {
+function emit(event: PageEvent): void {
   for (const listener of listeners) listener(event)
 }
 
@@ -128,12 +123,13 @@ export function followLive(): void {
     if (document.hidden && connection.value !== 'closed') disconnect('connecting')
     else connect()
   })
+  setInterval(() => emit({ type: 'minute' }), 30_000)
   connect()
 }
 
 function connect(): void {
   if (source || document.hidden || connection.value === 'closed') return
-  const opened = new EventSource(`${BASE}/api/live`)
+  const opened = new EventSource(apiAddress('live'))
   source = opened
   opened.addEventListener('open', () => {
     connection.value = 'live'
@@ -183,12 +179,8 @@ const REFRESH_MS = 400
  * Reads `api/{path}`, and again when an event says that it has changed, or the stream begins. The value of another path is never
  * returned.
  */
-export function useApi<T>(path: string, isStale: (event: LiveEvent) => boolean): Loaded<T> {
-  const [loaded, setLoaded] = useState<Loaded<T> & { readonly path: string }>({
-    path,
-    value: null,
-    problem: null,
-  })
+export function useApi<T>(path: string, isStale: (event: PageEvent) => boolean): Loaded<T> {
+  const [loaded, setLoaded] = useState<Loaded<T> & { readonly path?: string }>(NOT_LOADED)
   // Not after the next frame, as an effect would be.
   useLayoutEffect(() => {
     const ended = new AbortController()
@@ -197,7 +189,7 @@ export function useApi<T>(path: string, isStale: (event: LiveEvent) => boolean):
       timer = undefined
       try {
         const value = await getJson<T>(path, ended.signal)
-        if (!ended.signal.aborted) setLoaded({ path, value, problem: null })
+        setLoaded({ path, value, problem: null })
       } catch (error) {
         if (ended.signal.aborted) return
         const isMissing = error instanceof RequestError && error.status === 404
@@ -215,8 +207,10 @@ export function useApi<T>(path: string, isStale: (event: LiveEvent) => boolean):
       ended.abort()
     }
   }, [path])
-  return loaded.path === path ? loaded : { value: null, problem: null }
+  return loaded.path === path ? loaded : NOT_LOADED
 }
+
+const NOT_LOADED = { value: null, problem: null }
 
 /** Bodies read last, so that comparing and editing do not read them again. */
 const bodies = new Map<number, Promise<ArrayBuffer>>()
@@ -226,7 +220,7 @@ const MAX_BODIES = 2
 export function bodyOf(n: number): Promise<ArrayBuffer> {
   const known = bodies.get(n)
   if (known) return known
-  const body = getBytes(`deliveries/${n}/body`)
+  const body = request(`deliveries/${n}/body`).then((response) => response.arrayBuffer())
   bodies.set(n, body)
   body.catch(() => bodies.delete(n))
   for (const oldest of bodies.keys()) if (bodies.size > MAX_BODIES) bodies.delete(oldest)

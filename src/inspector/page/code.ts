@@ -7,6 +7,7 @@ import {
   foldGutter,
   foldKeymap,
   foldService,
+  foldState,
   indentOnInput,
   toggleFold,
   unfoldAll,
@@ -21,30 +22,14 @@ import {
   unifiedMergeView,
 } from '@codemirror/merge'
 import { openSearchPanel } from '@codemirror/search'
-import {
-  EditorState,
-  type Extension,
-  Facet,
-  type Range,
-  StateEffect,
-  StateField,
-  Text,
-} from '@codemirror/state'
-import {
-  Decoration,
-  type DecorationSet,
-  EditorView,
-  highlightActiveLine,
-  keymap,
-  lineNumbers,
-  WidgetType,
-} from '@codemirror/view'
-import { base, JSON_LOOK, reading, shadowOf } from './code-base.js'
+import { EditorState, type Extension, type StateEffect, Text } from '@codemirror/state'
+import { EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view'
+import { base, JSON_LOOK, reading } from './code-look.js'
 import { lineDiff } from './diff.js'
 import { counted } from './format.js'
 import { moveFocus } from './model.js'
 import { HIDDEN, symbolOf } from './parts.js'
-import { pathAt, pretty, type Pretty } from './pretty.js'
+import { pathAt, pretty } from './pretty.js'
 
 // All that CodeMirror does here, loaded with the first delivery. Each view is in a shadow tree of its own, because only there
 // CodeMirror uses style sheet objects; elsewhere it adds <style> elements, which the page's policy forbids.
@@ -52,12 +37,9 @@ import { pathAt, pretty, type Pretty } from './pretty.js'
 export interface CodeView {
   find(): void
   destroy(): void
-}
-
-export interface JsonView extends CodeView {
-  /** Folds all that is in the members of the whole value. */
-  fold(): void
-  unfold(): void
+  /** Folds all that is in the members of a whole JSON value. */
+  fold?(): void
+  unfold?(): void
 }
 
 export interface CompareView extends CodeView {
@@ -85,40 +67,48 @@ const START_SHOWN = 200
 const MAX_RAW = 2000
 /** `unifiedMergeView` draws a removed block whole, which takes half a minute for a large one. Lines. */
 const MAX_UNIFIED = 2000
+/** Folding more at once takes seconds; a person scrolls through fewer. */
+const MAX_FOLDS = 10_000
+/** After the last key: parsing 1 MB takes 10 ms. */
+const CHECK_MS = 100
+/** Longer text is not parsed for the place of an error: characters. */
+const MAX_PARSED = 2_000_000
+
+/** Its own scroller: 25 MB would make the page 14 million pixels high, and what follows unreachable. */
+const MAX_HEIGHT = 'min(70vh, 60rem)'
+const HEIGHT = EditorView.theme({ '&': { maxHeight: MAX_HEIGHT } })
+const FOLD_MARKS = { openText: '▾', closedText: '▸' }
 
 /** Laid out JSON without a parser, which would not reach the end of 10 MB: colours by pattern, folds by the brackets. */
-export function showJson(into: HTMLElement, text: string, onPath: (path: string) => void): JsonView {
-  const laid = pretty(text)
-  const onMove = EditorView.updateListener.of(({ selectionSet, state }) => {
-    if (selectionSet) onPath(pathAt(laid, state.selection.main.head))
-  })
-  const toggle = (view: EditorView): boolean => showLine(view) || toggleFold(view)
-  const extensions = [
+export function showJson(into: HTMLElement, source: string, onPath: (path: string) => void): CodeView {
+  const laid = pretty(source)
+  const { text, pairs } = laid
+  const view = open(into, text, [
     reading('Payload'),
     HEIGHT,
     lineNumbers(),
     foldGutter(FOLD_MARKS),
-    FOLDS,
-    foldService.of((_, from, to) => rangeOf(laid, to - 1, from)),
-    longLines(laid.text),
+    foldService.of((_, from, to) => {
+      const end = pairs.get(to - 1)
+      return end === undefined || to <= from ? null : { from: to, to: end }
+    }),
+    folding(text),
     JSON_LOOK,
-    keymap.of([{ key: 'Enter', run: toggle }, ...standardKeymap, ...foldKeymap]),
-    onMove,
-  ]
-  const root = shadowOf(into)
-  const view = new EditorView({
-    parent: root,
-    root,
-    state: EditorState.create({ doc: laid.text, extensions }),
-  })
-  return {
-    ...handlesOf(view),
-    fold: () => view.dispatch({ effects: membersOf(laid) }),
-    unfold() {
-      unfoldAll(view)
-      view.dispatch({ effects: showWhole.of(null) })
-    },
+    keymap.of([{ key: 'Enter', run: toggleFold }, ...standardKeymap, ...foldKeymap]),
+    EditorView.updateListener.of(({ selectionSet, state }) => {
+      if (selectionSet) onPath(pathAt(laid, state.selection.main.head))
+    }),
+  ])
+  const fold = (): void => {
+    const effects: StateEffect<unknown>[] = []
+    for (const [bracket, to] of pairs) {
+      const lineStart = text.lastIndexOf('\n', bracket) + 1
+      const isMember = lineStart > 0 && /^ {2}\S/.test(text.slice(lineStart, lineStart + 3))
+      if (isMember && effects.length < MAX_FOLDS) effects.push(foldEffect.of({ from: bracket + 1, to }))
+    }
+    view.dispatch({ effects })
   }
+  return { ...handlesOf(view), fold, unfold: () => void unfoldAll(view) }
 }
 
 /** Text in lines that are short enough to be laid out. */
@@ -138,122 +128,24 @@ export function showText(into: HTMLElement, text: string): CodeView {
     lineNumbers({ formatNumber: (n) => numbers[n - 1] ?? '' }),
     keymap.of(standardKeymap),
   ]
-  const root = shadowOf(into)
-  const state = EditorState.create({ doc: Text.of(pieces), extensions })
-  return handlesOf(new EditorView({ parent: root, root, state }))
-}
-
-/** Its own scroller: 25 MB would make the page 14 million pixels high, and what follows unreachable. */
-const MAX_HEIGHT = 'min(70vh, 60rem)'
-const HEIGHT = EditorView.theme({ '&': { maxHeight: MAX_HEIGHT } })
-
-const FOLD_MARKS = { openText: '▾', closedText: '▸' }
-
-const FOLDS = codeFolding({
-  preparePlaceholder: (state, { from, to }) =>
-    counted(state.doc.lineAt(to).number - state.doc.lineAt(from).number - 1, 'line'),
-  placeholderDOM(_, onclick, lines: string) {
-    const element = document.createElement('span')
-    element.className = 'cm-foldPlaceholder'
-    element.textContent = `… ${lines}`
-    element.title = 'Unfold'
-    element.addEventListener('click', onclick)
-    return element
-  },
-})
-
-/** What is between a bracket and its partner, if it opens something in the line that begins at `lineStart`. */
-function rangeOf({ pairs }: Pretty, bracket: number, lineStart: number) {
-  const to = pairs.get(bracket)
-  return to === undefined || bracket < lineStart ? null : { from: bracket + 1, to }
-}
-
-/** Folding more takes seconds; a person scrolls through fewer. */
-const MAX_FOLDS = 10_000
-
-function membersOf(laid: Pretty): StateEffect<unknown>[] {
-  const effects: StateEffect<unknown>[] = []
-  for (const [bracket, to] of laid.pairs) {
-    if (effects.length >= MAX_FOLDS) break
-    const lineStart = laid.text.lastIndexOf('\n', bracket) + 1
-    const isMember = lineStart > 0 && /^ {2}\S/.test(laid.text.slice(lineStart, lineStart + 3))
-    if (isMember) effects.push(foldEffect.of({ from: bracket + 1, to }))
-  }
-  return effects
-}
-
-/** Shows the whole of a long line, by the place where it is cut; null for all of them. */
-const showWhole = StateEffect.define<number | null>()
-
-/** Cuts long lines in the view's first state: to fold them later costs as much as showing them. */
-function longLines(text: string): Extension {
-  const cuts: Range<Decoration>[] = []
-  for (let from = 0; from < text.length;) {
-    const end = text.indexOf('\n', from)
-    const to = end === -1 ? text.length : end
-    if (to - from > MAX_SHOWN)
-      cuts.push(
-        Decoration.replace({ widget: new More(to - from - START_SHOWN) }).range(from + START_SHOWN, to),
-      )
-    from = to + 1
-  }
-  if (cuts.length === 0) return []
-  return StateField.define<DecorationSet>({
-    create: () => Decoration.set(cuts),
-    update: (shown, { effects }) =>
-      effects
-        .filter((effect) => effect.is(showWhole))
-        .reduce(
-          (left, { value }) => left.update({ filter: (from) => value !== null && from !== value }),
-          shown,
-        ),
-    provide: (field) => [CUTS.from(field), EditorView.decorations.from(field)],
-  })
-}
-
-const CUTS = Facet.define<DecorationSet>()
-
-/** Shows the whole of the line that the cursor is in, if it is cut. */
-function showLine(view: EditorView): boolean {
-  const { from, to } = view.state.doc.lineAt(view.state.selection.main.head)
-  let cut: number | undefined
-  for (const cuts of view.state.facet(CUTS)) cuts.between(from, to, (at) => void (cut = at))
-  if (cut !== undefined) view.dispatch({ effects: showWhole.of(cut) })
-  return cut !== undefined
-}
-
-class More extends WidgetType {
-  readonly #count: number
-
-  constructor(count: number) {
-    super()
-    this.#count = count
-  }
-
-  override toDOM(view: EditorView): HTMLElement {
-    const element = document.createElement('span')
-    element.className = 'cm-foldPlaceholder'
-    element.textContent = `… ${counted(this.#count, 'more character')}`
-    element.title = 'Show all of it'
-    element.addEventListener('click', () => view.dispatch({ effects: showWhole.of(view.posAtDOM(element)) }))
-    return element
-  }
+  return handlesOf(open(into, Text.of(pieces), extensions))
 }
 
 /** JSON to be edited. Tab leaves it, as it leaves any field. */
 export function edit(into: HTMLElement, text: string, onProblem: (problem: Problem | null) => void): Editor {
   let timer: ReturnType<typeof setTimeout> | undefined
   const check = (): void => {
-    const found = findProblem(view.state.doc.toString())
-    const at = found?.at ?? 0
-    const { number, from } = view.state.doc.lineAt(at)
-    const to = Math.min(at + 1, view.state.doc.length)
+    const { state } = view
+    const found = findProblem(state.doc.toString())
+    const from = found?.at ?? 0
+    const to = Math.min(from + 1, state.doc.length)
     view.dispatch(
-      setDiagnostics(view.state, found ? [{ from: at, to, severity: 'error', message: found.message }] : []),
+      setDiagnostics(state, found ? [{ from, to, severity: 'error', message: found.message }] : []),
     )
-    onProblem(found ? { message: found.message, line: number, column: at - from + 1 } : null)
+    const line = state.doc.lineAt(from)
+    onProblem(found && { message: found.message, line: line.number, column: from - line.from + 1 })
   }
-  const extensions = [
+  const view = open(into, text, [
     base('Payload as JSON'),
     lineNumbers(),
     foldGutter(FOLD_MARKS),
@@ -270,28 +162,114 @@ export function edit(into: HTMLElement, text: string, onProblem: (problem: Probl
       clearTimeout(timer)
       timer = setTimeout(check, CHECK_MS)
     }),
-  ]
-  const root = shadowOf(into)
-  const view = new EditorView({ parent: root, root, state: EditorState.create({ doc: text, extensions }) })
+  ])
   moveFocus(view.contentDOM)
-  return {
-    ...handlesOf(view),
-    text: () => view.state.doc.toString(),
-    destroy() {
-      clearTimeout(timer)
-      view.destroy()
-    },
+  const destroy = (): void => {
+    clearTimeout(timer)
+    view.destroy()
   }
+  return { ...handlesOf(view), text: () => view.state.doc.toString(), destroy }
 }
 
-/** After the last key: parsing 1 MB takes 10 ms. */
-const CHECK_MS = 100
+export interface CompareOptions {
+  readonly label: string
+  /** One column instead of two. */
+  readonly isNarrow: boolean
+  /** Whether equal parts and the whole of long lines are shown too. */
+  readonly isWhole: boolean
+  readonly isJson: boolean
+}
 
-/** Longer text is not parsed for the place of an error: characters. */
-const MAX_PARSED = 2_000_000
+/** Two texts next to each other, or in one column, with their equal parts folded away. */
+export function compare(into: HTMLElement, texts: readonly string[], options: CompareOptions): CompareView {
+  const { label, isNarrow, isWhole, isJson } = options
+  // What is removed is shown by a widget that knows nothing of special characters.
+  const [before = '', after = ''] = texts.map((text) =>
+    text.replaceAll(HIDDEN, (char) => (char === '\n' || char === '\t' ? char : symbolOf(char))),
+  )
+  const changes = lineDiff(before, after)
+  const settings = {
+    // The texts are never edited, so that this is asked for once.
+    diffConfig: { override: (): readonly Change[] => changes },
+    ...(!isWhole && { collapseUnchanged: { margin: 3, minSize: 6 } }),
+  }
+  const side = (doc: string, name: string): { doc: string; extensions: Extension[] } => ({
+    doc,
+    extensions: [
+      reading(name),
+      lineNumbers(),
+      isJson ? JSON_LOOK : [],
+      isWhole ? [] : folding(doc),
+      keymap.of([{ key: 'Enter', run: toggleFold }, ...standardKeymap]),
+    ],
+  })
+  const handles = (view: EditorView): CompareView => ({
+    ...handlesOf(view),
+    differences: Chunk.build(linesOf(before), linesOf(after), settings.diffConfig).length,
+    next: () => void goToNextChunk(view),
+    previous: () => void goToPreviousChunk(view),
+  })
+  const lineCounts = changes.map(({ fromA, toA }) => before.slice(fromA, toA).split('\n').length)
+  if (isNarrow && lineCounts.every((count) => count <= MAX_UNIFIED)) {
+    const merge = unifiedMergeView({ original: before, mergeControls: false, ...settings })
+    const { extensions } = side(after, label)
+    return handles(open(into, after, [extensions, merge, HEIGHT]))
+  }
+  const root = rootOf(into)
+  const [a, b] = [side(before, `${label}, before`), side(after, `${label}, after`)]
+  const merged = new MergeView({ parent: root, root, a, b, ...settings })
+  merged.dom.style.maxHeight = MAX_HEIGHT
+  return { ...handles(merged.b), destroy: () => merged.destroy() }
+}
+
+function open(into: HTMLElement, doc: string | Text, extensions: Extension): EditorView {
+  const root = rootOf(into)
+  return new EditorView({ parent: root, root, doc, extensions })
+}
+
+function rootOf(element: HTMLElement): ShadowRoot {
+  return element.shadowRoot ?? element.attachShadow({ mode: 'open' })
+}
+
+function handlesOf(view: EditorView): CodeView {
+  return { find: () => void openSearchPanel(view), destroy: () => view.destroy() }
+}
+
+function linesOf(text: string): Text {
+  return Text.of(text.split('\n'))
+}
+
+const FOLDING = codeFolding({
+  preparePlaceholder: ({ doc }, { from, to }) => {
+    const lines = doc.lineAt(to).number - doc.lineAt(from).number
+    return lines === 0 ? counted(to - from, 'more character') : counted(lines - 1, 'line')
+  },
+  placeholderDOM: (_, onclick, hidden: string) => {
+    const element = document.createElement('span')
+    element.className = 'cm-foldPlaceholder'
+    element.textContent = `… ${hidden}`
+    element.title = 'Unfold'
+    element.addEventListener('click', onclick)
+    return element
+  },
+})
+
+/** Long lines are folded in the view's first state: to fold them later costs as much as showing them. */
+function folding(text: string): Extension {
+  const effects: StateEffect<unknown>[] = []
+  for (let from = 0; from < text.length;) {
+    const end = text.indexOf('\n', from)
+    const to = end === -1 ? text.length : end
+    if (to - from > MAX_SHOWN) effects.push(foldEffect.of({ from: from + START_SHOWN, to }))
+    from = to + 1
+  }
+  if (effects.length === 0) return FOLDING
+  const folded = EditorState.create({ doc: text, extensions: FOLDING }).update({ effects }).state
+  return [FOLDING, foldState.init(() => folded.field(foldState))]
+}
 
 /** Why a text is no JSON, in the browser's words, and where: V8 gives no place for some errors, and Lezer's first error is there. */
-export function findProblem(text: string): { readonly message: string; readonly at: number } | null {
+function findProblem(text: string): { readonly message: string; readonly at: number } | null {
   try {
     JSON.parse(text)
     return null
@@ -312,86 +290,4 @@ function firstError(text: string): number {
     },
   })
   return at
-}
-
-export interface CompareOptions {
-  readonly label: string
-  /** One column instead of two. */
-  readonly isNarrow: boolean
-  /** Whether equal parts and the whole of long lines are shown too. */
-  readonly isWhole: boolean
-  readonly isJson: boolean
-}
-
-/** Two texts next to each other, with their equal parts folded away. */
-export function compare(
-  into: HTMLElement,
-  before: string,
-  after: string,
-  options: CompareOptions,
-): CompareView {
-  // What is removed is shown by a widget that knows nothing of special characters.
-  return compareVisible(into, visible(before), visible(after), options)
-}
-
-function visible(text: string): string {
-  return text.replaceAll(HIDDEN, (char) => (char === '\n' || char === '\t' ? char : symbolOf(char)))
-}
-
-function compareVisible(
-  into: HTMLElement,
-  before: string,
-  after: string,
-  { label, isNarrow, isWhole, isJson }: CompareOptions,
-): CompareView {
-  const changes = lineDiff(before, after)
-  const isUnified =
-    isNarrow && changes.every(({ fromA, toA }) => before.slice(fromA, toA).split('\n').length <= MAX_UNIFIED)
-  const settings = {
-    // The texts are never edited, so that this is asked for once.
-    diffConfig: { override: (): readonly Change[] => changes },
-    ...(!isWhole && { collapseUnchanged: { margin: 3, minSize: 6 } }),
-  }
-  const side = (doc: string, name: string, more: Extension = []) => ({
-    doc,
-    extensions: [
-      reading(name),
-      lineNumbers(),
-      isJson ? JSON_LOOK : [],
-      isWhole ? [] : longLines(doc),
-      keymap.of([{ key: 'Enter', run: showLine }, ...standardKeymap]),
-      more,
-    ],
-  })
-  const root = shadowOf(into)
-  const found = {
-    differences: Chunk.build(Text.of(before.split('\n')), Text.of(after.split('\n')), settings.diffConfig)
-      .length,
-  }
-  if (isUnified) {
-    const merge = unifiedMergeView({ original: before, mergeControls: false, ...settings })
-    const view = new EditorView({
-      parent: root,
-      root,
-      state: EditorState.create(side(after, label, [merge, HEIGHT])),
-    })
-    return { ...handlesOf(view), ...stepsOf(view), ...found }
-  }
-  const merged = new MergeView({
-    parent: root,
-    root,
-    a: side(before, `${label}, before`),
-    b: side(after, `${label}, after`),
-    ...settings,
-  })
-  merged.dom.style.maxHeight = MAX_HEIGHT
-  return { ...handlesOf(merged.b), ...stepsOf(merged.b), ...found, destroy: () => merged.destroy() }
-}
-
-function stepsOf(view: EditorView) {
-  return { next: () => void goToNextChunk(view), previous: () => void goToPreviousChunk(view) }
-}
-
-function handlesOf(view: EditorView): CodeView {
-  return { find: () => void openSearchPanel(view), destroy: () => view.destroy() }
 }

@@ -1,18 +1,19 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { DeliveryDetail, DeliveryLine, Header, ListQuery } from '../api.js'
+import type { DeliveryDetail, DeliveryLine, ListQuery } from '../api.js'
 import { addressOf } from './address.js'
-import { bodyOf, useApi } from './client.js'
+import { useApi } from './client.js'
+import { CodeBox } from './code-box.js'
 import type { CompareView } from './code.js'
 import { NotLoaded, nameOf } from './delivery.js'
-import { Dialog } from './dialog.js'
+import { Dialog } from './dialogs.js'
 import { counted } from './format.js'
 import { EventName, lines, Subject } from './list.js'
-import { dialog, focusHeading, go, isNarrow, messageFrom, query as shownQuery } from './model.js'
+import { dialog, focusHeading, go, isNarrow, query as shownQuery } from './model.js'
 import { Button, Icon, Section, Time, Visible } from './parts.js'
-import { payloadOf } from './payload.js'
+import { hasJson, payloadOf } from './payload.js'
 import { pretty } from './pretty.js'
 
-interface CompareProps {
+export interface CompareProps {
   readonly n: number
   readonly other: number
   readonly query: ListQuery
@@ -28,6 +29,20 @@ export function Compare({ n, other, query }: CompareProps) {
     document.title = `#${first} and #${second} compared · relay`
     focusHeading(heading.current)
   }, [first, second])
+  const side = (detail: DeliveryDetail | null, name: string, sign: string) =>
+    detail ? (
+      <span>
+        <span class={name} aria-hidden="true">
+          {sign}{' '}
+        </span>
+        <a href={addressOf({ page: 'delivery', n: detail.n, query })}>
+          #{detail.n} <Visible text={nameOf(detail)} />
+        </a>{' '}
+        <span class="quiet">
+          <Time at={detail.receivedAt} />
+        </span>
+      </span>
+    ) : null
   return (
     <section class="pane pane-detail" aria-label={`#${first} and #${second} compared`}>
       <article class="detail detail-wide">
@@ -41,124 +56,82 @@ export function Compare({ n, other, query }: CompareProps) {
             #{first} and #{second} compared
           </h1>
           <p class="compared">
-            <Side detail={before.value} query={query} class="mark-failed" sign="−" />
-            <Side detail={after.value} query={query} class="mark-succeeded" sign="+" />
+            {side(before.value, 'mark-failed', '−')}
+            {side(after.value, 'mark-succeeded', '+')}
           </p>
         </header>
         <NotLoaded loaded={before} n={first} query={query} />
         <NotLoaded loaded={after} n={second} query={query} />
         {before.value && after.value ? (
-          <Comparison key={`${first}-${second}`} before={before.value} after={after.value} />
+          <Comparison key={`${first}-${second}`} pair={[before.value, after.value]} />
         ) : null}
       </article>
     </section>
   )
 }
 
-interface SideProps {
-  readonly detail: DeliveryDetail | null
-  readonly query: ListQuery
-  readonly class: string
-  readonly sign: string
-}
-
-function Side({ detail, query, class: name, sign }: SideProps) {
-  if (!detail) return <span />
-  return (
-    <span>
-      <span class={name} aria-hidden="true">
-        {sign}{' '}
-      </span>
-      <a href={addressOf({ page: 'delivery', n: detail.n, query })}>
-        #{detail.n} <Visible text={nameOf(detail)} />
-      </a>{' '}
-      <span class="quiet">
-        <Time at={detail.receivedAt} />
-      </span>
-    </span>
-  )
-}
-
-function Comparison({ before, after }: { readonly before: DeliveryDetail; readonly after: DeliveryDetail }) {
-  const isText = before.bodyKind !== 'bytes' && after.bodyKind !== 'bytes'
-  const payloads = (): Promise<readonly string[]> =>
-    Promise.all(
-      [before, after].map(async ({ n, bodyKind }) => {
-        const text = payloadOf(await bodyOf(n), bodyKind)
-        return bodyKind === 'text' ? text.replaceAll(/\r\n?/g, '\n') : pretty(text).text
-      }),
-    )
+function Comparison({ pair }: { readonly pair: readonly DeliveryDetail[] }) {
   return (
     <>
-      {isText ? (
-        <Differences title="Payload" texts={payloads} isJson={before.bodyKind !== 'text'} />
-      ) : (
+      {pair.some(({ bodyKind }) => bodyKind === 'bytes') ? (
         <Section title="Payload">
           <p class="quiet">One of them is not UTF-8 text, so they cannot be compared.</p>
         </Section>
+      ) : (
+        <Differences title="Payload" pair={pair} textOf={readablePayload} isJson={pair.every(hasJson)} />
       )}
-      <Differences title="Headers" texts={async () => [asText(before.headers), asText(after.headers)]} />
+      <Differences title="Headers" pair={pair} textOf={sortedHeaders} isJson={false} />
     </>
   )
 }
 
-function asText(headers: readonly Header[]): string {
+async function readablePayload(detail: DeliveryDetail): Promise<string> {
+  const text = await payloadOf(detail)
+  return hasJson(detail) ? pretty(text).text : text.replaceAll(/\r\n?/g, '\n')
+}
+
+async function sortedHeaders({ headers }: DeliveryDetail): Promise<string> {
   const named = headers.map(([name, value]) => `${name.toLowerCase()}: ${value}`)
   return named.toSorted().join('\n')
 }
 
 interface DifferencesProps {
   readonly title: string
-  readonly texts: () => Promise<readonly string[]>
-  readonly isJson?: boolean
+  readonly pair: readonly DeliveryDetail[]
+  readonly textOf: (detail: DeliveryDetail) => Promise<string>
+  readonly isJson: boolean
 }
 
-function Differences({ title, texts, isJson = false }: DifferencesProps) {
-  const box = useRef<HTMLDivElement>(null)
+function Differences({ title, pair, textOf, isJson }: DifferencesProps) {
   const [view, setView] = useState<CompareView | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
   const [isWhole, setWhole] = useState(false)
-  useEffect(() => {
-    let opened: CompareView | undefined
-    let isGone = false
-    const open = async (): Promise<void> => {
-      const [{ compare }, [before = '', after = '']] = await Promise.all([import('./code.js'), texts()])
-      if (isGone || !box.current) return
-      const options = { label: title, isNarrow: isNarrow.value, isWhole, isJson }
-      opened = compare(box.current, before, after, options)
-      setView(opened)
-    }
-    open().catch((error: unknown) => setProblem(messageFrom(error)))
-    return () => {
-      isGone = true
-      opened?.destroy()
-    }
-  }, [isWhole, isNarrow.value])
+  const options = { label: title, isNarrow: isNarrow.value, isWhole, isJson }
   const count = view?.differences ?? 0
+  const tool = (text: string, act: () => void) => (
+    <Button class="link" onClick={act}>
+      {text}
+    </Button>
+  )
   return (
     <Section
       title={title}
-      {...(view && { count: count === 0 ? 'no difference' : counted(count, 'difference') })}
+      count={view ? counted(count, 'difference').replace(/^0 .*/, 'no difference') : undefined}
       tools={
         <span class="section-tools">
-          {count > 1 ? (
-            <>
-              <Button class="link" onClick={() => view?.previous()}>
-                Previous
-              </Button>
-              <Button class="link" onClick={() => view?.next()}>
-                Next
-              </Button>
-            </>
-          ) : null}
+          {count > 1 ? [tool('Previous', () => view?.previous()), tool('Next', () => view?.next())] : null}
           <button type="button" class="link" aria-pressed={isWhole} onClick={() => setWhole(!isWhole)}>
             {isWhole ? 'Show differences only' : 'Show all'}
           </button>
         </span>
       }
     >
-      <div class="code code-view compare-view" ref={box} />
-      {problem === null ? null : <p class="error-text">{problem}</p>}
+      <CodeBox
+        what={`the ${title.toLowerCase()}`}
+        version={JSON.stringify(options)}
+        read={() => Promise.all(pair.map(textOf))}
+        show={({ compare }, into, texts) => compare(into, texts, options)}
+        onView={(opened) => opened && setView(opened)}
+      />
     </Section>
   )
 }
@@ -194,7 +167,7 @@ export function CompareDialog({ detail }: { readonly detail: DeliveryDetail }) {
         {offered.map((line) => (
           <li>
             <button type="button" class="offer" onClick={() => compare(line.n)}>
-              <span class="offer-n">#{line.n}</span> <EventName line={line} />{' '}
+              <span>#{line.n}</span> <EventName line={line} />{' '}
               <span class="quiet">
                 <Subject line={line} />
               </span>

@@ -1,25 +1,31 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import type { AttemptLine, DeliveryDetail, ListQuery, LiveEvent, TargetDetail } from '../api.js'
-import { addressOf, BASE } from './address.js'
-import { bodyOf, getText, type Loaded, useApi, whyNot, whyNotRead } from './client.js'
+import type { AttemptLine, DeliveryDetail, ListQuery, TargetDetail } from '../api.js'
+import { addressOf } from './address.js'
+import { apiAddress, bodyOf, type Loaded, request, useApi, whyNot, whyNotRead } from './client.js'
 import { counted, formatMs, formatSize } from './format.js'
 import { Badges, EventName, Subject } from './list.js'
 import { copy, detail as shownDetail, dialog, focusHeading, isNarrow } from './model.js'
 import {
+  Body,
   Button,
-  CardHead,
+  Card,
   Empty,
   Fact,
   Headers,
   Icon,
-  Lines,
   MarkWord,
   Section,
+  Sentences,
   statusOf,
   Time,
   Visible,
 } from './parts.js'
-import { Payload } from './payload.js'
+import { hasJson, Payload } from './payload.js'
+
+export interface DeliveryProps {
+  readonly detail: DeliveryDetail
+  readonly query: ListQuery
+}
 
 /** One delivery, kept up to date while it is shown. */
 export function Delivery({ n, query }: { readonly n: number; readonly query: ListQuery }) {
@@ -28,20 +34,22 @@ export function Delivery({ n, query }: { readonly n: number; readonly query: Lis
     void import('./code.js')
     bodyOf(n).catch(() => {})
   }, [n])
-  const loaded = useApi<DeliveryDetail>(`deliveries/${n}`, (event) => concerns(event, n))
+  const loaded = useApi<DeliveryDetail>(`deliveries/${n}`, (event) => {
+    if (event.type === 'removed') return n < event.below
+    return event.type === 'lines' && event.lines.some((line) => line.n === n)
+  })
   const pane = useRef<HTMLElement>(null)
   const detail = loaded.value
-  const isLoaded = detail !== null
   useEffect(() => {
     shownDetail.value = detail
+    return () => void (shownDetail.value = null)
   }, [detail])
-  useEffect(() => () => void (shownDetail.value = null), [])
   useEffect(() => {
     pane.current?.scrollTo({ top: 0 })
     if (!detail) return
     document.title = `#${n} ${nameOf(detail)} · relay`
     focusHeading(pane.current?.querySelector('h1'))
-  }, [n, isLoaded])
+  }, [n, detail === null])
   return (
     <section class="pane pane-detail" aria-label={`Delivery #${n}`} ref={pane}>
       <NotLoaded loaded={loaded} n={n} query={query} />
@@ -50,16 +58,11 @@ export function Delivery({ n, query }: { readonly n: number; readonly query: Lis
   )
 }
 
-function concerns(event: LiveEvent, n: number): boolean {
-  if (event.type === 'removed') return n < event.below
-  return event.type === 'lines' && event.lines.some((line) => line.n === n)
-}
-
-export function nameOf({ event, action }: Pick<DeliveryDetail, 'event' | 'action'>): string {
+export function nameOf({ event, action }: DeliveryDetail): string {
   return action === null ? event : `${event}.${action}`
 }
 
-interface NotLoadedProps {
+export interface NotLoadedProps {
   readonly loaded: Loaded<unknown>
   readonly n: number
   readonly query: ListQuery
@@ -68,32 +71,28 @@ interface NotLoadedProps {
 /** Says why a delivery is not there, or that what is shown is all that is left of it. */
 export function NotLoaded({ loaded: { value, problem }, n, query }: NotLoadedProps) {
   if (!problem) return value === null ? <p class="loading quiet">Reading #{n} …</p> : null
-  if (problem.isMissing && value !== null)
+  const { isMissing, message } = problem
+  if (value === null)
     return (
-      <p class="banner banner-warn" role="status">
-        Retention removed #{n} from the journal. What you see is what was read before.
-      </p>
+      <>
+        <h1 class="sr-only">#{n}</h1>
+        <Empty title={isMissing ? `#${n} is not in the journal` : `#${n} could not be read`}>
+          <p>{isMissing ? 'There is no entry with this number, or retention has removed it.' : message}</p>
+          <p>
+            <a href={addressOf({ page: 'list', query })}>Back to the deliveries</a>
+          </p>
+        </Empty>
+      </>
     )
-  if (value !== null) return null
-  return (
-    <>
-      <h1 class="sr-only">#{n}</h1>
-      <Empty title={problem.isMissing ? `#${n} is not in the journal` : `#${n} could not be read`}>
-        <p>
-          {problem.isMissing
-            ? 'There is no entry with this number, or retention has removed it.'
-            : problem.message}
-        </p>
-        <p>
-          <a href={addressOf({ page: 'list', query })}>Back to the deliveries</a>
-        </p>
-      </Empty>
-    </>
-  )
+  return isMissing ? (
+    <p class="banner banner-warn" role="status">
+      Retention removed #{n} from the journal. What you see is what was read before.
+    </p>
+  ) : null
 }
 
 /** On a phone the payload comes before what can be done with it. */
-function Detail({ detail, query }: { readonly detail: DeliveryDetail; readonly query: ListQuery }) {
+function Detail({ detail, query }: DeliveryProps) {
   const targets = <Targets key="targets" detail={detail} />
   const payload = <Payload key="payload" detail={detail} />
   const actions = <Actions key="actions" detail={detail} />
@@ -105,21 +104,26 @@ function Detail({ detail, query }: { readonly detail: DeliveryDetail; readonly q
         <Headers headers={detail.headers} label="Headers of the delivery" />
       </Section>
       <Section title="Signature">
-        <ul class="sentences">
-          {detail.proof.map((sentence) => (
-            <li>
-              <Visible text={sentence} />
-            </li>
-          ))}
-        </ul>
+        <Sentences sentences={detail.proof} />
       </Section>
     </article>
   )
 }
 
 /** What it is, in a few lines, and whether that is proved. */
-function Head({ detail, query }: { readonly detail: DeliveryDetail; readonly query: ListQuery }) {
+function Head({ detail, query }: DeliveryProps) {
   const { n, receivedAt, size, deliveryId, editedFrom, older, newer, verdict, restored } = detail
+  const step = (to: number | null, text: string, icon: 'back' | 'forward') =>
+    to === null ? null : (
+      <a
+        class="button button-quiet"
+        href={addressOf({ page: 'delivery', n: to, query })}
+        title={`${text}: #${to}`}
+        aria-label={`${text}: #${to}`}
+      >
+        <Icon name={icon} />
+      </a>
+    )
   return (
     <header class="head">
       <div class="head-line">
@@ -129,8 +133,8 @@ function Head({ detail, query }: { readonly detail: DeliveryDetail; readonly que
         </a>
         <span class="head-n">#{n}</span>
         <span class="head-steps">
-          <Step n={newer} query={query} text="Newer delivery" icon="back" />
-          <Step n={older} query={query} text="Older delivery" icon="forward" />
+          {step(newer, 'Newer delivery', 'back')}
+          {step(older, 'Older delivery', 'forward')}
         </span>
       </div>
       <h1 tabIndex={-1}>
@@ -165,86 +169,52 @@ function Head({ detail, query }: { readonly detail: DeliveryDetail; readonly que
   )
 }
 
-interface StepProps {
-  readonly n: number | null
-  readonly query: ListQuery
-  readonly text: string
-  readonly icon: 'back' | 'forward'
-}
-
-function Step({ n, query, text, icon }: StepProps) {
-  if (n === null) return null
-  const label = `${text}: #${n}`
-  return (
-    <a
-      class="button button-quiet"
-      href={addressOf({ page: 'delivery', n, query })}
-      title={label}
-      aria-label={label}
-    >
-      <Icon name={icon} />
-    </a>
-  )
-}
-
 /** What can be done with it. What needs relay says why it cannot be done while relay is away. */
 function Actions({ detail }: { readonly detail: DeliveryDetail }) {
   const path = `deliveries/${detail.n}`
-  const isJson = detail.bodyKind === 'json' || detail.bodyKind === 'form'
-  const copyText = (what: string, kind: string) => () => void copy(what, getText(`${path}/${kind}`))
-  const download = whyNotRead.value === null
+  const copyText = (what: string, kind: string): void =>
+    void copy(
+      what,
+      request(`${path}/${kind}`).then((response) => response.text()),
+    )
+  const open = (kind: 'forward' | 'edit' | 'compare') => () => {
+    dialog.value = { kind, detail }
+  }
+  const whyNotEdit = hasJson(detail) ? whyNot.value : 'Only a JSON payload can be edited.'
+  const away = whyNotRead.value
   return (
     <div class="actions" role="group" aria-label="Actions">
-      <Button
-        class="button button-main"
-        icon="again"
-        reason={whyNot}
-        onClick={() => (dialog.value = { kind: 'forward', detail })}
-      >
+      <Button class="button button-main" icon="again" reason={whyNot.value} onClick={open('forward')}>
         Forward again
       </Button>
-      <Button
-        icon="pen"
-        reason={isJson ? whyNot : 'Only a JSON payload can be edited.'}
-        onClick={() => (dialog.value = { kind: 'edit', detail })}
-      >
+      <Button icon="pen" reason={whyNotEdit} onClick={open('edit')}>
         Edit and send
       </Button>
-      <Button icon="diff" reason={whyNotRead} onClick={() => (dialog.value = { kind: 'compare', detail })}>
+      <Button icon="diff" reason={away} onClick={open('compare')}>
         Compare with…
       </Button>
-      <Button icon="copies" reason={whyNotRead} onClick={copyText('the curl command', 'curl')}>
+      <Button icon="copies" reason={away} onClick={() => copyText('the curl command', 'curl')}>
         Copy as curl
       </Button>
-      <Button icon="copies" reason={whyNotRead} onClick={copyText('the fixture', 'fixture')}>
+      <Button icon="copies" reason={away} onClick={() => copyText('the fixture', 'fixture')}>
         Copy fixture
       </Button>
-      {download ? (
-        <a class="button" href={`${BASE}/api/${path}/fixture`} download>
-          <Icon name="saved" />
-          Download fixture
-        </a>
-      ) : (
-        <Button icon="saved" reason={whyNotRead} onClick={() => {}}>
-          Download fixture
-        </Button>
-      )}
+      <Button icon="saved" reason={away} download={apiAddress(`${path}/fixture`)}>
+        Download fixture
+      </Button>
     </div>
   )
 }
 
 /** Each target with its status now, and its attempts. */
 function Targets({ detail: { targets, routes, ignored } }: { readonly detail: DeliveryDetail }) {
+  const noRoute =
+    'No route matches this delivery. Add one with relay serve --forward or --exec, then forward it.'
+  const whyNone = routes.length === 0 ? noRoute : 'Not forwarded to any target.'
   return (
     <Section title="Targets">
       {targets.length === 0 ? (
-        <p class="quiet">
-          {ignored !== undefined
-            ? `Not forwarded: ${ignored}.`
-            : routes.length === 0
-              ? 'No route matches this delivery. Add one with relay serve --forward or --exec, then forward it.'
-              : 'Not forwarded to any target.'}
-        </p>
+        <p class="quiet">{ignored === undefined ? whyNone : `Not forwarded: ${ignored}.`}</p>
       ) : (
         <ul class="cards targets">
           {targets.map((target) => (
@@ -258,22 +228,15 @@ function Targets({ detail: { targets, routes, ignored } }: { readonly detail: De
 
 function Target({ target }: { readonly target: TargetDetail }) {
   const { name, label, match, reason, attempts } = target
-  const longest = Math.max(...attempts.map(({ ms }) => ms), 1)
-  const total = attempts.reduce((sum, { count }) => sum + count, 0)
-  let last = total
-  const numbered = attempts.toReversed().map((attempt) => {
-    const first = last - attempt.count + 1
-    const numbers = first === last ? `${first}` : `${first}–${last}`
-    last = first - 1
-    return { attempt, numbers }
+  const longest = attempts.length === 1 ? null : Math.max(...attempts.map(({ ms }) => ms), 1)
+  let last = 0
+  const numbered = attempts.map((attempt) => {
+    const first = last + 1
+    last += attempt.count
+    return { attempt, numbers: first === last ? `${first}` : `${first}–${last}` }
   })
   return (
-    <li class="card">
-      <CardHead
-        name={name}
-        label={match === null ? label : `${match} → ${label}`}
-        status={statusOf(target)}
-      />
+    <Card name={name} label={match === null ? label : `${match} → ${label}`} status={statusOf(target)}>
       {reason === undefined ? null : (
         <p class="quiet">
           <Visible text={reason} />
@@ -281,18 +244,13 @@ function Target({ target }: { readonly target: TargetDetail }) {
       )}
       {attempts.length === 0 ? <p class="quiet">No attempt yet.</p> : null}
       <ol class="attempts" aria-label={`Attempts at ${name}, the newest first`}>
-        {numbered.map(({ attempt, numbers }, i) => (
+        {numbered.toReversed().map(({ attempt, numbers }, i) => (
           <li key={attempt.at}>
-            <Attempt
-              attempt={attempt}
-              numbers={numbers}
-              part={attempts.length === 1 ? null : attempt.ms / longest}
-              isNewest={i === 0}
-            />
+            <Attempt attempt={attempt} numbers={numbers} longest={longest} isNewest={i === 0} />
           </li>
         ))}
       </ol>
-    </li>
+    </Card>
   )
 }
 
@@ -300,12 +258,12 @@ interface AttemptProps {
   readonly attempt: AttemptLine
   /** `2`, or `2–5` for several in a row. */
   readonly numbers: string
-  /** How long it took, as a part of the slowest one; null where there is no other. */
-  readonly part: number | null
+  /** How long the slowest one took, in milliseconds; null where there is no other. */
+  readonly longest: number | null
   readonly isNewest: boolean
 }
 
-function Attempt({ attempt, numbers, part, isNewest }: AttemptProps) {
+function Attempt({ attempt, numbers, longest, isNewest }: AttemptProps) {
   const { at, outcome, status, ms, error, headers, answer, answerIsText } = attempt
   return (
     <details open={isNewest && !isNarrow.value && (answer !== '' || error !== null)}>
@@ -327,19 +285,7 @@ function Attempt({ attempt, numbers, part, isNewest }: AttemptProps) {
           </>
         )}
         <span class="attempt-times">
-          {part === null ? null : (
-            <svg
-              class="duration"
-              viewBox="0 0 100 4"
-              width="48"
-              height="4"
-              preserveAspectRatio="none"
-              aria-hidden="true"
-            >
-              <rect class="duration-all" width="100" height="4" />
-              <rect class="duration-own" width={Math.max(2, 100 * part)} height="4" />
-            </svg>
-          )}
+          {longest === null ? null : <span class="duration" style={{ '--part': ms / longest }} />}
           <span>{formatMs(ms)}</span>
           <Time at={at} />
         </span>
@@ -350,7 +296,11 @@ function Attempt({ attempt, numbers, part, isNewest }: AttemptProps) {
             <Visible text={error} />
           </p>
         )}
-        {status === null && answer === '' ? null : <Answer answer={answer} isText={answerIsText} />}
+        {status !== null && answer === '' ? <p class="quiet">An empty answer.</p> : null}
+        {answerIsText || answer === '' ? null : (
+          <p class="quiet">Not text: bytes that are not UTF-8 are shown as �.</p>
+        )}
+        {answer === '' ? null : <Body text={answer} label="Start of the answer" />}
         {headers.length === 0 ? null : (
           <details class="answer-headers">
             <summary>{counted(headers.length, 'header')}</summary>
@@ -359,17 +309,5 @@ function Attempt({ attempt, numbers, part, isNewest }: AttemptProps) {
         )}
       </div>
     </details>
-  )
-}
-
-function Answer({ answer, isText }: { readonly answer: string; readonly isText: boolean }) {
-  if (answer === '') return <p class="quiet">An empty answer.</p>
-  return (
-    <>
-      {isText ? null : <p class="quiet">Not text: bytes that are not UTF-8 are shown as �.</p>}
-      <pre class="code answer" tabIndex={0} role="region" aria-label="Start of the answer">
-        <Lines text={answer} />
-      </pre>
-    </>
   )
 }

@@ -1,25 +1,78 @@
-import { useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeliveryDetail, ForwardRequest, Sent } from '../api.js'
 import { postJson, whyNot } from './client.js'
-import { CompareDialog } from './compare.js'
-import { Dialog } from './dialog.js'
-import { EditDialog } from './edit.js'
 import { dialog, messageFrom, notify } from './model.js'
-import { Button, Visible } from './parts.js'
+import { Button, Icon, Visible } from './parts.js'
 
-/** The dialog that is open. */
-export function Dialogs() {
-  const { value } = dialog
-  if (!value) return null
-  if (value.kind === 'keys') return <KeysDialog />
-  if (value.kind === 'forward') return <ForwardDialog detail={value.detail} />
-  if (value.kind === 'edit') return <EditDialog detail={value.detail} />
-  return <CompareDialog detail={value.detail} />
+export interface DialogProps {
+  readonly title: string
+  readonly isWide?: boolean
+  /** Asked before the user closes it. Default: always. */
+  readonly mayClose?: () => boolean
+  readonly children: ComponentChildren
+}
+
+/** A modal dialog. The browser keeps the focus inside, closes it on Escape, and returns the focus to where it was. */
+export function Dialog({ title, isWide = false, mayClose = () => true, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const { current } = element
+    current?.showModal()
+    const first = current?.querySelector<HTMLElement>('[data-first]') ?? current?.querySelector('h2')
+    first?.focus()
+    return () => current?.close()
+  }, [])
+  const close = (): void => {
+    if (mayClose()) dialog.value = null
+  }
+  return (
+    <dialog
+      ref={element}
+      class={isWide ? 'dialog dialog-wide' : 'dialog'}
+      aria-labelledby="dialog-title"
+      onClose={() => {
+        // Removing a dialog closes it too, when another may be open already.
+        if (element.current?.isConnected) dialog.value = null
+      }}
+      onCancel={(event) => {
+        if (!mayClose()) event.preventDefault()
+      }}
+      onClick={(event) => {
+        // The backdrop is the dialog itself; what is inside is in its box.
+        if (event.target === element.current) close()
+      }}
+    >
+      <div class="dialog-box">
+        <header class="dialog-head">
+          <h2 id="dialog-title" tabIndex={-1}>
+            {title}
+          </h2>
+          <button type="button" class="button button-quiet" aria-label="Close" onClick={close}>
+            <Icon name="close" />
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  )
 }
 
 /** Forwards a delivery again, to all targets that match or to one. */
-function ForwardDialog({ detail: { n, routes } }: { readonly detail: DeliveryDetail }) {
+export function ForwardDialog({ detail: { n, routes } }: { readonly detail: DeliveryDetail }) {
   const [isBusy, setBusy] = useState(false)
+  const title = `Forward #${n} again`
+  const [only, ...others] = routes
+  if (!only)
+    return (
+      <Dialog title={title}>
+        <p>
+          No route matches this delivery, so there is nowhere to forward it. Add a route and start relay
+          again:
+        </p>
+        <pre class="command">{`relay serve --forward '*=http://localhost:3000/webhook'`}</pre>
+      </Dialog>
+    )
   const forward = async (request: ForwardRequest, where: string): Promise<void> => {
     setBusy(true)
     const opened = dialog.value
@@ -33,21 +86,10 @@ function ForwardDialog({ detail: { n, routes } }: { readonly detail: DeliveryDet
       notify(messageFrom(error), true)
     }
   }
-  const reason = isBusy ? 'It is being forwarded.' : whyNot
-  const [only] = routes
-  if (!only)
-    return (
-      <Dialog title={`Forward #${n} again`}>
-        <p>
-          No route matches this delivery, so there is nowhere to forward it. Add a route and start relay
-          again:
-        </p>
-        <pre class="command">{`relay serve --forward '*=http://localhost:3000/webhook'`}</pre>
-      </Dialog>
-    )
-  const isOne = routes.length === 1
+  const reason = isBusy ? 'It is being forwarded.' : whyNot.value
+  const isOne = others.length === 0
   return (
-    <Dialog title={`Forward #${n} again`}>
+    <Dialog title={title}>
       <p class="quiet">The target gets the same bytes once more, even if it succeeded there.</p>
       <div class="choices">
         <Button
@@ -66,66 +108,55 @@ function ForwardDialog({ detail: { n, routes } }: { readonly detail: DeliveryDet
               </Button>
             ))}
       </div>
-      <Reason />
+      {whyNot.value === null ? null : (
+        <p class="error-text" role="status">
+          {whyNot.value}
+        </p>
+      )}
     </Dialog>
   )
 }
 
-/** Why nothing can be changed now, in an open dialog. */
-export function Reason() {
-  return whyNot.value === null ? null : (
-    <p class="error-text" role="status">
-      {whyNot.value}
-    </p>
-  )
-}
+/** The keys by where they work, each with what it does. */
+const KEYS = {
+  Everywhere: [
+    ['j ↓', 'next (older)'],
+    ['k ↑', 'previous (newer)'],
+    ['Enter', 'open it'],
+    ['/', 'search the payloads'],
+    ['r', 'forward it again'],
+    ['e', 'edit and send it'],
+    ['Esc', 'back to the list'],
+    ['?', 'these keys'],
+  ],
+  'In a payload': [
+    ['Enter', 'fold and unfold a line'],
+    ['Ctrl F', 'find'],
+    ['Ctrl Alt [', 'fold all'],
+    ['Ctrl Alt ]', 'unfold all'],
+  ],
+} as const
 
-type Keys = readonly (readonly [keys: readonly string[], what: string])[]
-
-const KEYS: Keys = [
-  [['j', '↓'], 'next (older)'],
-  [['k', '↑'], 'previous (newer)'],
-  [['Enter'], 'open it'],
-  [['/'], 'search the payloads'],
-  [['r'], 'forward it again'],
-  [['e'], 'edit and send it'],
-  [['Esc'], 'back to the list'],
-  [['?'], 'these keys'],
-]
-
-const PAYLOAD_KEYS: Keys = [
-  [['Enter'], 'fold and unfold a line'],
-  [['Ctrl', 'F'], 'find'],
-  [['Ctrl', 'Alt', '['], 'fold all'],
-  [['Ctrl', 'Alt', ']'], 'unfold all'],
-]
-
-/** The keys, by where they work. */
-function KeysDialog() {
+export function KeysDialog() {
   return (
     <Dialog title="Keys">
-      <KeyTable keys={KEYS} title="Everywhere" />
-      <KeyTable keys={PAYLOAD_KEYS} title="In a payload" />
+      {Object.entries(KEYS).map(([where, keys]) => (
+        <>
+          <h3>{where}</h3>
+          <dl class="keys">
+            {keys.map(([names, what]) => (
+              <div>
+                <dt>
+                  {names.split(' ').map((name) => (
+                    <kbd>{name}</kbd>
+                  ))}
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
+        </>
+      ))}
     </Dialog>
-  )
-}
-
-function KeyTable({ keys, title }: { readonly keys: Keys; readonly title: string }) {
-  return (
-    <>
-      <h3>{title}</h3>
-      <dl class="keys">
-        {keys.map(([names, what]) => (
-          <div>
-            <dt>
-              {names.map((name) => (
-                <kbd>{name}</kbd>
-              ))}
-            </dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-      </dl>
-    </>
   )
 }

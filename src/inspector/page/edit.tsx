@@ -1,13 +1,16 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { DeliveryDetail, Header, SendRequest, Sent } from '../api.js'
 import { isMadeHeader } from '../made-headers.js'
-import { bodyOf, postJson, whyNot } from './client.js'
+import { postJson, whyNot } from './client.js'
+import { CodeBox } from './code-box.js'
 import type { Editor, Problem } from './code.js'
-import { Dialog } from './dialog.js'
-import { dialog, go, messageFrom, notify, query } from './model.js'
+import { Dialog } from './dialogs.js'
+import { dialog, fieldsOf, go, messageFrom, notify, query } from './model.js'
 import { Visible } from './parts.js'
 import { payloadOf } from './payload.js'
 import { pretty } from './pretty.js'
+
+const OUTCOME = 'Signed again with the current secret, with a new delivery id, and marked as edited.'
 
 /** Edits a delivery and sends it as a new one: through intake, or to one target. */
 export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
@@ -23,14 +26,15 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
     try {
       await send(detail.n, form.current, editor.current.text())
     } catch (error) {
-      // The line of the problem says what is wrong with the JSON, and where.
-      if (!(error instanceof SyntaxError)) setFailure(messageFrom(error))
+      setFailure(messageFrom(error))
       setBusy(false)
     }
   }
-  const isChanged = (): boolean => editor.current !== null && editor.current.text() !== original.current
-  const mayClose = (): boolean => !isChanged() || confirm('Close without sending? Your edit is lost.')
-  const why = whyNot.value ?? (problem ? `The payload is not JSON: ${placeOf(problem)}` : null)
+  const mayClose = (): boolean =>
+    (editor.current?.text() ?? original.current) === original.current ||
+    confirm('Close without sending? Your edit is lost.')
+  const syntax =
+    problem && `The payload is not JSON: line ${problem.line}, column ${problem.column}: ${problem.message}`
   return (
     <Dialog title={`Edit #${detail.n} and send`} isWide mayClose={mayClose}>
       <form
@@ -43,47 +47,58 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
         }}
       >
         <Fields detail={detail} />
-        <EditorBox
-          detail={detail}
-          onReady={(ready, text) => {
-            editor.current = ready
+        <CodeBox
+          class="editor"
+          what="the payload"
+          read={async () => readable(await payloadOf(detail))}
+          show={({ edit }, into, text) => {
             original.current = text
+            return edit(into, text, setProblem)
           }}
-          onProblem={setProblem}
+          onView={(opened) => (editor.current = opened)}
         />
-        <div class="edit-end">
-          <p id="edit-why" class={why === null && failure === null ? 'quiet' : 'error-text'} role="status">
-            {why ??
-              failure ??
-              'Signed again with the current secret, with a new delivery id, and marked as edited.'}
-          </p>
-          <button
-            type="submit"
-            class="button button-main"
-            aria-disabled={why === null ? undefined : 'true'}
-            aria-describedby="edit-why"
-          >
-            Send
-          </button>
-        </div>
+        <End why={whyNot.value ?? syntax} failure={failure} />
       </form>
     </Dialog>
+  )
+}
+
+interface EndProps {
+  /** Why it cannot be sent now. */
+  readonly why: string | null
+  /** Why it was not sent. */
+  readonly failure: string | null
+}
+
+function End({ why, failure }: EndProps) {
+  const trouble = why ?? failure
+  return (
+    <div class="edit-end">
+      <p id="edit-why" class={trouble === null ? 'quiet' : 'error-text'} role="status">
+        {trouble ?? OUTCOME}
+      </p>
+      <button
+        type="submit"
+        class="button button-main"
+        aria-disabled={why === null ? undefined : 'true'}
+        aria-describedby="edit-why"
+      >
+        Send
+      </button>
+    </div>
   )
 }
 
 /** Sends the edit and shows what was made. @throws SyntaxError for what is no JSON; RequestError; Error for a wrong header */
 async function send(from: number, form: HTMLFormElement, body: string): Promise<void> {
   JSON.parse(body)
-  const fields = new Map(
-    [...new FormData(form)].flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
-  )
-  const target = fields.get('target')
+  const fields = fieldsOf(form)
   const request: SendRequest = {
     from,
     event: fields.get('event') ?? '',
     headers: parseHeaders(fields.get('headers') ?? ''),
     body,
-    ...(target && { target }),
+    target: fields.get('target') || undefined,
   }
   const opened = dialog.value
   const sent = await postJson<Sent>('send', request)
@@ -94,13 +109,9 @@ async function send(from: number, form: HTMLFormElement, body: string): Promise<
   go({ page: 'delivery', n: sent.n, query: query.value })
 }
 
-function placeOf({ message, line, column }: Problem): string {
-  return `line ${line}, column ${column}: ${message}`
-}
-
 /** What is sent besides the payload. */
 function Fields({ detail: { event, routes, headers } }: { readonly detail: DeliveryDetail }) {
-  const own = headers.filter(([name]) => !isMadeHeader(name))
+  const own = headers.filter(([name]) => !isMadeHeader(name)).map(([name, value]) => `${name}: ${value}`)
   return (
     <>
       <div class="edit-fields">
@@ -131,16 +142,13 @@ function Fields({ detail: { event, routes, headers } }: { readonly detail: Deliv
         <summary>
           Headers <span class="section-count">{own.length}</span>
         </summary>
-        <label class="sr-only" for="edit-headers">
-          Headers, one a line
-        </label>
         <textarea
-          id="edit-headers"
           name="headers"
+          aria-label="Headers, one a line"
           rows={Math.min(8, own.length + 1)}
           spellcheck={false}
           autoComplete="off"
-          defaultValue={own.map(([name, value]) => `${name}: ${value}`).join('\n')}
+          defaultValue={own.join('\n')}
         />
         <p class="quiet">One a line. Event, delivery id, signature and length are made for the copy.</p>
       </details>
@@ -157,44 +165,6 @@ function parseHeaders(text: string): Header[] {
     if (isMadeHeader(name)) throw new Error(`${name} is made for each delivery and cannot be set.`)
     return [[name, value.trim()]]
   })
-}
-
-interface EditorBoxProps {
-  readonly detail: DeliveryDetail
-  readonly onReady: (editor: Editor, text: string) => void
-  readonly onProblem: (problem: Problem | null) => void
-}
-
-function EditorBox({ detail: { n, bodyKind }, onReady, onProblem }: EditorBoxProps) {
-  const box = useRef<HTMLDivElement>(null)
-  const [state, setState] = useState<string | null>('Loading the editor …')
-  useEffect(() => {
-    let created: Editor | undefined
-    let isGone = false
-    const open = async (): Promise<void> => {
-      const [{ edit }, bytes] = await Promise.all([import('./code.js'), bodyOf(n)])
-      if (isGone || !box.current) return
-      const text = readable(payloadOf(bytes, bodyKind))
-      created = edit(box.current, text, onProblem)
-      onReady(created, text)
-      setState(null)
-    }
-    open().catch((error: unknown) => setState(`The editor could not be opened: ${messageFrom(error)}`))
-    return () => {
-      isGone = true
-      created?.destroy()
-    }
-  }, [])
-  return (
-    <div class="code-view editor">
-      <div class="code editor-box" ref={box} />
-      {state === null ? null : (
-        <p class="quiet" role="status">
-          {state}
-        </p>
-      )}
-    </div>
-  )
 }
 
 /** Compact JSON is laid out to be read; text that has lines already stays as its sender wrote it. */

@@ -1,8 +1,9 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { DeliveryStatus, ListQuery } from '../api.js'
 import { addressOf, formatQuery, isFiltered, parseQuery } from './address.js'
 import { minuteTime } from './format.js'
-import { go, view } from './model.js'
+import { fieldsOf, go, view } from './model.js'
 import { Icon } from './parts.js'
 
 /** After the last key, so that a word is searched for and not each of its letters. */
@@ -26,16 +27,21 @@ const SPANS: Readonly<Record<string, string>> = {
 export function Filters({ query }: { readonly query: ListQuery }) {
   const form = useRef<HTMLFormElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const [initial] = useState(query)
   const apply = (): void => {
     clearTimeout(timer.current)
     if (form.current) showList(queryOf(form.current, query))
   }
-  useEffect(() => {
-    if (form.current) fill(form.current, query)
+  useLayoutEffect(() => {
+    // Fields show what the address says, except the one that is being typed in.
+    const values = new Map<string, string>(Object.entries(query))
+    for (const field of form.current?.querySelectorAll<HTMLInputElement>('input, select') ?? [])
+      if (field !== document.activeElement) field.value = values.get(field.name) ?? ''
   }, [formatQuery(query)])
   const { since, until } = query
   const isOwn = since !== undefined && SPANS[since] === undefined
+  const input = (name: 'event' | 'repo', placeholder: string) => (
+    <input name={name} placeholder={placeholder} autoComplete="off" autoCapitalize="off" spellcheck={false} />
+  )
   return (
     <form
       ref={form}
@@ -51,26 +57,22 @@ export function Filters({ query }: { readonly query: ListQuery }) {
         apply()
       }}
     >
-      <label class="field field-search">
-        <span class="sr-only">Text in the payload</span>
+      <Field label="Text in the payload">
         <Icon name="search" />
-        <input
-          type="search"
-          name="text"
-          defaultValue={initial.text}
-          placeholder="Text in the payload"
-          autoComplete="off"
+        <input type="search" name="text" placeholder="Text in the payload" autoComplete="off" />
+      </Field>
+      <Field label="Event">{input('event', 'event')}</Field>
+      <Field label="Repository">{input('repo', 'repository')}</Field>
+      <Field label="Status">
+        <Choices name="status" none="any status" choices={STATUSES} />
+      </Field>
+      <Field label="Time">
+        <Choices
+          name="since"
+          none="any time"
+          choices={isOwn ? { ...SPANS, [since]: describeSpan(since, until) } : SPANS}
         />
-      </label>
-      <Field label="Event" name="event" value={initial.event} placeholder="event" />
-      <Field label="Repository" name="repo" value={initial.repo} placeholder="repository" />
-      <Choices label="Status" name="status" none="any status" choices={STATUSES} />
-      <Choices
-        label="Time"
-        name="since"
-        none="any time"
-        choices={isOwn ? { ...SPANS, [since]: describeSpan(since, until) } : SPANS}
-      />
+      </Field>
       {isFiltered(query) ? (
         <a class="button button-quiet" href={addressOf({ page: 'list', query: {} })}>
           <Icon name="close" />
@@ -81,62 +83,41 @@ export function Filters({ query }: { readonly query: ListQuery }) {
   )
 }
 
-interface FieldProps {
-  readonly label: string
-  readonly name: keyof ListQuery
-}
-
-function Field({
-  label,
-  name,
-  value,
-  placeholder,
-}: FieldProps & { readonly value: string | undefined; readonly placeholder: string }) {
+function Field({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   return (
     <label class="field">
       <span class="sr-only">{label}</span>
-      <input
-        name={name}
-        defaultValue={value}
-        placeholder={placeholder}
-        autoComplete="off"
-        autoCapitalize="off"
-        spellcheck={false}
-      />
+      {children}
     </label>
   )
 }
 
-interface ChoicesProps extends FieldProps {
+interface ChoicesProps {
+  readonly name: keyof ListQuery
   readonly none: string
   readonly choices: Readonly<Record<string, string>>
 }
 
-function Choices({ label, name, none, choices }: ChoicesProps) {
+function Choices({ name, none, choices }: ChoicesProps) {
   return (
-    <label class="field">
-      <span class="sr-only">{label}</span>
-      <select name={name}>
-        <option value="">{none}</option>
-        {Object.entries(choices).map(([value, text]) => (
-          <option value={value}>{text}</option>
-        ))}
-      </select>
-    </label>
+    <select name={name}>
+      <option value="">{none}</option>
+      {Object.entries(choices).map(([value, text]) => (
+        <option value={value}>{text}</option>
+      ))}
+    </select>
   )
 }
 
 /** A time that is not among the choices, as the address says it: `14:02 to 14:10`, `since 3h`. */
-function describeSpan(since: string, until: string | undefined): string {
-  const [from, to] = [Date.parse(since), Date.parse(until ?? '')]
+function describeSpan(since: string, until = ''): string {
+  const [from, to] = [Date.parse(since), Date.parse(until)]
   if (Number.isNaN(from)) return `since ${since}`
   return Number.isNaN(to) ? `since ${minuteTime(from)}` : `${minuteTime(from)} to ${minuteTime(to)}`
 }
 
 function queryOf(form: HTMLFormElement, current: ListQuery): ListQuery {
-  const params = new URLSearchParams()
-  for (const [name, value] of new FormData(form)) if (typeof value === 'string') params.set(name, value)
-  const chosen = parseQuery(`?${params}`)
+  const chosen = parseQuery(`?${fieldsOf(form)}`)
   // An end belongs to the beginning that the address has; another choice of time has none.
   const isSameTime = (chosen.since ?? '') === (current.since ?? '')
   return isSameTime && current.until ? { ...chosen, until: current.until } : chosen
@@ -147,11 +128,4 @@ function showList(query: ListQuery): void {
   const { value } = view
   const stays = value.page === 'delivery' || value.page === 'compare'
   go(stays ? { ...value, query } : { page: 'list', query }, { replace: true })
-}
-
-/** Fields show what the address says, except the one that is being typed in. */
-function fill(form: HTMLFormElement, query: ListQuery): void {
-  const values = new Map<string, string>(Object.entries(query))
-  for (const field of form.querySelectorAll<HTMLInputElement | HTMLSelectElement>('input, select'))
-    if (field !== document.activeElement) field.value = values.get(field.name) ?? ''
 }

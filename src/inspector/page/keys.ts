@@ -1,6 +1,7 @@
 import { whyNot } from './client.js'
 import { lineNear, scroller } from './list.js'
 import { cursor, detail, dialog, go, isSideBySide, view } from './model.js'
+import { hasJson } from './payload.js'
 
 /** Lets the keyboard do what the pointer does. */
 export function followKeys(): void {
@@ -67,8 +68,7 @@ function focusSearch(): boolean {
 
 function openForShown(kind: 'forward' | 'edit'): boolean {
   const shown = detail.value
-  const isJson = shown?.bodyKind === 'json' || shown?.bodyKind === 'form'
-  if (!shown || whyNot.value !== null || (kind === 'edit' && !isJson)) return false
+  if (!shown || whyNot.value !== null || (kind === 'edit' && !hasJson(shown))) return false
   dialog.value = { kind, detail: shown }
   return true
 }

@@ -49,6 +49,7 @@ async function openList(query: ListQuery): Promise<void> {
   shown = query
   await read(null, (page) => {
     lines.value = page.deliveries
+    rest.value = page
     newest = page.deliveries[0]?.n ?? 0
     freshAfter = Infinity
     missed.value = 0
@@ -59,9 +60,10 @@ async function openList(query: ListQuery): Promise<void> {
 async function loadMore(): Promise<void> {
   const before = rest.value.next ?? rest.value.stopped?.before
   if (status.value === 'loading' || before === undefined || lines.value.length >= MAX_LINES) return
-  await read(before, ({ deliveries }) => {
+  await read(before, (page) => {
     const last = lines.value.at(-1)?.n ?? Infinity
-    lines.value = [...lines.value, ...deliveries.filter(({ n }) => n < last)]
+    lines.value = [...lines.value, ...page.deliveries.filter(({ n }) => n < last)]
+    rest.value = page
   })
 }
 
@@ -75,8 +77,6 @@ async function read(before: number | null, merge: (page: DeliveryPage) => void):
     if (signal.aborted) return
     batch(() => {
       merge(page)
-      const isEnd = before !== null || (lines.value.at(-1)?.n ?? 0) >= (page.deliveries.at(-1)?.n ?? 0)
-      if (isEnd) rest.value = page
       status.value = 'ready'
     })
   } catch (error) {
@@ -91,19 +91,19 @@ function refreshSoon(): void {
   refresh ??= setTimeout(() => {
     refresh = undefined
     if (status.value === 'loading') return refreshSoon()
-    void read(null, ({ deliveries, next }) => {
+    void read(null, (page) => {
+      const { deliveries } = page
       const [first, oldest] = [lines.value[0]?.n ?? 0, deliveries.at(-1)?.n ?? 0]
       const come = deliveries.filter(({ n }) => n > first)
-      const hasGap = next !== null && oldest > first
-      if (isAtTop && (hasGap || next === null)) lines.value = deliveries
-      else {
-        const read = new Map(deliveries.map((line) => [line.n, line]))
-        const old = lines.value.flatMap((line) => (line.n < oldest ? [line] : (read.get(line.n) ?? [])))
-        if (come.length > 0) freshAfter = first
-        if (isAtTop) lines.value = [...come, ...old]
-        else [lines.value, missed.value] = [old, come.length]
-      }
       newest = Math.max(newest, deliveries[0]?.n ?? 0)
+      if (isAtTop) {
+        if (come.length > 0) freshAfter = first
+        ;[lines.value, rest.value] = [deliveries, page]
+        return
+      }
+      const changed = new Map(deliveries.map((line) => [line.n, line]))
+      lines.value = lines.value.flatMap((line) => (line.n < oldest ? [line] : (changed.get(line.n) ?? [])))
+      missed.value = come.length
     })
   }, REFRESH_MS)
 }
@@ -111,24 +111,23 @@ function refreshSoon(): void {
 /** Lines that changed take their place. New ones come in at the top, or are counted while the user is scrolled away from it. */
 function takeIn(reported: readonly DeliveryLine[]): void {
   const changed = new Map(reported.map((line) => [line.n, line]))
-  const updated = lines.value.some(({ n }) => changed.has(n))
-    ? lines.value.map((line) => changed.get(line.n) ?? line)
-    : lines.value
+  if (lines.value.some(({ n }) => changed.has(n)))
+    lines.value = lines.value.map((line) => changed.get(line.n) ?? line)
   const come = reported.filter(({ n }) => n > newest).toReversed()
-  lines.value = updated
   // New entries do not belong on a page that begins further back, and only the instance knows what passes the filters.
   if (shown.before) return
   if (isFiltered(shown)) return refreshSoon()
+  if (come.length === 0) return
   newest = come[0]?.n ?? newest
   if (!isAtTop || missed.value > 0) {
     missed.value += come.length
     return
   }
-  freshAfter = come.length > 0 ? (updated[0]?.n ?? 0) : freshAfter
-  const all = [...come, ...updated]
-  const isLong = all.length > 2 * MAX_FOLLOWED
-  lines.value = isLong ? all.slice(0, MAX_FOLLOWED) : all
-  if (isLong) rest.value = { next: lines.value.at(-1)?.n ?? null }
+  freshAfter = lines.value[0]?.n ?? 0
+  lines.value = [...come, ...lines.value]
+  if (lines.value.length <= 2 * MAX_FOLLOWED) return
+  lines.value = lines.value.slice(0, MAX_FOLLOWED)
+  rest.value = { next: lines.value.at(-1)?.n ?? null }
 }
 
 onLive((event) => {
@@ -153,8 +152,14 @@ export const scroller: { toLine: (n: number) => void } = {
   toLine: () => {},
 }
 
-/** The list with its filters; `openN` is the delivery that is shown next to it. */
-export function List({ query, openN }: { readonly query: ListQuery; readonly openN: number | null }) {
+export interface ListProps {
+  readonly query: ListQuery
+  /** The delivery that is shown next to it. */
+  readonly openN: number | null
+}
+
+/** The list with its filters. */
+export function List({ query, openN }: ListProps) {
   const pane = useRef<HTMLElement>(null)
   // Not after the next frame, as an effect would be.
   useLayoutEffect(() => {
@@ -182,21 +187,22 @@ export function List({ query, openN }: { readonly query: ListQuery; readonly ope
   )
 }
 
-interface RowsProps {
-  readonly pane: { readonly current: HTMLElement | null }
-  readonly query: ListQuery
-  readonly openN: number | null
+interface Ref<T> {
+  readonly current: T | null
 }
 
 /** The rows in view. Only those are in the document, so that a list of any length scrolls smoothly. */
-function Rows({ pane, query, openN }: RowsProps) {
+function Rows({ pane, query, openN }: ListProps & { readonly pane: Ref<HTMLElement> }) {
   const element = useRef<HTMLOListElement>(null)
   const all = lines.value
-  // Rendered again when the cursor moves, so that its row gets the focus.
-  void cursor.value
   const virtual = useVirtual(pane, element, all.length)
+  // The row that the keyboard is on gets the focus as soon as it is in the document.
+  const { n, wantsFocus } = cursor.value ?? { n: 0, wantsFocus: false }
   useLayoutEffect(() => {
-    focusCursor(element.current)
+    const row = wantsFocus ? element.current?.querySelector<HTMLElement>(`a[data-n="${n}"]`) : null
+    if (!row) return
+    moveFocus(row)
+    cursor.value = { n, wantsFocus: false }
   })
   if (all.length === 0) return null
   const items = virtual.getVirtualItems()
@@ -218,21 +224,19 @@ function Rows({ pane, query, openN }: RowsProps) {
 }
 
 /** Connects a Virtualizer to the pane that scrolls. */
-function useVirtual(pane: RowsProps['pane'], element: { current: HTMLElement | null }, count: number) {
+function useVirtual(pane: Ref<HTMLElement>, element: Ref<HTMLElement>, count: number) {
   const [, render] = useReducer((n: number) => n + 1, 0)
-  const rowHeight = useRef(0)
-  const margin = useRef(0)
+  const place = useRef({ rowHeight: 0, top: 0 })
   const virtual = useRef<Virtualizer<HTMLElement, HTMLElement>>(null)
   const options = {
     count,
     getScrollElement: () => pane.current,
-    // Of one height, which the style sheet gives in rem: a property that uses it resolves it to pixels.
-    estimateSize: () => rowHeight.current || 56,
+    estimateSize: () => place.current.rowHeight || 56,
     scrollToFn: elementScroll,
     observeElementRect,
     observeElementOffset,
     overscan: 6,
-    scrollMargin: margin.current,
+    scrollMargin: place.current.top,
     onChange: () => render(0),
   }
   virtual.current ??= new Virtualizer(options)
@@ -241,13 +245,13 @@ function useVirtual(pane: RowsProps['pane'], element: { current: HTMLElement | n
   useLayoutEffect(() => current._didMount(), [])
   useLayoutEffect(() => {
     current._willUpdate()
-    const list = element.current
-    if (!list || !pane.current) return
-    const height = Number.parseFloat(getComputedStyle(list).scrollMarginTop)
-    const top =
-      list.getBoundingClientRect().top - pane.current.getBoundingClientRect().top + pane.current.scrollTop
-    if (height === rowHeight.current && Math.abs(top - margin.current) < 1) return
-    ;[rowHeight.current, margin.current] = [height, top]
+    if (!element.current || !pane.current) return
+    // Of one height, which the style sheet gives in rem: a property that uses it resolves it to pixels.
+    const rowHeight = Number.parseFloat(getComputedStyle(element.current).scrollMarginTop)
+    const [list, scrolled] = [element.current.getBoundingClientRect(), pane.current.getBoundingClientRect()]
+    const top = list.top - scrolled.top + pane.current.scrollTop
+    if (rowHeight === place.current.rowHeight && Math.abs(top - place.current.top) < 1) return
+    place.current = { rowHeight, top }
     current.setOptions({ ...options, scrollMargin: top })
     current.measure()
   })
@@ -266,13 +270,8 @@ function useVirtual(pane: RowsProps['pane'], element: { current: HTMLElement | n
   return current
 }
 
-/** Moves the focus to the row that the keyboard is on, as soon as that is in the document. */
-function focusCursor(list: HTMLElement | null): void {
-  const { n, wantsFocus } = cursor.value ?? { n: 0, wantsFocus: false }
-  const row = wantsFocus ? list?.querySelector<HTMLElement>(`a[data-n="${n}"]`) : null
-  if (!row) return
-  moveFocus(row)
-  cursor.value = { n, wantsFocus: false }
+interface LineProps {
+  readonly line: Omit<DeliveryLine, 'targets'>
 }
 
 interface RowProps {
@@ -281,9 +280,14 @@ interface RowProps {
   readonly isOpen: boolean
 }
 
+/** As many marks as a row has room for; the rest is counted. */
+const MAX_MARKS = 3
+
 /** One delivery: a link to it. */
 function Row({ line, query, isOpen }: RowProps) {
-  const { n, receivedAt, size } = line
+  const { n, receivedAt, size, targets, ignored } = line
+  const more = targets.length > MAX_MARKS ? `+${targets.length - MAX_MARKS}` : null
+  const rest = targets.length === 0 ? (ignored ?? 'no target') : more
   return (
     <a
       class="row"
@@ -304,7 +308,10 @@ function Row({ line, query, isOpen }: RowProps) {
           <Subject line={line} />
         </span>
         <span class="row-marks">
-          <Marks line={line} />
+          {targets.slice(0, MAX_MARKS).map((target) => (
+            <Mark key={target.name} target={target} />
+          ))}
+          {rest === null ? null : <span class="mark mark-none">{rest}</span>}
         </span>
         <span class="row-size">{formatSize(size)}</span>
       </span>
@@ -313,17 +320,13 @@ function Row({ line, query, isOpen }: RowProps) {
 }
 
 /** `pull_request.opened`: the action in a weaker tone. */
-export function EventName({
-  line: { event, action },
-}: {
-  readonly line: Pick<DeliveryLine, 'event' | 'action'>
-}) {
+export function EventName({ line: { event, action } }: LineProps) {
   return (
     <span class="event">
       <Visible text={event} />
       {action === null ? null : (
         <span class="action">
-          .<Visible text={action} />
+          <Visible text={`.${action}`} />
         </span>
       )}
     </span>
@@ -331,11 +334,7 @@ export function EventName({
 }
 
 /** `octo/demo #1` */
-export function Subject({
-  line: { repo, subject },
-}: {
-  readonly line: Pick<DeliveryLine, 'repo' | 'subject'>
-}) {
+export function Subject({ line: { repo, subject } }: LineProps) {
   return (
     <>
       {repo === null ? null : (
@@ -352,9 +351,7 @@ export function Subject({
   )
 }
 
-type Badged = Pick<DeliveryLine, 'duplicates' | 'editedFrom' | 'viaTunnel'>
-
-export function Badges({ line: { duplicates, editedFrom, viaTunnel } }: { readonly line: Badged }) {
+export function Badges({ line: { duplicates, editedFrom, viaTunnel } }: LineProps) {
   return (
     <>
       {duplicates === 0 ? null : (
@@ -376,22 +373,6 @@ export function Badges({ line: { duplicates, editedFrom, viaTunnel } }: { readon
           <span class="sr-only">through the tunnel</span>
         </span>
       ) : null}
-    </>
-  )
-}
-
-/** As many marks as a row has room for; the rest is counted. */
-const MAX_MARKS = 3
-
-function Marks({ line: { targets, ignored } }: { readonly line: DeliveryLine }) {
-  const more = targets.length - MAX_MARKS
-  if (targets.length === 0) return <span class="mark mark-none">{ignored ?? 'no target'}</span>
-  return (
-    <>
-      {targets.slice(0, MAX_MARKS).map((target) => (
-        <Mark key={target.name} target={target} />
-      ))}
-      {more > 0 ? <span class="mark mark-none">+{more}</span> : null}
     </>
   )
 }
@@ -419,7 +400,7 @@ function End({ query }: { readonly query: ListQuery }) {
     return (
       <p class="more">
         <span class="quiet">Searched {counted(stopped.read, 'delivery', 'deliveries')}. </span>
-        <Button reason={whyNotRead} onClick={() => void loadMore()}>
+        <Button reason={whyNotRead.value} onClick={() => void loadMore()}>
           Search older ones
         </Button>
       </p>

@@ -62,6 +62,13 @@ export async function copy(what: string, text: string | Promise<string>): Promis
   }
 }
 
+/** What the fields of a form hold, by name. */
+export function fieldsOf(form: HTMLFormElement): URLSearchParams {
+  const fields = new URLSearchParams()
+  for (const [name, value] of new FormData(form)) if (typeof value === 'string') fields.set(name, value)
+  return fields
+}
+
 /** What an error says to a person. */
 export function messageFrom(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -1,4 +1,3 @@
-import type { ReadonlySignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import type { Header, TargetMark } from '../api.js'
@@ -37,11 +36,14 @@ export function Icon({ name }: { readonly name: IconName }) {
 /** C0 and C1 controls, DEL, line ends and text direction: they would be invisible, or change how the text around them looks. */
 export const HIDDEN = /([\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff])/gu
 
+export interface TextProps {
+  readonly text: string
+}
+
 /** Text from outside in which every invisible character is a visible symbol. It never becomes markup. */
-export function Visible({ text }: { readonly text: string }) {
-  const parts = text.split(HIDDEN)
-  if (parts.length === 1) return <>{text}</>
+export function Visible({ text }: TextProps) {
   // With a group in the pattern, each second part is a hidden character.
+  const parts = text.split(HIDDEN)
   return (
     <>{parts.map((part, i) => (i % 2 === 0 ? part : <span class="hidden-char">{symbolOf(part)}</span>))}</>
   )
@@ -54,18 +56,13 @@ export function symbolOf(char: string): string {
   return code === 0x7f ? '␡' : `\\u{${code.toString(16)}}`
 }
 
-/** Text of several lines: line ends stay, and every other invisible character is a visible symbol. */
-export function Lines({ text }: { readonly text: string }) {
+/** The start of a body: line ends stay, and every other invisible character is a visible symbol. */
+export function Body({ text, label }: TextProps & { readonly label: string }) {
   const lines = text.replace(/\r?\n$/, '').split(/\r?\n/)
   return (
-    <>
-      {lines.map((line, i) => (
-        <>
-          {i === 0 ? '' : '\n'}
-          <Visible text={line} />
-        </>
-      ))}
-    </>
+    <pre class="code" tabIndex={0} role="region" aria-label={label}>
+      {lines.map((line, i) => [i === 0 ? '' : '\n', <Visible text={line} />])}
+    </pre>
   )
 }
 
@@ -86,104 +83,92 @@ const MARKS = {
   down: { icon: 'down', word: 'down' },
 } as const satisfies Record<string, { icon: IconName; word: string }>
 
-export function statusOf({ status, down }: TargetMark): keyof typeof MARKS {
+export type Status = keyof typeof MARKS
+
+export function statusOf({ status, down }: TargetMark): Status {
   return down ? 'down' : status
 }
 
 /** One target in the list: sign, name, and the answer or the word. The rest is in its title. */
 export function Mark({ target }: { readonly target: TargetMark }) {
+  const { name, answer, ms, reason, tries } = target
   const status = statusOf(target)
   const { icon, word } = MARKS[status]
-  const isAnswer = target.answer !== undefined && status === target.status
-  return (
-    <span class={`mark mark-${status}`} title={describeMark(target)}>
-      <Icon name={icon} />
-      <span class="mark-name">
-        <Visible text={target.name} />
-      </span>
-      {isAnswer ? <span class="sr-only"> {word} </span> : null}
-      <span class="mark-answer">{isAnswer ? target.answer : word}</span>
-      <Tries target={target} />
-    </span>
-  )
-}
-
-/** How many attempts it took, if more than one. */
-function Tries({ target: { tries, status } }: { readonly target: TargetMark }) {
+  const isAnswer = answer !== undefined && status === target.status
   // Of one that waits, all attempts so far have failed.
-  const count = status === 'waiting' ? tries : tries + 1
-  if (tries === 0) return null
-  return (
-    <span class="tries">
-      <span aria-hidden="true">×{count}</span>
-      <span class="sr-only"> {counted(count, 'attempt')}</span>
-    </span>
-  )
-}
-
-/** A sign with a word, for headings and tables. */
-export function MarkWord({
-  status,
-  word = MARKS[status].word,
-}: {
-  readonly status: keyof typeof MARKS
-  readonly word?: string
-}) {
-  return (
-    <span class={`mark mark-${status}`}>
-      <Icon name={MARKS[status].icon} />
-      <span>{word}</span>
-    </span>
-  )
-}
-
-/** `3000: failed, 502, 12 ms, 5 attempts. The target answered 502.` */
-function describeMark(target: TargetMark): string {
-  const { name, answer, ms, reason, tries } = target
-  const parts = [
-    MARKS[statusOf(target)].word,
+  const attempts = target.status === 'waiting' ? tries : tries + 1
+  const facts = [
+    word,
     answer,
     ms === undefined ? undefined : formatMs(ms),
     tries === 0 ? undefined : `${counted(tries, 'attempt')} failed`,
   ]
-  return `${name}: ${parts.filter((part) => part !== undefined).join(', ')}${reason ? `. ${reason}` : ''}`
-}
-
-/** The head of a card: what it is about, how that is, and where it leads. */
-export function CardHead({
-  name,
-  label,
-  status,
-  word,
-}: {
-  readonly name: string
-  readonly label?: string | null
-  readonly status?: keyof typeof MARKS
-  readonly word?: string
-}) {
+  const title = `${name}: ${facts.filter((fact) => fact !== undefined).join(', ')}${reason ? `. ${reason}` : ''}`
   return (
-    <div class="card-head">
-      <strong>
+    <span class={`mark mark-${status}`} title={title}>
+      <Icon name={icon} />
+      <span class="mark-name">
         <Visible text={name} />
-      </strong>
-      {label ? (
-        <code>
-          <Visible text={label} />
-        </code>
-      ) : null}
-      {status === undefined ? null : <MarkWord status={status} {...(word !== undefined && { word })} />}
-    </div>
+      </span>
+      {isAnswer ? <span class="sr-only"> {word} </span> : null}
+      <span class="mark-answer">{isAnswer ? answer : word}</span>
+      {tries === 0 ? null : (
+        <span class="tries">
+          <span aria-hidden="true">×{attempts}</span>
+          <span class="sr-only"> {counted(attempts, 'attempt')}</span>
+        </span>
+      )}
+    </span>
   )
 }
 
-/** What stands where there is nothing to show: what that means, and what to do next. */
-export function Empty({
-  title,
-  children,
-}: {
+/** A status as its sign and a word. */
+export function MarkWord({ status, word }: { readonly status: Status; readonly word?: string | undefined }) {
+  return (
+    <span class={`mark mark-${status}`}>
+      <Icon name={MARKS[status].icon} />
+      <span>{word ?? MARKS[status].word}</span>
+    </span>
+  )
+}
+
+export interface CardProps {
+  readonly name: string
+  /** Where it leads. */
+  readonly label?: string | null
+  readonly status?: Status
+  /** In place of the status's own. */
+  readonly word?: string
+  readonly children: ComponentChildren
+}
+
+/** What it is about, how that is, and where it leads, above the rest. */
+export function Card({ name, label, status, word, children }: CardProps) {
+  return (
+    <li class="card">
+      <div class="card-head">
+        <strong>
+          <Visible text={name} />
+        </strong>
+        {label ? (
+          <code>
+            <Visible text={label} />
+          </code>
+        ) : null}
+        {status === undefined ? null : <MarkWord status={status} word={word} />}
+      </div>
+      {children}
+    </li>
+  )
+}
+
+export interface EmptyProps {
   readonly title: string
   readonly children?: ComponentChildren
-}) {
+}
+
+/** What stands where there is nothing to show: what that means, and what to do next. */
+export function Empty({ title, children }: EmptyProps) {
   return (
     <div class="empty">
       <p class="empty-title">{title}</p>
@@ -202,18 +187,16 @@ export function Fact({ name, children }: { readonly name: string; readonly child
   )
 }
 
-/** A part of a page with its heading, and what stands at the end of the heading's line. */
-export function Section({
-  title,
-  count,
-  tools,
-  children,
-}: {
+export interface SectionProps {
   readonly title: string
-  readonly count?: string | number
+  readonly count?: string | number | undefined
+  /** What stands at the end of the heading's line. */
   readonly tools?: ComponentChildren
   readonly children: ComponentChildren
-}) {
+}
+
+/** A part of a page with its heading. */
+export function Section({ title, count, tools, children }: SectionProps) {
   const id = useId()
   return (
     <section class="section" aria-labelledby={id}>
@@ -248,42 +231,54 @@ export function Headers({ headers, label }: { readonly headers: readonly Header[
   )
 }
 
+/** A list of sentences. */
+export function Sentences({ sentences }: { readonly sentences: readonly string[] }) {
+  return (
+    <ul class="sentences">
+      {sentences.map((sentence) => (
+        <li>
+          <Visible text={sentence} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
 export interface ButtonProps {
   readonly children: ComponentChildren
-  readonly onClick: () => void
+  readonly onClick?: () => void
+  /** In place of `onClick`: the address of a file. */
+  readonly download?: string
   readonly icon?: IconName
   readonly class?: string
-  /** Why it cannot be used now, if so: it stays in the order of Tab, and says the reason. */
-  readonly reason?: ReadonlySignal<string | null> | string | null
+  /** Why it cannot be used now, if so: it stays in the order of Tab, and its title says the reason. */
+  readonly reason?: string | null
   /** Whether it has the focus when its dialog opens. */
   readonly isFirst?: boolean
 }
 
 /** A button that says why it is off instead of vanishing from the keyboard's way. */
-export function Button({ children, onClick, icon, class: name = 'button', reason, isFirst }: ButtonProps) {
-  const id = useId()
-  const why = typeof reason === 'object' && reason !== null ? reason.value : (reason ?? null)
+export function Button({ children, onClick, download, icon, reason = null, isFirst, ...rest }: ButtonProps) {
+  const name = rest.class ?? 'button'
+  const content = [icon ? <Icon name={icon} /> : null, children]
+  if (download !== undefined && reason === null)
+    return (
+      <a class={name} href={download} download>
+        {content}
+      </a>
+    )
   return (
-    <>
-      <button
-        type="button"
-        class={name}
-        data-first={isFirst}
-        title={why ?? undefined}
-        aria-disabled={why === null ? undefined : 'true'}
-        aria-describedby={why === null ? undefined : id}
-        onClick={() => {
-          if (why === null) onClick()
-        }}
-      >
-        {icon ? <Icon name={icon} /> : null}
-        {children}
-      </button>
-      {why === null ? null : (
-        <span id={id} hidden>
-          {why}
-        </span>
-      )}
-    </>
+    <button
+      type="button"
+      class={name}
+      data-first={isFirst}
+      title={reason ?? undefined}
+      aria-disabled={reason === null ? undefined : 'true'}
+      onClick={() => {
+        if (reason === null) onClick?.()
+      }}
+    >
+      {content}
+    </button>
   )
 }

@@ -1,147 +1,90 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { DeliveryDetail } from '../api.js'
-import { BASE } from './address.js'
-import { bodyOf, whyNotRead } from './client.js'
-import type { CodeView, JsonView } from './code.js'
+import { apiAddress, bodyOf, whyNotRead } from './client.js'
+import { CodeBox } from './code-box.js'
+import type { CodeView } from './code.js'
 import { formatSize } from './format.js'
-import { copy, messageFrom } from './model.js'
+import { copy } from './model.js'
 import { Button, Section, Visible } from './parts.js'
-
-type Way = 'json' | 'raw'
 
 /** The payload: laid out where it is JSON, or the text of the body. */
 export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
-  const { size, bodyKind } = detail
-  const [chosen, choose] = useState<Way>('json')
+  const { n, size, bodyKind } = detail
+  const [isRaw, setRaw] = useState(!hasJson(detail))
   const [path, setPath] = useState('')
-  const view = useRef<CodeView | JsonView | null>(null)
-  const way = bodyKind === 'json' || bodyKind === 'form' ? chosen : 'raw'
+  const [view, setView] = useState<CodeView | null>(null)
+  const choose = (raw: boolean): void => {
+    setRaw(raw)
+    setPath('')
+  }
+  const tool = (text: string, act: () => void) => (
+    <Button class="link" onClick={act}>
+      {text}
+    </Button>
+  )
+  const tools = (
+    <>
+      {hasJson(detail) ? <Switch isRaw={isRaw} choose={choose} /> : null}
+      <span class="section-tools">
+        {isRaw ? null : [tool('Fold', () => view?.fold?.()), tool('Unfold', () => view?.unfold?.())]}
+        {bodyKind === 'bytes'
+          ? null
+          : [tool('Find', () => view?.find()), tool('Copy', () => void copy('the payload', textOf(n)))]}
+        <Button class="link" reason={whyNotRead.value} download={apiAddress(`deliveries/${n}/body`)}>
+          Download
+        </Button>
+      </span>
+    </>
+  )
   return (
-    <Section
-      title="Payload"
-      count={formatSize(size)}
-      tools={<Tools detail={detail} way={way} choose={choose} view={() => view.current} />}
-    >
+    <Section title="Payload" count={formatSize(size)} tools={tools}>
       {bodyKind === 'bytes' ? (
         <p class="quiet">The body is not UTF-8 text. Download it to see its bytes.</p>
       ) : (
-        <Code
-          key={way}
-          detail={detail}
-          way={way}
-          onPath={setPath}
-          onView={(shown) => (view.current = shown)}
+        <CodeBox
+          what="the payload"
+          version={isRaw ? 'raw' : 'json'}
+          read={() => (isRaw ? textOf(n) : payloadOf(detail))}
+          show={({ showText, showJson }, into, text) =>
+            isRaw ? showText(into, text) : showJson(into, text, setPath)
+          }
+          onView={setView}
         />
       )}
-      {way === 'json' && path !== '' ? (
+      {path === '' ? null : (
         <p class="path">
           <code>
             <Visible text={path} />
           </code>
-          <Tool text="Copy path" onClick={() => void copy('the path', path)} />
+          {tool('Copy path', () => void copy('the path', path))}
         </p>
-      ) : null}
+      )}
     </Section>
   )
 }
 
-interface ToolsProps {
-  readonly detail: DeliveryDetail
-  readonly way: Way
-  readonly choose: (way: Way) => void
-  readonly view: () => CodeView | JsonView | null
-}
-
-function Tools({ detail: { n, bodyKind }, way, choose, view }: ToolsProps) {
-  const fold = (kind: 'fold' | 'unfold') => () => {
-    const shown = view()
-    if (shown && 'fold' in shown) shown[kind]()
-  }
+function Switch({ isRaw, choose }: { readonly isRaw: boolean; readonly choose: (raw: boolean) => void }) {
   return (
-    <>
-      {bodyKind === 'json' || bodyKind === 'form' ? (
-        <span class="switch" role="group" aria-label="Show the payload as">
-          {(['json', 'raw'] as const).map((each) => (
-            <button type="button" aria-pressed={way === each} onClick={() => choose(each)}>
-              {each === 'json' ? 'JSON' : 'Raw'}
-            </button>
-          ))}
-        </span>
-      ) : null}
-      <span class="section-tools">
-        {way === 'json' ? <Tool text="Fold" onClick={fold('fold')} /> : null}
-        {way === 'json' ? <Tool text="Unfold" onClick={fold('unfold')} /> : null}
-        {bodyKind === 'bytes' ? null : <Tool text="Find" onClick={() => view()?.find()} />}
-        {bodyKind === 'bytes' ? null : (
-          <Tool text="Copy" onClick={() => void copy('the payload', textOf(n))} />
-        )}
-        {whyNotRead.value === null ? (
-          <a class="link" href={`${BASE}/api/deliveries/${n}/body`} download>
-            Download
-          </a>
-        ) : (
-          <Button class="link" reason={whyNotRead} onClick={() => {}}>
-            Download
-          </Button>
-        )}
-      </span>
-    </>
+    <span class="switch" role="group" aria-label="Show the payload as">
+      <button type="button" aria-pressed={!isRaw} onClick={() => choose(false)}>
+        JSON
+      </button>
+      <button type="button" aria-pressed={isRaw} onClick={() => choose(true)}>
+        Raw
+      </button>
+    </span>
   )
 }
 
-function Tool({ text, onClick }: { readonly text: string; readonly onClick: () => void }) {
-  return (
-    <button type="button" class="link" onClick={onClick}>
-      {text}
-    </button>
-  )
+/** Whether a body is JSON, or a form that carries JSON. */
+export function hasJson({ bodyKind }: Pick<DeliveryDetail, 'bodyKind'>): boolean {
+  return bodyKind === 'json' || bodyKind === 'form'
 }
 
-interface CodeProps {
-  readonly detail: DeliveryDetail
-  readonly way: Way
-  readonly onPath: (path: string) => void
-  readonly onView: (view: CodeView | null) => void
-}
-
-function Code({ detail: { n, bodyKind }, way, onPath, onView }: CodeProps) {
-  const box = useRef<HTMLDivElement>(null)
-  const [state, setState] = useState<string | null>('Reading the payload …')
-  useEffect(() => {
-    let view: CodeView | undefined
-    let isGone = false
-    const open = async (): Promise<void> => {
-      const [{ showJson, showText }, bytes] = await Promise.all([import('./code.js'), bodyOf(n)])
-      if (isGone || !box.current) return
-      if (way === 'json') view = showJson(box.current, payloadOf(bytes, bodyKind), onPath)
-      else view = showText(box.current, new TextDecoder().decode(bytes))
-      onView(view)
-      setState(null)
-    }
-    open().catch((error: unknown) => setState(`The payload could not be read: ${messageFrom(error)}`))
-    return () => {
-      isGone = true
-      view?.destroy()
-      onView(null)
-      onPath('')
-    }
-  }, [])
-  return (
-    <>
-      <div class="code code-view" ref={box} hidden={state !== null} />
-      {state === null ? null : (
-        <p class="quiet code-wait" role="status">
-          {state}
-        </p>
-      )}
-    </>
-  )
-}
-
-/** The JSON in a body; a form has it in its field `payload`. */
-export function payloadOf(bytes: ArrayBuffer, kind: DeliveryDetail['bodyKind']): string {
-  const text = new TextDecoder().decode(bytes)
-  return kind === 'form' ? (new URLSearchParams(text).get('payload') ?? '') : text
+/** The JSON of a body, which a form has in its field `payload`; the text of others. @throws RequestError */
+export async function payloadOf({ n, bodyKind }: DeliveryDetail): Promise<string> {
+  const text = await textOf(n)
+  return bodyKind === 'form' ? (new URLSearchParams(text).get('payload') ?? '') : text
 }
 
 async function textOf(n: number): Promise<string> {

@@ -8,12 +8,6 @@ export interface Pretty {
 /** Deeper text stays as it is: its indentation would be much longer than the text. */
 const MAX_DEPTH = 1000
 
-/** Strings that are joined at once: one list of them all takes several times the memory of the text. */
-const BATCH = 20_000
-
-const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a]
-const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
-
 /**
  * One value a line, indented by two spaces. Changes white space only: parsing would lose large numbers, escapes, repeated names and
  * the order of numeric names. Text that is no JSON is laid out somehow.
@@ -21,110 +15,81 @@ const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x
 export function pretty(json: string): Pretty {
   const pairs = new Map<number, number>()
   const opened: number[] = []
-  const text = new Joined()
   const breaks: string[] = []
   const breakLine = (): string => (breaks[opened.length] ??= `\n${'  '.repeat(opened.length)}`)
+  let text = ''
   let isFirst = false
   for (let at = 0; at < json.length;) {
-    const code = json.charCodeAt(at)
-    if (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) at++
-    else if (code === COMMA) {
-      text.add(`,${breakLine()}`)
-      at++
-    } else if (code === COLON) {
-      text.add(': ')
-      at++
-    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) {
+    const char = json.charAt(at)
+    const end = endOf(json, at, char)
+    if (char === ',') text += `,${breakLine()}`
+    else if (char === ':') text += ': '
+    else if (char === ']' || char === '}') {
       const start = opened.pop()
-      if (!isFirst) {
-        text.add(breakLine())
-        if (start !== undefined) pairs.set(start, text.length)
-      }
-      text.add(json.charAt(at++))
+      if (!isFirst) text += breakLine()
+      if (!isFirst && start !== undefined) pairs.set(start, text.length)
+      text += char
       isFirst = false
-    } else {
-      if (isFirst) text.add(breakLine())
-      isFirst = code === OPEN_LIST || code === OPEN_OBJECT
-      if (isFirst && opened.push(text.length) > MAX_DEPTH) return { text: json, pairs: new Map() }
-      const end = isFirst ? at + 1 : code === QUOTE ? endOfString(json, at) : endOfScalar(json, at)
-      text.add(json.slice(at, end))
-      at = end
+    } else if (!isSpace(char)) {
+      const isOpening = char === '[' || char === '{'
+      if (isFirst) text += breakLine()
+      if (isOpening && opened.push(text.length) > MAX_DEPTH) return { text: json, pairs: new Map() }
+      text += json.slice(at, end)
+      isFirst = isOpening
     }
+    at = end
   }
-  return { text: text.toString(), pairs }
+  return { text, pairs }
 }
 
-/** A long text that is made of short ones. */
-class Joined {
-  length = 0
-  readonly #chunks: string[] = []
-  #parts: string[] = []
+function isSpace(char: string): boolean {
+  return char === ' ' || char === '\n' || char === '\r' || char === '\t'
+}
 
-  add(part: string): void {
-    this.length += part.length
-    if (this.#parts.push(part) < BATCH) return
-    this.#chunks.push(this.#parts.join(''))
-    this.#parts = []
-  }
+const DELIMITER = /[\s{}[\]:,"]/g
 
-  toString(): string {
-    return [...this.#chunks, ...this.#parts].join('')
-  }
+/** Past the token that begins at `start`. */
+function endOf(text: string, start: number, char: string): number {
+  if (char === '"') return endOfString(text, start)
+  if (isSpace(char) || ',:[]{}'.includes(char)) return start + 1
+  DELIMITER.lastIndex = start + 1
+  return DELIMITER.exec(text)?.index ?? text.length
 }
 
 /** Past the closing quote of the string that begins at `start`. A regular expression overflows the stack on 25 MB. */
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0
-    while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++
+    while (text.charAt(quote - 1 - slashes) === '\\') slashes++
     if (slashes % 2 === 0) return quote + 1
   }
   return text.length
 }
 
-const DELIMITER = /[\s{}[\]:,"]/g
-
-function endOfScalar(text: string, start: number): number {
-  DELIMITER.lastIndex = start + 1
-  return DELIMITER.exec(text)?.index ?? text.length
-}
-
 /** Where in the JSON a place of the laid out text is: `issue.labels[0].name`. Empty for the whole value. */
 export function pathAt({ text, pairs }: Pretty, place: number): string {
   let path = ''
-  let open: number | undefined = 0
-  while (open !== undefined) {
-    const child = childAt(text, pairs, open, place)
-    if (!child) break
-    path += text.charAt(open) === '[' ? `[${child.index}]` : step(nameAt(text, child.start))
-    open = child.open
+  let [open, index] = [0, 0]
+  let start = text.indexOf('\n') + 1
+  while (start <= place && place < (pairs.get(open) ?? 0)) {
+    // A member or an element: its first line, and the end of its last one.
+    const last = text.indexOf('\n', start) - 1
+    const close = pairs.get(last)
+    const end = text.indexOf('\n', close ?? last)
+    if (place > end) [index, start] = [index + 1, end + 1]
+    else {
+      path += text.charAt(open) === '[' ? `[${index}]` : nameAt(text, start)
+      if (close === undefined) break
+      ;[open, index, start] = [last, 0, last + 2]
+    }
   }
   return path.replace(/^\./, '')
 }
 
-/** The member or element of what opens at `open` that has `place` in its lines: where it begins, and where it opens in turn. */
-function childAt(text: string, pairs: Pretty['pairs'], open: number, place: number) {
-  const close = pairs.get(open)
-  if (close === undefined || place <= open || place >= close) return undefined
-  let index = 0
-  for (let start = text.indexOf('\n', open) + 1; start < close; index++) {
-    const last = text.indexOf('\n', start) - 1
-    const inner = pairs.get(last)
-    const end = inner === undefined ? last + 1 : text.indexOf('\n', inner)
-    if (place < start) return undefined
-    if (place <= end) return { index, start, open: inner === undefined ? undefined : last }
-    start = end + 1
-  }
-  return undefined
-}
-
-/** The name, with its quotes, in a line of the text. */
+/** The name in a line of the text, as a step of a path: `.name` or `["a name"]`. */
 function nameAt(text: string, lineStart: number): string {
   const start = text.indexOf('"', lineStart)
-  return text.slice(start, endOfString(text, start))
-}
-
-function step(quoted: string): string {
+  const quoted = text.slice(start, endOfString(text, start))
   const name = quoted.slice(1, -1)
   return /^[A-Za-z_$][\w$-]*$/.test(name) ? `.${name}` : `[${quoted}]`
 }

@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks'
-import type { LiveEvent, RefusedDetail, RefusedKind, RefusedLine, RefusedPage } from '../api.js'
+import type { RefusedDetail, RefusedKind, RefusedLine, RefusedPage } from '../api.js'
 import { addressOf } from './address.js'
 import { useApi } from './client.js'
 import { formatCount, formatSize } from './format.js'
 import { focusHeading } from './model.js'
-import { Empty, Fact, Headers, Icon, Lines, Section, Time, Visible } from './parts.js'
+import { Body, Empty, Fact, Headers, Icon, Section, Sentences, Time, Visible } from './parts.js'
 
 const KINDS: Readonly<Record<RefusedKind, string>> = {
   no_signature: 'no signature',
@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<RefusedKind, string>> = {
 
 /** The refused requests, and the one that is open. */
 export function Refused({ id }: { readonly id: number | undefined }) {
-  const { value, problem } = useApi<RefusedPage>('refused', isRefusal)
+  const { value, problem } = useApi<RefusedPage>('refused', ({ type }) => type === 'refused')
   useEffect(() => {
     document.title = `${id === undefined ? 'Refused requests' : `Refused request ${id}`} · relay`
   }, [id])
@@ -39,16 +39,13 @@ export function Refused({ id }: { readonly id: number | undefined }) {
   )
 }
 
-function isRefusal({ type }: LiveEvent): boolean {
-  return type === 'refused'
+interface RefusedListProps {
+  readonly page: RefusedPage
+  readonly openId: number | undefined
 }
 
-function RefusedList({ page, openId }: { readonly page: RefusedPage; readonly openId: number | undefined }) {
-  const { refused, counts } = page
-  const given = Object.entries(KINDS).flatMap(([kind, word]) => {
-    const count = Object.entries(counts).find(([each]) => each === kind)?.[1] ?? 0
-    return count > 0 ? [{ count, word }] : []
-  })
+function RefusedList({ page: { refused, counts }, openId }: RefusedListProps) {
+  const given = new Map(Object.entries(counts))
   return (
     <section class="refused" aria-labelledby="refused-title">
       <h1 id="refused-title" tabIndex={-1}>
@@ -57,13 +54,15 @@ function RefusedList({ page, openId }: { readonly page: RefusedPage; readonly op
       <p class="quiet">
         Not proved to come from the code host, and not forwarded. The last 100 since relay started.
       </p>
-      {given.length === 0 ? null : (
+      {given.size === 0 ? null : (
         <ul class="counts">
-          {given.map(({ count, word }) => (
-            <li>
-              <strong>{formatCount(count)}</strong> {word}
-            </li>
-          ))}
+          {Object.entries(KINDS).map(([kind, word]) =>
+            given.has(kind) ? (
+              <li>
+                <strong>{formatCount(given.get(kind) ?? 0)}</strong> {word}
+              </li>
+            ) : null,
+          )}
         </ul>
       )}
       {refused.length === 0 ? (
@@ -109,11 +108,15 @@ function RefusedRow({ line, isOpen }: { readonly line: RefusedLine; readonly isO
   )
 }
 
+/** One refused request: why, and what to do. */
 function RefusedRequest({ id }: { readonly id: number }) {
   const { value, problem } = useApi<RefusedDetail>(`refused/${id}`, () => false)
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    if (value) focusHeading(heading.current)
+  }, [value])
   return (
     <section class="pane pane-detail" aria-label="Refused request">
-      {value ? <RefusedArticle detail={value} /> : null}
       {problem && !value ? (
         <Empty title={problem.isMissing ? 'This request is no longer in the list' : 'It could not be read'}>
           <p>
@@ -123,68 +126,58 @@ function RefusedRequest({ id }: { readonly id: number }) {
           </p>
         </Empty>
       ) : null}
+      {value ? (
+        <article class="detail">
+          <header class="head">
+            <div class="head-line">
+              <a class="button button-quiet head-back" href={addressOf({ page: 'refused' })}>
+                <Icon name="back" />
+                Refused
+              </a>
+              <span class="badge badge-warn">unproved</span>
+            </div>
+            <h1 tabIndex={-1} ref={heading}>
+              Refused: {KINDS[value.kind]}
+            </h1>
+            <Facts detail={value} />
+          </header>
+          <Section title="Why">
+            <Sentences sentences={value.verdict} />
+          </Section>
+          <Section title="Headers" count={value.headers.length}>
+            <Headers headers={value.headers} label="Headers of the request" />
+          </Section>
+          <Section title={value.isCut ? 'Body (its start)' : 'Body'}>
+            <Body text={value.body} label="Start of the body" />
+          </Section>
+        </article>
+      ) : null}
     </section>
   )
 }
 
-/** One refused request: why, and what to do. */
-function RefusedArticle({ detail }: { readonly detail: RefusedDetail }) {
-  const { kind, at, status, via, size, event, deliveryId, verdict, headers, body, isCut } = detail
-  const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
-    focusHeading(heading.current)
-  }, [])
+function Facts({ detail }: { readonly detail: RefusedDetail }) {
+  const { at, via, status, size, event, deliveryId } = detail
   return (
-    <article class="detail">
-      <header class="head">
-        <div class="head-line">
-          <a class="button button-quiet head-back" href={addressOf({ page: 'refused' })}>
-            <Icon name="back" />
-            Refused
-          </a>
-          <span class="badge badge-warn">unproved</span>
-        </div>
-        <h1 tabIndex={-1} ref={heading}>
-          Refused: {KINDS[kind]}
-        </h1>
-        <dl class="facts">
-          <Fact name="Received">
-            <Time at={at} />
-            {via === 'tunnel' ? ', through the tunnel' : null}
-          </Fact>
-          <Fact name="Answered">{status}</Fact>
-          <Fact name="Size">{formatSize(size)}</Fact>
-          {event === null ? null : (
-            <Fact name="Claimed event">
-              <Visible text={event} />
-            </Fact>
-          )}
-          {deliveryId === null ? null : (
-            <Fact name="Claimed delivery id">
-              <code>
-                <Visible text={deliveryId} />
-              </code>
-            </Fact>
-          )}
-        </dl>
-      </header>
-      <Section title="Why">
-        <ul class="sentences">
-          {verdict.map((line) => (
-            <li>
-              <Visible text={line} />
-            </li>
-          ))}
-        </ul>
-      </Section>
-      <Section title="Headers" count={headers.length}>
-        <Headers headers={headers} label="Headers of the request" />
-      </Section>
-      <Section title={isCut ? 'Body (its start)' : 'Body'}>
-        <pre class="code" tabIndex={0} role="region" aria-label="Start of the body">
-          <Lines text={body} />
-        </pre>
-      </Section>
-    </article>
+    <dl class="facts">
+      <Fact name="Received">
+        <Time at={at} />
+        {via === 'tunnel' ? ', through the tunnel' : null}
+      </Fact>
+      <Fact name="Answered">{status}</Fact>
+      <Fact name="Size">{formatSize(size)}</Fact>
+      {event === null ? null : (
+        <Fact name="Claimed event">
+          <Visible text={event} />
+        </Fact>
+      )}
+      {deliveryId === null ? null : (
+        <Fact name="Claimed delivery id">
+          <code>
+            <Visible text={deliveryId} />
+          </code>
+        </Fact>
+      )}
+    </dl>
   )
 }

@@ -1,13 +1,17 @@
 import { useEffect } from 'preact/hooks'
-import type { InstanceState, LiveEvent, TargetState } from '../api.js'
+import type { InstanceState, TargetState } from '../api.js'
 import { useApi } from './client.js'
 import { counted, exactTime, formatCount, formatMs } from './format.js'
 import { now } from './model.js'
-import { CardHead, Empty, Fact, Section, Time, Visible } from './parts.js'
+import { Card, Empty, Fact, Section, type Status, Time, Visible } from './parts.js'
 
 /** The running instance: its targets and their queues, its tunnel and hooks, who is signed in. */
 export function State() {
-  const { value, problem } = useApi<InstanceState>('state', isChange)
+  // Deliveries change the numbers of the targets.
+  const { value, problem } = useApi<InstanceState>(
+    'state',
+    ({ type }) => type === 'state' || type === 'lines',
+  )
   useEffect(() => {
     document.title = 'State · relay'
   }, [])
@@ -17,11 +21,6 @@ export function State() {
       {problem && !value ? <Empty title={problem.message} /> : null}
     </div>
   )
-}
-
-/** Deliveries change the numbers of the targets. */
-function isChange({ type }: LiveEvent): boolean {
-  return type === 'state' || type === 'lines'
 }
 
 function Instance({ state }: { readonly state: InstanceState }) {
@@ -49,7 +48,17 @@ function Instance({ state }: { readonly state: InstanceState }) {
         </dl>
       </header>
       <Section title="Targets">
-        <Targets targets={targets} />
+        {targets.length === 0 ? (
+          <Hint title="No targets" command="relay serve --forward '*=http://localhost:3000/webhook'">
+            Deliveries are only stored in the journal. Forward them to a local program:
+          </Hint>
+        ) : (
+          <ul class="cards">
+            {targets.map((target) => (
+              <Target key={target.id} target={target} />
+            ))}
+          </ul>
+        )}
         {ignored.length === 0 ? null : (
           <p class="quiet">
             Not forwarded: <Visible text={ignored.join(', ')} />
@@ -71,62 +80,51 @@ function Instance({ state }: { readonly state: InstanceState }) {
   )
 }
 
+interface HintProps {
+  readonly title: string
+  readonly children: string
+  readonly command: string
+}
+
+/** What is not there, and the command that changes it. */
+function Hint({ title, children, command }: HintProps) {
+  return (
+    <Empty title={title}>
+      <p>{children}</p>
+      <pre class="command">{command}</pre>
+    </Empty>
+  )
+}
+
 /** A target's state as a sign and a word; one that the page does not know is shown as it is. */
-const STATES: Readonly<Record<string, { status: 'succeeded' | 'down' | 'waiting'; word: string }>> = {
+const STATES: Readonly<Record<string, { status: Status; word: string }>> = {
   up: { status: 'succeeded', word: 'up' },
   down: { status: 'down', word: 'down' },
   elsewhere: { status: 'waiting', word: 'forwarded by another relay' },
   unknown: { status: 'waiting', word: 'not tried yet' },
 }
 
-function Targets({ targets }: { readonly targets: readonly TargetState[] }) {
-  if (targets.length === 0)
-    return (
-      <Empty title="No targets">
-        <p>Deliveries are only stored in the journal. Forward them to a local program:</p>
-        <pre class="command">{`relay serve --forward '*=http://localhost:3000/webhook'`}</pre>
-      </Empty>
-    )
-  return (
-    <ul class="cards">
-      {targets.map((target) => (
-        <Target key={target.id} target={target} />
-      ))}
-    </ul>
-  )
-}
-
 function Target({ target }: { readonly target: TargetState }) {
   const { name, label, match, waiting, failed, since, nextProbeAt } = target
   const { status, word } = STATES[target.state] ?? { status: 'waiting', word: target.state }
   return (
-    <li class="card">
-      <CardHead name={name} label={`${match} → ${label}`} status={status} word={word} />
+    <Card name={name} label={`${match} → ${label}`} status={status} word={word}>
       <p class="quiet">
         {formatCount(waiting)} waiting,{' '}
         <span class={failed > 0 ? 'error-text' : ''}>{formatCount(failed)} failed</span>
-        {since === undefined ? null : (
-          <>
-            , {word} since <Time at={since} />
-          </>
-        )}
-        {nextProbeAt === undefined ? null : (
-          <>
-            , next attempt at <Time at={nextProbeAt} />
-          </>
-        )}
+        {since === undefined ? null : [`, ${word} since `, <Time at={since} />]}
+        {nextProbeAt === undefined ? null : [', next attempt at ', <Time at={nextProbeAt} />]}
       </p>
-    </li>
+    </Card>
   )
 }
 
 function Tunnel({ tunnel }: { readonly tunnel: InstanceState['tunnel'] }) {
   if (tunnel === null)
     return (
-      <Empty title="No tunnel">
-        <p>A tunnel lets a code host on the internet reach this machine:</p>
-        <pre class="command">relay serve --tunnel</pre>
-      </Empty>
+      <Hint title="No tunnel" command="relay serve --tunnel">
+        A tunnel lets a code host on the internet reach this machine:
+      </Hint>
     )
   const { state, payloadUrl, detail } = tunnel
   return (
@@ -153,25 +151,23 @@ function Tunnel({ tunnel }: { readonly tunnel: InstanceState['tunnel'] }) {
 function Hooks({ hooks }: { readonly hooks: InstanceState['hooks'] }) {
   if (hooks.length === 0)
     return (
-      <Empty title="No hooks">
-        <p>A hook makes the code host send a repository's deliveries here:</p>
-        <pre class="command">relay hook add octo/demo</pre>
-      </Empty>
+      <Hint title="No hooks" command="relay hook add octo/demo">
+        A hook makes the code host send a repository's deliveries here:
+      </Hint>
     )
   return (
     <ul class="cards">
       {hooks.map(({ repo, url, permanent, problem }) => (
-        <li class="card">
-          <CardHead
-            name={repo}
-            label={url}
-            status={problem === null ? 'succeeded' : 'failed'}
-            word={problem === null ? 'registered' : 'failed'}
-          />
+        <Card
+          name={repo}
+          label={url}
+          status={problem === null ? 'succeeded' : 'failed'}
+          word={problem === null ? 'registered' : 'failed'}
+        >
           <p class="quiet">
             <Visible text={problem ?? (permanent ? 'stays when relay stops' : 'removed when relay stops')} />
           </p>
-        </li>
+        </Card>
       ))}
     </ul>
   )
@@ -182,20 +178,18 @@ function Users({ users }: { readonly users: InstanceState['users'] }) {
     return <p class="quiet">The keychain did not answer, so it is not known who is signed in.</p>
   if (users.length === 0)
     return (
-      <Empty title="No user is signed in">
-        <p>Sign in to comment, merge and react from the shell:</p>
-        <pre class="command">relay login</pre>
-      </Empty>
+      <Hint title="No user is signed in" command="relay login">
+        Sign in to comment, merge and react from the shell:
+      </Hint>
     )
   return (
     <ul class="cards">
       {users.map(({ userId, expiresAt, origin }) => (
-        <li class="card">
-          <CardHead name={userId} />
+        <Card name={userId}>
           <p class="quiet">
             <Visible text={origin} />, {expiresAt > now.value ? 'until' : 'expired'} <Time at={expiresAt} />
           </p>
-        </li>
+        </Card>
       ))}
     </ul>
   )

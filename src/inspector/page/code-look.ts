@@ -31,7 +31,7 @@ const LOOK = EditorView.theme({
   '&.cm-focused': { outline: 'none' },
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.55', overflow: 'auto' },
   '.cm-content': { padding: '0.5rem 0' },
-  '.cm-line': { padding: '0 0.75rem 0 0.25rem' },
+  '.cm-line, .cm-deletedChunk .cm-deletedLine': { padding: '0 0.75rem 0 0.25rem' },
   '.cm-gutters': { backgroundColor: 'var(--code)', color: 'var(--faint)', border: 'none' },
   '.cm-lineNumbers .cm-gutterElement': { minWidth: '2rem', padding: '0 0.25rem 0 0.5rem' },
   '.cm-foldGutter .cm-gutterElement': { cursor: 'pointer', padding: '0 0.15rem', color: 'var(--quiet)' },
@@ -107,7 +107,7 @@ const LOOK = EditorView.theme({
   '&.cm-merge-b .cm-changedText': { background: 'var(--ok-word)' },
   '&.cm-merge-a .cm-changedLineGutter, .cm-deletedLineGutter': { background: 'var(--bad)' },
   '&.cm-merge-b .cm-changedLineGutter': { background: 'var(--ok)' },
-  '.cm-deletedChunk': { paddingLeft: '0.25rem' },
+  '.cm-deletedChunk': { paddingLeft: '0' },
 })
 
 const INDENT = Decoration.mark({ class: 'json-indent' })
@@ -143,7 +143,10 @@ export const JSON_LOOK: Extension = [
     { decorations: ({ decorations }) => decorations },
   ),
   EditorView.theme({
-    '.cm-content .cm-line': { paddingLeft: '4ch', textIndent: 'calc(0.25rem - 4ch)' },
+    '.cm-content .cm-line, .cm-content .cm-deletedChunk .cm-deletedLine': {
+      paddingLeft: '4ch',
+      textIndent: 'calc(0.25rem - 4ch)',
+    },
     '.json-indent, .json-name': { whiteSpace: 'pre' },
   }),
 ]
@@ -164,13 +167,6 @@ export function base(label: string): Extension {
 /** For what is only read. Editable content would make a phone open its keyboard. */
 export function reading(label: string): Extension {
   return [base(label), EditorState.readOnly.of(true), EditorView.editable.of(false)]
-}
-
-/** The shadow tree of an element, empty. */
-export function shadowOf(element: HTMLElement): ShadowRoot {
-  const root = element.shadowRoot ?? element.attachShadow({ mode: 'open' })
-  root.replaceChildren()
-  return root
 }
 
 function symbol(code: number): HTMLElement {
