@@ -73,6 +73,9 @@ describe('forward again', () => {
     const { port } = new URL(relay.address)
     await relay.stop()
     relay = await here.serveWith({ built: true }, '--port', port)
+    // A connection of before may still be in this process's pool.
+    const read = () => inspector.get('deliveries/1').catch(() => undefined)
+    await expect.poll(async () => (await read())?.status).toBe(200)
     const forward = async (body: object) => answerOf(await inspector.send('deliveries/1/forward', body))
     const edit = { from: 1, event: 'push', body: '{"zen":"two"}', target: routes[1]?.id }
     const gone = [400, { error: 'There is no such target any more. Reload the page' }]
