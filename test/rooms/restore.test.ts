@@ -50,8 +50,6 @@ const indented = (...lines: string[]): string => `{\n  ${lines.join(',\n  ')}\n}
 describe('restore, after smee parsed the body', () => {
   it.each([
     ['compact JSON', '{"a":[1,-2.5,true,null,{}],"b":"x"}', 'compact'],
-    ['an emoji', '{"a":"😀é"}', 'compact'],
-    ['HTML', '{"a":"<b> & co"}', 'compact'],
     ['U+2028', '{"a":"\u2028"}', 'compact'],
     ['half an emoji', String.raw`{"a":"\ud83d"}`, 'compact'],
     ['short escapes', String.raw`{"a":"\b\f\n\r\t\"\\"}`, 'compact'],
@@ -73,9 +71,7 @@ describe('restore, after smee parsed the body', () => {
       indented(String.raw`"a": "\ufffd\u0008"`),
       'indented-go-replaced',
     ],
-    ['U+FFFD, as Gitea', indented('"a": "\ufffd"'), 'indented-go'],
     ['a newline at the end, as Gitea', `${indented('"a": 1')}\n`, 'indented-go-newline'],
-    ['two-space indentation', indented('"a": "<"'), 'indented'],
     ['two-space indentation and a newline', `${indented('"a": "<"')}\n`, 'indented-newline'],
     ["Go's escapes", String.raw`{"a":"\u003c"}`, 'compact-go'],
     ['escaped slashes', String.raw`{"a":"http:\/\/x\/"}`, 'compact-php'],
@@ -97,18 +93,11 @@ describe('restore, after smee parsed the body', () => {
 
   it.each([
     ['an integer above 2^53', '{"a":12345678901234567890}'],
-    ['an integer above 2^53, as Gitea', indented('"a": 9007199254740993')],
     ['1.0', '{"a":1.0}'],
-    ['1e3', '{"a":1e3}'],
-    ['-0', '{"a":-0}'],
     ['integer-like keys in another order', '{"x":1,"2":2,"1":3}'],
     ['a repeated key', '{"a":1,"a":2}'],
-    ['slashes, only some of them escaped', String.raw`{"a":"/\/"}`],
-    ['upper-case escapes for characters outside ASCII', String.raw`{"a":"\u00E9"}`],
     ['another indentation', '{\n   "a": 1\n}'],
-    ['other line ends', '{\r\n  "a": 1\r\n}'],
     ['leading white space', ' {"a":1}'],
-    ['two newlines at the end', '{"a":1}\n\n'],
   ])('does not restore %s', async (_, body) => {
     expect(await restored(throughSmee(body), signed(body))).toBeUndefined()
   })
@@ -188,14 +177,9 @@ describe('the cost of restore', () => {
   }
   const right = sign(SECRET, Buffer.from('{}'))
 
-  it.each([
-    ['absent', []],
-    ['empty', ['sha256=']],
-    ['short', [right.slice(0, -1)]],
-    ['in upper case', [right.toUpperCase()]],
-    ['repeated', [right, right]],
-  ])('is zero if the signature is %s', async (_, values) => {
-    expect(await restored(untouched, new Map([['x-hub-signature-256', values]]))).toBeUndefined()
+  it('is zero if the signature is malformed', async () => {
+    const lines = new Map([['x-hub-signature-256', [right.slice(0, -1)]]])
+    expect(await restored(untouched, lines)).toBeUndefined()
   })
 
   const odd = { a: '<\b\u001b\ufffd/\u007fé *~', '"': [], u: { id: 1, login: 'a', username: 'a' } }

@@ -48,31 +48,12 @@ describe('hubSignature', () => {
 })
 
 describe('provenBy', () => {
-  it('says which secret made the signature', () => {
-    const rotating = { current: 'new', previous: secret }
-    expect([
-      by({}),
-      by(rotating),
-      by({ ...rotating, signatures: [sign('new', body)] }),
-      by({ ...rotating, signatures: [sign('older', body)] }),
-    ]).toEqual(['current', 'previous', 'current', undefined])
-  })
-
   it.each([
-    ['absent', []],
-    ['empty', ['']],
-    ['given twice', [published, published]],
-    ['of an empty digest', ['sha256=']],
-    ['short', [published.slice(0, -1)]],
     ['short by a byte', [published.slice(0, -2)]],
-    ['long', [`${published}0`]],
-    ['upper-case', [`sha256=${hex.toUpperCase()}`]],
     ['with an upper-case prefix', [`SHA256=${hex}`]],
     ['without a prefix', [hex]],
-    ['SHA-1', ['sha1=01dc10d0c83e72ed246219cdd91669667fe2ca59']],
     ['SHA-1 called SHA-256', ['sha256=01dc10d0c83e72ed246219cdd91669667fe2ca59']],
     ['not hexadecimal', [`sha256=${'g'.repeat(64)}`]],
-    ['not ASCII', [`sha256=${'é'.repeat(64)}`]],
     ['full-width digits', [`sha256=${'０'.repeat(64)}`]],
     ['followed by a line end', [`${published}\n`]],
     ['preceded by a space', [` ${published}`]],
