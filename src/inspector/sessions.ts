@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../base/time.js'
-import { isText, shape } from '../json/shape.js'
+import { isObject } from '../json/parse.js'
 import type { Store } from '../store/kv.js'
 
 /** A browser that opened the inspector with a one-time code. */
@@ -53,7 +53,11 @@ interface SessionRecord {
   readonly until: number
 }
 
-const parseRecord = shape<SessionRecord>({ key: isText, until: (value) => typeof value === 'number' })
+function parseRecord(value: unknown): SessionRecord | undefined {
+  if (!isObject(value)) return undefined
+  const { key, until } = value
+  return typeof key === 'string' && typeof until === 'number' ? { key, until } : undefined
+}
 
 export function openSessions(store: Store, clock: Clock): Sessions {
   const codes = new Map<string, number>()
