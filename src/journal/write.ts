@@ -123,15 +123,20 @@ function insertNew(all: readonly New[]): Statement[] {
   const rows = all.map(({ row }) => row)
   const bodies = all.map(({ row, bytes }) => ({ n: row.n, bytes }))
   const forwards = all.flatMap(({ row, targets }) => newForwards(row.n, targets, row.received_at))
-  const waiting = new Map<string, number>()
-  for (const target of all.flatMap(({ targets }) => targets))
-    waiting.set(target, (waiting.get(target) ?? 0) + 1)
+  const waiting = counted(all.flatMap(({ targets }) => targets))
   return [
     ...insert('delivery', rows),
     ...insert('body', bodies),
     ...insert('forward', forwards),
     ...[...waiting].map(([target, count]) => countForwards(target, { waiting: count })),
   ]
+}
+
+/** How often each is there. */
+function counted(targets: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const target of targets) counts.set(target, (counts.get(target) ?? 0) + 1)
+  return counts
 }
 
 /** Without the id of its hook, an equal id may be chance. */
@@ -222,16 +227,17 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
   // Beyond that, the last one is replaced.
   const seq = Math.min(found.newest + 1, MAX_ATTEMPTS)
   const isSame = found.outcome === outcome
-  if (isSame && found.at === at) yield* execute(...finishing(n, target, forward, found.before))
-  else if (isSame && found.error === error && ALIKE.has(outcome))
-    yield* execute(...finishing(n, target, forward, found.before), {
+  yield* execute(...finishing(n, target, forward, found.before))
+  if (isSame && found.at === at) return
+  if (isSame && found.error === error && ALIKE.has(outcome))
+    yield* execute({
       sql: 'UPDATE attempt SET count = count + ?, at = ?, ms = ?, answer = ? WHERE n = ? AND seq = ?',
       values: [attempt.count, at, ms, answer, n, found.seq],
     })
   else {
     if (seq === found.newest) yield* ask('DELETE FROM attempt WHERE n = ? AND seq = ?', n, seq)
     const row = { n, seq, target, at, outcome, status, ms, answer, headers, error, count: attempt.count }
-    yield* execute(...finishing(n, target, forward, found.before), ...insert('attempt', [row]))
+    yield* execute(...insert('attempt', [row]))
   }
 }
 
@@ -284,15 +290,18 @@ export function* expire(
     'target' in which
       ? ['target = ?', [which.target]]
       : [which.except.length === 0 ? '0 = 0' : `target NOT IN (${marks(which.except.length)})`, which.except]
-  const rows = yield* ask<{ n: number; target: string; tries: number; since: number }>(
-    `SELECT n, target, tries, since FROM forward WHERE status = 'waiting' AND since < ? AND ${condition} LIMIT ${EXPIRE_STEP}`,
+  const rows = yield* ask<{ n: number; target: string }>(
+    `UPDATE forward SET status = 'failed', reason = 'older than 24 h' WHERE (n, target) IN (
+      SELECT n, target FROM forward WHERE status = 'waiting' AND since < ? AND ${condition} LIMIT ${EXPIRE_STEP}
+    ) RETURNING n, target`,
     before,
     ...values,
   )
-  for (const { n, target, tries, since } of rows) {
-    const forward: Forward = { status: 'failed', tries, since, reason: 'older than 24 h' }
-    yield* execute(...finishing(n, target, forward, 'waiting'))
-  }
+  const expired = counted(rows.map(({ target }) => target))
+  const changes = [...expired].map(([target, count]) =>
+    countForwards(target, { waiting: -count, failed: count }),
+  )
+  yield* execute(...changes)
   return rows
 }
 

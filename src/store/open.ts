@@ -151,26 +151,27 @@ async function keychainCipher(sql: Sql, store: Store, options: OpenOptions): Pro
   ])
   const checked = async (key: string): Promise<RecordCipher> => {
     const cipher = createCipher({ current: new Secret(key) }, basename(options.folder))
-    await checkKey(createStore(sql, { clock: options.clock, cipher: async () => cipher }))
+    await checkKey(createStore(sql, { clock: options.clock, cipher: async () => cipher })).catch(
+      (error: unknown) => {
+        const isOther = error instanceof RelayError && error.kind === 'settings'
+        throw isOther ? new RelayError('storage', OTHER_KEY) : error
+      },
+    )
     return cipher
   }
-  const found = await getKey(options)
-  if (found !== undefined)
-    return checked(found).catch((error: unknown) => {
-      throw error instanceof RelayError && error.kind === 'settings'
-        ? new RelayError('storage', OTHER_KEY)
-        : error
-    })
-  // Locked and missing look alike: another key would make every token unreadable.
-  if (await isEncrypted(sql)) throw new RelayError('storage', NO_KEY)
-  return exclusively(store, 'lock:keychain', { what: 'making the key of the keychain' }, async () => {
-    const other = await getKey(options)
-    if (other !== undefined) return checked(other)
-    if (await isEncrypted(sql)) throw new RelayError('storage', NO_KEY)
+  const find = async (): Promise<RecordCipher | undefined> => {
+    const found = await getKey(options)
+    // Locked and missing look alike: another key would make every token unreadable.
+    if (found === undefined && (await isEncrypted(sql))) throw new RelayError('storage', NO_KEY)
+    return found === undefined ? undefined : checked(found)
+  }
+  const make = async (): Promise<RecordCipher> => {
     const made = randomBytes(32).toString('base64')
     await setKey(options, made)
     return checked(made)
-  })
+  }
+  const what = 'making the key of the keychain'
+  return (await find()) ?? exclusively(store, 'lock:keychain', { what }, async () => (await find()) ?? make())
 }
 
 const NO_KEY =
