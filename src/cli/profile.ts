@@ -133,10 +133,7 @@ export function notRunning(profile: string): RelayError {
   return new RelayError('unavailable', `The sandbox is not running. Start it with ${start}`)
 }
 
-/**
- * The error where a command needs the running instance of its profile. `more` continues the command line that starts one, and the
- * sentence.
- */
+/** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
 export function notServed({ profile, saved }: Pick<Attached, 'profile' | 'saved'>, more = ''): RelayError {
   const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
   return new RelayError(
@@ -179,10 +176,7 @@ export function onlyInMemory({ pid, profile }: RunningInstance, what: string): R
   )
 }
 
-/**
- * Where the profile's data is, with what opens it.
- * @throws RelayError `settings` when a shared store has no key
- */
+/** Where the profile's data is, with what opens it. @throws RelayError `settings` when a shared store has no key */
 export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Values): StorePlace {
   if (!isSharedAddress(store)) return store
   if (tokenKey === undefined)
@@ -260,10 +254,7 @@ export async function webhookSecret(
   }
 }
 
-/**
- * The same where there has to be one; `purpose` completes "no webhook secret to …".
- * @throws RelayError `settings`
- */
+/** The same where there has to be one; `purpose` completes "no webhook secret to …". @throws RelayError `settings` */
 export function requireSecret(found: FoundSecret | undefined, purpose: string): FoundSecret {
   if (found) return found
   throw new RelayError(
