@@ -50,12 +50,11 @@ interface Conflict {
 }
 
 /**
- * What a command needs of its profile. `existing`: that there is one (the default). `may create`: it may be the first to use it. `with client`:
- * the same, if this shell has an OAuth client. `may wait`: it waits for a profile that does not exist yet. `alone`: no instance, so that code
- * host and store are this shell's own. `tolerant`: contradictions, misplaced secrets and a profile that does not exist are no errors.
- * `diagnosis`: as `tolerant`, but for a profile that does not exist.
+ * What a command needs of its profile. `existing`: that there is one (the default). `any`: there need be none. `with client`: the same, if
+ * this shell has an OAuth client. `alone`: no instance, so that code host and store are this shell's own. `tolerant`: as `any`, and
+ * contradictions and misplaced secrets are no errors. `diagnosis`: the same of one that exists.
  */
-export type Need = 'existing' | 'may create' | 'with client' | 'may wait' | 'alone' | 'tolerant' | 'diagnosis'
+export type Need = 'existing' | 'any' | 'with client' | 'alone' | 'tolerant' | 'diagnosis'
 
 /**
  * Reads the settings and finds the running instance that a command works with: that of the profile that is named or, if none is,

@@ -31,7 +31,7 @@ export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
     throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
   // Standard input first: an error there needs neither the profile nor the code host.
   const token = flags.withToken ? await readGivenToken(shell) : undefined
-  const attached = await attach(shell, flags, token === undefined ? 'with client' : 'may create')
+  const attached = await attach(shell, flags, token === undefined ? 'with client' : 'any')
   const { clientId, clientSecret, store } = attached.values
   const create = token !== undefined || (clientId !== undefined && clientSecret !== undefined)
   await using session = await openSession(shell, attached, { create })
