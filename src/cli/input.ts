@@ -44,11 +44,7 @@ export class Prompt implements Disposable {
     this.#context = context
   }
 
-  /**
-   * Returns if the answer is yes.
-   * @throws RelayError `usage` where there is no terminal to ask on, with `how` to agree otherwise; `cancelled` for any other answer,
-   * with what `remains`, and at Ctrl-C
-   */
+  /** @throws RelayError `usage` with no terminal, and `how` to agree otherwise; `cancelled` at Ctrl-C, and with what `remains` for a no */
   async agree(question: string, { how, remains }: { readonly how: string; readonly remains: string }) {
     if (!canAsk(this.#context)) throw new RelayError('usage', how)
     const answer = await this.#answer(`${question} [y/N] `, false)

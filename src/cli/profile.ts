@@ -50,12 +50,11 @@ interface Conflict {
 }
 
 /**
- * What a command needs of its profile. `existing`: that there is one (the default). `may create`: it may be the first to use it. `with client`:
- * the same, if this shell has an OAuth client. `may wait`: it waits for a profile that does not exist yet. `alone`: no instance, so that code
- * host and store are this shell's own. `tolerant`: contradictions, misplaced secrets and a profile that does not exist are no errors.
- * `diagnosis`: as `tolerant`, but for a profile that does not exist.
+ * What a command needs of its profile. `existing`: that there is one (the default). `any`: there need be none. `with client`: the same, if
+ * this shell has an OAuth client. `alone`: no instance, so that code host and store are this shell's own. `tolerant`: as `any`, and
+ * contradictions and misplaced secrets are no errors. `diagnosis`: the same of one that exists.
  */
-export type Need = 'existing' | 'may create' | 'with client' | 'may wait' | 'alone' | 'tolerant' | 'diagnosis'
+export type Need = 'existing' | 'any' | 'with client' | 'alone' | 'tolerant' | 'diagnosis'
 
 /**
  * Reads the settings and finds the running instance that a command works with: that of the profile that is named or, if none is,
@@ -133,10 +132,7 @@ export function notRunning(profile: string): RelayError {
   return new RelayError('unavailable', `The sandbox is not running. Start it with ${start}`)
 }
 
-/**
- * The error where a command needs the running instance of its profile. `more` continues the command line that starts one, and the
- * sentence.
- */
+/** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
 export function notServed({ profile, saved }: Pick<Attached, 'profile' | 'saved'>, more = ''): RelayError {
   const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
   return new RelayError(
@@ -179,10 +175,7 @@ export function onlyInMemory({ pid, profile }: RunningInstance, what: string): R
   )
 }
 
-/**
- * Where the profile's data is, with what opens it.
- * @throws RelayError `settings` when a shared store has no key
- */
+/** Where the profile's data is, with what opens it. @throws RelayError `settings` when a shared store has no key */
 export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Values): StorePlace {
   if (!isSharedAddress(store)) return store
   if (tokenKey === undefined)
@@ -260,10 +253,7 @@ export async function webhookSecret(
   }
 }
 
-/**
- * The same where there has to be one; `purpose` completes "no webhook secret to …".
- * @throws RelayError `settings`
- */
+/** The same where there has to be one; `purpose` completes "no webhook secret to …". @throws RelayError `settings` */
 export function requireSecret(found: FoundSecret | undefined, purpose: string): FoundSecret {
   if (found) return found
   throw new RelayError(

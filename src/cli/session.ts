@@ -1,7 +1,6 @@
 import { userInfo } from 'node:os'
 import { isFresh, renew, signInAgain } from '../auth/renew.js'
 import { readClient, readSetup as readRecord } from '../auth/setup.js'
-import type { Cancellable } from '../base/wait.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError } from '../base/errors.js'
 import { LIMITS, type Limits } from '../base/seams.js'
@@ -55,7 +54,7 @@ export interface Session extends AsyncDisposable {
    * The user's token. An expired token, or one about to expire, is renewed: with this shell's client or, if it has none, by the instance.
    * @throws RelayError as `renew`: `unauthenticated` names `relay login`
    */
-  owner(options?: Cancellable): Promise<TokenOwner>
+  owner(): Promise<TokenOwner>
   /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
   remember(): void
 }
@@ -71,6 +70,7 @@ export async function openSession(
   attached: Attached,
   { create = false }: { readonly create?: boolean } = {},
 ): Promise<Session> {
+  const { signal } = shell
   const { own, instance, saved, profile } = attached
   const user = userOf(attached.values)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
@@ -101,13 +101,13 @@ export async function openSession(
     limits,
     user,
     client,
-    async owner(options = {}) {
+    async owner() {
       const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
-      if (client || !instance?.clientId) return renew(parts, user, options)
+      if (client || !instance?.clientId) return renew(parts, user, { signal })
       const owner = await tokens.get(user)
       if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
       // Also for no token, or one of another code host: the instance names the next step.
-      await callInstance(instance, 'renew', { userId: user }, options)
+      await callInstance(instance, 'renew', { userId: user }, { signal })
       const renewed = await tokens.get(user)
       if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
       return renewed
@@ -120,31 +120,20 @@ export async function openSession(
   }
 }
 
-/**
- * The user that a command acts for: that of the settings, else the name on this machine.
- * @throws RelayError `usage` when the machine has no name, or one that is not a valid user id
- */
+/** The user that a command acts for: else the name on this machine. @throws RelayError `usage` when that is not a valid user id */
 export function userOf({ user }: Pick<Values, 'user'>): string {
   if (user !== undefined) return user
   try {
     return parseUserId(userInfo().username)
   } catch (cause) {
     // A container's user can have only a number, and a Windows user a name with spaces.
-    throw new RelayError(
-      'usage',
-      'Your name on this machine is not a valid user id. Give --user, or set RELAY_USER',
-      { cause },
-    )
+    const text = 'Your name on this machine is not a valid user id. Give --user, or set RELAY_USER'
+    throw new RelayError('usage', text, { cause })
   }
 }
 
 /** A description of where the tokens of a profile are stored. */
-export function tokenPlace({
-  values,
-  profile,
-  folder,
-}: Pick<Attached, 'values' | 'profile' | 'folder'>): string {
-  const { store } = values
+export function tokenPlace({ values: { store }, profile, folder }: Attached): string {
   const places = { file: tilde(folder), keychain: `the keychain, service relay:${profile}`, memory: 'memory' }
   return isSharedAddress(store) ? `the shared store ${store}` : places[store]
 }
@@ -157,10 +146,7 @@ export async function readStoredClient(secrets: Pick<Store, 'get'>): Promise<Sto
   return setup && { ...setup, client: await readClient(secrets, setup) }
 }
 
-/**
- * What `relay setup` stored in the profile. Makes nothing; `create`: but a profile that is new in a shared store.
- * @throws RelayError `storage`, and `settings` for a shared store without its key
- */
+/** What `relay setup` stored in the profile. As {@link openData}. */
 export async function readSetup(
   attached: Pick<Attached, 'values' | 'folder'>,
   options: { readonly create?: boolean } = {},

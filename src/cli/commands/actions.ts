@@ -81,7 +81,7 @@ async function act<Result extends object>(
     out.object({ dryRun: true, action: name, target: formatTarget(target), user, ...place, request })
   }
   if (flags.dryRun && !planned.check) return printPlan(planned)
-  const { accessToken } = await session.owner({ signal })
+  const { accessToken } = await session.owner()
   const acting = { host, database, account: host.as(accessToken, { signal }), signal }
   const explain = (error: unknown): never => {
     throw withNextStep(error, session)

@@ -40,7 +40,7 @@ export async function openHookSession(shell: Shell, flags: Flags, text: string):
 /** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
 export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPlace {
   const { host, database } = session
-  const token = async (): Promise<string> => (await session.owner({ signal })).accessToken
+  const token = async (): Promise<string> => (await session.owner()).accessToken
   return { host, hooks: host.as(token, { signal }).hooks, saved: new SavedHooks(database.store, host), repo }
 }
 

@@ -31,7 +31,7 @@ export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
     throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
   // Standard input first: an error there needs neither the profile nor the code host.
   const token = flags.withToken ? await readGivenToken(shell) : undefined
-  const attached = await attach(shell, flags, token === undefined ? 'with client' : 'may create')
+  const attached = await attach(shell, flags, token === undefined ? 'with client' : 'any')
   const { clientId, clientSecret, store } = attached.values
   const create = token !== undefined || (clientId !== undefined && clientSecret !== undefined)
   await using session = await openSession(shell, attached, { create })
@@ -167,7 +167,7 @@ async function signInWithBrowser(shell: Shell, session: Session, opens: boolean)
   const outcome = await awaitLogin(database.store, login, { signal })
   await receiver?.lastPage()
   if (outcome.auth === 'error') throw failed(outcome, session)
-  return signedIn(session, await session.owner({ signal }), outcome.account)
+  return signedIn(session, await session.owner(), outcome.account)
 }
 
 /** Asks the start address first, so that an error appears in the terminal and not in the browser. `limit` is in milliseconds. */
@@ -190,23 +190,14 @@ const LAST_PAGE_LIMIT = 1_000
 async function receiveCallback({ out, seams }: Shell, session: Session) {
   const { client, host, tokens, database, attached, limits } = session
   if (!client) throw notSetUp(session)
-  const {
-    publicUrl,
-    baseUrl,
-    tokenTtl,
-    port,
-    host: address,
-    allowHost = [],
-    inspectHost = [],
-  } = attached.values
+  const { values } = attached
+  const { publicUrl, baseUrl, tokenTtl, port, allowHost = [], inspectHost = [] } = values
   const { log } = out
   const reached = (): string => publicUrl ?? listener.url
   const names = publicUrl === undefined ? [] : [new URL(publicUrl).hostname]
+  const allowed = [...allowHost, ...inspectHost, ...names]
   const asked = new AbortController()
-  const router = createRouter({
-    hostAllowed: hostCheck({ host: address, allowed: [...allowHost, ...inspectHost, ...names] }),
-    log,
-  })
+  const router = createRouter({ hostAllowed: hostCheck({ host: values.host, allowed }), log })
   router.use('/', (c, next) => {
     if (c.req.query('auth') !== undefined) asked.abort()
     return next()
@@ -228,7 +219,7 @@ async function receiveCallback({ out, seams }: Shell, session: Session) {
     .route('/', authRoutes({ signIn, tokens, baseUrl: () => baseUrl ?? `${reached()}/` }))
   const { headers, request, idle, stop: grace } = limits
   const timeLimits = { headers, request, idle, grace }
-  const listener = await listen(router.fetch, { host: address, port, log, limits: timeLimits })
+  const listener = await listen(router.fetch, { host: values.host, port, log, limits: timeLimits })
   return {
     url: listener.url,
     /** Resolves once the browser has asked for the last page, or does not ask for it here. What it asked for is still answered. */

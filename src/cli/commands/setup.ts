@@ -38,7 +38,7 @@ interface SetupFlags extends Flags {
 
 /** Runs `relay setup`. Nothing is stored before something was registered: a setup that is cancelled leaves no profile behind. */
 export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
-  const attached = await attach(shell, flags, 'may create')
+  const attached = await attach(shell, flags, 'any')
   const plan = planSetup(attached)
   const { host } = plan
   const apps = flags.oauthApp ? undefined : host.apps

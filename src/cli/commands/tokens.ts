@@ -12,9 +12,9 @@ import { openSession, type Session, tokenPlace } from '../session.js'
 
 /** Runs `relay token`. */
 export async function runToken(shell: Shell, flags: Flags & { readonly header?: boolean }): Promise<void> {
-  const { out, json, signal } = shell
+  const { out, json } = shell
   await using session = await openSession(shell, await attach(shell, flags))
-  const { accessToken, expiresAt } = await session.owner({ signal })
+  const { accessToken, expiresAt } = await session.owner()
   if (json) out.object({ user: session.user, accessToken, expiresAt: new Date(expiresAt).toISOString() })
   else out.result(flags.header ? `Authorization: Bearer ${accessToken}` : accessToken)
 }
@@ -36,7 +36,7 @@ export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openSession(shell, await attach(shell, flags))
   const { host, user } = session
-  const owner = await session.owner({ signal })
+  const owner = await session.owner()
   const facts = await host
     .as(owner.accessToken, { signal })
     .facts()

@@ -31,7 +31,7 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
   const given = flags.timeout === undefined ? undefined : parseDuration(flags.timeout)
   if (flags.timeout !== undefined && given === undefined)
     throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
-  const attached = await attach(shell, flags, given === undefined ? 'existing' : 'may wait')
+  const attached = await attach(shell, flags, given === undefined ? 'existing' : 'any')
   await warnOfMatches(shell, attached, [match])
   const { instance, profile } = attached
   const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
