@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createTrust, readJsonObject, type System } from '../../src/cli/settings/files.js'
@@ -66,30 +66,12 @@ describe.runIf(process.geteuid?.() === 0)('settings files of another user', () =
     })
   })
 
-  it('are ignored with a warning: relay.json', () => {
+  it('are ignored with a warning', () => {
     const { cwd, project } = checkout()
     chownSync(project, NOBODY, NOBODY)
     const warnings = [`${project} is ignored: ${theirs(project)}. ${REMEDY}`]
     expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings })
     expect(readIn(cwd, { SUDO_UID: String(NOBODY) }).warnings).toEqual([])
-  })
-
-  it('are ignored with a warning: .env', () => {
-    const { cwd, project, dotenv } = checkout()
-    writeFileSync(dotenv, 'RELAY_EXEC=id')
-    writeFileSync(project, '{"port":1}')
-    chownSync(dotenv, NOBODY, NOBODY)
-    const warnings = [`${dotenv} is ignored: ${theirs(dotenv)}. ${REMEDY}`]
-    expect(readIn(cwd)).toEqual({ values: withDefaults({ port: 1 }), warnings })
-  })
-
-  it('are ignored with a warning: a link to one', () => {
-    const { root, cwd, dotenv } = checkout()
-    const target = path.join(root, 'theirs')
-    writeFileSync(target, 'RELAY_EXEC=id')
-    chownSync(target, NOBODY, NOBODY)
-    symlinkSync(target, dotenv)
-    expect(readIn(cwd).warnings).toEqual([`${dotenv} is ignored: ${theirs(target)}. ${REMEDY}`])
   })
 
   it('are passed over for the user’s own further up', () => {
