@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
 import { Closing } from './closing.js'
 import { part } from './parts.js'
-import type { Place, Serving } from './place.js'
+import { type Place, place, type Serving } from './place.js'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const FIND_VIOLATIONS = readFileSync('test/kit/find-violations.js', 'utf8')
@@ -60,6 +60,40 @@ export async function openInspector(
   if (path !== '/inspect/') await page.goto(address + path)
   starting.move()
   return tab
+}
+
+/** A tab with the inspector of a relay of its own. */
+export interface Desk extends Tab {
+  readonly relay: Serving
+}
+
+export interface DeskOptions extends BrowserContextOptions {
+  readonly path?: string
+  /** Of the deliveries that come before the tab is opened, `id-1`, `id-2` and so on, oldest first. */
+  readonly bodies?: readonly string[]
+  readonly flags?: readonly string[]
+}
+
+/** Starts `relay serve` with these flags, delivers what its inspector shows, and opens that in a tab. */
+export async function openDesk({ bodies = [], flags = [], ...options }: DeskOptions = {}): Promise<Desk> {
+  await using starting = new Closing()
+  const here = starting.use(await place({ host: 'none' }))
+  const relay = await here.serve(...flags)
+  for (const [i, body] of bodies.entries()) await relay.deliver({ body, id: `id-${i + 1}` })
+  const { page, faults } = starting.use(await openInspector(here, relay, options))
+  const closing = starting.move()
+  return { relay, page, faults, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() }
+}
+
+/** Holds requests to an address back until the function that it returns is called. */
+export async function hold(page: Page, address: string): Promise<() => void> {
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  await page.route(address, async (route) => {
+    await released
+    await route.continue()
+  })
+  return () => release()
 }
 
 /** Gets a one-time code for the inspector of the relay that runs. */
