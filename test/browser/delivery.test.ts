@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest'
-import { inspector, openInspector, toEndOfPayload, violations, waitUntilLive } from '../kit/browser.js'
+import {
+  inspector,
+  openDesk,
+  openInspector,
+  toEndOfPayload,
+  violations,
+  waitUntilLive,
+} from '../kit/browser.js'
 import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
 import { receiver, valuesOf } from '../kit/receiver.js'
@@ -37,10 +44,8 @@ describeWith('chromium', 'a delivery in the inspector', () => {
   })
 
   it('shows on a phone the payload before what can be done with it, and an empty key as it was sent', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    await relay.deliver({ body: '{"":1,"list":[]}' })
-    await using tab = await openInspector(here, relay, {
+    await using tab = await openDesk({
+      bodies: ['{"":1,"list":[]}'],
       path: '/inspect/deliveries/1',
       viewport: { width: 360, height: 740 },
     })
@@ -54,11 +59,9 @@ describeWith('chromium', 'a delivery in the inspector', () => {
   })
 
   it('names the line and column of an error in an edit, does not send it, and sends edited headers', async () => {
-    await using here = await place({ host: 'none' })
     await using target = await receiver()
-    const relay = await here.serve('--forward', `*=${target.url}`)
-    await relay.deliver({ body: '{"zen":"one"}' })
-    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1' })
+    const flags = ['--forward', `*=${target.url}`]
+    await using tab = await openDesk({ flags, bodies: ['{"zen":"one"}'], path: '/inspect/deliveries/1' })
     const { page } = tab
     await page.getByRole('button', { name: 'Edit and send' }).click()
     await inspector.focusedEditor(page).waitFor()
@@ -93,12 +96,9 @@ describeWith('chromium', 'a delivery in the inspector', () => {
   })
 
   it('compares side by side, or in one column on a phone, with equal parts folded away and long values whole on demand', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
     const same = Array.from({ length: 40 }, (_, i) => i)
-    const bodies = ['one', 'two'].map((zen) => ({ same, zen, long: 'x'.repeat(20_000) }))
-    for (const body of bodies) await relay.deliver({ body: JSON.stringify(body), id: body.zen })
-    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/2/compare/1' })
+    const bodies = ['one', 'two'].map((zen) => JSON.stringify({ same, zen, long: 'x'.repeat(20_000) }))
+    await using tab = await openDesk({ bodies, path: '/inspect/deliveries/2/compare/1' })
     const { page } = tab
     await inspector.equal(page).nth(1).waitFor()
     const left = await inspector.changes(page).filter({ hasText: '"one"' }).boundingBox()
@@ -138,13 +138,13 @@ describeWith('chromium', 'a delivery in the inspector', () => {
   })
 
   it('breaks no rule of axe-core at any width, light and dark, nor in forced colours', async () => {
-    await using here = await place({ host: 'none' })
     await using target = await receiver(() => 500)
-    const relay = await here.serve('--forward', `*=${target.url}`)
-    await relay.deliver({ id: 'one', body: '{"zen":"one","list":[1,null,true,{"a":"b"}]}' })
-    await relay.deliver({ id: 'two', body: '{"zen":"two","list":[1,null,false,{"a":"b"}]}' })
-    await using tab = await openInspector(here, relay, { reducedMotion: 'reduce' })
-    const { page } = tab
+    const flags = ['--forward', `*=${target.url}`]
+    const bodies = [true, false].map((bool) =>
+      JSON.stringify({ zen: 'one', list: [1, null, bool, { a: 'b' }] }),
+    )
+    await using tab = await openDesk({ flags, bodies, reducedMotion: 'reduce' })
+    const { page, relay } = tab
     for (const path of ['/inspect/', '/inspect/deliveries/1', '/inspect/deliveries/2/compare/1']) {
       await page.goto(relay.address + path)
       await (path === '/inspect/' ? inspector.rows(page) : inspector.payload(page)).first().waitFor()

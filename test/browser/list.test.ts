@@ -1,6 +1,13 @@
-import { once } from 'node:events'
 import { expect, it } from 'vitest'
-import { inspector, newPage, openInspector, setHidden, waitUntilLive } from '../kit/browser.js'
+import {
+  hold,
+  inspector,
+  newPage,
+  openDesk,
+  openInspector,
+  setHidden,
+  waitUntilLive,
+} from '../kit/browser.js'
 import { fill } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
@@ -23,11 +30,8 @@ describeWith('chromium', 'the list of the inspector', () => {
   })
 
   it('keeps its place while deliveries arrive above it, counts them, and shows them when asked', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    for (let i = 0; i < 90; i++) await relay.deliver()
-    await using tab = await openInspector(here, relay)
-    const { page } = tab
+    await using tab = await openDesk({ bodies: Array.from({ length: 90 }, () => '{}') })
+    const { page, relay } = tab
     await inspector.row(page, 90).waitFor()
     await waitUntilLive(page)
     await inspector.row(page, 85).hover()
@@ -67,22 +71,15 @@ describeWith('chromium', 'the list of the inspector', () => {
   })
 
   it('leaves the focus in a field in which the user types while a delivery loads', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    await relay.deliver({ body: '{"zen":"one"}' })
-    await using tab = await openInspector(here, relay)
+    await using tab = await openDesk({ bodies: ['{"zen":"one"}'] })
     const { page } = tab
-    const typed = new AbortController()
-    await page.route('**/api/deliveries/1', async (route) => {
-      if (!typed.signal.aborted) await once(typed.signal, 'abort')
-      await route.continue()
-    })
+    const release = await hold(page, '**/api/deliveries/1')
     const asked = page.waitForRequest('**/api/deliveries/1')
     await inspector.row(page, 1).click()
     await asked
     await page.keyboard.press('/')
     await page.keyboard.type('ze')
-    typed.abort()
+    release()
     await inspector.value(page, 'zen: "one"').waitFor()
     await page.keyboard.type('n')
     await page.waitForURL('**/deliveries/1?text=zen')
@@ -90,10 +87,8 @@ describeWith('chromium', 'the list of the inspector', () => {
   })
 
   it('leaves the focus in the search field when the row that it left for the field comes into the list', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    for (const zen of ['one', 'two']) await relay.deliver({ id: zen, body: JSON.stringify({ zen }) })
-    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1?text=two' })
+    const bodies = ['{"zen":"one"}', '{"zen":"two"}']
+    await using tab = await openDesk({ bodies, path: '/inspect/deliveries/1?text=two' })
     const { page } = tab
     await inspector.value(page, 'zen: "one"').waitFor()
     await inspector.row(page, 2).waitFor()
@@ -109,22 +104,15 @@ describeWith('chromium', 'the list of the inspector', () => {
   })
 
   it('leaves the focus in a field of an edit while the editor loads', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    await relay.deliver({ body: '{"zen":"one"}' })
-    await using tab = await openInspector(here, relay)
-    const { page } = tab
-    const typed = new AbortController()
-    await page.route('**/deliveries/1/body', async (route) => {
-      if (!typed.signal.aborted) await once(typed.signal, 'abort')
-      await route.continue()
-    })
+    await using tab = await openDesk({ bodies: ['{"zen":"one"}'] })
+    const { page, relay } = tab
+    const release = await hold(page, '**/deliveries/1/body')
     await page.goto(`${relay.address}/inspect/deliveries/1`)
     await page.getByRole('button', { name: 'Edit and send' }).click()
     const event = page.getByRole('dialog').getByLabel('Event')
     await event.click()
     await page.keyboard.type('_a')
-    typed.abort()
+    release()
     await inspector.editor(page).filter({ hasText: 'one' }).waitFor()
     await page.keyboard.type('b')
     expect(await event.inputValue()).toBe('push_ab')
@@ -132,17 +120,11 @@ describeWith('chromium', 'the list of the inspector', () => {
   })
 
   it('leaves an edit open when what was forwarded before is done', async () => {
-    await using here = await place({ host: 'none' })
     await using target = await receiver()
-    const relay = await here.serve('--forward', `*=${target.url}`)
-    await relay.deliver({ body: '{"zen":"one"}' })
-    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1' })
+    const flags = ['--forward', `*=${target.url}`]
+    await using tab = await openDesk({ flags, bodies: ['{"zen":"one"}'], path: '/inspect/deliveries/1' })
     const { page } = tab
-    const opened = new AbortController()
-    await page.route('**/deliveries/1/forward', async (route) => {
-      if (!opened.signal.aborted) await once(opened.signal, 'abort')
-      await route.continue()
-    })
+    const release = await hold(page, '**/deliveries/1/forward')
     await page.getByRole('button', { name: 'Forward again' }).click()
     await inspector.firstOfDialog(page).waitFor()
     await page.keyboard.press('Enter')
@@ -150,7 +132,7 @@ describeWith('chromium', 'the list of the inspector', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Edit and send' }).click()
     await inspector.focusedEditor(page).waitFor()
-    opened.abort()
+    release()
     await page.getByText('Forwarding #1 again').waitFor()
     expect(await page.getByRole('dialog', { name: 'Edit #1 and send' }).count()).toBe(1)
     expect(tab.faults).toEqual([])
@@ -169,10 +151,7 @@ describeWith('chromium', 'the list of the inspector', () => {
   })
 
   it('asks before an edit is lost', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    await relay.deliver({ body: '{"zen":"one"}' })
-    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1' })
+    await using tab = await openDesk({ bodies: ['{"zen":"one"}'], path: '/inspect/deliveries/1' })
     const { page, faults } = tab
     const edit = page.getByRole('dialog', { name: 'Edit #1 and send' })
     await page.getByRole('button', { name: 'Edit and send' }).click()
@@ -196,12 +175,9 @@ describeWith('chromium', 'the list of the inspector', () => {
   })
 
   it('compares two deliveries: one that is offered, or any by its number', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    const bodies = [{ zen: 'one', same: 1 }, { other: true }, { zen: 'two', same: 1, added: [2] }]
-    for (const [i, body] of bodies.entries())
-      await relay.deliver({ id: `id-${i + 1}`, body: JSON.stringify(body) })
-    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/3' })
+    const payloads = [{ zen: 'one', same: 1 }, { other: true }, { zen: 'two', same: 1, added: [2] }]
+    const bodies = payloads.map((payload) => JSON.stringify(payload))
+    await using tab = await openDesk({ bodies, path: '/inspect/deliveries/3' })
     const { page } = tab
     await page.getByRole('button', { name: 'Compare with…' }).click()
     const dialog = page.getByRole('dialog', { name: 'Compare #3 with' })
@@ -232,9 +208,8 @@ describeWith('chromium', 'the list of the inspector', () => {
   })
 
   it('can be open in more tabs than a browser has connections, and is up to date when shown', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    await using tab = await openInspector(here, relay)
+    await using tab = await openDesk()
+    const { relay } = tab
     await waitUntilLive(tab.page)
     for (let i = 0; i < 6; i++) {
       const other = await tab.page.context().newPage()
@@ -258,10 +233,8 @@ describeWith('chromium', 'the list of the inspector', () => {
   ] as const)(
     'with prefers-reduced-motion: %s, a row that comes in has %i animations',
     async (reducedMotion, count) => {
-      await using here = await place({ host: 'none' })
-      const relay = await here.serve()
-      await relay.deliver()
-      await using tab = await openInspector(here, relay, { reducedMotion })
+      await using tab = await openDesk({ bodies: ['{}'], reducedMotion })
+      const { relay } = tab
       await waitUntilLive(tab.page)
       // An animation that has begun is never over, however late the test looks.
       const session = await tab.page.context().newCDPSession(tab.page)

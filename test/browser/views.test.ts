@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
   inspector,
+  openDesk,
   openInspector,
   overflow,
   type Tab,
@@ -147,24 +148,20 @@ describeWith('chromium', 'the views of the inspector', () => {
 
 describeWith('chromium', 'the inspector', () => {
   it('says how to send a first delivery while there is none', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    await using tab = await openInspector(here, relay)
+    await using tab = await openDesk()
     await tab.page.getByText('No deliveries yet').waitFor()
     expect(await violations(tab.page)).toEqual([])
-    await relay.deliver()
+    await tab.relay.deliver()
     await inspector.rows(tab.page).waitFor()
     expect(await tab.page.getByText('No deliveries yet').count()).toBe(0)
     expect(tab.faults).toEqual([])
   })
 
   it('keeps few elements for a body of 1 MiB in one line and for a payload of a million values', async () => {
-    await using here = await place({ host: 'none' })
-    const relay = await here.serve()
-    await relay.deliver({ body: JSON.stringify({ line: 'x'.repeat(1_048_000) }) })
-    await relay.deliver({ body: JSON.stringify(Array.from({ length: 90_000 }, (_, i) => i)) })
-    await using tab = await openInspector(here, relay, { path: '/inspect/deliveries/1' })
-    const { page } = tab
+    const payloads = [{ line: 'x'.repeat(1_048_000) }, Array.from({ length: 90_000 }, (_, i) => i)]
+    const bodies = payloads.map((payload) => JSON.stringify(payload))
+    await using tab = await openDesk({ bodies, path: '/inspect/deliveries/1' })
+    const { page, relay } = tab
     const elements = (): Promise<number> => page.locator('*').count()
     await page.getByRole('button', { name: 'Raw' }).click()
     await inspector.raw(page).nth(1).waitFor()

@@ -4,7 +4,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Locator, type 
 import { Closing } from './closing.js'
 import { oneTimeCode } from './inspector.js'
 import { part } from './parts.js'
-import type { Place, Serving } from './place.js'
+import { type Place, place, type Serving } from './place.js'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const FIND_VIOLATIONS = readFileSync('test/kit/find-violations.js', 'utf8')
@@ -61,6 +61,40 @@ export async function openInspector(
   if (path !== '/inspect/') await page.goto(address + path)
   starting.move()
   return tab
+}
+
+/** A tab with the inspector of a relay of its own. */
+export interface Desk extends Tab {
+  readonly relay: Serving
+}
+
+export interface DeskOptions extends BrowserContextOptions {
+  readonly path?: string
+  /** Of the deliveries that come before the tab is opened, `id-1`, `id-2` and so on, oldest first. */
+  readonly bodies?: readonly string[]
+  readonly flags?: readonly string[]
+}
+
+/** Starts `relay serve` with these flags, delivers what its inspector shows, and opens that in a tab. */
+export async function openDesk({ bodies = [], flags = [], ...options }: DeskOptions = {}): Promise<Desk> {
+  await using starting = new Closing()
+  const here = starting.use(await place({ host: 'none' }))
+  const relay = await here.serve(...flags)
+  for (const [i, body] of bodies.entries()) await relay.deliver({ body, id: `id-${i + 1}` })
+  const { page, faults } = starting.use(await openInspector(here, relay, options))
+  const closing = starting.move()
+  return { relay, page, faults, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() }
+}
+
+/** Holds requests to an address back until the function that it returns is called. */
+export async function hold(page: Page, address: string): Promise<() => void> {
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  await page.route(address, async (route) => {
+    await released
+    await route.continue()
+  })
+  return () => release()
 }
 
 /** What the inspector shows, where a role and a name do not say it. No test names a class of its page. */

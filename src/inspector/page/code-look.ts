@@ -64,29 +64,9 @@ const LOOK = EditorView.theme({
   },
   '.cm-panels-top': { borderWidth: '0 0 1px' },
   '.find': { display: 'flex', flexWrap: 'wrap', gap: '0.35rem', padding: '0.4rem 0.5rem' },
-  '.find input': {
-    flex: '1 1 6rem',
-    minWidth: '0',
-    height: '2rem',
-    padding: '0 0.5rem',
-    border: '1px solid var(--edge)',
-    borderRadius: '0.4rem',
-    backgroundColor: 'var(--panel)',
-    color: 'var(--text)',
-    font: 'inherit',
-  },
-  '.find button': {
-    height: '2rem',
-    padding: '0 0.5rem',
-    border: '1px solid var(--line)',
-    borderRadius: '0.4rem',
-    backgroundColor: 'var(--panel)',
-    color: 'var(--text)',
-    font: 'inherit',
-    cursor: 'pointer',
-  },
-  '.find :focus-visible': { outline: '2px solid var(--accent)', outlineOffset: '-1px' },
-  '.hidden-char': { color: 'var(--wait)', backgroundColor: 'var(--wait-ground)', borderRadius: '0.2em' },
+  '.find input': { flex: '1 1 6rem', width: 'auto' },
+  '.find :focus-visible': { outlineOffset: '-1px' },
+  '.hidden-char': { padding: '0' },
   '.json-string': { color: 'var(--json-string)' },
   '.json-number': { color: 'var(--json-number)' },
   '.json-literal': { color: 'var(--json-literal)' },
@@ -197,6 +177,7 @@ function findPanel(view: EditorView): Panel {
   const button = (text: string, act: (view: EditorView) => boolean): HTMLButtonElement => {
     const element = document.createElement('button')
     element.type = 'button'
+    element.className = 'button'
     element.textContent = text
     element.addEventListener('click', () => act(view))
     return element

@@ -227,8 +227,17 @@ function open(into: HTMLElement, doc: string | Text, extensions: Extension): Edi
   return new EditorView({ parent: root, root, doc, extensions })
 }
 
+/** The page's own style, for the shadow trees. */
+const STYLE = new CSSStyleSheet()
+STYLE.replaceSync(
+  [...document.styleSheets].flatMap(({ cssRules }) => [...cssRules].map(({ cssText }) => cssText)).join('\n'),
+)
+
 function rootOf(element: HTMLElement): ShadowRoot {
-  return element.shadowRoot ?? element.attachShadow({ mode: 'open' })
+  if (element.shadowRoot) return element.shadowRoot
+  const root = element.attachShadow({ mode: 'open' })
+  root.adoptedStyleSheets = [STYLE]
+  return root
 }
 
 function handlesOf(view: EditorView): CodeView {

@@ -9,8 +9,9 @@ import {
   Body,
   Button,
   Card,
+  Code,
   Empty,
-  Fact,
+  Facts,
   Headers,
   Icon,
   MarkWord,
@@ -149,22 +150,16 @@ function Head({ detail, query }: DeliveryProps) {
           <Visible text={verdict} />
         </span>
       </p>
-      <dl class="facts">
-        <Fact name="Received">
-          <Time at={receivedAt} />
-        </Fact>
-        <Fact name="Size">{formatSize(size)}</Fact>
-        <Fact name="Delivery id">
-          <code>
-            <Visible text={deliveryId} />
-          </code>
-        </Fact>
-        {editedFrom === undefined ? null : (
-          <Fact name="Edited copy of">
+      <Facts
+        facts={{
+          Received: <Time at={receivedAt} />,
+          Size: formatSize(size),
+          'Delivery id': <Code text={deliveryId} />,
+          'Edited copy of': editedFrom && (
             <a href={addressOf({ page: 'delivery', n: editedFrom, query })}>#{editedFrom}</a>
-          </Fact>
-        )}
-      </dl>
+          ),
+        }}
+      />
     </header>
   )
 }
@@ -237,11 +232,7 @@ function Target({ target }: { readonly target: TargetDetail }) {
   })
   return (
     <Card name={name} label={match === null ? label : `${match} → ${label}`} status={statusOf(target)}>
-      {reason === undefined ? null : (
-        <p class="quiet">
-          <Visible text={reason} />
-        </p>
-      )}
+      <Visible class="quiet" text={reason} />
       {attempts.length === 0 ? <p class="quiet">No attempt yet.</p> : null}
       <ol class="attempts" aria-label={`Attempts at ${name}, the newest first`}>
         {numbered.toReversed().map(({ attempt, numbers }, i) => (
@@ -291,11 +282,7 @@ function Attempt({ attempt, numbers, longest, isNewest }: AttemptProps) {
         </span>
       </summary>
       <div class="attempt-body">
-        {error === null ? null : (
-          <p class="error-text">
-            <Visible text={error} />
-          </p>
-        )}
+        <Visible class="error-text" text={error} />
         {status !== null && answer === '' ? <p class="quiet">An empty answer.</p> : null}
         {answerIsText || answer === '' ? null : (
           <p class="quiet">Not text: bytes that are not UTF-8 are shown as �.</p>

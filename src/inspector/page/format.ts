@@ -1,21 +1,23 @@
 const DAY_MS = 86_400_000
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+const MINUTE = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' })
+const SECOND = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const YEAR = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
 
 /** An instant as people say it: `14:02:11` today, `yesterday 14:02`, `12 Nov 14:02`, `12 Nov 2025`. Local time. */
 export function formatTime(at: number, now: number): string {
-  const date = new Date(at)
+  const startOfDay = (time: number): number => new Date(time).setHours(0, 0, 0, 0)
   const days = Math.round((startOfDay(now) - startOfDay(at)) / DAY_MS)
-  if (days === 0) return `${minuteTime(at)}:${two(date.getSeconds())}`
+  if (days === 0) return SECOND.format(at)
   if (days === 1) return `yesterday ${minuteTime(at)}`
-  const day = `${date.getDate()} ${MONTHS[date.getMonth()]}`
-  const isThisYear = date.getFullYear() === new Date(now).getFullYear()
-  return isThisYear ? `${day} ${minuteTime(at)}` : `${day} ${date.getFullYear()}`
+  const isThisYear = new Date(at).getFullYear() === new Date(now).getFullYear()
+  return isThisYear ? `${DAY.format(at)} ${minuteTime(at)}` : YEAR.format(at)
 }
 
 /** `14:02` in local time. */
 export function minuteTime(at: number): string {
-  const date = new Date(at)
-  return `${two(date.getHours())}:${two(date.getMinutes())}`
+  return MINUTE.format(at)
 }
 
 /** An instant to the millisecond, in local time with its offset: `2026-11-23 14:02:11.345 +05:30`. */
@@ -51,10 +53,6 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 /** A whole number with commas: `1,048,576`. */
 export function formatCount(count: number): string {
   return count.toLocaleString('en-US')
-}
-
-function startOfDay(at: number): number {
-  return new Date(at).setHours(0, 0, 0, 0)
 }
 
 function two(value: number): string {

@@ -11,35 +11,24 @@ export function followKeys(): void {
     const [target] = event.composedPath()
     if (target instanceof HTMLElement && target.matches('input, select, textarea, [contenteditable=true]')) {
       if (event.key === 'Escape') target.blur()
-    } else if (act(event)) event.preventDefault()
+    } else if (ACTIONS[event.key]?.(event)) event.preventDefault()
   })
 }
 
-/** Does what a key does here, and says whether that was anything. */
-function act(event: KeyboardEvent): boolean {
-  switch (event.key) {
-    case 'j':
-      return step(1)
-    case 'k':
-      return step(-1)
-    case 'ArrowDown':
-      return isOnList(event) && step(1)
-    case 'ArrowUp':
-      return isOnList(event) && step(-1)
-    case '/':
-      return focusSearch()
-    case 'r':
-      return openForShown('forward')
-    case 'e':
-      return openForShown('edit')
-    case '?':
-      dialog.value = { kind: 'keys' }
-      return true
-    case 'Escape':
-      return goBack()
-    default:
-      return false
-  }
+/** What each key does; false where that is nothing here. */
+const ACTIONS: Readonly<Record<string, (event: KeyboardEvent) => boolean>> = {
+  j: () => step(1),
+  k: () => step(-1),
+  ArrowDown: (event) => isOnList(event) && step(1),
+  ArrowUp: (event) => isOnList(event) && step(-1),
+  '/': focusSearch,
+  r: () => openForShown('forward'),
+  e: () => openForShown('edit'),
+  '?': () => {
+    dialog.value = { kind: 'keys' }
+    return true
+  },
+  Escape: goBack,
 }
 
 /** Arrow keys scroll whatever else has the focus. */

@@ -39,6 +39,7 @@ let newest = 0
 /** Deliveries with a larger number have just come in. */
 let freshAfter = Infinity
 let isAtTop = true
+let isReading = false
 let request = new AbortController()
 let refresh: ReturnType<typeof setTimeout> | undefined
 
@@ -47,6 +48,7 @@ async function openList(query: ListQuery): Promise<void> {
   request.abort()
   request = new AbortController()
   shown = query
+  status.value = 'loading'
   await read(null, (page) => {
     lines.value = page.deliveries
     rest.value = page
@@ -59,7 +61,7 @@ async function openList(query: ListQuery): Promise<void> {
 /** Reads the next page, unless one is being read or the list is at its end. */
 async function loadMore(): Promise<void> {
   const before = rest.value.next ?? rest.value.stopped?.before
-  if (status.value === 'loading' || before === undefined || lines.value.length >= MAX_LINES) return
+  if (isReading || before === undefined || lines.value.length >= MAX_LINES) return
   await read(before, (page) => {
     const last = lines.value.at(-1)?.n ?? Infinity
     lines.value = [...lines.value, ...page.deliveries.filter(({ n }) => n < last)]
@@ -71,16 +73,18 @@ async function read(before: number | null, merge: (page: DeliveryPage) => void):
   const { signal } = request
   const search = formatQuery(before === null ? shown : { ...shown, before: String(before) })
   const limit = `${search === '' ? '?' : '&'}limit=${before === null ? FIRST : PAGE}`
-  status.value = 'loading'
+  isReading = true
   try {
     const page = await getJson<DeliveryPage>(`deliveries${search}${limit}`, signal)
     if (signal.aborted) return
+    isReading = false
     batch(() => {
       merge(page)
       status.value = 'ready'
     })
   } catch (error) {
     if (signal.aborted) return
+    isReading = false
     problem.value = messageFrom(error)
     status.value = 'failed'
   }
@@ -90,7 +94,7 @@ async function read(before: number | null, merge: (page: DeliveryPage) => void):
 function refreshSoon(): void {
   refresh ??= setTimeout(() => {
     refresh = undefined
-    if (status.value === 'loading') return refreshSoon()
+    if (isReading) return refreshSoon()
     void read(null, (page) => {
       const { deliveries } = page
       const [first, oldest] = [lines.value[0]?.n ?? 0, deliveries.at(-1)?.n ?? 0]
@@ -324,11 +328,7 @@ export function EventName({ line: { event, action } }: LineProps) {
   return (
     <span class="event">
       <Visible text={event} />
-      {action === null ? null : (
-        <span class="action">
-          <Visible text={`.${action}`} />
-        </span>
-      )}
+      <Visible class="action" text={action && `.${action}`} />
     </span>
   )
 }
@@ -337,16 +337,7 @@ export function EventName({ line: { event, action } }: LineProps) {
 export function Subject({ line: { repo, subject } }: LineProps) {
   return (
     <>
-      {repo === null ? null : (
-        <span class="repo">
-          <Visible text={repo} />
-        </span>
-      )}{' '}
-      {subject === null ? null : (
-        <span class="subject">
-          <Visible text={subject} />
-        </span>
-      )}
+      <Visible class="repo" text={repo} /> <Visible class="subject" text={subject} />
     </>
   )
 }

@@ -36,16 +36,29 @@ export function Icon({ name }: { readonly name: IconName }) {
 /** C0 and C1 controls, DEL, line ends and text direction: they would be invisible, or change how the text around them looks. */
 export const HIDDEN = /([\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff])/gu
 
-export interface TextProps {
-  readonly text: string
+export interface VisibleProps {
+  readonly text: string | null | undefined
+  /** Of the element around it; without one there is none. */
+  readonly class?: string
 }
 
-/** Text from outside in which every invisible character is a visible symbol. It never becomes markup. */
-export function Visible({ text }: TextProps) {
+/** Text from outside, if any, in which every invisible character is a visible symbol. It never becomes markup. */
+export function Visible({ text, class: name }: VisibleProps) {
+  if (text === null || text === undefined) return null
   // With a group in the pattern, each second part is a hidden character.
   const parts = text.split(HIDDEN)
+  const visible = parts.map((part, i) =>
+    i % 2 === 0 ? part : <span class="hidden-char">{symbolOf(part)}</span>,
+  )
+  return name === undefined ? <>{visible}</> : <span class={name}>{visible}</span>
+}
+
+/** A name or an address from outside. */
+export function Code({ text }: { readonly text: string }) {
   return (
-    <>{parts.map((part, i) => (i % 2 === 0 ? part : <span class="hidden-char">{symbolOf(part)}</span>))}</>
+    <code>
+      <Visible text={text} />
+    </code>
   )
 }
 
@@ -57,7 +70,7 @@ export function symbolOf(char: string): string {
 }
 
 /** The start of a body: line ends stay, and every other invisible character is a visible symbol. */
-export function Body({ text, label }: TextProps & { readonly label: string }) {
+export function Body({ text, label }: { readonly text: string; readonly label: string }) {
   const lines = text.replace(/\r?\n$/, '').split(/\r?\n/)
   return (
     <pre class="code" tabIndex={0} role="region" aria-label={label}>
@@ -107,9 +120,7 @@ export function Mark({ target }: { readonly target: TargetMark }) {
   return (
     <span class={`mark mark-${status}`} title={title}>
       <Icon name={icon} />
-      <span class="mark-name">
-        <Visible text={name} />
-      </span>
+      <Visible class="mark-name" text={name} />
       {isAnswer ? <span class="sr-only"> {word} </span> : null}
       <span class="mark-answer">{isAnswer ? answer : word}</span>
       {tries === 0 ? null : (
@@ -150,11 +161,7 @@ export function Card({ name, label, status, word, children }: CardProps) {
         <strong>
           <Visible text={name} />
         </strong>
-        {label ? (
-          <code>
-            <Visible text={label} />
-          </code>
-        ) : null}
+        {label ? <Code text={label} /> : null}
         {status === undefined ? null : <MarkWord status={status} word={word} />}
       </div>
       {children}
@@ -177,13 +184,19 @@ export function Empty({ title, children }: EmptyProps) {
   )
 }
 
-/** A line of a list of facts (`dl`). */
-export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+/** Facts by their names. What is null or undefined is left out. */
+export function Facts({ facts }: { readonly facts: Readonly<Record<string, ComponentChildren>> }) {
   return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    <dl class="facts">
+      {Object.entries(facts).map(([name, fact]) =>
+        fact === null || fact === undefined ? null : (
+          <div>
+            <dt>{name}</dt>
+            <dd>{typeof fact === 'string' ? <Visible text={fact} /> : fact}</dd>
+          </div>
+        ),
+      )}
+    </dl>
   )
 }
 

@@ -5,7 +5,7 @@ import { CodeBox } from './code-box.js'
 import type { CodeView } from './code.js'
 import { formatSize } from './format.js'
 import { copy } from './model.js'
-import { Button, Section, Visible } from './parts.js'
+import { Button, Code, Section } from './parts.js'
 
 /** The payload: laid out where it is JSON, or the text of the body. */
 export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
@@ -53,9 +53,7 @@ export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
       )}
       {path === '' ? null : (
         <p class="path">
-          <code>
-            <Visible text={path} />
-          </code>
+          <Code text={path} />
           {tool('Copy path', () => void copy('the path', path))}
         </p>
       )}

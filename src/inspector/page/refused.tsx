@@ -4,7 +4,7 @@ import { addressOf } from './address.js'
 import { useApi } from './client.js'
 import { formatCount, formatSize } from './format.js'
 import { focusHeading } from './model.js'
-import { Body, Empty, Fact, Headers, Icon, Section, Sentences, Time, Visible } from './parts.js'
+import { Body, Code, Empty, Facts, Headers, Icon, Section, Sentences, Time, Visible } from './parts.js'
 
 const KINDS: Readonly<Record<RefusedKind, string>> = {
   no_signature: 'no signature',
@@ -99,9 +99,7 @@ function RefusedRow({ line, isOpen }: { readonly line: RefusedLine; readonly isO
         <Time class="row-time" at={at} />
       </span>
       <span class="row-line">
-        <span class="row-subject">
-          <Visible text={event === null ? reason : `${event} · ${reason}`} />
-        </span>
+        <Visible class="row-subject" text={event === null ? reason : `${event} · ${reason}`} />
         <span class="row-size">{formatSize(size)}</span>
       </span>
     </a>
@@ -139,7 +137,15 @@ function RefusedRequest({ id }: { readonly id: number }) {
             <h1 tabIndex={-1} ref={heading}>
               Refused: {KINDS[value.kind]}
             </h1>
-            <Facts detail={value} />
+            <Facts
+              facts={{
+                Received: [<Time at={value.at} />, value.via === 'tunnel' ? ', through the tunnel' : null],
+                Answered: value.status,
+                Size: formatSize(value.size),
+                'Claimed event': value.event,
+                'Claimed delivery id': value.deliveryId && <Code text={value.deliveryId} />,
+              }}
+            />
           </header>
           <Section title="Why">
             <Sentences sentences={value.verdict} />
@@ -153,31 +159,5 @@ function RefusedRequest({ id }: { readonly id: number }) {
         </article>
       ) : null}
     </section>
-  )
-}
-
-function Facts({ detail }: { readonly detail: RefusedDetail }) {
-  const { at, via, status, size, event, deliveryId } = detail
-  return (
-    <dl class="facts">
-      <Fact name="Received">
-        <Time at={at} />
-        {via === 'tunnel' ? ', through the tunnel' : null}
-      </Fact>
-      <Fact name="Answered">{status}</Fact>
-      <Fact name="Size">{formatSize(size)}</Fact>
-      {event === null ? null : (
-        <Fact name="Claimed event">
-          <Visible text={event} />
-        </Fact>
-      )}
-      {deliveryId === null ? null : (
-        <Fact name="Claimed delivery id">
-          <code>
-            <Visible text={deliveryId} />
-          </code>
-        </Fact>
-      )}
-    </dl>
   )
 }

@@ -3,7 +3,7 @@ import type { InstanceState, TargetState } from '../api.js'
 import { useApi } from './client.js'
 import { counted, exactTime, formatCount, formatMs } from './format.js'
 import { now } from './model.js'
-import { Card, Empty, Fact, Section, type Status, Time, Visible } from './parts.js'
+import { Card, Code, Empty, Facts, Section, type Status, Time, Visible } from './parts.js'
 
 /** The running instance: its targets and their queues, its tunnel and hooks, who is signed in. */
 export function State() {
@@ -29,23 +29,19 @@ function Instance({ state }: { readonly state: InstanceState }) {
     <div class="detail">
       <header class="head">
         <h1 tabIndex={-1}>State</h1>
-        <dl class="facts">
-          <Fact name="Profile">
-            <Visible text={profile} />
-          </Fact>
-          <Fact name="Code host">
-            <Visible text={provider} />
-          </Fact>
-          <Fact name="Address">
-            <code>{url}</code>
-          </Fact>
-          <Fact name="Running for">
-            <span title={`since ${exactTime(startedAt)}`}>
-              {formatMs(Math.max(0, Math.max(now.value, Date.now()) - startedAt))}
-            </span>
-          </Fact>
-          <Fact name="In the journal">{counted(deliveries, 'delivery', 'deliveries')}</Fact>
-        </dl>
+        <Facts
+          facts={{
+            Profile: profile,
+            'Code host': provider,
+            Address: <Code text={url} />,
+            'Running for': (
+              <span title={`since ${exactTime(startedAt)}`}>
+                {formatMs(Math.max(0, Math.max(now.value, Date.now()) - startedAt))}
+              </span>
+            ),
+            'In the journal': counted(deliveries, 'delivery', 'deliveries'),
+          }}
+        />
       </header>
       <Section title="Targets">
         {targets.length === 0 ? (
@@ -128,23 +124,13 @@ function Tunnel({ tunnel }: { readonly tunnel: InstanceState['tunnel'] }) {
     )
   const { state, payloadUrl, detail } = tunnel
   return (
-    <dl class="facts">
-      <Fact name="Connection">
-        <Visible text={state} />
-      </Fact>
-      {payloadUrl === null ? null : (
-        <Fact name="Payload address">
-          <code>
-            <Visible text={payloadUrl} />
-          </code>
-        </Fact>
-      )}
-      {detail === null ? null : (
-        <Fact name="Detail">
-          <Visible text={detail} />
-        </Fact>
-      )}
-    </dl>
+    <Facts
+      facts={{
+        Connection: state,
+        'Payload address': payloadUrl && <Code text={payloadUrl} />,
+        Detail: detail,
+      }}
+    />
   )
 }
 
