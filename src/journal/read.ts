@@ -65,7 +65,7 @@ export class JournalQueries {
 
   /** The number of entries. */
   async count(): Promise<number> {
-    const query = 'SELECT coalesce((SELECT max(n) FROM delivery), 0) - count AS count FROM removed'
+    const query = 'SELECT coalesce(sum(received), 0) AS count FROM minute'
     const [row] = await this.sql.query<{ count: number }>(query)
     return row?.count ?? 0
   }
@@ -169,12 +169,9 @@ export class JournalQueries {
 
   /** The minutes of this span, in milliseconds, in which deliveries were received, with how many; `failed`: of those, how many have. */
   async minutes(from: number, until: number): Promise<readonly Minute[]> {
-    return this.sql.query<Minute>(
-      `SELECT received_at / 60000 AS minute, count(*) AS received,
-        count(CASE WHEN EXISTS (${FORWARDS} AND ${FAILED_ATTEMPT}) THEN 1 END) AS failed
-        FROM delivery WHERE received_at >= ? AND received_at < ? GROUP BY received_at / 60000 ORDER BY minute`,
-      [from, until],
-    )
+    const query =
+      'SELECT minute, received, failed FROM minute WHERE minute >= ? AND minute < ? ORDER BY minute'
+    return this.sql.query<Minute>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
   }
 
   /** Those of the delivery ids that the journal has, under any hook. */

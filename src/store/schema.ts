@@ -1,5 +1,5 @@
 /** Set apart from those of earlier programs, whose data is refused: there are no migrations. */
-export const VERSION = 12
+export const VERSION = 11
 
 /**
  * A forward that failed, or that needed another attempt. The planners of both engines use the index `forward_failed` for a query with
@@ -16,8 +16,9 @@ export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
  * - `delivery.event`: with the action after a line feed where the source is a code host.
  * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
- * - `removed`: one row: how many entries were removed, and when the last of them came.
- * - `target`: how many forwards have each status, updated with each write: counting a million rows takes a second.
+ * - `removed`: one row: when the last of the removed entries came.
+ * - `minute`, `target`: how many were received, how many of these failed or needed another attempt at a target (each once), and how many
+ *   forwards have each status, updated with each write: counting a million rows takes a second.
  */
 export const SCHEMA = `
 CREATE TABLE relay_schema (version INTEGER NOT NULL);
@@ -80,8 +81,9 @@ CREATE TABLE attempt (
   PRIMARY KEY (n, seq)
 );
 
-CREATE TABLE removed (count BIGINT NOT NULL, until BIGINT NOT NULL);
-INSERT INTO removed (count, until) VALUES (0, 0);
+CREATE TABLE removed (until BIGINT NOT NULL);
+INSERT INTO removed (until) VALUES (0);
+CREATE TABLE minute (minute INTEGER PRIMARY KEY, received BIGINT NOT NULL, failed BIGINT NOT NULL);
 CREATE TABLE target (
   target TEXT PRIMARY KEY, waiting BIGINT NOT NULL, succeeded BIGINT NOT NULL, failed BIGINT NOT NULL
 );

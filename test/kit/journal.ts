@@ -168,18 +168,17 @@ interface Opened extends AsyncDisposable {
 }
 
 async function openJournalOf(env: Env, profile: string): Promise<Opened> {
-  const [{ openDatabase }, { Journal }, { finishing }, { execute }] = await Promise.all([
+  const [{ openDatabase }, { Journal }, { finish }] = await Promise.all([
     import('../../src/store/open.js'),
     import('../../src/journal/journal.js'),
     import('../../src/journal/write.js'),
-    import('../../src/store/sql.js'),
   ])
   const folder = path.join(env['RELAY_HOME'] ?? '', profile)
   const database = await openDatabase({ kind: 'file', folder })
   return {
     journal: new Journal(database.sql),
     finish: (n, target, forward) =>
-      database.sql.write(() => execute(...finishing(n, target, forward, 'waiting'))),
+      database.sql.write(() => finish(n, target, forward, { before: 'waiting', tries: 0 })),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }
