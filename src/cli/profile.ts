@@ -141,10 +141,15 @@ export function notServed({ profile, saved }: Pick<Attached, 'profile' | 'saved'
   )
 }
 
+/** A command line of relay for a profile. */
+export function commandFor({ profile }: Pick<Attached, 'profile'>, command: string): string {
+  return profile === DEFAULTS.profile ? `relay ${command}` : `relay ${command} --profile ${profile}`
+}
+
 /** The command line that starts a profile's instance. */
 export function startCommand({ profile, sandbox }: { profile: string; sandbox?: boolean }): string {
-  const usual = sandbox ? SANDBOX_PROFILE : DEFAULTS.profile
-  return `relay serve${sandbox ? ' --sandbox' : ''}${profile === usual ? '' : ` --profile ${profile}`}`
+  if (!sandbox) return commandFor({ profile }, 'serve')
+  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : commandFor({ profile }, 'serve --sandbox')
 }
 
 /** The first setting of this one command that contradicts the instance. Files never do. */

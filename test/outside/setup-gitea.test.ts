@@ -54,6 +54,11 @@ describe('relay setup at a Gitea', () => {
     expect(contentsOf(here.home)).not.toContain(TOKEN)
   })
 
+  it('names the profile in the next step', async () => {
+    const { err } = await here.runWith({ stdin: `${TOKEN}\n` }, 'setup', '--profile', 'work')
+    expect(err).toContain('\nNext: relay login --profile work\n')
+  })
+
   it('stores nothing when the token is refused, and says what it lacks', async () => {
     const { code, err } = await here.runWith({ stdin: 'other\n' }, 'setup')
     const lacks = 'Gitea refused: token does not have the required scope: write:user'

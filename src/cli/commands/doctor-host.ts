@@ -3,7 +3,7 @@ import { TokenEndpoint } from '../../auth/token-endpoint.js'
 import { deadline, isTimeout } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { isLoopback, parseUrl } from '../../base/address.js'
-import { DEFAULTS, PROVIDER_NAMES } from '../../base/settings.js'
+import { PROVIDER_NAMES } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
 import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
 import type { Account, CodeHost, Probe, RepoHook } from '../../codehost/host.js'
@@ -18,7 +18,7 @@ import type { Database } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
-import { type Attached, publicAddress, redirectUri } from '../profile.js'
+import { type Attached, publicAddress, redirectUri, commandFor } from '../profile.js'
 import { clientOf, userOf } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
@@ -76,11 +76,6 @@ export async function settle(check: () => Promise<string>): Promise<CheckResult>
 
 /** The time limit of a check. Milliseconds. */
 export const LIMIT_MS = 5000
-
-/** A command line of relay for the profile. */
-export function commandFor({ profile }: Pick<Attached, 'profile'>, command: string): string {
-  return profile === DEFAULTS.profile ? `relay ${command}` : `relay ${command} --profile ${profile}`
-}
 
 export const SET_CLOCK =
   process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : "set this machine's clock"

@@ -19,7 +19,7 @@ import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
 import { localTime } from '../output/time.js'
-import { type Attached, attach, storeOf, webhookSecret } from '../profile.js'
+import { type Attached, attach, storeOf, webhookSecret, commandFor } from '../profile.js'
 import { readStoredClient } from '../session.js'
 import { join } from '../settings/join.js'
 import { checkSecretsPlace, meantSetting } from '../settings/read.js'
@@ -30,7 +30,6 @@ import {
   checkHost,
   type CheckResult,
   checkSignIn,
-  commandFor,
   fail,
   LIMIT_MS,
   SET_CLOCK,

@@ -23,6 +23,7 @@ import {
   redirectUri,
   remember,
   storeOf,
+  commandFor,
 } from '../profile.js'
 import { codeHostOf, readSetup } from '../session.js'
 import { isOfFolder } from '../settings/read.js'
@@ -240,9 +241,10 @@ async function report(
     return out.object({ provider, providerUrl, clientId: client.id, app: described, checks })
   }
   printChecks(checks, out)
+  const login = commandFor({ profile }, 'login')
   out.say(
     instance
-      ? `Restart relay serve (process ${instance.pid}), which does not know this client yet. Then run relay login`
-      : 'Next: relay login',
+      ? `Restart relay serve (process ${instance.pid}), which does not know this client yet. Then run ${login}`
+      : `Next: ${login}`,
   )
 }
