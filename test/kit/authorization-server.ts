@@ -1,13 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type FullReply, receiver, type Received, type Reply, valuesOf } from './receiver.js'
+import { type FullReply, receiver, type Reply } from './receiver.js'
 
 /** What the token endpoint saw. */
 export interface TokenRequest {
-  readonly method: string
-  readonly path: string
-  readonly contentType: string | undefined
-  readonly accept: string | undefined
-  readonly authorization: string | undefined
   readonly form: Record<string, string>
 }
 
@@ -61,9 +56,9 @@ export async function authorizationServer(): Promise<AuthorizationServer> {
   }
   const server = await receiver((request) => {
     if (request.path !== TOKEN_PATH) return { status: 404, body: { message: 'Not Found' } }
-    const asked = tokenRequest(request)
-    requests.push(asked)
-    return here.misbehave ?? redeem(asked.form)
+    const form = Object.fromEntries(new URLSearchParams(request.body.toString()))
+    requests.push({ form })
+    return here.misbehave ?? redeem(form)
   })
   const here: AuthorizationServer = {
     url: server.url,
@@ -91,17 +86,8 @@ export async function authorizationServer(): Promise<AuthorizationServer> {
 }
 
 /** RFC 7636 section 4.2. */
-export function s256(verifier: string): string {
+function s256(verifier: string): string {
   return createHash('sha256').update(verifier, 'ascii').digest('base64url')
-}
-
-function tokenRequest(request: Received): TokenRequest {
-  const { method, path, body } = request
-  const [contentType] = valuesOf(request, 'content-type')
-  const [accept] = valuesOf(request, 'accept')
-  const [authorization] = valuesOf(request, 'authorization')
-  const form = Object.fromEntries(new URLSearchParams(body.toString()))
-  return { method, path, contentType, accept, authorization, form }
 }
 
 function refusal(form: Record<string, string>, code: Code | undefined): string | undefined {

@@ -47,10 +47,11 @@ const SINGLE =
   'create delete fork push issue_comment wiki repository release package status workflow_job'.split(' ')
 const TYPES = 'gitea gogs slack discord dingtalk telegram msteams feishu matrix'.split(' ')
 
-const message = (status: number, text: string): FullReply => ({
-  status,
-  body: { message: text, url: 'https://x/api/swagger' },
-})
+/** An error as most of Gitea's API answers it. */
+export function refused(status: number, message: string): FullReply {
+  return { status, body: { message, url: 'https://x/api/swagger' } }
+}
+
 const notFound: FullReply = {
   status: 404,
   body: { errors: [], message: "The target couldn't be found.", url: 'https://x/api/swagger' },
@@ -71,10 +72,10 @@ export function answerHooks(state: HooksState, request: Received, path: string):
   const fault = state.faults.shift()
   if (fault) return fault
   if (!state.scoped)
-    return message(403, 'token does not have at least one of required scope(s): [write:repository]')
+    return refused(403, 'token does not have at least one of required scope(s): [write:repository]')
   if (state.role === 'stranger') return notFound
   if (state.role === 'reader')
-    return message(403, 'user should be an owner or a collaborator with admin write of a repository')
+    return refused(403, 'user should be an owner or a collaborator with admin write of a repository')
   const [, id, verb = ''] = /^\/hooks(?:\/(\d+)(\/tests)?)?$/.exec(path) ?? []
   const hook = state.all.find((each) => each.id === Number(id))
   const what = `${request.method} ${id === undefined ? '' : 'id'}${verb}`
@@ -123,10 +124,10 @@ interface HookOption {
 
 function create(state: HooksState, { type = '', config = {}, ...option }: HookOption): FullReply {
   const { url, content_type: contentType, secret = '' } = config
-  if (!TYPES.includes(type)) return message(422, `Invalid hook type: ${type}`)
-  if (url === undefined) return message(422, 'Missing config option: url')
-  if (contentType === undefined) return message(422, 'Missing config option: content_type')
-  if (contentType !== 'json' && contentType !== 'form') return message(422, 'Invalid content type')
+  if (!TYPES.includes(type)) return refused(422, `Invalid hook type: ${type}`)
+  if (url === undefined) return refused(422, 'Missing config option: url')
+  if (contentType === undefined) return refused(422, 'Missing config option: content_type')
+  if (contentType !== 'json' && contentType !== 'form') return refused(422, 'Invalid content type')
   const id = Math.max(0, ...state.all.map((hook) => hook.id)) + 1
   const common = { ...chosen(option), active: option.active ?? false }
   const hook: FakeHook = { id, type, url, contentType, secret, ...common }
@@ -136,7 +137,7 @@ function create(state: HooksState, { type = '', config = {}, ...option }: HookOp
 
 function edit(state: HooksState, hook: FakeHook, { config = {}, ...option }: HookOption): FullReply {
   const { url = hook.url, content_type: contentType = hook.contentType } = config
-  if (contentType !== 'json' && contentType !== 'form') return message(422, 'Invalid content type')
+  if (contentType !== 'json' && contentType !== 'form') return refused(422, 'Invalid content type')
   const changed = { ...hook, url, contentType, ...chosen(option), active: option.active ?? hook.active }
   state.all.splice(state.all.indexOf(hook), 1, changed)
   return { body: show(changed) }

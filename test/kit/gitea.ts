@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { answerHooks, type HooksState, hooksState } from './gitea-hooks.js'
+import { answerHooks, type HooksState, hooksState, refused } from './gitea-hooks.js'
 import { type FullReply, type Received, receiver, valuesOf } from './receiver.js'
 
 export interface FakePull {
@@ -83,11 +83,6 @@ const notFound: FullReply = {
   status: 404,
   body: { message: 'Not Found', documentation_url: 'https://try.gitea.io/api/swagger', errors: null },
 }
-const refused = (status: number, message: string): FullReply => ({
-  status,
-  body: { message, url: 'https://x/api/swagger' },
-})
-
 function rest(state: GiteaState, url: string, request: Received, path: string): FullReply {
   const [authorization] = valuesOf(request, 'authorization')
   const known = authorization === `Bearer ${state.token}` || authorization === `token ${state.token}`

@@ -113,25 +113,18 @@ async function proxyTo(
 /** An HTTP proxy. */
 export interface ConnectProxy extends AsyncDisposable {
   readonly url: string
-  /** Where each CONNECT that was let through was meant to go. */
+  /** Where each CONNECT was meant to go. */
   readonly asked: readonly string[]
 }
 
-/** A proxy on 127.0.0.1 that takes every CONNECT to one server, wherever it was meant to go; refuses it with 407 unless `isOpen`. */
-export async function connectProxy(
-  target: string | (() => string),
-  isOpen = (): boolean => true,
-): Promise<ConnectProxy> {
+/** A proxy on 127.0.0.1 that takes every CONNECT to one server, wherever it was meant to go. */
+export async function connectProxy(target: () => string): Promise<ConnectProxy> {
   const asked: string[] = []
   const connections = new Set<Duplex>()
   const server = createHttpServer().on('connect', ({ url = '' }, socket) => {
     socket.on('error', () => {})
-    if (!isOpen()) {
-      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
-      return
-    }
     asked.push(url)
-    const { hostname, port } = new URL(typeof target === 'string' ? target : target())
+    const { hostname, port } = new URL(target())
     const onward = connect(Number(port), hostname, () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
       socket.pipe(onward).pipe(socket)

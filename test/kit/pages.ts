@@ -65,16 +65,17 @@ export async function finishSignIn({ authorize, cookie }: BegunSignIn, button?: 
 
 /** Presses a button of the sandbox's consent page. Returns the address that leads back to the application. */
 export async function consent(page: string, button: Button = 'authorize'): Promise<string> {
-  const { url, token } = await formOf(await fetch(page))
-  const decision = { authenticity_token: token, authorize: button === 'authorize' ? '1' : '0' }
-  return locationOf(await post(url, decision))
+  return locationOf(await decide(await fetch(page), button))
 }
 
 /** Enters the code of `relay login --device` in the sandbox's page, and presses a button of the next. */
 export async function device(address: string, code: string, button: Button = 'authorize'): Promise<void> {
-  const { url, token } = await formOf(await post(address, { user_code: code }))
-  const decision = { authenticity_token: token, authorize: button === 'authorize' ? '1' : '0' }
-  await pageOf(await post(url, decision))
+  await pageOf(await decide(await post(address, { user_code: code }), button))
+}
+
+async function decide(page: Response, button: Button): Promise<Response> {
+  const { url, token } = await formOf(page)
+  return post(url, { authenticity_token: token, authorize: button === 'authorize' ? '1' : '0' })
 }
 
 /** Has the sandbox forget a token of an OAuth application, as its user does in the settings there. */

@@ -27,8 +27,8 @@ export function portOf(server: Server): number {
 export interface Listening {
   readonly port: number
   /** Nothing listens on its port until `up`; open connections are cut. */
-  down(): Promise<void>
-  up(): Promise<void>
+  readonly down: () => Promise<void>
+  readonly up: () => Promise<void>
 }
 
 /** Has a server listen on 127.0.0.1, by default on a port that nobody else gets while it is down. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import { Changes } from './changes.js'
 import type { Header } from './delivery.js'
-import { bodyOf, listening } from './ports.js'
+import { bodyOf, type Listening, listening } from './ports.js'
 
 /** A request as it reached the receiver, once it was read whole. */
 export interface Received {
@@ -36,7 +36,7 @@ export interface ReceiverOptions {
 }
 
 /** An HTTP server on 127.0.0.1 that keeps exactly what it was sent. */
-export interface Receiver extends AsyncDisposable {
+export interface Receiver extends Listening, AsyncDisposable {
   readonly url: string
   /** Every request that reached it, in order. */
   readonly received: readonly Received[]
@@ -46,9 +46,6 @@ export interface Receiver extends AsyncDisposable {
   answers(...next: Answering[]): void
   /** Once it has received this many in all. @throws Error with what it has received, after 20 seconds. */
   has(count: number, within?: number): Promise<void>
-  /** Nothing listens on its port until `up`; open connections are cut. */
-  down(): Promise<void>
-  up(): Promise<void>
 }
 
 /** Starts a receiver that answers 200, or as it is told. Disposing of it throws what its `answer` threw. */
@@ -72,19 +69,18 @@ export async function receiver(answer: Answering = 200, options: ReceiverOptions
   }
   const server = createServer((incoming, outgoing) => void serve(incoming, outgoing))
   server.on('connection', () => connections++)
-  const { port, up, down } = await listening(server, options.port)
+  const place = await listening(server, options.port)
   return {
-    url: `http://127.0.0.1:${port}`,
+    ...place,
+    url: `http://127.0.0.1:${place.port}`,
     received,
     get connections() {
       return connections
     },
     answers: (...next) => void script.push(...next),
     has: (count, within) => changes.until(() => received.length >= count, `${count} requests`, within),
-    down,
-    up,
     async [Symbol.asyncDispose]() {
-      await down()
+      await place.down()
       if (failures.length > 0) throw failures[0]
     },
   }

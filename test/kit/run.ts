@@ -115,13 +115,25 @@ export function start(argv: readonly string[], options: StartOptions = {}): Runn
 
 /** What both kinds have in common: what was printed, and waiting for it. */
 abstract class Output {
+  readonly cwd: string
   out = ''
   err = ''
   abstract readonly ended: Promise<Ended>
-  protected done = false
+  #isDone = false
   #line = ''
   readonly #objects: Record<string, unknown>[] = []
   readonly #waiting = new Set<() => void>()
+
+  constructor({ cwd = emptyFolder() }: StartOptions) {
+    this.cwd = cwd
+  }
+
+  abstract kill(signal: NodeJS.Signals): void
+
+  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
+    this.kill(signal)
+    return this.ended
+  }
 
   object(fields: object): Promise<Record<string, unknown>> {
     return this.#until(() => this.#objects.find((object) => has(object, fields)), JSON.stringify(fields))
@@ -164,15 +176,22 @@ abstract class Output {
     this.#line = lines.pop() ?? ''
     // Not the first line of a fixture.
     for (const line of lines) if (/^\{.*\}$/.test(line)) this.#objects.push(JSON.parse(line))
-    this.wake()
+    this.#wake()
   }
 
   protected takeErr(text: string): void {
     this.err += text
-    this.wake()
+    this.#wake()
   }
 
-  protected wake(): void {
+  /** It has ended, and prints no more. */
+  protected end(code: number | null, signal: NodeJS.Signals | null): Ended {
+    this.#isDone = true
+    this.#wake()
+    return { code, signal, out: this.out, err: this.err }
+  }
+
+  #wake(): void {
     for (const resume of this.#waiting) resume()
     this.#waiting.clear()
   }
@@ -181,7 +200,7 @@ abstract class Output {
     for (;;) {
       const found = find()
       if (found !== undefined) return found
-      if (this.done) throw new Error(`ended without ${wanted}:\n${this.out}\n${this.err}`)
+      if (this.#isDone) throw new Error(`ended without ${wanted}:\n${this.out}\n${this.err}`)
       await new Promise<void>((resolve) => this.#waiting.add(resolve))
     }
   }
@@ -189,14 +208,12 @@ abstract class Output {
 
 /** The built program, with nothing of this environment but PATH. It does not outlive the test process. */
 class AsProcess extends Output implements Running {
-  readonly cwd: string
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
 
   constructor(argv: readonly string[], options: StartOptions) {
-    super()
+    super(options)
     const { wrapper = [], stdin, signal } = options
-    this.cwd = options.cwd ?? emptyFolder()
     const [command = '', ...rest] = [...wrapper, process.execPath, '--import', LEASH, PROGRAM, ...argv]
     // The fourth pipe is the leash's.
     const stdio = ['pipe', 'pipe', 'pipe', 'pipe'] as const
@@ -214,9 +231,7 @@ class AsProcess extends Output implements Running {
     signal?.addEventListener('abort', interrupt, { once: true })
     this.ended = once(this.child, 'close').then(([code, ending]) => {
       signal?.removeEventListener('abort', interrupt)
-      this.done = true
-      this.wake()
-      return { code, signal: ending, out: this.out, err: this.err }
+      return this.end(code, ending)
     })
   }
 
@@ -226,11 +241,6 @@ class AsProcess extends Output implements Running {
 
   kill(signal: NodeJS.Signals): void {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal)
-  }
-
-  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
-    this.kill(signal)
-    return this.ended
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -243,19 +253,13 @@ class AsProcess extends Output implements Running {
 /** The command's sources, run in this process. */
 class InProcess extends Output implements Running {
   readonly pid = process.pid
-  readonly cwd: string
   readonly ended: Promise<Ended>
   readonly #controller = new AbortController()
   readonly #hangUp = new Set<() => void>()
 
   constructor(argv: readonly string[], options: StartOptions) {
-    super()
-    this.cwd = options.cwd ?? emptyFolder()
-    this.ended = this.#run(argv, options).then((code) => {
-      this.done = true
-      this.wake()
-      return { code, signal: null, out: this.out, err: this.err }
-    })
+    super(options)
+    this.ended = this.#run(argv, options).then((code) => this.end(code, null))
   }
 
   get child(): ChildProcess {
@@ -266,11 +270,6 @@ class InProcess extends Output implements Running {
     if (signal === 'SIGHUP') for (const listener of this.#hangUp) listener()
     else if (signal === 'SIGINT' || signal === 'SIGTERM') this.#controller.abort()
     else throw new Error(`the command runs in this process: start it with { built: true } for ${signal}`)
-  }
-
-  stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
-    this.kill(signal)
-    return this.ended
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -46,55 +46,42 @@ export function tapRequests(port: number): { readonly requests: readonly Tapped[
   }
 }
 
-const FIELDS = [
-  ['client_secret', 'client secret'],
-  ['code_verifier', 'PKCE verifier'],
-  ['device_code', 'device code'],
-  ['refresh_token', 'refresh token'],
-] as const
-
-/** Those that a code host gives a program in its answers. */
-const GIVEN = [
-  ['client_secret', 'client secret'],
-  ['webhook_secret', 'webhook secret'],
-  ['access_token', 'access token'],
-  ['refresh_token', 'refresh token'],
-  ['device_code', 'device code'],
-] as const
+/** The secrets among the fields that a code host is sent or gives. */
+const KINDS = {
+  client_secret: 'client secret',
+  webhook_secret: 'webhook secret',
+  access_token: 'access token',
+  refresh_token: 'refresh token',
+  device_code: 'device code',
+  code_verifier: 'PKCE verifier',
+}
 
 /** The secrets that a code host was sent or gave, by what they are: what a canary is to look for, without a look into any store. */
 export function sentSecrets(requests: readonly Tapped[]): Map<string, string> {
   const secrets = new Map<string, string>()
-  for (const { authorization, body } of requests) {
-    const [scheme = '', value = ''] = authorization.split(' ')
-    if (/^bearer$/i.test(scheme)) secrets.set(value, value.includes('.') ? 'JWT' : 'access token')
-    if (/^basic$/i.test(scheme))
-      secrets.set(Buffer.from(value, 'base64').toString().split(':')[1] ?? '', 'client secret')
-    if (body.startsWith('{')) {
-      const { secret, config }: { secret?: string; config?: { secret?: string } } = JSON.parse(body)
-      secrets.set(secret ?? config?.secret ?? '', 'webhook secret')
-      continue
-    }
-    const fields = new URLSearchParams(body)
-    for (const [name, kind] of FIELDS) secrets.set(fields.get(name) ?? '', kind)
+  const add = (value: unknown, kind: string): void => {
+    if (typeof value === 'string' && value !== '') secrets.set(value, kind)
   }
-  for (const { answer } of requests) addGiven(secrets, answer)
-  secrets.delete('')
+  for (const { authorization, body, answer } of requests) {
+    const [scheme = '', value = ''] = authorization.split(' ')
+    if (/^bearer$/i.test(scheme)) add(value, value.includes('.') ? 'JWT' : 'access token')
+    if (/^basic$/i.test(scheme)) add(Buffer.from(value, 'base64').toString().split(':')[1], 'client secret')
+    const sent = fieldsOf(body)
+    add(sent['secret'] ?? Object(sent['config'])['secret'], 'webhook secret')
+    const given = fieldsOf(answer)
+    for (const fields of [sent, given])
+      for (const [name, kind] of Object.entries(KINDS)) add(fields[name], kind)
+    // A line of its own, since texts write the ends of lines in several ways.
+    if (typeof given['pem'] === 'string') add(given['pem'].split('\n')[1], 'App key')
+  }
   return secrets
 }
 
-function addGiven(secrets: Map<string, string>, answer: string): void {
-  let given: Record<string, unknown>
+/** The fields of JSON or of a form; of a page, or an answer that is broken on purpose, none that count. */
+function fieldsOf(text: string): Record<string, unknown> {
   try {
-    given = Object(JSON.parse(answer))
+    return Object(JSON.parse(text))
   } catch {
-    // A page, or a broken answer on purpose.
-    return
+    return Object.fromEntries(new URLSearchParams(text))
   }
-  for (const [name, kind] of GIVEN) {
-    const value = given[name]
-    if (typeof value === 'string') secrets.set(value, kind)
-  }
-  // A line of its own, since texts write the ends of lines in several ways.
-  if (typeof given['pem'] === 'string') secrets.set(given['pem'].split('\n')[1] ?? '', 'App key')
 }

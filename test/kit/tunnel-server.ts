@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { Changes } from './changes.js'
-import { bodyOf, listening } from './ports.js'
+import { bodyOf, type Listening as Place, listening } from './ports.js'
 
 export interface TunnelServerOptions {
   /** Milliseconds between two pings. Default: 30 s. */
@@ -13,7 +13,7 @@ export interface TunnelServerOptions {
 }
 
 /** A server on 127.0.0.1 that passes webhook requests to those who listen on their channel. */
-export interface TunnelServer extends AsyncDisposable {
+export interface TunnelServer extends Place, AsyncDisposable {
   readonly url: string
   /** A channel of its own. */
   readonly channel: string
@@ -33,9 +33,6 @@ export interface TunnelServer extends AsyncDisposable {
   refuse(status: number | undefined): void
   /** From now on it answers with this to deliveries, and sends none on. */
   refusePosts(status: number): void
-  /** Nothing listens on its port until `up`. */
-  down(): Promise<void>
-  up(): Promise<void>
 }
 
 /** One connection for events. */
@@ -126,9 +123,10 @@ export async function tunnelServer(
   const pinging = setInterval(() => {
     for (const one of open) protocol.ping(one)
   }, pingEvery)
-  const { port, up, down } = await listening(server)
-  const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`
+  const place = await listening(server)
+  const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${place.port}`
   return {
+    ...place,
     url,
     channel: `${url}/${newChannel()}`,
     async stream(index) {
@@ -154,11 +152,9 @@ export async function tunnelServer(
     unsent: () => [...open].reduce((sum, { response }) => sum + response.writableLength, 0),
     refusePosts: (status) => void (refusedPosts = { status }),
     refuse: (status) => void (refusal = status === undefined ? undefined : { status }),
-    down,
-    up,
     async [Symbol.asyncDispose]() {
       clearInterval(pinging)
-      await down()
+      await place.down()
     },
   }
 }

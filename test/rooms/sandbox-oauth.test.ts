@@ -1,6 +1,7 @@
 import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/sandbox.js'
+import { agree, consent } from '../kit/pages.js'
 import {
   answerOf,
   authorizeUrl,
@@ -8,13 +9,11 @@ import {
   CLIENT,
   type Fields,
   json,
-  landing,
   NOW,
   post,
   REDIRECT_URI,
   refusal,
   start,
-  tokenIn,
   VERIFIER,
 } from './sandbox-rig.js'
 
@@ -36,9 +35,8 @@ const NO_CHALLENGE = { code_challenge: null, code_challenge_method: null }
 
 /** A code that the user has agreed to. */
 async function getCode(changes: Fields = {}): Promise<string> {
-  const authenticity_token = await tokenIn(fetch(authorizeUrl(sandbox, changes)))
-  const answer = await post(sandbox, '/login/oauth/authorize', { authenticity_token, authorize: '1' })
-  return landing(answer).get('code') ?? ''
+  const landing = await consent(authorizeUrl(sandbox, changes))
+  return new URL(landing).searchParams.get('code') ?? ''
 }
 
 /** What the token endpoint answers to a valid request with `changes`. */
@@ -75,7 +73,8 @@ describe('an authorization request', () => {
     ['a challenge of the wrong length', { code_challenge: 'abc' }, 'invalid_request'],
   ])('with %s is refused to the application', async (_, changes, error) => {
     const answer = await fetch(authorizeUrl(sandbox, changes), { redirect: 'manual' })
-    const { error_description: _text, ...query } = Object.fromEntries(landing(answer))
+    const { searchParams } = new URL(answer.headers.get('location') ?? '')
+    const { error_description: _text, ...query } = Object.fromEntries(searchParams)
     expect(query).toEqual({ error, state: 'st&te=é', iss: `${sandbox.url}/login/oauth` })
   })
 })
@@ -201,9 +200,9 @@ describe('an App', () => {
   })
 
   it('is known by a token that it signed, of at most 10 minutes', async () => {
-    const authenticity_token = await tokenIn(post(sandbox, '/settings/apps/new', { manifest: manifest() }))
-    const agreed = await post(sandbox, '/settings/apps', { authenticity_token, name: 'My relay' })
-    const code = landing(agreed).get('code')
+    const action = `${sandbox.url}/settings/apps/new`
+    const landing = await agree({ cookie: '', action, manifest: manifest() })
+    const code = new URL(landing).searchParams.get('code')
     const { id, pem } = await json<{ id: number; pem: string }>(
       call(sandbox, `POST /app-manifests/${code}/conversions`, {}),
     )

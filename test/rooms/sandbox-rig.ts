@@ -30,24 +30,13 @@ export function authorizeUrl({ url }: Sandbox, changes: Fields = {}): string {
   return `${url}/login/oauth/authorize?${withoutNull(query).toString()}`
 }
 
-/** Posts a form, and follows no redirect. */
-export function post(
-  { url }: Sandbox,
-  path: string,
-  fields: Fields,
-  headers: Record<string, string> = { accept: 'application/json' },
-): Promise<Response> {
-  return fetch(url + path, { method: 'POST', body: withoutNull(fields), redirect: 'manual', headers })
-}
-
-/** What a page puts into its form against foreign pages. */
-export async function tokenIn(page: Promise<Response>): Promise<string> {
-  return /name="authenticity_token" value="([^"]+)"/.exec(await (await page).text())?.[1] ?? ''
-}
-
-/** The query with which the sandbox leads back after a form was sent. */
-export function landing(answer: Response): URLSearchParams {
-  return new URL(answer.headers.get('location') ?? '').searchParams
+/** Posts a form of a program, which asks for JSON. */
+export function post({ url }: Sandbox, path: string, fields: Fields): Promise<Response> {
+  return fetch(url + path, {
+    method: 'POST',
+    body: withoutNull(fields),
+    headers: { accept: 'application/json' },
+  })
 }
 
 /** Request headers with a valid token. */
