@@ -1,30 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { exchange } from '../kit/http.js'
 import { endToken } from '../kit/pages.js'
-import { CLIENT, hostVariables, type Place, place, type Serving } from '../kit/place.js'
+import { CLIENT, hostVariables, place } from '../kit/place.js'
+import { shared } from './fixture.js'
 
 /** The sandbox's repository, and a comment there. */
 const DEMO = { owner: 'octo', repo: 'demo' }
 const HELLO = { ...DEMO, issueNumber: 1, body: 'hello' }
+const CUT = 'gave no complete answer (connection closed before an answer)'
+const doubt = '; the request may have been carried out all the same'
 const NAME = 'must be 1 to 100 of A-Z a-z 0-9 . _ - and not . or ..'
 
-let here: Place
-let relay: Serving
+const here = shared(() => place())
+const relay = shared(() => here.serve())
 let token: string
-
 beforeAll(async () => {
-  here = await place()
   token = await here.useToken()
-  relay = await here.serve()
 })
-afterAll(() => here[Symbol.asyncDispose]())
-
-interface ActionAnswer {
-  readonly status: number
-  readonly body: unknown
-  readonly headers: Headers
-}
 
 /** Sends a JSON request with the token, unless `headers` say otherwise. */
 function send(
@@ -42,7 +35,7 @@ function send(
 }
 
 /** Sends, and reads the answer, which must be JSON without the token. */
-async function post(...request: Parameters<typeof send>): Promise<ActionAnswer> {
+async function post(...request: Parameters<typeof send>) {
   const response = await send(...request)
   const text = await response.text()
   expect(text).not.toContain(token)
@@ -74,21 +67,13 @@ describe('an action', () => {
     await post('comment', HELLO)
     const id = here.sandbox.comments.at(-1)?.id
     const [reviewComment] = here.sandbox.reviewComments
-    const targets = [
-      { issueNumber: 1 },
-      { issueNumber: 1, commentId: id },
-      { issueNumber: 2, reviewCommentId: reviewComment?.id },
-    ]
-    for (const target of targets) {
-      const answers = [
-        await ask('react', { ...DEMO, ...target, content: 'rocket' }),
-        await ask('react', { ...DEMO, ...target, content: 'rocket' }),
-      ]
-      const made = here.sandbox.reactions.at(-1)?.id
-      expect(answers).toEqual([
-        [200, { ok: true, id: made, content: 'rocket', created: true }],
-        [200, { ok: true, id: made, content: 'rocket', created: false }],
-      ])
+    const review = { issueNumber: 2, reviewCommentId: reviewComment?.id }
+    for (const target of [{ issueNumber: 1 }, { issueNumber: 1, commentId: id }, review]) {
+      for (const created of [true, false]) {
+        const answer = await ask('react', { ...DEMO, ...target, content: 'rocket' })
+        const made = here.sandbox.reactions.at(-1)?.id
+        expect(answer).toEqual([200, { ok: true, id: made, content: 'rocket', created }])
+      }
     }
   })
 
@@ -157,11 +142,10 @@ describe('401', () => {
     const ran = await own.runWith(short, 'login', '--with-token', '--user', 'old', '--json')
     await sleep(Math.max(Date.parse(JSON.parse(ran.out).expiresAt) - Date.now(), 0))
     const before = sandbox.requests.length
-    for (const bearer of [old, gone, foreign])
-      expect(await ask('comment', HELLO, { authorization: `Bearer ${bearer}` }, { address })).toEqual([
-        401,
-        invalid,
-      ])
+    for (const bearer of [old, gone, foreign]) {
+      const answer = await ask('comment', HELLO, { authorization: `Bearer ${bearer}` }, { address })
+      expect(answer).toEqual([401, invalid])
+    }
     expect(sandbox.requests).toHaveLength(before)
     expect(other.sandbox.comments).toEqual([])
   })
@@ -177,6 +161,7 @@ describe('401', () => {
 
 describe('a request is checked in order: 401, 415, 413, 400', () => {
   const big = 'x'.repeat(1_048_577)
+  const BAD_FIELD = '{"owner":"..","repo":"demo","issueNumber":1}'
   const nobody = { authorization: 'Bearer nobody' }
   const plain = { 'content-type': 'text/plain' }
 
@@ -185,31 +170,20 @@ describe('a request is checked in order: 401, 415, 413, 400', () => {
     ['all but the token', plain, big, 415, 'Content-Type must be application/json'],
     ['the size', {}, big, 413, 'Request too large'],
     ['the content', {}, big.slice(1), 400, 'Invalid request: not valid JSON'],
-    [
-      'a field',
-      {},
-      '{"owner":"..","repo":"demo","issueNumber":1}',
-      400,
-      `Invalid request: owner: ${NAME}; body: required`,
-    ],
+    ['a field', {}, BAD_FIELD, 400, `Invalid request: owner: ${NAME}; body: required`],
   ])('%s', async (_, headers, body, status, error) => {
     for (const path of ['comment', 'merge', 'react'].slice(0, status === 400 ? 1 : 3))
       expect(await ask(path, body, headers)).toEqual([status, { error }])
   })
 
-  it.each(['', 'application/jsonp', 'application/x-www-form-urlencoded', 'text/json'])(
-    '415: %j',
-    async (type) => {
-      expect((await post('react', '{}', { 'content-type': type })).status).toBe(415)
-    },
-  )
-
-  it.each(['application/json', 'Application/JSON; charset=utf-8', 'application/json;charset=UTF-8'])(
-    '%s',
-    async (type) => {
-      expect((await post('comment', HELLO, { 'content-type': type })).status).toBe(200)
-    },
-  )
+  const TYPES = {
+    415: ['', 'application/jsonp', 'application/x-www-form-urlencoded', 'text/json'],
+    200: ['application/json', 'Application/JSON; charset=utf-8', 'application/json;charset=UTF-8'],
+  }
+  it.each(Object.entries(TYPES))('%s for the types %j', async (status, types) => {
+    for (const type of types)
+      expect((await post('comment', HELLO, { 'content-type': type })).status).toBe(Number(status))
+  })
 
   it.each([
     ['Authorization', 401],
@@ -227,58 +201,33 @@ describe('a request is checked in order: 401, 415, 413, 400', () => {
 })
 
 describe('an error of the provider', () => {
-  const none = 'The sandbox refused: Not Found (no such repository or number, or no access to it)'
-  const doubt = '; the request may have been carried out all the same'
+  const none = 'refused: Not Found (no such repository or number, or no access to it)'
+  const CONFLICT =
+    'Not merged: it conflicts with its base branch (The sandbox: Pull Request is not mergeable)'
+  const LONG = 'Validation Failed (IssueComment.data: Body is too long (maximum is 65536 characters))'
+
   it.each<[string, object, number, string]>([
-    [
-      'comment',
-      { ...HELLO, issueNumber: 4 },
-      403,
-      'The sandbox refused: Unable to create comment because issue is locked.',
-    ],
-    ['comment', { ...HELLO, issueNumber: 99 }, 404, none],
-    ['comment', { ...HELLO, repo: 'none' }, 404, none],
-    ['merge', { ...DEMO, pullNumber: 1 }, 404, none],
+    ['comment', { issueNumber: 4 }, 403, 'refused: Unable to create comment because issue is locked.'],
+    ['comment', { issueNumber: 99 }, 404, none],
+    ['comment', { repo: 'none' }, 404, none],
+    ['merge', { pullNumber: 1 }, 404, none],
+    ['merge', { pullNumber: 3 }, 409, CONFLICT],
     [
       'merge',
-      { ...DEMO, pullNumber: 3 },
+      { pullNumber: 5, sha: '0'.repeat(40) },
       409,
-      'Not merged: it conflicts with its base branch (The sandbox: Pull Request is not mergeable)',
+      'refused: Head branch was modified. Review and try the merge again.',
     ],
-    [
-      'merge',
-      { ...DEMO, pullNumber: 5, sha: '0'.repeat(40) },
-      409,
-      'The sandbox refused: Head branch was modified. Review and try the merge again.',
-    ],
-    [
-      'comment',
-      { ...HELLO, repo: 'no-issues' },
-      410,
-      'The sandbox refused: Issues are disabled for this repo',
-    ],
-    [
-      'comment',
-      { ...HELLO, body: 'x'.repeat(65_537) },
-      422,
-      'The sandbox refused: Validation Failed (IssueComment.data: Body is too long (maximum is 65536 characters))',
-    ],
-    ['comment', { ...HELLO, repo: 'fault-502' }, 502, `The sandbox failed (502)${doubt}`],
-    [
-      'comment',
-      { ...HELLO, repo: 'fault-invalid-json' },
-      502,
-      `The sandbox gave an answer that was not understood${doubt}`,
-    ],
-    [
-      'comment',
-      { ...HELLO, repo: 'fault-reset' },
-      502,
-      `The sandbox gave no complete answer (connection closed before an answer)${doubt}`,
-    ],
+    ['comment', { repo: 'no-issues' }, 410, 'refused: Issues are disabled for this repo'],
+    ['comment', { body: 'x'.repeat(65_537) }, 422, `refused: ${LONG}`],
+    ['comment', { repo: 'fault-502' }, 502, `failed (502)${doubt}`],
+    ['comment', { repo: 'fault-invalid-json' }, 502, `gave an answer that was not understood${doubt}`],
+    ['comment', { repo: 'fault-reset' }, 502, `${CUT}${doubt}`],
   ])('%s %j', async (path, body, status, error) => {
     const before = requests('POST') + requests('PUT')
-    expect(await ask(path, body)).toEqual([status, { error }])
+    const request = path === 'merge' ? { ...DEMO, ...body } : { ...HELLO, ...body }
+    const said = error.startsWith('Not merged') ? error : `The sandbox ${error}`
+    expect(await ask(path, request)).toEqual([status, { error: said }])
     expect(requests('POST') + requests('PUT')).toBe(before + 1)
   })
 
@@ -287,28 +236,20 @@ describe('an error of the provider', () => {
     const bearer = await own.useToken()
     const { address } = await own.serveWith({ seams: { limits: { codeHost: 500 } } })
     const headers = { authorization: `Bearer ${bearer}` }
-    expect(await ask('comment', { ...HELLO, repo: 'fault-slow' }, headers, { address })).toEqual([
-      504,
-      { error: `The sandbox did not answer within 0.5 s${doubt}` },
-    ])
-    expect(
-      own.sandbox.requests.filter(({ method, path }) => method === 'POST' && path.startsWith('/api/')),
-    ).toHaveLength(1)
+    const answer = await ask('comment', { ...HELLO, repo: 'fault-slow' }, headers, { address })
+    expect(answer).toEqual([504, { error: `The sandbox did not answer within 0.5 s${doubt}` }])
+    const isWrite = ({ method, path }: Record<string, string>) =>
+      method === 'POST' && path?.startsWith('/api/')
+    expect(own.sandbox.requests.filter((request) => isWrite({ ...request }))).toHaveLength(1)
   })
 
+  const BUSY = 'You have exceeded a secondary rate limit.'
   it.each([
     ['rate-limit', 'API rate limit exceeded for user ID 1.'],
-    [
-      'secondary-limit',
-      'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.',
-    ],
+    ['secondary-limit', `${BUSY} Please wait a few minutes before you try again.`],
   ])('429 with Retry-After: %s', async (fault, said) => {
-    const answer = await post('react', {
-      ...DEMO,
-      repo: `fault-${fault}`,
-      issueNumber: 1,
-      content: 'eyes',
-    })
+    const reaction = { ...DEMO, repo: `fault-${fault}`, issueNumber: 1, content: 'eyes' }
+    const answer = await post('react', reaction)
     expect([answer.status, answer.body]).toEqual([429, { error: `The sandbox refused: ${said}` }])
     const wait = Number(answer.headers.get('retry-after'))
     expect(wait).toBeGreaterThanOrEqual(59)
@@ -317,21 +258,18 @@ describe('an error of the provider', () => {
 })
 
 describe('a write is made once', () => {
-  const doubt =
-    'The sandbox gave no complete answer (connection closed before an answer); the request may have been carried out all the same'
+  const error = `The sandbox ${CUT}${doubt}`
 
   it('although the connection broke after a comment was posted', async () => {
     const commentsOf = () => here.sandbox.comments.filter(({ repo }) => repo === 'octo/fault-reset-after')
-    expect(await ask('comment', { ...HELLO, repo: 'fault-reset-after' })).toEqual([502, { error: doubt }])
+    expect(await ask('comment', { ...HELLO, repo: 'fault-reset-after' })).toEqual([502, { error }])
     expect(commentsOf().map(({ body }) => body)).toEqual(['hello'])
   })
 
   it('although the connection broke after a merge', async () => {
     const before = requests('PUT')
-    expect(await ask('merge', { ...DEMO, repo: 'fault-reset-after', pullNumber: 2 })).toEqual([
-      502,
-      { error: doubt },
-    ])
+    const merged = await ask('merge', { ...DEMO, repo: 'fault-reset-after', pullNumber: 2 })
+    expect(merged).toEqual([502, { error }])
     expect(requests('PUT')).toBe(before + 1)
     expect(here.sandbox.merges.filter(({ repo }) => repo === 'octo/fault-reset-after')).toHaveLength(1)
   })

@@ -1,26 +1,18 @@
 import { once } from 'node:events'
 import { array, assert, asyncProperty, uint8Array } from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { githubDelivery, SECRET, sign } from '../kit/delivery.js'
-import { type Connection, connect, exchange, requestText } from '../kit/http.js'
-import { type Place, place, type Serving } from '../kit/place.js'
+import { connect, type Connection, exchange, requestText } from '../kit/http.js'
+import { place } from '../kit/place.js'
+import { shared } from './fixture.js'
 
 const MIB = 1_048_576
-/** What a body may have, unless --max-body says otherwise. */
-const LIMIT = MIB
 const HEALTH = requestText('GET', '/health')
 const ACCEPTED = { status: 200, type: 'application/json', body: '{"ok":true}' }
 const TOO_LARGE = { status: 413, type: 'application/json', body: '{"error":"Request too large"}' }
 
-let here: Place
-let relay: Serving
-let port: number
-beforeAll(async () => {
-  here = await place({ host: 'none' })
-  relay = await here.serve()
-  port = relay.port
-})
-afterAll(() => here[Symbol.asyncDispose]())
+const here = shared(() => place({ host: 'none' }))
+const relay = shared(() => here.serve())
 
 /** The head of a request with a signed body, whose length or transfer encoding `more` says. */
 function head(body: Uint8Array, more: Readonly<Record<string, string>>): string {
@@ -55,11 +47,11 @@ async function answerOf(connection: Connection) {
 
 describe('the limit of a body', () => {
   it.each([
-    [LIMIT, ACCEPTED],
-    [LIMIT + 1, TOO_LARGE],
-    [4 * LIMIT, TOO_LARGE],
+    [MIB, ACCEPTED],
+    [MIB + 1, TOO_LARGE],
+    [4 * MIB, TOO_LARGE],
   ])('%i bytes, with Content-Length and chunked, on one kept connection', async (bytes, expected) => {
-    using connection = await connect(port)
+    using connection = await connect(relay.port)
     const body = json(bytes)
     connection.send(head(body, lengthOf(bytes)))
     connection.send(body)
@@ -78,7 +70,7 @@ describe('the bytes of a body', () => {
     const pieces = array(uint8Array({ minLength: 1, maxLength: 20_000 }), { maxLength: 5 })
     await assert(
       asyncProperty(pieces, async (parts) => {
-        using connection = await connect(port)
+        using connection = await connect(relay.port)
         const send = async (signature: string): Promise<string> => {
           const signed = { ...CHUNKED, 'X-Hub-Signature-256': signature }
           connection.send(head(Buffer.of(), signed))
@@ -99,17 +91,17 @@ describe('the bytes of a body', () => {
 
 describe('a slow or impatient client', () => {
   it('that disconnects mid-body leaves nothing behind', async () => {
-    for (const bytes of [10, 2 * LIMIT]) {
-      for (const more of [lengthOf(3 * LIMIT), CHUNKED]) {
-        using connection = await connect(port)
+    for (const bytes of [10, 2 * MIB]) {
+      for (const more of [lengthOf(3 * MIB), CHUNKED]) {
+        using connection = await connect(relay.port)
         connection.send(head(json(bytes), more))
         connection.send(more === CHUNKED ? chunked(json(bytes)).subarray(0, -5) : json(bytes))
-        await exchange(port, HEALTH)
+        await exchange(relay.port, HEALTH)
         connection.socket.resetAndDestroy()
         await once(connection.socket, 'close')
       }
     }
-    expect((await exchange(port, HEALTH)).status).toBe(200)
+    expect((await exchange(relay.port, HEALTH)).status).toBe(200)
     expect(relay.err).not.toContain('error:')
   })
 })
@@ -119,10 +111,10 @@ describe('Expect: 100-continue', () => {
     requestText('POST', path, { ...lengthOf(bytes), Expect: '100-continue' })
 
   it('gets 100 Continue when the body is wanted', async () => {
-    using connection = await connect(port)
-    const body = json(LIMIT)
+    using connection = await connect(relay.port)
+    const body = json(MIB)
     for (let round = 0; round < 2; round++) {
-      connection.send(head(body, { ...lengthOf(LIMIT), Expect: '100-continue' }))
+      connection.send(head(body, { ...lengthOf(MIB), Expect: '100-continue' }))
       expect((await connection.answer()).status).toBe(100)
       connection.send(body)
       expect(await answerOf(connection)).toEqual(ACCEPTED)
@@ -130,17 +122,14 @@ describe('Expect: 100-continue', () => {
   })
 
   it.each([
-    ['too large', expecting(LIMIT + 1), 413, 'Request too large'],
+    ['too large', expecting(MIB + 1), 413, 'Request too large'],
     ['for an unknown path', expecting(10, '/nowhere'), 404, 'Not found'],
   ])('is refused before the body is sent: %s', async (_name, request, status, error) => {
-    using connection = await connect(port)
+    using connection = await connect(relay.port)
     connection.send(request)
     const answer = await connection.answer()
-    expect([answer.status, answer.body, answer.headers['connection']]).toEqual([
-      status,
-      JSON.stringify({ error }),
-      'close',
-    ])
+    const refused = [status, JSON.stringify({ error }), 'close']
+    expect([answer.status, answer.body, answer.headers['connection']]).toEqual(refused)
     expect(await connection.closed()).toBe('')
   })
 })
@@ -152,7 +141,7 @@ describe('a refused request’s body is read before the answer', () => {
     ['a foreign Host', '/webhook', { Host: 'evil.example' }, 403],
     ['a body over the limit', '/webhook', {}, 413],
   ])('%s', async (_name, path, headers, status) => {
-    using connection = await connect(port)
+    using connection = await connect(relay.port)
     for (let round = 0; round < 3; round++) {
       connection.send(requestText('POST', path, { ...lengthOf(8 * MIB), ...headers }))
       connection.send(Buffer.alloc(8 * MIB))
@@ -163,40 +152,35 @@ describe('a refused request’s body is read before the answer', () => {
   })
 
   it('up to 32 MiB: then the answer comes while the client still writes, and the connection is closed', async () => {
-    using connection = await connect(port)
+    using connection = await connect(relay.port)
     connection.send(requestText('POST', '/webhook', lengthOf(100 * MIB)))
     connection.send(Buffer.alloc(33 * MIB))
     const { status, headers, body } = await connection.answer()
     expect([status, headers['connection'], body]).toEqual([413, 'close', '{"error":"Request too large"}'])
     await connection.closed()
-    expect((await exchange(port, HEALTH)).status).toBe(200)
+    expect((await exchange(relay.port, HEALTH)).status).toBe(200)
   })
 })
 
 describe('all bodies being read at the same time', () => {
   const REFUSED = { status: 503, body: '{"error":"Too many request bodies at once"}', retry: '5' }
   const UNSIGNED = { status: 401, body: '{"error":"Invalid signature"}', retry: undefined }
-  let other: Place
-  let large: number
-  beforeAll(async () => {
-    other = await place({ host: 'none' })
-    large = (await other.serve('--max-body', String(16 * MIB))).port
-  })
-  afterAll(() => other[Symbol.asyncDispose]())
+  const large = shared(() => here.serve('--max-body', String(16 * MIB), '--profile', 'large'))
 
   /** A connection on which all but the last byte of a body without a signature have arrived. */
   async function heldBack(bytes: number): Promise<Connection> {
-    const connection = await connect(large)
+    const connection = await connect(large.port)
     connection.send(requestText('POST', '/webhook', lengthOf(bytes)))
     await new Promise((resolve) => connection.socket.write(Buffer.alloc(bytes - 1), resolve))
     // Answered after the last of them have been read.
-    await exchange(large, HEALTH)
+    await exchange(large.port, HEALTH)
     return connection
   }
 
+  /** The same of several bodies, of so many MiB. */
   async function allHeldBack(...sizes: readonly number[]): Promise<Connection[]> {
     const held: Connection[] = []
-    for (const size of sizes) held.push(await heldBack(size))
+    for (const size of sizes) held.push(await heldBack(size * MIB))
     return held
   }
 
@@ -206,9 +190,9 @@ describe('all bodies being read at the same time', () => {
   }
 
   it('have a limit of 64 MiB: one gets 503 with Retry-After, the others their answers', async () => {
-    const held = await allHeldBack(16 * MIB, 16 * MIB, 8 * MIB, 16 * MIB)
+    const held = await allHeldBack(16, 16, 8, 16)
     // Bytes that are not kept do not count.
-    const discarded = await exchange(large, requestText('POST', '/nowhere', {}, 'a'.repeat(16 * MIB)))
+    const discarded = await exchange(large.port, requestText('POST', '/nowhere', {}, 'a'.repeat(16 * MIB)))
     expect(discarded.status).toBe(404)
     held.push(await heldBack(16 * MIB))
     for (const connection of held) connection.send('a')
@@ -223,30 +207,29 @@ describe('all bodies being read at the same time', () => {
   })
 
   it('return their bytes to the budget however they end', async () => {
-    const ends: readonly ((connection: Connection) => unknown)[] = [
-      ({ socket }) => socket.resetAndDestroy(),
-      ({ socket }) => socket.end(),
-      async (connection) => {
-        connection.send('a')
-        expect(await refusal(connection)).toEqual(UNSIGNED)
-      },
+    const answered = async (connection: Connection): Promise<void> => {
+      connection.send('a')
+      expect(await refusal(connection)).toEqual(UNSIGNED)
+    }
+    const ends = [
+      ({ socket }: Connection) => socket.resetAndDestroy(),
+      ({ socket }: Connection) => socket.end(),
+      answered,
     ]
     for (const end of [...ends, ...ends]) {
-      const held = await allHeldBack(16 * MIB, 16 * MIB, 8 * MIB)
+      const held = await allHeldBack(16, 16, 8)
       for (const connection of held) {
         await end(connection)
         connection.socket.destroy()
         await connection.closed()
       }
     }
-    const last = await heldBack(16 * MIB)
-    last.send('a')
-    expect(await refusal(last)).toEqual(UNSIGNED)
-    last.socket.destroy()
+    using last = await heldBack(16 * MIB)
+    await answered(last)
   })
 
   it('count the overhead of each chunk, which is more than one byte', async () => {
-    using connection = await connect(large)
+    using connection = await connect(large.port)
     connection.send(requestText('POST', '/webhook', CHUNKED))
     connection.send(`${'1\r\na\r\n'.repeat(150_000)}0\r\n\r\n`)
     expect(await refusal(connection)).toEqual(REFUSED)

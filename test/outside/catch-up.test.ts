@@ -249,6 +249,21 @@ describe('relay serve --hook --catch-up', () => {
     expect(received().map((body) => sign(SECRET, body))).toEqual(signatures)
   })
 
+  it('is tried again after the code host has failed longer than one try waits', async () => {
+    const port = String(await closedPort())
+    await here.run('hook', 'add', 'octo/demo', '--url', `http://127.0.0.1:${port}/webhook`)
+    await demo.comment('missed')
+    here.sandbox.faults.always('deliveries', '502')
+    const serving = await here.serve('--port', port, ...flags)
+    const failed = await serving.object({ type: 'hook', state: 'not caught up' })
+    expect(failed).toMatchObject({
+      retries: true,
+      error: expect.stringContaining('The sandbox failed (502)'),
+    })
+    here.sandbox.faults.clear()
+    expect(await serving.object(IS_CAUGHT_UP)).toMatchObject({ missing: 1, arrived: 1, failed: [] })
+  })
+
   it('gets what a tunnel took while relay was away, and tests the hook', async () => {
     await using tunnel = await smee()
     const through = ['--tunnel', tunnel.channel, ...flags]

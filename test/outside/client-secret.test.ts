@@ -4,32 +4,30 @@ import { describe, expect, it } from 'vitest'
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { addressOf, beginSignIn } from '../kit/pages.js'
 import { hostVariables, type Place, place } from '../kit/place.js'
-import { type Received, type Receiver, receiver } from '../kit/receiver.js'
+import { type Received, receiver } from '../kit/receiver.js'
+import { fresh } from './fixture.js'
 
 /** Seconds: it has ended when a command looks. */
 const ENDED = 0.001
 
 const CANARY = 'canary-client-secret'
 
-interface CodeHost extends Receiver {
-  /** Seconds that the next tokens live; undefined: they do not end. */
-  lives: number | undefined
-}
+/** Seconds that the next tokens live; undefined: they do not end. */
+let lives: number | undefined
 
 /** A code host that gives a token to anybody. */
-async function codeHost(): Promise<CodeHost> {
-  const server = await receiver(({ path: asked }) => {
+const host = fresh(() =>
+  receiver(({ path: asked }) => {
     const grant = { access_token: 'gho_1', token_type: 'bearer', scope: '' }
-    const ends = host.lives === undefined ? {} : { expires_in: host.lives, refresh_token: 'refresh' }
+    const ends = lives === undefined ? {} : { expires_in: lives, refresh_token: 'refresh' }
     if (asked.includes('access_token')) return { body: { ...grant, ...ends } }
     return asked.endsWith('/user') ? { body: { login: 'octo' } } : { status: 204 }
-  })
-  const host: CodeHost = Object.assign(server, { lives: undefined })
-  return host
-}
+  }),
+)
 
 /** A folder with the client in `.env`, and the code host's address where `where` says. */
-function folder(where: string, url: string): string {
+function folder(where: string): string {
+  const { url } = host
   const cwd = emptyFolder()
   const client = `RELAY_CLIENT_ID=client\nRELAY_CLIENT_SECRET=${CANARY}\n`
   const inDotenv = where === '.env' ? `RELAY_PROVIDER=sandbox\nRELAY_PROVIDER_URL=${url}\n` : ''
@@ -48,19 +46,19 @@ async function visit(address: string): Promise<void> {
 }
 
 /** Signs in there; the token has ended, and can be renewed. */
-async function signInAt(here: Place, host: CodeHost): Promise<void> {
-  host.lives = ENDED
+async function signInAt(here: Place): Promise<void> {
+  lives = ENDED
   const env = hostVariables('sandbox', host.url, { id: 'client', secret: CANARY })
   await using login = here.startWith({ env }, 'login', '--no-browser')
   await visit(await addressOf(login))
   await login.ended
-  host.lives = undefined
+  lives = undefined
 }
 
 /** Renews a token that has ended, signs in, and revokes the token; gives the exit codes, stderr, and the calls with the secret. */
-async function useSecret(cwd: string, host: CodeHost, env: Env = {}) {
+async function useSecret(cwd: string, env: Env = {}) {
   await using here = await place({ host: 'none', env: { RELAY_PORT: '0' } })
-  await signInAt(here, host)
+  await signInAt(here)
   const before = host.received.length
   const token = await here.runWith({ cwd, env }, 'token')
   await using running = here.startWith({ cwd, env }, 'login', '--no-browser')
@@ -76,36 +74,25 @@ async function useSecret(cwd: string, host: CodeHost, env: Env = {}) {
 /** The calls that the secret was in, however it was written there. */
 function withSecret(received: readonly Received[]): string[] {
   const basic = Buffer.from(`client:${CANARY}`).toString('base64')
-  return received
-    .filter(({ headers, body }) =>
-      [CANARY, basic].some((text) => JSON.stringify([headers, body.toString()]).includes(text)),
-    )
-    .map(({ method, path: asked }) => `${method} ${asked}`)
+  const has = ({ headers, body }: Received): boolean =>
+    [CANARY, basic].some((text) => JSON.stringify([headers, body.toString()]).includes(text))
+  return received.filter(has).map(({ method, path: asked }) => `${method} ${asked}`)
 }
 
 describe('a client secret in .env', () => {
   it.each(['relay.json', '.env'])('goes to no code host that only %s names, exit 2', async (where) => {
-    await using host = await codeHost()
-    const { codes, errors, received } = await useSecret(folder(where, host.url), host)
+    const { codes, errors, received } = await useSecret(folder(where))
     expect({ codes, received }).toEqual({ codes: [2, 2, 2], received: [] })
-    for (const text of errors)
-      expect(text).toMatch(
-        /^error: RELAY_CLIENT_SECRET in \.env is not sent to an address that only this folder/,
-      )
+    const only = /^error: RELAY_CLIENT_SECRET in \.env is not sent to an address that only this folder/
+    for (const text of errors) expect(text).toMatch(only)
     expect(errors.join('')).not.toContain(CANARY)
   })
 
   it('goes to the one that the user names, when signing in, renewing and revoking', async () => {
-    await using host = await codeHost()
-    const cwd = folder('relay.json', host.url)
-    const { codes, received } = await useSecret(cwd, host, { RELAY_PROVIDER_URL: host.url })
-    expect({ codes, calls: withSecret(received) }).toEqual({
-      codes: [0, 0, 0],
-      calls: [
-        'POST /login/oauth/access_token',
-        'POST /login/oauth/access_token',
-        'DELETE /api/v3/applications/client/token',
-      ],
-    })
+    const cwd = folder('relay.json')
+    const { codes, received } = await useSecret(cwd, { RELAY_PROVIDER_URL: host.url })
+    expect(codes).toEqual([0, 0, 0])
+    const grant = 'POST /login/oauth/access_token'
+    expect(withSecret(received)).toEqual([grant, grant, 'DELETE /api/v3/applications/client/token'])
   })
 })

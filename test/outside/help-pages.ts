@@ -44,12 +44,8 @@ export function sectionsOf(page: string): Map<string, HelpEntry[]> {
 
 /** A list of a help page. What is said of a term may go on in the next lines. */
 export function entriesOf(list: string): HelpEntry[] {
-  return [...list.matchAll(/^ {2}(\S.*?)(?: {2,}(.*(?:\n {4,}.*)*))?$/gm)].map(
-    ([, term = '', text = '']) => ({
-      term,
-      text: text.replaceAll(/\n +/g, ' '),
-    }),
-  )
+  const found = [...list.matchAll(/^ {2}(\S.*?)(?: {2,}(.*(?:\n {4,}.*)*))?$/gm)]
+  return found.map(([, term = '', text = '']) => ({ term, text: text.replaceAll(/\n +/g, ' ') }))
 }
 
 function commandsOf(entries: readonly HelpEntry[]): string[] {

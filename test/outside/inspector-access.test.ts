@@ -1,38 +1,34 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
-import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { clock } from '../kit/clock.js'
-import { enter, type Inspector, openInspector, sessionOf } from '../kit/inspector.js'
-import { type Place, place } from '../kit/place.js'
+import { contentsOf } from '../kit/folder.js'
+import { enter, openInspector, sessionOf } from '../kit/inspector.js'
+import { place } from '../kit/place.js'
+import { fresh, shared } from './fixture.js'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-let here: Place
-let inspector: Inspector
+const here = shared(() => place({ host: 'none' }))
+const inspector = shared(async () => openInspector(here, await here.serve()))
 let url: string
-beforeAll(async () => {
-  here = await place({ host: 'none' })
-  inspector = await openInspector(here, await here.serve())
+beforeAll(() => {
   ;({ url } = inspector)
 })
-afterAll(() => here[Symbol.asyncDispose]())
+/** Of a test's own. */
+const own = fresh(() => place({ host: 'none' }))
 
 const read = async (cookie: string, at = url): Promise<number> =>
   (await fetch(`${at}/inspect/api/deliveries`, { headers: { Cookie: cookie } })).status
 
 describe('the page', () => {
   it('has the browser fetch the first list ahead only where that has a session of this relay', async () => {
-    const isAhead = async (cookie: string): Promise<boolean> =>
-      (await (await fetch(`${url}/inspect/`, { headers: { Cookie: cookie } })).text()).includes(
-        'rel="preload"',
-      )
-    expect(await Promise.all([inspector.cookie, '', 'relay_inspect_1=of-another'].map(isAhead))).toEqual([
-      true,
-      false,
-      false,
-    ])
+    const isAhead = async (Cookie: string): Promise<boolean> => {
+      const page = await fetch(`${url}/inspect/`, { headers: { Cookie } })
+      return (await page.text()).includes('rel="preload"')
+    }
+    const cookies = [inspector.cookie, '', 'relay_inspect_1=of-another']
+    expect(await Promise.all(cookies.map(isAhead))).toEqual([true, false, false])
   })
 })
 
@@ -45,21 +41,20 @@ describe('one-time codes', () => {
     expect(await read(cookie)).toBe(200)
     const change = await inspector.send('deliveries/1/forward', {}, { Cookie: cookie, 'X-Relay-Key': key })
     expect(change.status).toBe(404)
-    expect((await enter(url, code)).status).toBe(401)
+    const again = await enter(url, code)
+    const error = 'That code is wrong, was used before, or is older than 5 minutes'
+    expect([again.status, again.headers.get('set-cookie')]).toEqual([401, null])
+    expect(await again.json()).toEqual({ error })
   })
 
   it('open a session that a restart does not end, with digests of its secrets in the profile', async () => {
     const time = clock(Date.now())
-    await using own = await place({ host: 'none' })
     const first = await own.serveWith({ seams: { clock: time.now } })
     const opened = await openInspector(own, first)
     const code = await opened.code()
     const { port } = new URL(first.address)
     await first.stop()
-    const stored = readdirSync(own.home, { recursive: true, encoding: 'utf8', withFileTypes: true })
-      .filter((each) => each.isFile())
-      .map((each) => readFileSync(path.join(each.parentPath, each.name), 'latin1'))
-      .join('')
+    const stored = contentsOf(own.home)
     expect(stored).toContain('inspect:')
     for (const secret of [opened.cookie.split('=')[1] ?? '', opened.key, code])
       expect(stored).not.toContain(secret)
@@ -76,7 +71,6 @@ describe('one-time codes', () => {
   })
 
   it('open at most 32 sessions: of more, the oldest ends', { timeout: 60_000 }, async () => {
-    await using own = await place({ host: 'none' })
     const opened = await openInspector(own, await own.serve())
     const others: string[] = []
     for (let i = 0; i < 32; i++)
@@ -88,7 +82,6 @@ describe('one-time codes', () => {
 
   it('end after 5 minutes, and sessions after a day', async () => {
     const time = clock(Date.now())
-    await using own = await place({ host: 'none' })
     const opened = await openInspector(own, await own.serveWith({ seams: { clock: time.now } }))
     const late = await opened.code()
     time.advance(5 * MINUTE)
@@ -130,27 +123,14 @@ describe('opening the inspector', () => {
   it('needs a code from a program that reads the profile', async () => {
     const answer = await fetch(`${url}/instance/inspect`, { method: 'POST' })
     expect([answer.status, await answer.json()]).toEqual([404, { error: 'Not found' }])
-  })
-
-  it('answers 401 without the cookie', async () => {
     const api = await fetch(`${url}/inspect/api/deliveries`)
-    expect([api.status, await api.json()]).toEqual([
-      401,
-      { error: 'Not open in this browser: run relay inspect' },
-    ])
+    const closed = { error: 'Not open in this browser: run relay inspect' }
+    expect([api.status, await api.json()]).toEqual([401, closed])
   })
 
   it('answers every address with the same page, which holds no data and needs no cookie', async () => {
-    const paths = [
-      '',
-      'deliveries/7',
-      'deliveries/last',
-      'deliveries/7/compare/8',
-      'refused',
-      'refused/3',
-      'state',
-      'open',
-    ]
+    const deliveries = ['7', 'last', '7/compare/8'].map((each) => `deliveries/${each}`)
+    const paths = ['', ...deliveries, 'refused', 'refused/3', 'state', 'open']
     const pages = await Promise.all(paths.map((each) => fetch(`${url}/inspect/${each}?event=push`)))
     expect(pages.map(({ status }) => status)).toEqual(paths.map(() => 200))
     const texts = await Promise.all(pages.map((each) => each.text()))
@@ -185,17 +165,6 @@ describe('opening the inspector', () => {
     expect(await answer.json()).toEqual({ key: expect.stringMatching(/^[\w-]{43}$/) })
   })
 
-  it('takes a code once', async () => {
-    const code = await inspector.code()
-    expect((await enter(url, code)).status).toBe(200)
-    const again = await enter(url, code)
-    expect([again.status, again.headers.get('set-cookie'), await again.json()]).toEqual([
-      401,
-      null,
-      { error: 'That code is wrong, was used before, or is older than 5 minutes' },
-    ])
-  })
-
   it.each([
     ['another site', { Origin: 'http://localhost:3000' }],
     ['a file', { Origin: 'null' }],
@@ -213,11 +182,10 @@ describe('opening the inspector', () => {
       await answer.body?.cancel()
       return answer.status
     }
+    const others = [{ Origin: 'http://localhost:3000' }, { Origin: 'null' }]
+    const sites = [{ 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-site' }]
     for (const path of paths) {
-      expect(await tryTo(path, { Origin: 'http://localhost:3000' })).toBe(403)
-      expect(await tryTo(path, { Origin: 'null' })).toBe(403)
-      expect(await tryTo(path, { 'Sec-Fetch-Site': 'cross-site' })).toBe(403)
-      expect(await tryTo(path, { 'Sec-Fetch-Site': 'same-site' })).toBe(403)
+      for (const headers of [...others, ...sites]) expect(await tryTo(path, headers)).toBe(403)
       const own = await tryTo(path, { Origin: url, 'Sec-Fetch-Site': 'same-origin' })
       expect(own).toBe(await tryTo(path, { 'Sec-Fetch-Site': 'none' }))
       expect([200, 404]).toContain(own)
@@ -250,15 +218,11 @@ function statusOf(address: string, headers: readonly string[]): Promise<number> 
 }
 
 describe('the Host of a request for the inspector', () => {
-  let own: Place
-  let opened: Inspector
-  beforeAll(async () => {
-    own = await place({ host: 'none' })
+  const named = shared(() => place({ host: 'none' }))
+  const opened = shared(async () => {
     const hosts = ['--allow-host', 'relay.example', '--inspect-host', 'inspect.example']
-    const relay = await own.serve(...hosts, '--public-url', 'https://public.example')
-    opened = await openInspector(own, relay)
+    return openInspector(named, await named.serve(...hosts, '--public-url', 'https://public.example'))
   })
-  afterAll(() => own[Symbol.asyncDispose]())
 
   it.each([
     ['127.0.0.1', 200],
@@ -291,7 +255,6 @@ describe('the Host of a request for the inspector', () => {
 
 describe('an inspector that is off', () => {
   it('is not there, and no code opens it', async () => {
-    await using own = await place({ host: 'none' })
     const { address } = await own.serve('--no-inspect')
     expect((await fetch(`${address}/inspect/`)).status).toBe(404)
     expect(await (await fetch(`${address}/`)).text()).not.toContain('inspect')

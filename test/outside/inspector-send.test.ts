@@ -1,41 +1,30 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { giteaDelivery, githubDelivery, post, SECRET, sign } from '../kit/delivery.js'
-import { type Inspector, openInspector } from '../kit/inspector.js'
+import { openInspector } from '../kit/inspector.js'
 import { linesOf } from '../kit/journal.js'
-import { type Place, place, type Serving } from '../kit/place.js'
-import { type Received, type Receiver, receiver, valuesOf } from '../kit/receiver.js'
+import { place } from '../kit/place.js'
+import { type Received, receiver, valuesOf } from '../kit/receiver.js'
+import { fresh } from './fixture.js'
 
-/** A part of what the inspector's API says of a delivery. */
-interface Detail {
-  readonly headers: readonly (readonly [string, string])[]
-  readonly routes: readonly { readonly id: string; readonly label: string }[]
-  readonly targets: readonly { readonly attempts: readonly unknown[] }[]
-  readonly editedFrom?: number
-}
-
-let target: Receiver
-let other: Receiver
-let here: Place
-let relay: Serving
-let inspector: Inspector
+const target = fresh(() => receiver())
+const other = fresh(() => receiver())
+const here = fresh(async () => {
+  const made = await place({ host: 'none' })
+  made.configure({ forward: [`${target.url}/all`, `push=${other.url}/push?token=hidden`] })
+  return made
+})
+const relay = fresh(() => here.serve())
+const inspector = fresh(() => openInspector(here, relay))
 beforeEach(async () => {
-  ;[target, other] = await Promise.all([receiver(), receiver()])
-  here = await place({ host: 'none' })
-  here.configure({ forward: [`${target.url}/all`, `push=${other.url}/push?token=hidden`] })
-  relay = await here.serve()
-  inspector = await openInspector(here, relay)
   await relay.deliver({ id: 'first', body: '{"zen":"one"}' })
   await Promise.all([target.has(1), other.has(1)])
 })
-afterEach(async () => {
-  await here[Symbol.asyncDispose]()
-  await target[Symbol.asyncDispose]()
-  await other[Symbol.asyncDispose]()
-})
 
 const answerOf = async (response: Response) => [response.status, await response.json()]
-const detail = async (n: number): Promise<Detail> =>
-  JSON.parse(await (await inspector.get(`deliveries/${n}`)).text())
+const detail = async (n: number) => JSON.parse(await (await inspector.get(`deliveries/${n}`)).text())
+/** Posts an edit of the first delivery, or what else there is to send. */
+const send = async (edit: object) =>
+  answerOf(await inspector.send('send', { from: 1, event: 'push', body: '{}', ...edit }))
 const payloadOf = (form: Buffer): string => new URLSearchParams(form.toString()).get('payload') ?? ''
 
 /** The value of a header of what a target has received. */
@@ -59,9 +48,9 @@ describe('forward again', () => {
 
   it('sends to the one target that is named', async () => {
     const { routes } = await detail(1)
-    expect(routes.map(({ label }) => label)).toEqual([`${target.url}/all`, `push=${other.url}/push?…`])
+    expect(routes).toMatchObject([{ label: `${target.url}/all` }, { label: `push=${other.url}/push?…` }])
     expect(JSON.stringify(routes)).not.toContain('hidden')
-    const targets = [routes[1]?.id]
+    const targets = [routes[1].id]
     expect(await answerOf(await inspector.send('deliveries/1/forward', { targets }))).toEqual([200, { n: 1 }])
     await other.has(2)
     expect(target.received).toHaveLength(1)
@@ -92,23 +81,19 @@ describe('forward again', () => {
   it('refuses what is not there', async () => {
     const forward = async (path: string, body: unknown) => answerOf(await inspector.send(path, body))
     expect(await forward('deliveries/9/forward', {})).toEqual([404, { error: 'There is no #9' }])
-    expect(await forward('deliveries/1/forward', { targets: ['x'] })).toEqual([
-      400,
-      { error: 'There is no such target any more. Reload the page' },
-    ])
+    const gone = { error: 'There is no such target any more. Reload the page' }
+    expect(await forward('deliveries/1/forward', { targets: ['x'] })).toEqual([400, gone])
     expect(await forward('deliveries/1/forward', { what: 1 })).toEqual([400, { error: 'Invalid request' }])
     await replaceRoutes({})
-    expect(await forward('deliveries/1/forward', {})).toEqual([
-      409,
-      { error: '#1 matches no route: add one with --forward or --exec' },
-    ])
+    const none = { error: '#1 matches no route: add one with --forward or --exec' }
+    expect(await forward('deliveries/1/forward', {})).toEqual([409, none])
   })
 })
 
 describe('edit and send', () => {
   it('signs the edit, gives it an id of its own, marks it, and takes the routes', async () => {
-    const edit = { from: 1, event: 'issues', body: '{"zen":"two","action":"opened"}' }
-    expect(await answerOf(await inspector.send('send', edit))).toEqual([200, { n: 2 }])
+    const edit = { event: 'issues', body: '{"zen":"two","action":"opened"}' }
+    expect(await send(edit)).toEqual([200, { n: 2 }])
     await target.has(2)
     const sent = target.received[1]
     expect(sent?.body.toString()).toBe('{"zen":"two","action":"opened"}')
@@ -122,14 +107,11 @@ describe('edit and send', () => {
 
   it('goes to the target chosen only, and is in the journal all the same', async () => {
     const { routes } = await detail(1)
-    const request = { from: 1, event: 'push', body: '{"zen":"three"}', target: routes[1]?.id }
-    expect(await answerOf(await inspector.send('send', request))).toEqual([200, { n: 2 }])
+    expect(await send({ body: '{"zen":"three"}', target: routes[1].id })).toEqual([200, { n: 2 }])
     await other.has(2)
     expect(target.received).toHaveLength(1)
-    expect((await linesOf(here))[1]).toMatchObject({
-      n: 2,
-      targets: [{ target: `push=${other.url}/push?…` }],
-    })
+    const targets = [{ target: `push=${other.url}/push?…` }]
+    expect((await linesOf(here))[1]).toMatchObject({ n: 2, targets })
   })
 
   it.each([
@@ -164,8 +146,8 @@ describe('edit and send', () => {
       ['X-Trace', 'caf\u00e9'],
       ['x-trace', ''],
     ]
-    const edit = { from: 1, event: 'star', headers, body: '{"zen":"two"}' }
-    expect(await answerOf(await inspector.send('send', edit))).toEqual([200, { n: 2 }])
+    const edit = { event: 'star', headers, body: '{"zen":"two"}' }
+    expect(await send(edit)).toEqual([200, { n: 2 }])
     await target.has(2)
     const sent = target.received[1]
     expect(sent && valuesOf(sent, 'x-trace')).toEqual(['caf\u00e9', ''])
@@ -174,47 +156,32 @@ describe('edit and send', () => {
     expect(header(sent, 'x-hub-signature-256')).toBe(sign(SECRET, edit.body))
     expect(header(sent, 'x-relay-edited')).toBe('1')
     expect(sent && valuesOf(sent, 'x-github-delivery')).toHaveLength(1)
-    expect(await detail(2)).toMatchObject({
-      editedFrom: 1,
-      verdict: 'edited copy of #1, signed with the current webhook secret',
-    })
+    const verdict = 'edited copy of #1, signed with the current webhook secret'
+    expect(await detail(2)).toMatchObject({ editedFrom: 1, verdict })
   })
 
   it('is a form where the edited Content-Type says so', async () => {
     const type = 'application/x-www-form-urlencoded'
-    const edit = { from: 1, event: 'star', headers: [['Content-Type', type]], body: '{"zen":"&"}' }
-    expect((await inspector.send('send', edit)).status).toBe(200)
+    const edit = { event: 'star', headers: [['Content-Type', type]], body: '{"zen":"&"}' }
+    expect(await send(edit)).toEqual([200, { n: 2 }])
     await target.has(2)
     const sent = target.received[1]?.body ?? Buffer.of()
     expect([...new URLSearchParams(sent.toString())]).toEqual([['payload', '{"zen":"&"}']])
     expect(header(target.received[1], 'x-hub-signature-256')).toBe(sign(SECRET, sent))
     const back = { from: 2, event: 'star', headers: [['Content-Type', 'application/json']], body: '[]' }
-    expect((await inspector.send('send', back)).status).toBe(200)
+    expect(await send(back)).toEqual([200, { n: 3 }])
     await target.has(3)
     expect(target.received[2]?.body.toString()).toBe('[]')
   })
 
-  it.each([
-    'X-Hub-Signature-256',
-    'x-hub-signature',
-    'X-Gitea-Signature',
-    'X-GitHub-Delivery',
-    'X-Gogs-Event',
-    'X-Relay-Edited',
-    'X-Relay-Attempt',
-    'Content-Length',
-    'Host',
-    'Connection',
-    'Transfer-Encoding',
-    'Authorization',
-    'Cookie',
-    'Proxy-Authorization',
-  ])('does not take the header %s from an edit', async (name) => {
-    const edit = { from: 1, event: 'push', headers: [[name, '1']], body: '{}' }
-    expect(await answerOf(await inspector.send('send', edit))).toEqual([
-      400,
-      { error: `Not sent: relay makes the header "${name}" for each delivery` },
-    ])
+  it.each(
+    (
+      'X-Hub-Signature-256 x-hub-signature X-Gitea-Signature X-GitHub-Delivery X-Gogs-Event X-Relay-Edited X-Relay-Attempt ' +
+      'Content-Length Host Connection Transfer-Encoding Authorization Cookie Proxy-Authorization'
+    ).split(' '),
+  )('does not take the header %s from an edit', async (name) => {
+    const error = `Not sent: relay makes the header "${name}" for each delivery`
+    expect(await send({ headers: [[name, '1']] })).toEqual([400, { error }])
   })
 
   it.each([
@@ -223,26 +190,20 @@ describe('edit and send', () => {
     ['X-A', 'a\r\nX-B: b'],
     ['X-A', '\u2713'],
   ])('does not take the header %j with the value %j, which cannot be sent', async (name, value) => {
-    const edit = { from: 1, event: 'push', headers: [[name, value]], body: '{}' }
-    expect(await answerOf(await inspector.send('send', edit))).toEqual([
-      400,
-      { error: `Not sent: the header ${JSON.stringify(name)} is malformed` },
-    ])
+    const error = `Not sent: the header ${JSON.stringify(name)} is malformed`
+    expect(await send({ headers: [[name, value]] })).toEqual([400, { error }])
   })
 
-  it('says why an edit cannot be sent', async () => {
-    expect(await answerOf(await inspector.send('send', { from: 1, event: 'push', body: '{"zen":' }))).toEqual(
-      [400, { error: 'Not sent: the body is not JSON' }],
-    )
-    expect(await answerOf(await inspector.send('send', { from: 1, event: 'a\nb', body: '{}' }))).toEqual([
-      400,
-      { error: 'Not sent: the header x-github-event is missing, repeated or malformed' },
-    ])
-    const huge = JSON.stringify('x'.repeat(1_048_576))
-    expect(await answerOf(await inspector.send('send', { from: 1, event: 'push', body: huge }))).toEqual([
+  it.each([
+    [{ body: '{"zen":' }, 400, 'Not sent: the body is not JSON'],
+    [{ event: 'a\nb' }, 400, 'Not sent: the header x-github-event is missing, repeated or malformed'],
+    [
+      { body: JSON.stringify('x'.repeat(1_048_576)) },
       413,
-      { error: 'The body has 1048578 bytes, the limit is 1048576 (--max-body)' },
-    ])
+      'The body has 1048578 bytes, the limit is 1048576 (--max-body)',
+    ],
+  ])('says why the edit %.40j cannot be sent', async (edit, status, error) => {
+    expect(await send(edit)).toEqual([status, { error }])
   })
 
   it('may be written in JSON with six bytes for each', async () => {
@@ -262,15 +223,14 @@ describe('edit and send', () => {
   it('cannot be claimed by a delivery from outside', async () => {
     await relay.deliver({ id: 'liar', set: { 'X-Relay-Edited': '1' } })
     const { headers, editedFrom } = await detail(2)
-    const claims = headers.filter(([each]) => each.toLowerCase() === 'x-relay-edited')
-    expect([claims, editedFrom]).toEqual([[], undefined])
+    expect([JSON.stringify(headers).match(/x-relay-edited/i), editedFrom]).toEqual([null, undefined])
   })
 })
 
 describe('a target', () => {
   it('is never shown with the password or query in its address', async () => {
     const { routes } = await detail(1)
-    const curl = `deliveries/1/curl?target=${routes[1]?.id}`
+    const curl = `deliveries/1/curl?target=${routes[1].id}`
     for (const path of ['deliveries', 'deliveries/1', 'deliveries/1/fixture', curl, 'state', 'timeline']) {
       const answer = await inspector.get(path)
       expect([path, answer.status]).toEqual([path, 200])
@@ -281,48 +241,27 @@ describe('a target', () => {
   it('that is a command answers with its exit code', async () => {
     await replaceRoutes({ exec: ['star=echo no; exit 3'] })
     await relay.deliver({ id: 'starred', event: 'star' })
-    await expect
-      .poll(async () => (await detail(2)).targets)
-      .toMatchObject([
-        {
-          name: 'echo',
-          status: 'failed',
-          tries: 0,
-          answer: 'exit 3',
-          label: 'exec:echo no; exit 3',
-          match: 'star',
-          attempts: [{ outcome: 'refused', status: 'exit 3', error: 'exit code 3', answer: 'no\n' }],
-        },
-      ])
+    const shown = { name: 'echo', label: 'exec:echo no; exit 3', match: 'star' }
+    const attempt = { outcome: 'refused', status: 'exit 3', error: 'exit code 3', answer: 'no\n' }
+    const failed = { status: 'failed', tries: 0, answer: 'exit 3', attempts: [attempt] }
+    await expect.poll(async () => (await detail(2)).targets).toMatchObject([{ ...shown, ...failed }])
   })
 })
 
 describe('an attempt', () => {
   it('shows the answer: status, headers without credentials, and first bytes', async () => {
-    target.answers({
-      status: 202,
-      headers: { 'X-Reply': 'yes', 'Set-Cookie': 'session=secret' },
-      body: 'done',
-    })
+    const headers = { 'X-Reply': 'yes', 'Set-Cookie': 'session=secret' }
+    target.answers({ status: 202, headers, body: 'done' })
     await relay.deliver({ id: 'second', event: 'ping' })
     await target.has(2)
+    const shown = expect.arrayContaining([
+      ['x-reply', 'yes'],
+      ['set-cookie', '(not stored)'],
+    ])
+    const attempt = { outcome: 'succeeded', status: '202', count: 1, error: null, headers: shown }
+    const times = { at: expect.any(Number), ms: expect.any(Number) }
     await expect
       .poll(async () => (await detail(2)).targets[0]?.attempts)
-      .toEqual([
-        {
-          at: expect.any(Number),
-          outcome: 'succeeded',
-          status: '202',
-          ms: expect.any(Number),
-          count: 1,
-          error: null,
-          headers: expect.arrayContaining([
-            ['x-reply', 'yes'],
-            ['set-cookie', '(not stored)'],
-          ]),
-          answer: 'done',
-          answerIsText: true,
-        },
-      ])
+      .toEqual([{ ...attempt, ...times, answer: 'done', answerIsText: true }])
   })
 })

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { place, USER } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
-import { fails, prints } from '../kit/run.js'
+import { fails } from '../kit/run.js'
 import { objects } from './example.js'
+import { json, notes } from './fixture.js'
 
 const COMMENT = ['comment', 'octo/demo#1', 'hello']
 
@@ -20,14 +21,10 @@ describe('a profile', () => {
     const relay = await here.serve()
     await here.signIn()
     await relay.stop()
-    expect(await here.runWith({ env: NO_HOST }, 'whoami', '--json')).toMatchObject({
-      code: 0,
-      out: expect.stringContaining(`"providerUrl":"${here.sandbox.url}"`),
-    })
-    expect(await here.runWith({ env: NO_HOST }, 'revoke')).toMatchObject({
-      code: 0,
-      err: `the token of ada is deleted here, and revoked at ${here.sandbox.url}\n`,
-    })
+    const account = await json(here.runWith({ env: NO_HOST }, 'whoami', '--json'))
+    expect(account).toMatchObject({ providerUrl: here.sandbox.url })
+    const revoked = `the token of ada is deleted here, and revoked at ${here.sandbox.url}\n`
+    expect(await here.runWith({ env: NO_HOST }, 'revoke')).toEqual(notes(revoked))
   })
 
   it('is served again at the code host that it remembers, unless relay setup stored another', async () => {
@@ -55,10 +52,9 @@ describe('a profile', () => {
     const cwd = emptyFolder()
     const file = { provider: 'gitea', providerUrl: host.url }
     writeFileSync(path.join(cwd, 'relay.json'), JSON.stringify(file))
-    const relay = await here.serveWith({ cwd })
-    await relay.stop()
-    const { out } = await here.run('profiles', '--json')
-    expect(JSON.parse(out)).toMatchObject({ provider: null, providerUrl: null })
+    await (await here.serveWith({ cwd })).stop()
+    const profile = await json(here.run('profiles', '--json'))
+    expect(profile).toMatchObject({ provider: null, providerUrl: null })
   })
 })
 
@@ -71,13 +67,9 @@ describe('the running instance', () => {
     writeFileSync(path.join(cwd, '.env'), 'RELAY_PROVIDER_URL=https://git.example\n')
     writeFileSync(path.join(cwd, 'relay.json'), '{"provider":"gitea"}')
     const inFolder = { cwd, env: NOTHING }
-    const { out } = await here.runWith(inFolder, 'whoami', '--json')
-    expect(JSON.parse(out)).toMatchObject({
-      user: USER,
-      login: 'octo',
-      provider: 'sandbox',
-      providerUrl: here.sandbox.url,
-    })
+    const at = { provider: 'sandbox', providerUrl: here.sandbox.url }
+    const account = await json(here.runWith(inFolder, 'whoami', '--json'))
+    expect(account).toMatchObject({ user: USER, login: 'octo', ...at })
     expect(await here.runWith(inFolder, ...COMMENT)).toMatchObject({ code: 0, err: '' })
     expect(here.sandbox.comments).toHaveLength(1)
     // With its OAuth application.
@@ -105,14 +97,8 @@ describe('the running instance', () => {
     await using here = await place()
     await here.serve()
     await here.signIn()
-    expect(await here.runWith({ env: NOTHING }, 'revoke', '--json')).toEqual(
-      prints('{"v":1,"user":"ada","removed":true,"upstream":"revoked"}\n'),
-    )
-    expect(await here.runWith({ env: NOTHING }, 'revoke')).toEqual({
-      code: 0,
-      out: '',
-      err: 'ada was not signed in, so there was nothing to revoke\n',
-    })
+    const ended = await json(here.runWith({ env: NOTHING }, 'revoke', '--json'))
+    expect(ended).toEqual({ v: 1, user: 'ada', removed: true, upstream: 'revoked' })
   })
 })
 
@@ -124,18 +110,13 @@ describe('relay replay to the instance', () => {
     await here.serve('--forward', target.url)
     await here.run('trigger', 'push')
     expect(await here.run('wait', 'push', '--forwarded')).toMatchObject({ code: 3 })
-    expect(await here.run('replay', '--failed', '--forwarded')).toMatchObject({
-      code: 3,
-      err: '1 sent\nerror: 1 of 1 failed at a target: #1\n',
-    })
-    expect(await here.run('replay', 'last', '--forwarded')).toMatchObject({
-      code: 3,
-      err: '1 sent\nerror: 1 of 1 failed at a target: #2\n',
-    })
+    const replayed = async (what: string) => {
+      const { code, err } = await here.run('replay', what, '--forwarded')
+      return [code, err]
+    }
+    expect(await replayed('--failed')).toEqual([3, '1 sent\nerror: 1 of 1 failed at a target: #1\n'])
+    expect(await replayed('last')).toEqual([3, '1 sent\nerror: 1 of 1 failed at a target: #2\n'])
     status = 200
-    expect(await here.run('replay', '--failed', '--forwarded')).toMatchObject({
-      code: 0,
-      err: '2 sent\n2 forwarded\n',
-    })
+    expect(await replayed('--failed')).toEqual([0, '2 sent\n2 forwarded\n'])
   })
 })

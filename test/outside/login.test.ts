@@ -2,13 +2,14 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
-import { fill, waitingOf } from '../kit/journal.js'
 import { authorizationServer, OAUTH_CLIENT } from '../kit/authorization-server.js'
+import { fill, waitingOf } from '../kit/journal.js'
 import { leaveOut } from '../kit/needs.js'
 import { addressOf, beginSignIn, signInAt } from '../kit/pages.js'
 import { hostVariables, type Place, place } from '../kit/place.js'
 import { receiver, valuesOf } from '../kit/receiver.js'
 import { BUILT, type Ended, fails } from '../kit/run.js'
+import { json, notes } from './fixture.js'
 
 /** Runs `relay login --no-browser …`, does `visit` with the address it prints, and waits for its end. */
 async function login(
@@ -23,21 +24,24 @@ async function login(
   return ran
 }
 
+/** How a command ended, with only the last line of what it said. */
+const last = ({ err, ...ran }: Omit<Ended, 'signal'>) => ({ ...ran, err: `${err.split('\n').at(-2)}\n` })
+const DENIED = 'access was denied at the code host (access_denied)'
 const ENDS = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
 
 describe('relay login', () => {
   it('signs in through the running instance and prints account, store and expiry', async () => {
     await using here = await place()
     const { address: url } = await here.serve()
-    const { code, out, err } = await login(here, [], signInAt)
-    expect({ code, out }).toEqual({ code: 0, out: '' })
-    expect(err).toMatch(
-      new RegExp(
-        `^Open this address in a browser:\n\n  ${url}/auth/sandbox\\?userId=ada&login=[\\w-]{32}\n\n` +
-          'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.\n' +
-          `signed in as octo at ${here.sandbox.url}, for user ada\nthe token is in \\S+ and expires ${ENDS}\n$`,
-      ),
-    )
+    const said = `Open this address in a browser:
+
+  ${url}/auth/sandbox\\?userId=ada&login=[\\w-]{32}
+
+Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.
+signed in as octo at ${here.sandbox.url}, for user ada
+the token is in \\S+ and expires ${ENDS}
+`
+    expect(await login(here, [], signInAt)).toEqual(notes(expect.stringMatching(`^${said}$`)))
     expect((await here.run('token')).out).toMatch(/^gho_\w+\n$/)
     // It has named the account, so the first action need not.
     expect(await here.run('comment', 'octo/demo#1', 'hello')).toMatchObject({ code: 0, err: '' })
@@ -59,25 +63,16 @@ describe('relay login', () => {
     })
     writeFileSync(file, readFileSync(file, 'utf8').replace(`"url":"${address}"`, `"url":"${between.url}"`))
     const seams = { limits: { tokenEndpoint: 100 } }
-    expect(await here.runWith({ seams }, 'login', '--no-browser')).toMatchObject({
-      code,
-      err: `error: relay at ${between.url} ${why}\n`,
-    })
+    const said = fails(code, `relay at ${between.url} ${why}`)
+    expect(await here.runWith({ seams }, 'login', '--no-browser')).toEqual(said)
   })
 
   it('receives the callback itself when no instance runs, and releases the profile', async () => {
     await using here = await place()
     const { code, out } = await login(here, ['--json'], signInAt)
-    expect(code).toBe(0)
-    expect(JSON.parse(out)).toEqual({
-      v: 1,
-      user: 'ada',
-      login: 'octo',
-      provider: 'sandbox',
-      providerUrl: here.sandbox.url,
-      store: expect.any(String),
-      expiresAt: expect.stringMatching(new RegExp(`^${ENDS}$`)),
-    })
+    const at = { provider: 'sandbox', providerUrl: here.sandbox.url }
+    const kept = { store: expect.any(String), expiresAt: expect.stringMatching(new RegExp(`^${ENDS}$`)) }
+    expect([code, JSON.parse(out)]).toEqual([0, { v: 1, user: 'ada', login: 'octo', ...at, ...kept }])
     expect((await login(here, [], signInAt)).code).toBe(0)
   })
 
@@ -90,31 +85,25 @@ describe('relay login', () => {
     ])
     expect((await login(here, [], signInAt, { RELAY_EXEC: 'push=exit 9' })).code).toBe(0)
     expect(await waitingOf(here)).toEqual([1, 2])
-    const { targets } = JSON.parse((await here.run('show', '1', '--json')).out)
+    const { targets } = await json(here.run('show', '1', '--json'))
     expect(targets).toMatchObject([{ state: 'waiting', attempts: 0 }])
   })
 
   it('reports that it was refused, exit 4', async () => {
     await using here = await place()
     await here.serve()
-    const { code, out, err } = await login(here, ['--user', 'bob'], (address) => signInAt(address, 'cancel'))
-    expect({ code, out }).toEqual({ code: 4, out: '' })
-    expect(err.split('\n').at(-2)).toBe(
-      `error: bob is not signed in at ${here.sandbox.url}: access was denied at the code host (access_denied)`,
-    )
+    const ran = await login(here, ['--user', 'bob'], (address) => signInAt(address, 'cancel'))
+    expect(last(ran)).toEqual(fails(4, `bob is not signed in at ${here.sandbox.url}: ${DENIED}`))
     expect((await here.run('token', '--user', 'bob')).code).toBe(4)
   })
 
   it('hears of a Cancel that brings nothing but the cookie, as at Gitea 1.15, exit 4', async () => {
     await using here = await place({ host: 'gitea' })
-    const { code, err } = await login(here, [], async (address) => {
+    const ran = await login(here, [], async (address) => {
       const { cookie } = await beginSignIn(address)
       await fetch(new URL('/auth/gitea/callback', address), { headers: { cookie }, redirect: 'manual' })
     })
-    expect({ code, err: err.split('\n').at(-2) }).toEqual({
-      code: 4,
-      err: `error: ada is not signed in at ${here.gitea.url}: access was denied at the code host (access_denied)`,
-    })
+    expect(last(ran)).toEqual(fails(4, `ada is not signed in at ${here.gitea.url}: ${DENIED}`))
   })
 
   it('is given up by Ctrl-C, exit 130', async () => {
@@ -131,36 +120,15 @@ describe('relay login', () => {
     await here.serve()
     vi.useFakeTimers({ toFake: ['Date'] })
     try {
-      const { code, out, err } = await login(here, [], async () => {
+      const ran = await login(here, [], async () => {
         // The address is there a moment before the wait begins.
         await setImmediate()
         vi.setSystemTime(Date.now() + 300_000)
       })
-      expect({ code, out, err: err.split('\n').at(-2) }).toEqual({
-        code: 7,
-        out: '',
-        err: 'error: No sign-in was completed within 5 minutes',
-      })
+      expect(last(ran)).toEqual(fails(7, 'No sign-in was completed within 5 minutes'))
     } finally {
       vi.useRealTimers()
     }
-  })
-
-  it('names what to set up when no OAuth client is configured, exit 2', async () => {
-    await using here = await place({ host: 'none' })
-    expect(await here.run('login', '--no-browser')).toEqual(
-      fails(
-        2,
-        'Sign-in at https://github.com is not set up. Run relay setup, or set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app with the callback http://127.0.0.1:8787/auth/github/callback',
-      ),
-    )
-  })
-
-  it('refuses a store that forgets, exit 2', async () => {
-    await using here = await place({ env: { RELAY_STORE: 'memory' } })
-    expect(await here.run('login', '--no-browser')).toEqual(
-      fails(2, '--store memory would lose the token as soon as this command ends'),
-    )
   })
 
   it('prints how to forward the port over SSH', async () => {
@@ -168,9 +136,8 @@ describe('relay login', () => {
     const { address } = await here.serve()
     const { err } = await login(here, [], signInAt, { SSH_CONNECTION: '1 2 3 4' })
     const { port } = new URL(address)
-    expect(err).toContain(
-      `From another machine, forward the port first: ssh -L ${port}:127.0.0.1:${port} <this machine>`,
-    )
+    const forward = `forward the port first: ssh -L ${port}:127.0.0.1:${port} <this machine>`
+    expect(err).toContain(`From another machine, ${forward}`)
   })
 })
 
@@ -182,7 +149,7 @@ describe('a code host that issues a token, and does not say whose it is: its API
     await here.serve()
     let location = ''
     let page = 'not asked for'
-    const { code, out, err } = await login(here, [], async (address) => {
+    const ran = await login(here, [], async (address) => {
       const { authorize, cookie } = await beginSignIn(address)
       const back = new URL(new URL(authorize).searchParams.get('redirect_uri') ?? '')
       back.search = server.approve(authorize).toString()
@@ -192,10 +159,8 @@ describe('a code host that issues a token, and does not say whose it is: its API
     })
     expect(page).toContain('You are not signed in')
     expect(location).toMatch(/\/\?auth=error&reason=provider_unavailable$/)
-    expect({ code, out }).toEqual({ code: 4, out: '' })
-    expect(err.split('\n').at(-2)).toBe(
-      `error: ada is not signed in at ${server.url}: the code host was unreachable or failed (provider_unavailable): a token was issued, but the API at ${server.url}/api/v3 did not say whose it is: GitHub refused: Not Found (no such repository or number, or no access to it)`,
-    )
+    const why = `ada is not signed in at ${server.url}: the code host was unreachable or failed (provider_unavailable): a token was issued, but the API at ${server.url}/api/v3 did not say whose it is: GitHub refused: Not Found (no such repository or number, or no access to it)`
+    expect(last(ran)).toEqual(fails(4, why))
     expect((await here.run('token')).code).toBe(4)
   })
 
@@ -204,8 +169,7 @@ describe('a code host that issues a token, and does not say whose it is: its API
     await here.serve()
     here.sandbox.faults.next('token', '502')
     const { err } = await login(here, [], signInAt)
-    expect(err).toContain(
-      `(provider_unavailable): the token endpoint answered 502 (${here.sandbox.url}/login/oauth/access_token)\n`,
-    )
+    const endpoint = `${here.sandbox.url}/login/oauth/access_token`
+    expect(err).toContain(`(provider_unavailable): the token endpoint answered 502 (${endpoint})\n`)
   })
 })

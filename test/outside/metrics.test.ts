@@ -1,17 +1,21 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { githubDelivery, post } from '../kit/delivery.js'
 import { emptyFolder } from '../kit/folder.js'
 import { exchange, requestText } from '../kit/http.js'
 import { fill } from '../kit/journal.js'
 import { readMetrics } from '../kit/metrics.js'
-import { faulty, type Place, place, type Serving } from '../kit/place.js'
+import { faulty, place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 import { receiver } from '../kit/receiver.js'
 import { smee } from '../kit/smee.js'
+import { fresh } from './fixture.js'
 
 const LIST_LOADED = path.resolve('test/kit/loaded.mjs')
+
+/** Of a test's own. */
+const here = fresh(() => place({ host: 'none' }))
 
 describe('GET /metrics', () => {
   it('counts deliveries by result, forwards by target and status, and shows what waits', async () => {
@@ -19,21 +23,20 @@ describe('GET /metrics', () => {
     await using target = await receiver()
     target.answers(200, 410)
     const down = await closedPort()
-    await using here = await place({ host: 'none' })
     const app = ['--forward', `app=${target.url}`]
     const unreachable = ['--forward', `push=http://localhost:${down}/secret?key=secret`]
     const flags = ['--metrics', '--max-body', '100', ...app, ...unreachable]
     const relay = await here.serveWith({ seams: { storage } }, ...flags)
     const send = async (options = {}) => (await relay.deliver(options)).status
-    expect(await send({ id: 'first', event: 'ping' })).toBe(200)
-    expect(await send({ id: 'first', event: 'ping' })).toBe(200)
+    for (const id of ['first', 'first']) expect(await send({ id, event: 'ping' })).toBe(200)
     await target.has(1)
     expect(await send({ id: 'second' })).toBe(200)
     await target.has(2)
-    expect(await send({ secret: 'another' })).toBe(401)
-    expect(await send({ set: { 'X-Hub-Signature-256': undefined } })).toBe(401)
-    expect(await send({ body: '{' })).toBe(400)
-    expect(await send({ body: 'x'.repeat(101) })).toBe(413)
+    const unsigned = { set: { 'X-Hub-Signature-256': undefined } }
+    const refused = [{ secret: 'another' }, unsigned, { body: '{' }, { body: 'x'.repeat(101) }]
+    const statuses: number[] = []
+    for (const options of refused) statuses.push(await send(options))
+    expect(statuses).toEqual([401, 401, 400, 413])
     expect((await post(`${relay.address}/hooks`, githubDelivery())).status).toBe(404)
     storage.now('fails')
     expect(await send()).toBe(503)
@@ -48,63 +51,52 @@ describe('GET /metrics', () => {
       [`target=${unnamed} status=failed`]: 0,
     })
     const metrics = await readMetrics(relay.address)
-    expect(metrics['relay_deliveries_total']).toEqual({
-      type: 'COUNTER',
-      values: {
+    const atLeast = (least: number) => expect.toSatisfy((value: number) => value >= least)
+    const counter = (values: object) => ({ type: 'COUNTER', values })
+    const gauge = (values: object) => ({ type: 'GAUGE', values })
+    expect(metrics).toMatchObject({
+      relay_attempt_duration_seconds_bucket: {
+        values: { 'le=600 target=app': 2, 'le=+Inf target=app': 2 },
+      },
+      nodejs_eventloop_lag_p99_seconds: { type: 'GAUGE' },
+      process_resident_memory_bytes: { values: { '': atLeast(1_000_000) } },
+    })
+    const reasons = 'no_signature invalid_signature invalid_event too_large wrong_path'.split(' ')
+    const exact = {
+      relay_deliveries_total: counter({
         'result=stored via=http': 2,
         'result=duplicate via=http': 1,
         'result=unavailable via=http': 1,
-      },
-    })
-    expect(metrics['relay_deliveries_refused_total']).toEqual({
-      type: 'COUNTER',
-      values: {
-        'reason=no_signature': 1,
-        'reason=invalid_signature': 1,
-        'reason=invalid_event': 1,
-        'reason=too_large': 1,
-        'reason=wrong_path': 1,
-      },
-    })
-    expect(metrics['relay_queue_deliveries']).toEqual({
-      type: 'GAUGE',
-      values: { 'target=app': 0, [`target=${unnamed}`]: 1 },
-    })
-    expect(metrics['relay_queue_oldest_seconds']?.values).toEqual({
-      'target=app': 0,
-      [`target=${unnamed}`]: expect.toSatisfy((age: number) => age > 0 && age < 600),
-    })
-    expect(metrics['relay_attempt_duration_seconds_count']?.values).toEqual({
-      'target=app': 2,
-      [`target=${unnamed}`]: expect.toSatisfy((count: number) => count > 0),
-    })
-    expect(metrics['relay_attempt_duration_seconds_bucket']?.values).toMatchObject({
-      'le=600 target=app': 2,
-      'le=+Inf target=app': 2,
-    })
-    expect(metrics['relay_storage_duration_seconds_count']?.values).toEqual({
+      }),
+      relay_deliveries_refused_total: counter(
+        Object.fromEntries(reasons.map((reason) => [`reason=${reason}`, 1])),
+      ),
+      relay_queue_deliveries: gauge({ 'target=app': 0, [`target=${unnamed}`]: 1 }),
+      relay_ready: gauge({ '': 1 }),
+      relay_tunnel_connected: gauge({}),
+    }
+    for (const [name, metric] of Object.entries(exact)) expect([name, metrics[name]]).toEqual([name, metric])
+    const age = expect.toSatisfy((age: number) => age > 0 && age < 600)
+    const values = {
+      relay_queue_oldest_seconds: { 'target=app': 0, [`target=${unnamed}`]: age },
+      relay_attempt_duration_seconds_count: { 'target=app': 2, [`target=${unnamed}`]: atLeast(1) },
       // With the one that could not be stored.
-      'operation=store': 4,
-      'operation=record': expect.toSatisfy((count: number) => count >= 3),
-    })
-    expect(metrics['relay_ready']).toEqual({ type: 'GAUGE', values: { '': 1 } })
-    expect(metrics['relay_tunnel_connected']).toEqual({ type: 'GAUGE', values: {} })
-    expect(metrics['nodejs_eventloop_lag_p99_seconds']?.type).toBe('GAUGE')
-    expect(metrics['process_resident_memory_bytes']?.values['']).toBeGreaterThan(1_000_000)
+      relay_storage_duration_seconds_count: { 'operation=store': 4, 'operation=record': atLeast(3) },
+    }
+    for (const [name, all] of Object.entries(values))
+      expect([name, metrics[name]?.values]).toEqual([name, all])
     expect(await (await fetch(`${relay.address}/metrics`)).text()).not.toContain('secret')
   })
 
   it('shows whether the tunnel is connected, and counts what comes through it', async () => {
     await using channel = await smee()
-    await using here = await place({ host: 'none' })
     const relay = await here.serve('--metrics', '--tunnel', channel.channel)
     const tunnel = async () => (await readMetrics(relay.address))['relay_tunnel_connected']?.values['']
     await expect.poll(tunnel).toBe(1)
     await post(channel.channel, githubDelivery({ body: '{"ref":"refs/heads/main","commits":[]}' }))
     const deliveries = async () => (await readMetrics(relay.address))['relay_deliveries_total']?.values
-    await expect
-      .poll(deliveries)
-      .toMatchObject({ 'result=stored via=tunnel': 1, 'result=stored via=http': 0 })
+    const stored = { 'result=stored via=tunnel': 1, 'result=stored via=http': 0 }
+    await expect.poll(deliveries).toMatchObject(stored)
     await channel[Symbol.asyncDispose]()
     await expect.poll(tunnel).toBe(0)
   })
@@ -126,14 +118,9 @@ describe('GET /metrics', () => {
     }
     const on = { status: 200, isLoaded: true, stored: 1 }
     const off = { status: 404, isLoaded: false, stored: undefined }
-    expect(
-      await Promise.all([
-        run(['--metrics'], {}),
-        run([], { RELAY_METRICS: 'on' }),
-        run([], {}),
-        run([], { RELAY_METRICS: 'off' }),
-      ]),
-    ).toEqual([on, on, off, off])
+    const runs = [run(['--metrics'], {}), run([], { RELAY_METRICS: 'on' }), run([], {})]
+    runs.push(run([], { RELAY_METRICS: 'off' }))
+    expect(await Promise.all(runs)).toEqual([on, on, off, off])
   })
 })
 
@@ -141,9 +128,8 @@ describe('the label of a target', () => {
   /** The labels of the queues, in their order, with how much waits in each. */
   async function queues({ address }: Serving): Promise<Record<string, number>> {
     const values = (await readMetrics(address))['relay_queue_deliveries']?.values ?? {}
-    return Object.fromEntries(
-      Object.entries(values).map(([label, count]) => [label.replace(/^target=/, ''), count]),
-    )
+    const named = Object.entries(values).map(([label, count]) => [label.replace(/^target=/, ''), count])
+    return Object.fromEntries(named)
   }
 
   it('is a short name, its own, and shows nothing of paths, queries, passwords and arguments', async () => {
@@ -162,28 +148,15 @@ describe('the label of a target', () => {
       '$(cat secret) run',
       './bin/deploy.sh other',
     ]
-    await using here = await place({ host: 'none' })
-    const flags = [
-      ...forwards.flatMap((forward) => ['--forward', forward]),
-      ...commands.flatMap((command) => ['--exec', command]),
-    ]
-    const labels = [
-      'app',
-      host,
-      `${host}-2`,
-      '[::1]:8443',
-      'app-2',
-      'deploy.sh',
-      'command',
-      'command-2',
-      'deploy.sh-2',
-    ]
-    expect(Object.keys(await queues(await here.serve('--metrics', ...flags)))).toEqual(labels)
+    const forward = forwards.flatMap((each) => ['--forward', each])
+    const exec = commands.flatMap((each) => ['--exec', each])
+    const labels = `app ${host} ${host}-2 [::1]:8443 app-2 deploy.sh command command-2 deploy.sh-2`
+    const shown = await queues(await here.serve('--metrics', ...forward, ...exec))
+    expect(Object.keys(shown)).toEqual(labels.split(' '))
   })
 
   it('stays when its target is no longer configured', async () => {
     const port = await closedPort()
-    await using here = await place({ host: 'none' })
     const targets = [
       `*=http://127.0.0.1:${port}/`,
       'push=exec:./old.sh secret',
@@ -201,7 +174,6 @@ describe('the label of a target', () => {
   })
 
   it('is one of at most 100, and one for all others', async () => {
-    await using here = await place({ host: 'none' })
     const targets = Array.from({ length: 150 }, (_, i) => [`*=http://127.0.0.1:${i + 1}/`, {}])
     await fill(here, [{ id: 'waits', receivedAt: Date.now(), forwards: Object.fromEntries(targets) }])
     const counts = await queues(await here.serve('--metrics'))
@@ -211,15 +183,8 @@ describe('the label of a target', () => {
 })
 
 describe('who may read /metrics', () => {
-  let here: Place
-  let relay: Serving
-  beforeAll(async () => {
-    here = await place({ host: 'none' })
-    const hosts = ['--allow-host', 'relay.example', '--inspect-host', 'metrics.example']
-    relay = await here.serve('--metrics', ...hosts, '--public-url', 'https://public.example')
-  })
-  afterAll(() => here[Symbol.asyncDispose]())
-
+  const hosts = ['--allow-host', 'relay.example', '--inspect-host', 'metrics.example']
+  const relay = fresh(() => here.serve('--metrics', ...hosts, '--public-url', 'https://public.example'))
   const ask = ({ port }: Serving, method: string, headers: Record<string, string> = {}) =>
     exchange(port, requestText(method, '/metrics', headers))
   const FORBIDDEN = { status: 403, body: '{"error":"Forbidden host"}' }
@@ -235,12 +200,9 @@ describe('who may read /metrics', () => {
 
   it('only reads', async () => {
     expect(await ask(relay, 'HEAD')).toMatchObject({ status: 200, body: '' })
+    const wrong = { status: 405, headers: { allow: 'GET, HEAD' }, body: '{"error":"Method not allowed"}' }
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
-      expect(await ask(relay, method)).toMatchObject({
-        status: 405,
-        headers: { allow: 'GET, HEAD' },
-        body: '{"error":"Method not allowed"}',
-      })
+      expect(await ask(relay, method)).toMatchObject(wrong)
   })
 
   it('is nobody while they are off', async () => {

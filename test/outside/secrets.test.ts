@@ -71,6 +71,8 @@ class Watched {
   }
 }
 
+const OF_A_SIGN_IN = ['PKCE verifier', 'access token', 'client secret', 'code', 'cookie', 'state']
+
 const portOf = ({ url }: { readonly url: string }): number => Number(new URL(url).port)
 
 describe('no secret is in any log line, answer or stack trace', () => {
@@ -117,16 +119,7 @@ describe('no secret is in any log line, answer or stack trace', () => {
     run.canary.heard(ended)
     run.canary.secrets(sentSecrets(tap.requests))
     expect(run.canary.textOf('output').length + run.canary.textOf('answers').length).toBeGreaterThan(2000)
-    run.canary.check([
-      ...Object.keys(WEBHOOK_SECRETS),
-      'PKCE verifier',
-      'access token',
-      'client secret',
-      'code',
-      'cookie',
-      'refresh token',
-      'state',
-    ])
+    run.canary.check([...Object.keys(WEBHOOK_SECRETS), ...OF_A_SIGN_IN, 'refresh token'])
   })
 
   it('of a run with an embedded sandbox', async () => {
@@ -136,11 +129,9 @@ describe('no secret is in any log line, answer or stack trace', () => {
     const run = new Watched(serving)
     await run.signIn('ada')
     await run.failToSignIn()
-    const [webhookSecret, token] = [
-      (await here.run('config', '--reveal', 'webhookSecret')).out.trim(),
-      (await here.run('token')).out.trim(),
-    ]
-    run.canary.secret('webhook secret', webhookSecret)
+    const token = (await here.run('token')).out.trim()
+    const { out } = await here.run('config', '--reveal', 'webhookSecret')
+    run.canary.secret('webhook secret', out.trim())
     run.canary.secret('access token', token)
     expect(await run.act('comment', token, COMMENT)).toBe(200)
     await serving.object({ event: 'issue_comment' })
@@ -175,56 +166,43 @@ describe('no secret is in any log line, answer or stack trace', () => {
     expect(await run.call('/auth/token/ada', { method: 'DELETE' })).toBe(503)
     run.canary.heard(await serving.stop())
     run.canary.secrets(sentSecrets(tap.requests))
-    run.canary.check([
-      ...Object.keys(WEBHOOK_SECRETS),
-      'PKCE verifier',
-      'access token',
-      'client secret',
-      'code',
-      'cookie',
-      'state',
-    ])
+    run.canary.check([...Object.keys(WEBHOOK_SECRETS), ...OF_A_SIGN_IN])
   })
 })
 
 /** Commands that use the token and a hook. */
 const FEW = [
-  ['whoami', '--json'],
-  ['hook', 'add', 'octo/demo'],
-  ['hook', 'test', 'octo/demo'],
-  ['comment', 'octo/demo#1', 'hello'],
-  ['hook', 'remove', 'octo/demo', '--json'],
+  'whoami --json',
+  'hook add octo/demo',
+  'hook test octo/demo',
+  'comment octo/demo#1 hello',
+  'hook remove octo/demo --json',
 ]
 /** Further ones that have a reason to name what they work with. */
 const COMMANDS = [
   ...FEW,
-  ['config'],
-  ['config', '--json'],
-  ['doctor'],
-  ['hook', 'list', 'octo/demo', '--json'],
-  ['catch-up', '--json'],
-  ['catch-up', '--dry-run'],
-  ['log', '--json'],
-  ['show', 'last'],
-  ['show', 'last', '--json'],
-  ['export', 'last'],
-  ['log', '--refused'],
+  'config',
+  'config --json',
+  'doctor',
+  'hook list octo/demo --json',
+  'catch-up --json',
+  'catch-up --dry-run',
+  'log --json',
+  'log --refused',
+  'show last',
+  'show last --json',
+  'export last',
 ]
 
-const NO_CLIENT: Env = {
-  RELAY_CLIENT_ID: undefined,
-  RELAY_CLIENT_SECRET: undefined,
-  RELAY_WEBHOOK_SECRET: undefined,
-}
+const MADE: Env = { RELAY_WEBHOOK_SECRET: undefined }
+const NO_CLIENT: Env = { ...MADE, RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
 /** The database, whose records are where secrets belong, and the file that is one. */
 const HOMES = /^relay\.db|^webhook-secret$/
 
 /** A person's machine where all that commands say and leave in files is looked through for what the code host knows. */
 async function watchedPlace(options: PlaceOptions) {
-  const here = await place({
-    ...options,
-    env: { ...LOUD, RELAY_PORT: String(await closedPort()), ...options.env },
-  })
+  const env = { ...LOUD, RELAY_PORT: String(await closedPort()), ...options.env }
+  const here = await place({ ...options, env })
   const tap = tapRequests(portOf(here.sandbox))
   const kept = canary()
   return {
@@ -236,7 +214,7 @@ async function watchedPlace(options: PlaceOptions) {
       const state = flags.includes('--catch-up') ? 'caught up' : 'ready'
       await serving.object({ type: 'hook', state })
       for (const operation of ['hook', 'deliveries'] as const) here.sandbox.faults.next(operation, '502')
-      for (const command of commands) kept.heard(await here.run(...command, '--verbose'))
+      for (const command of commands) kept.heard(await here.run(...command.split(' '), '--verbose'))
       await here.sandbox.idle()
       await serving.object({ type: 'delivery', event: 'issue_comment' })
       kept.heard(await serving.stop())
@@ -257,18 +235,6 @@ async function watchedPlace(options: PlaceOptions) {
   }
 }
 
-type WatchedPlace = Awaited<ReturnType<typeof watchedPlace>>
-
-/** From nothing to commands with an App: registered in the browser, signed in there, its webhook and its log used. */
-async function useApp(watched: WatchedPlace, commands = COMMANDS): Promise<void> {
-  const { here, kept } = watched
-  kept.heard(await setUpApp(here, '--verbose'))
-  const login = here.start('login', '--no-browser', '--verbose')
-  await signInAt(await addressOf(login))
-  kept.heard(await login.ended)
-  await watched.useCommands(['--catch-up'], commands)
-}
-
 /** What signs in with an App: its client, its key, and tokens that are renewed. */
 const OF_AN_APP = ['App key', 'JWT', 'PKCE verifier', 'access token', 'client secret', 'refresh token']
 
@@ -281,14 +247,19 @@ describe(
   () => {
     it('with an App', async () => {
       await using watched = await watchedPlace({ env: NO_CLIENT })
-      await useApp(watched)
-      expect(watched.kept.textOf('output')).toMatch(/"type":"caught-up"/)
-      expect(watched.kept.textOf('output')).toContain('"body":"hello"')
+      const { here, kept } = watched
+      kept.heard(await setUpApp(here, '--verbose'))
+      const login = here.start('login', '--no-browser', '--verbose')
+      await signInAt(await addressOf(login))
+      kept.heard(await login.ended)
+      await watched.useCommands(['--catch-up'], COMMANDS)
+      expect(kept.textOf('output')).toMatch(/"type":"caught-up"/)
+      expect(kept.textOf('output')).toContain('"body":"hello"')
       await watched.check(OF_AN_APP)
     })
 
     it('with the device flow, and a hook of the repository', async () => {
-      await using watched = await watchedPlace({ env: { RELAY_WEBHOOK_SECRET: undefined } })
+      await using watched = await watchedPlace({ env: MADE })
       const { here, kept } = watched
       kept.secret('client secret', CLIENT.secret)
       await hurryDevice(here.sandbox)

@@ -3,8 +3,7 @@ import { Closing } from '../kit/closing.js'
 import type { Env } from '../kit/folder.js'
 import { exchange, type RawAnswer, requestText } from '../kit/http.js'
 import { beginSignIn } from '../kit/pages.js'
-import { hostVariables, type Place, place, type Serving } from '../kit/place.js'
-import type { Seams } from '../kit/run.js'
+import { hostVariables, type Place, place, type Seams, type Serving } from '../kit/place.js'
 
 /** On every answer about signing in. */
 export const PRIVATE = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }

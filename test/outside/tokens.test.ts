@@ -2,26 +2,24 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../kit/folder.js'
-import { CLIENT, type Place, place } from '../kit/place.js'
+import { endToken } from '../kit/pages.js'
+import { CLIENT, place } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
 import { fails, prints } from '../kit/run.js'
+import { json, notes } from './fixture.js'
 
 const COMMENT = ['comment', 'octo/demo#1', 'hello']
+const NOT_BOB = 'bob is not signed in, or the sign-in has ended. Run relay login'
 const TOKEN_PATH = '/login/oauth/access_token'
 
 /** A terminal that has not the OAuth application. */
 const NO_CLIENT = { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
 
-interface WithToken extends AsyncDisposable {
-  readonly here: Place
-  /** The token of the sign-in, which was renewed since. */
-  readonly first: string
-  /** How often the token endpoint was asked since. */
-  readonly renewals: () => number
-}
-
-/** A place whose user has a token that lives so many seconds, and a refresh token; later tokens live an hour. */
-async function withToken(lives: number, serves = false): Promise<WithToken> {
+/**
+ * A place whose user has a token that lives so many seconds, and a refresh token; later tokens live an hour. `first` is the token
+ * of the sign-in, which was renewed since, and `renewals` how often the token endpoint was asked since.
+ */
+async function withToken(lives: number, serves = false) {
   const lifetimes = { access: 30, refresh: 86_400 }
   const here = await place({ sandbox: { lifetimes } })
   if (serves) await here.serve()
@@ -32,12 +30,8 @@ async function withToken(lives: number, serves = false): Promise<WithToken> {
   lifetimes.access = 3600
   const calls = (): number => here.sandbox.requests.filter((call) => call.path === TOKEN_PATH).length
   const before = calls()
-  return {
-    here,
-    first,
-    renewals: () => calls() - before,
-    [Symbol.asyncDispose]: () => here[Symbol.asyncDispose](),
-  }
+  const dispose = { [Symbol.asyncDispose]: () => here[Symbol.asyncDispose]() }
+  return { here, first, renewals: () => calls() - before, ...dispose }
 }
 
 /** Seconds: it has ended when a command looks. */
@@ -61,12 +55,10 @@ describe('a second terminal without the client secret', () => {
     await using here = await place({ signedIn: true })
     const { pid } = await here.serve()
     const env = { RELAY_CLIENT_ID: 'abc', RELAY_CLIENT_SECRET: 'def' }
-    expect(await here.runWith({ env }, ...COMMENT)).toEqual(
-      fails(
-        2,
-        `RELAY_CLIENT_ID is abc, but process ${pid} serves profile default with the OAuth client ${CLIENT.id}. Unset the variable, or name another profile with --profile`,
-      ),
-    )
+    const serves = `process ${pid} serves profile default with the OAuth client ${CLIENT.id}`
+    const advice = 'Unset the variable, or name another profile with --profile'
+    const other = `RELAY_CLIENT_ID is abc, but ${serves}. ${advice}`
+    expect(await here.runWith({ env }, ...COMMENT)).toEqual(fails(2, other))
   })
 
   it('hears why the instance could not renew, exit 4', async () => {
@@ -75,34 +67,25 @@ describe('a second terminal without the client secret', () => {
     const headers = { 'Content-Type': 'application/json' }
     const body = '{"error":"bad_refresh_token"}'
     here.sandbox.faults.next('token', { kind: 'answer', status: 200, headers, body })
-    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT)).toEqual(
-      fails(
-        4,
-        'The token of ada could not be renewed (the provider answered bad_refresh_token); sign in again: relay login',
-      ),
-    )
-    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT, '--user', 'bob')).toEqual(
-      fails(4, 'bob is not signed in, or the sign-in has ended. Run relay login'),
-    )
+    const why =
+      'The token of ada could not be renewed (the provider answered bad_refresh_token); sign in again: relay login'
+    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT)).toEqual(fails(4, why))
+    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT, '--user', 'bob')).toEqual(fails(4, NOT_BOB))
   })
 
   it('names what is missing when no instance runs, exit 4', async () => {
     await using both = await withToken(ENDED)
-    const { code, err } = await both.here.runWith({ env: NO_CLIENT }, ...COMMENT)
-    expect({ code, err }).toEqual({
-      code: 4,
-      err: 'error: The token of ada has ended; renewing it needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET; sign in again: relay login\n',
-    })
+    const needs =
+      'The token of ada has ended; renewing it needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET; sign in again: relay login'
+    expect(await both.here.runWith({ env: NO_CLIENT }, ...COMMENT)).toEqual(fails(4, needs))
   })
 })
 
 describe('the token', () => {
   it('is needed, exit 4', async () => {
     await using here = await place({ signedIn: true })
-    const err = 'error: bob is not signed in, or the sign-in has ended. Run relay login\n'
-    expect(await here.run(...COMMENT, '--user', 'bob')).toEqual({ code: 4, out: '', err })
-    const env = { RELAY_USER: 'bob' }
-    expect(await here.runWith({ env }, ...COMMENT)).toEqual({ code: 4, out: '', err })
+    expect(await here.run(...COMMENT, '--user', 'bob')).toEqual(fails(4, NOT_BOB))
+    expect(await here.runWith({ env: { RELAY_USER: 'bob' } }, ...COMMENT)).toEqual(fails(4, NOT_BOB))
   })
 
   it('that has ended is renewed first', async () => {
@@ -126,11 +109,9 @@ describe('the token', () => {
     const cwd = emptyFolder()
     writeFileSync(path.join(cwd, file), text(evil.url))
     const env = { ...NO_CLIENT, RELAY_PROVIDER_URL: undefined }
+    const from = `The token of ada is from ${here.sandbox.url} and is not sent to ${evil.url}`
     expect(await here.runWith({ env, cwd }, ...COMMENT)).toEqual(
-      fails(
-        4,
-        `The token of ada is from ${here.sandbox.url} and is not sent to ${evil.url}; sign in again: relay login`,
-      ),
+      fails(4, `${from}; sign in again: relay login`),
     )
     expect(evil.received).toEqual([])
     expect(here.sandbox.comments).toEqual([])
@@ -150,5 +131,75 @@ describe('the token', () => {
     expect(ran).toEqual(prints(`${here.sandbox.url}/octo/demo/issues/1#issuecomment-${id}\n`))
     expect(squatter.received.filter(({ method }) => method !== 'GET')).toEqual([])
     expect(JSON.stringify(squatter.received)).not.toContain(token)
+  })
+})
+
+describe('relay whoami', () => {
+  it('prints the account, where the token is stored and when it expires', async () => {
+    await using here = await place({ signedIn: true })
+    await here.serve()
+    const account = `account    octo\ncode host  ${here.sandbox.url}\nuser       ada\n`
+    const token = `token      in ${here.home}/default, expires \\S+Z\n`
+    expect(await here.run('whoami')).toEqual(prints(expect.stringMatching(`^${account}${token}$`)))
+  })
+
+  it('reports that the code host no longer knows the token, exit 4', async () => {
+    await using here = await place()
+    await endToken(here.sandbox.url, CLIENT, await here.useToken())
+    expect(await here.run('whoami')).toEqual(fails(4, 'Invalid or expired token'))
+  })
+
+  it('reports that the code host failed, exit 8', async () => {
+    await using here = await place({ signedIn: true })
+    here.sandbox.faults.next('user', '502')
+    const why = 'Could not get the account of ada: The sandbox failed (502)'
+    expect(await here.run('whoami')).toEqual(fails(8, why))
+  })
+})
+
+describe('relay revoke', () => {
+  it('ends the token here and at the code host', async () => {
+    await using here = await place()
+    const { address } = await here.serve()
+    const token = await here.signIn()
+    const ended = `the token of ada is deleted here, and revoked at ${here.sandbox.url}\n`
+    expect(await here.run('revoke')).toEqual(notes(ended))
+    expect((await here.run('token')).code).toBe(4)
+    const headers = { Authorization: `Bearer ${token}` }
+    expect((await fetch(`${here.sandbox.url}/api/v3/user`, { headers })).status).toBe(401)
+    const body = JSON.stringify({ owner: 'octo', repo: 'demo', issueNumber: 1, body: 'x' })
+    const call = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body }
+    expect((await fetch(`${address}/api/comment`, call)).status).toBe(401)
+  })
+
+  it('leaves the code host alone with --local', async () => {
+    await using here = await place()
+    const token = await here.useToken()
+    const removed = { v: 1, user: 'ada', removed: true, upstream: 'skipped' }
+    expect(await json(here.run('revoke', '--local', '--json'))).toEqual(removed)
+    const headers = { Authorization: `Bearer ${token}` }
+    expect((await fetch(`${here.sandbox.url}/api/v3/user`, { headers })).status).toBe(200)
+  })
+
+  it('is exit 8 when the code host cannot be reached, and the token is deleted here all the same', async () => {
+    await using here = await place({ signedIn: true })
+    await here.sandbox[Symbol.asyncDispose]()
+    const deleted = `The token of ada is deleted here, but ${here.sandbox.url} did not revoke it: `
+    const err = expect.stringContaining(deleted)
+    expect(await here.run('revoke')).toEqual({ code: 8, out: '', err })
+    expect((await here.run('token')).code).toBe(4)
+  })
+
+  it('reports that there was nothing to revoke', async () => {
+    await using here = await place({ host: 'none' })
+    const nothing = 'ada was not signed in, so there was nothing to revoke\n'
+    expect(await here.run('revoke')).toEqual(notes(nothing))
+  })
+
+  it('names what is missing to revoke at the code host', async () => {
+    await using here = await place({ signedIn: true })
+    const env = NO_CLIENT
+    const valid = `The token of ada is deleted here, but it is still valid at ${here.sandbox.url}: revoking it there needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`
+    expect(await here.runWith({ env }, 'revoke')).toEqual(fails(8, valid))
   })
 })

@@ -1,27 +1,28 @@
 import { describe, expect, it } from 'vitest'
 import { selfSigned } from '../kit/certificate.js'
-import { githubDelivery, giteaDelivery, post } from '../kit/delivery.js'
+import { giteaDelivery, githubDelivery, post } from '../kit/delivery.js'
+import { entriesOf } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
 import { connectProxy } from '../kit/network.js'
 import { place } from '../kit/place.js'
 import { receiver, valuesOf } from '../kit/receiver.js'
 import { gosmee, smee } from '../kit/smee.js'
+import { fresh, json } from './fixture.js'
 
 const BODY = '{\n  "action": "opened",\n  "title": "\\u003cb\\u003e \\u0026 é",\n  "number": 3\n}'
 const GITEA = ['--provider', 'gitea', '--provider-url', 'https://git.example.com']
 
+const CONNECTED = { type: 'tunnel', state: 'connected', roundTrip: 'ok' }
+
+const here = fresh(() => place({ host: 'none' }))
+const target = fresh(() => receiver())
+
 describe('relay serve --tunnel', () => {
   it('forwards what comes through a channel, byte for byte', async () => {
     await using server = await smee()
-    await using target = await receiver()
-    await using here = await place({ host: 'none' })
     const relay = await here.serve(...GITEA, '--tunnel', server.channel, '--forward', target.url)
-    expect(await relay.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })).toMatchObject({
-      v: 1,
-      url: server.channel,
-      attempt: 0,
-      retryAt: null,
-    })
+    const connected = { v: 1, url: server.channel, attempt: 0, retryAt: null }
+    expect(await relay.object(CONNECTED)).toMatchObject(connected)
     const delivery = giteaDelivery({ body: BODY })
     await post(server.channel, delivery)
     await target.has(1)
@@ -33,23 +34,16 @@ describe('relay serve --tunnel', () => {
     expect(await relay.object({ type: 'delivery' })).toMatchObject({ n: 1, restored: 'indented-go' })
     const shown = await here.run('show', 'last')
     expect(shown.out).toContain('restored    indented-go, after a tunnel changed the body\n')
-    const doctor = await here.run('doctor', '--json')
-    expect(JSON.parse(doctor.out)).toMatchObject({
-      checks: expect.arrayContaining([expect.objectContaining({ check: 'tunnel', state: 'ok' })]),
-    })
     const { code, err } = await relay.stop()
     expect(code).toBe(0)
-    expect(err).toContain(`payload URL  ${server.channel}\n`)
+    for (const text of [`payload URL  ${server.channel}\n`, 'tunnel works']) expect(err).toContain(text)
     expect(err).toContain(`tunnel connected: payload URL ${server.channel}\n`)
-    expect(err).toContain('tunnel works')
   })
 
   it('forwards what comes through a channel of gosmee, which sends the bytes themselves', async () => {
     await using server = await gosmee()
-    await using target = await receiver()
-    await using here = await place({ host: 'none' })
     const relay = await here.serve('--tunnel', server.channel, '--forward', target.url)
-    await relay.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })
+    await relay.object(CONNECTED)
     await post(server.channel, githubDelivery({ body: BODY }))
     await target.has(1)
     expect(target.received[0]?.body.toString()).toBe(BODY)
@@ -58,10 +52,8 @@ describe('relay serve --tunnel', () => {
 
   it('forwards a large delivery', async () => {
     await using server = await smee()
-    await using target = await receiver()
-    await using here = await place({ host: 'none' })
     const relay = await here.serve(...GITEA, '--tunnel', server.channel, '--forward', target.url)
-    await relay.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })
+    await relay.object(CONNECTED)
     const body = JSON.stringify({ text: 'x'.repeat(500_000), list: Array(10_000).fill('é') }, null, 2)
     await post(server.channel, giteaDelivery({ body }))
     await target.has(1)
@@ -72,7 +64,6 @@ describe('relay serve --tunnel', () => {
 
   it('makes a channel where only a server is named, and keeps to it', async () => {
     await using server = await smee()
-    await using here = await place({ host: 'none' })
     const urls: unknown[] = []
     for (const _ of ['first', 'second']) {
       const relay = await here.serve('--tunnel', server.url)
@@ -81,6 +72,60 @@ describe('relay serve --tunnel', () => {
     }
     expect(urls[0]).toMatch(new RegExp(`^${server.url}/[\\w-]{16}$`))
     expect(urls[1]).toBe(urls[0])
+  })
+})
+
+// As GitHub writes them.
+const id = (end: string): string => `0b989ba4-242f-11e5-81e1-c7b6966d251${end}`
+const [AFTER, GENUINE, COPY, LAST] = [id('a'), id('b'), id('c'), id('d')] as const
+
+describe('the tunnel of a machine that was away', () => {
+  it('connects again at once after it slept, when its connection only seems to be open', async () => {
+    await using server = await smee()
+    let slept = 0
+    const clock = (): number => Date.now() + slept
+    const relay = await here.serveWith({ seams: { clock } }, '--tunnel', server.channel)
+    await relay.object(CONNECTED)
+    slept = 3_600_000
+    const { why } = await relay.object({ type: 'tunnel', state: 'waiting' })
+    expect(why).toBe('this machine slept')
+    await relay.objects(CONNECTED, 2)
+    await post(server.channel, githubDelivery({ id: AFTER }))
+    expect(await relay.object({ type: 'delivery' })).toMatchObject({ n: 1, delivery: AFTER })
+  })
+
+  it('gets what came meanwhile from a server that keeps it, once and in order', async () => {
+    await using server = await gosmee({ stream: 100 })
+    const first = await here.serve('--tunnel', server.channel)
+    await first.object(CONNECTED)
+    await post(server.channel, githubDelivery({ id: 'before', body: '{"n":0}' }))
+    await first.object({ type: 'delivery' })
+    await first.stop()
+    for (const n of [1, 2, 3])
+      await post(server.channel, githubDelivery({ id: `meanwhile-${n}`, body: `{"n":${n}}` }))
+    const second = await here.serve('--tunnel', server.channel)
+    await second.objects({ type: 'delivery' }, 3)
+    await second.stop()
+    const ids = ['before', 'meanwhile-1', 'meanwhile-2', 'meanwhile-3']
+    expect((await entriesOf(here)).map(({ deliveryId, body }) => [deliveryId, body.toString()])).toEqual(
+      ids.map((id, n) => [id, `{"n":${n}}`]),
+    )
+  })
+})
+
+describe('a stranger on the channel', () => {
+  it('cannot send a signed delivery again under another id', async () => {
+    await using server = await smee()
+    const relay = await here.serve('--tunnel', server.channel)
+    await relay.object(CONNECTED)
+    const body = '{"action":"opened","issue":{"number":1}}'
+    const genuine = (id: string) => githubDelivery({ event: 'issues', body, id })
+    await post(server.channel, genuine(GENUINE))
+    await post(server.channel, genuine(COPY))
+    await post(server.channel, githubDelivery({ id: LAST }))
+    await relay.object({ type: 'delivery', delivery: LAST })
+    const shown = await json(here.run('show', '1', '--json'))
+    expect(shown).toMatchObject({ delivery: GENUINE, duplicates: 1 })
   })
 })
 
@@ -96,12 +141,11 @@ describeWith('openssl', 'relay serve --tunnel in a company', () => {
     // Node reads the certificates of a process when it starts.
     const serve = (env: Record<string, string>) => here.serveWith({ built: true, env }, '--tunnel', channel)
     const stranger = await serve({})
-    expect(await stranger.object({ type: 'tunnel', state: 'waiting' })).toMatchObject({
-      why: expect.stringMatching(/^its certificate is from an unknown authority/),
-    })
+    const { why } = await stranger.object({ type: 'tunnel', state: 'waiting' })
+    expect(why).toMatch(/^its certificate is from an unknown authority/)
     await stranger.stop()
     const relay = await serve({ NODE_EXTRA_CA_CERTS: certificate.file })
-    await relay.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })
+    await relay.object(CONNECTED)
     server.message({ ...messageOf(githubDelivery({ body: '{"zen":"x"}' })), body: { zen: 'x' } })
     await relay.object({ type: 'delivery', n: 1 })
     expect(new Set(proxy.asked)).toEqual(new Set([`smee.invalid:${port}`]))

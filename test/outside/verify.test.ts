@@ -12,8 +12,9 @@ import {
 } from '../kit/delivery.js'
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { fill } from '../kit/journal.js'
-import { type Ran, run, type RunContext, start, fails, prints } from '../kit/run.js'
+import { fails, prints, type Ran, run, type RunContext, start } from '../kit/run.js'
 import { bare, opened } from './example.js'
+import { json } from './fixture.js'
 
 const env = { RELAY_WEBHOOK_SECRET: SECRET }
 const FORM = 'application/x-www-form-urlencoded'
@@ -57,87 +58,82 @@ function folder(files: Readonly<Record<string, Fixture | string>>): string {
 const digest = sign(SECRET, Buffer.from(BODY)).slice('sha256='.length)
 const WANTED = 'expected X-Hub-Signature-256: sha256=<64 lower-case hex digits>'
 
+const OTHER = 'signed with another secret, or the body was changed on its way'
+const NEWLINE = "the sender's secret ends in a newline, relay's does not"
+const MISSING = 'there is no X-Hub-Signature-256: does the webhook have a secret at the code host?'
+
 describe('relay verify, of each fault', () => {
-  it.each<[string, string, Fixture, Record<string, string>?]>([
-    [
-      'wrong_secret',
-      'signed with another secret, or the body was changed on its way',
-      github({ secret: 'other' }),
-    ],
+  const RE_ENCODED = 'the body was re-encoded on its way: it was signed as'
+  const COVERS = 'the signature covers the'
+  const compact = JSON.stringify(JSON.parse(GITEA_BODY))
+  const spaced = JSON.stringify(JSON.parse(BODY), null, 4)
+  const SHA1 = { 'X-Hub-Signature': `sha1=${'a'.repeat(40)}` }
+  const EMPTY = { 'X-Hub-Signature-256': 'sha256=', 'X-Gitea-Signature': '' }
+
+  it.each<[string, Fixture, string, Record<string, string>?]>([
+    ['wrong_secret', github({ secret: 'other' }), OTHER],
+    ['secret_white_space', github({ secret: `${SECRET}\n` }), NEWLINE],
     [
       'secret_white_space',
-      "the sender's secret ends in a newline, relay's does not",
-      github({ secret: `${SECRET}\n` }),
-    ],
-    [
-      'secret_white_space',
-      "relay's secret has white space at its end, the sender's does not",
       github(),
+      "relay's secret has white space at its end, the sender's does not",
       { RELAY_WEBHOOK_SECRET: `${SECRET} ` },
     ],
     [
       're_encoded',
-      'the body was re-encoded on its way: it was signed as compact JSON with upper-case escapes, as GitHub writes it',
-      github({ signed: BODY, body: JSON.stringify(JSON.parse(BODY), null, 4) }),
+      github({ signed: BODY, body: spaced }),
+      `${RE_ENCODED} compact JSON with upper-case escapes, as GitHub writes it`,
     ],
     [
       're_encoded',
-      "the body was re-encoded on its way: it was signed as two-space indented JSON with Go's escapes, as Gitea writes it",
-      gitea({ signed: GITEA_BODY, body: JSON.stringify(JSON.parse(GITEA_BODY)) }),
+      gitea({ signed: GITEA_BODY, body: compact }),
+      `${RE_ENCODED} two-space indented JSON with Go's escapes, as Gitea writes it`,
     ],
     [
       'form',
-      'the signature covers the JSON inside the form, as Gitea signs: is the provider right?',
       github({ signed: BODY, body: form(BODY), type: FORM }),
+      `${COVERS} JSON inside the form, as Gitea signs: is the provider right?`,
     ],
     [
       'form',
-      'the signature covers the form as sent, as GitHub signs: is the provider right?',
       gitea({ body: form(GITEA_BODY), type: FORM }),
+      `${COVERS} form as sent, as GitHub signs: is the provider right?`,
     ],
-    ['form', 'the body was re-encoded on its way: it was signed as a form', github({ signed: form(BODY) })],
-    ['form', 'Content-Type says form, but the body is not a form', gitea({ type: FORM })],
-    [
-      'only_sha1',
-      `there is only a SHA-1 signature (X-Hub-Signature), ${WANTED}`,
-      github(headers({ 'X-Hub-Signature': `sha1=${'a'.repeat(40)}` })),
-    ],
+    ['form', github({ signed: form(BODY) }), `${RE_ENCODED} a form`],
+    ['form', gitea({ type: FORM }), 'Content-Type says form, but the body is not a form'],
+    ['only_sha1', github(headers(SHA1)), `there is only a SHA-1 signature (X-Hub-Signature), ${WANTED}`],
     [
       'wrong_header',
-      `the signature is in X-Gitea-Signature, ${WANTED}; otherwise it is right`,
       github(headers({ 'X-Gitea-Signature': digest })),
+      `the signature is in X-Gitea-Signature, ${WANTED}; otherwise it is right`,
     ],
     [
       'truncated',
-      'the body seems cut off: its JSON is incomplete after 20 bytes',
       github({ signed: BODY, body: BODY.slice(0, 20) }),
+      'the body seems cut off: its JSON is incomplete after 20 bytes',
     ],
     [
       'truncated',
-      `the body is cut off: only ${Buffer.byteLength(BODY)} of 1000 bytes arrived`,
       github({ signed: `${BODY}x`, set: { 'Content-Length': '1000' } }),
+      `the body is cut off: only ${Buffer.byteLength(BODY)} of 1000 bytes arrived`,
     ],
     [
       'empty_signature',
+      gitea(headers(EMPTY)),
       'the signature is empty: the webhook has no secret at the code host',
-      gitea(headers({ 'X-Hub-Signature-256': 'sha256=', 'X-Gitea-Signature': '' })),
     ],
     [
       'malformed_signature',
-      `X-Hub-Signature-256 lacks the prefix sha256=, ${WANTED}; otherwise it is right`,
       github(headers({ 'X-Hub-Signature-256': digest })),
+      `X-Hub-Signature-256 lacks the prefix sha256=, ${WANTED}; otherwise it is right`,
     ],
     [
       'repeated_signature',
-      'X-Hub-Signature-256 is given more than once',
       github(headers({ 'X-Hub-Signature-256': [`sha256=${digest}`, `sha256=${digest}`] })),
+      'X-Hub-Signature-256 is given more than once',
     ],
-    [
-      'no_signature',
-      'there is no X-Hub-Signature-256: does the webhook have a secret at the code host?',
-      github(headers({})),
-    ],
-  ])('%s: %s', async (reason, hint, file, over = {}) => {
+    ['no_signature', github(headers({})), MISSING],
+  ])('%s: $2', async (reason, file, hint, over = {}) => {
     const cwd = folder({ 'a.json': file })
     const error = 'The signature does not match'
     const { provider } = file
@@ -160,30 +156,19 @@ describe('relay verify', () => {
     expect(await verify(['a.json', 'long-name.json'], over)).toEqual(
       prints('valid    a.json\nvalid    long-name.json  signed with the previous secret\n'),
     )
-    const { out } = await verify(['long-name.json', '--json'], over)
-    expect(JSON.parse(out)).toEqual({
-      v: 1,
-      type: 'signature',
-      name: 'long-name.json',
-      provider: 'github',
-      event: 'push',
-      delivery: 'id-1',
-      valid: true,
-      by: 'previous',
-    })
+    const of = { name: 'long-name.json', provider: 'github', event: 'push', delivery: 'id-1' }
+    const found = await json(verify(['long-name.json', '--json'], over))
+    expect(found).toEqual({ v: 1, type: 'signature', ...of, valid: true, by: 'previous' })
   })
 
   it('takes folders and standard input, and counts what does not fit', async () => {
     const cwd = folder({ 'a.json': github(), 'b\u001b[2J.json': github({ secret: 'other' }) })
     const stdin = JSON.stringify(gitea())
     expect(await verify(['.', '-'], { cwd, stdin })).toEqual({
-      code: 5,
-      out: [
-        'valid    a.json\n',
-        'invalid  b\\u{1b}[2J.json  signed with another secret, or the body was changed on its way\n',
-        'valid    standard input\n',
-      ].join(''),
-      err: 'error: 1 of 3 signatures do not match\n',
+      ...fails(5, '1 of 3 signatures do not match'),
+      out: ['valid    a.json\n', `invalid  b\\u{1b}[2J.json  ${OTHER}\n`, 'valid    standard input\n'].join(
+        '',
+      ),
     })
   })
 
@@ -193,7 +178,7 @@ describe('relay verify', () => {
     const { out } = await verify(['.'], { cwd, terminal, env: { NO_COLOR: '1' } })
     expect(out.split('\n')).toEqual([
       'invalid  a.json',
-      "         the sender's secret ends in a newline, relay's does not",
+      `         ${NEWLINE}`,
       'invalid  name.json',
       '         there is no X-Hub-Signature-256: does the webhook have a',
       '             secret at the code host?',
@@ -218,9 +203,8 @@ describe('relay verify', () => {
     await fill(here, [opened('a', { headers, body }), opened('b', { headers, body: '{}' })])
     expect(await here.run('verify', '1')).toEqual(prints('valid    #1\n'))
     expect((await here.run('verify', 'last')).code).toBe(5)
-    expect(await here.run('verify', '9')).toEqual(
-      fails(6, 'The journal has no entry #9. Its entries are #1 to #2'),
-    )
+    const none = 'The journal has no entry #9. Its entries are #1 to #2'
+    expect(await here.run('verify', '9')).toEqual(fails(6, none))
   })
 
   it('takes the secret of a variable, of a file, or of the profile', async () => {

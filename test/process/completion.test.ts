@@ -1,12 +1,13 @@
+import { shared } from '../outside/fixture.js'
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { emptyFolder } from '../kit/folder.js'
 import { fill } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
-import { type Place, place } from '../kit/place.js'
+import { place } from '../kit/place.js'
 import { PROGRAM } from '../kit/run.js'
 import { commandNames } from '../outside/help-pages.js'
 
@@ -20,14 +21,12 @@ writeFileSync(path.join(bin, 'relay'), `#!/bin/sh\nexec "${process.execPath}" "$
 chmodSync(path.join(bin, 'relay'), 0o755)
 
 /** Twelve deliveries in the default profile, seven in prod; nothing runs. */
-let here: Place
+const here = shared(() => place({ host: 'none', env: { RELAY_PROFILE: undefined } }))
 beforeAll(async () => {
-  here = await place({ host: 'none', env: { RELAY_PROFILE: undefined } })
   const named = (count: number) => Array.from({ length: count }, (_, i) => ({ id: `${i}` }))
   await fill(here, named(12))
   await fill(here, named(7), 'prod')
 })
-afterAll(() => here[Symbol.asyncDispose]())
 
 /** Runs a shell that has this program, and returns what it prints. */
 async function shell(command: string, ...args: string[]): Promise<string> {

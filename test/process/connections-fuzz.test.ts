@@ -18,17 +18,7 @@ const SEED = 0x5eed_0014
 
 /** RFC 9110 section 9.3, and three that are not there. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH', 'get', 'FÖÖ']
-const TARGETS = [
-  '/',
-  '/health',
-  '/webhook',
-  '/api/comment',
-  '/auth/github',
-  '*',
-  'example.org:443',
-  '/%zz',
-  '',
-]
+const TARGETS = ['', ...'/ /health /webhook /api/comment /auth/github * example.org:443 /%zz'.split(' ')]
 const HEADERS = [
   'Host: localhost',
   'Host: evil.example',
@@ -125,10 +115,7 @@ describe('relay serve --sandbox', () => {
       expect(await (await fetch(`${url}/health`)).text()).toBe('{"status":"ok"}')
       expect((await fetch(sandbox)).status).toBe(200)
       const { code, err } = await program.stop()
-      expect({ code, defects: err.split('\n').filter((line) => line.startsWith('error')) }).toEqual({
-        code: 0,
-        defects: [],
-      })
+      expect([code, err.match(/^error.*/gm)]).toEqual([0, null])
     },
   )
 })

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { githubDelivery, post } from '../kit/delivery.js'
+import { githubDelivery } from '../kit/delivery.js'
 import { emptyFolder } from '../kit/folder.js'
+import { connect, requestText } from '../kit/http.js'
 import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
+import { childrenOf } from '../kit/processes.js'
 
-const DELIVERIES = 120
+const DELIVERIES = 64
 const IN_FLIGHT = 8
 
 /** A body of several pages of the database, the last of which strace shows the beginning of. */
@@ -84,27 +86,39 @@ function isInOrder({ written, answered, flushes }: Steps, i: number): boolean {
 
 // SIGKILL cannot reveal a missing flush: the page cache survives the process. Only the system calls can.
 describeWith('strace', 'the deliveries of a relay serve', () => {
-  it('are each flushed to the disk between their write and their 200, several at a time', async () => {
+  it('are each flushed to the disk between their write and their 200, all that came meanwhile at once', async () => {
     const log = path.join(emptyFolder(), 'trace')
     const strace = ['strace', '-f', '-s', '64', '-e', CALLS, '-e', 'signal=none', '-e', SLOW, '-o', log]
     await using here = await place({ host: 'none' })
-    const { address } = await here.serveWith({ wrapper: strace })
+    const relay = await here.serveWith({ wrapper: strace })
+    const [pid = 0] = childrenOf(relay.pid)
     const numbers = Array.from({ length: DELIVERIES }, (_, i) => i)
-    const left = numbers.values()
-    const client = async (): Promise<void> => {
-      for (const i of left) {
-        const answer = await post(`${address}/webhook?${i}`, githubDelivery({ body: bodyOf(i) }))
-        expect(answer).toEqual({ status: 200, type: 'application/json', body: '{"ok":true}' })
-      }
+    const senders = await Promise.all(Array.from({ length: IN_FLIGHT }, () => connect(relay.port)))
+    for (const sender of senders) {
+      sender.send(requestText('GET', '/health'))
+      await sender.answer()
     }
-    await Promise.all(Array.from({ length: IN_FLIGHT }, client))
+    for (let first = 0; first < DELIVERIES; first += IN_FLIGHT) {
+      // It stands still until one delivery of each sender lies in its sockets.
+      process.kill(pid, 'SIGSTOP')
+      for (const [i, { socket }] of senders.entries()) {
+        const { headers, body } = githubDelivery({ body: bodyOf(first + i) })
+        const head = Object.fromEntries(headers)
+        const text = requestText('POST', `/webhook?${first + i}`, head, body.toString())
+        await new Promise((resolve) => socket.write(text, resolve))
+      }
+      process.kill(pid, 'SIGCONT')
+      const answers = await Promise.all(senders.map((sender) => sender.answer()))
+      expect(answers.map(({ body }) => body)).toEqual(senders.map(() => '{"ok":true}'))
+    }
     // strace writes a line before the next call begins.
-    await fetch(`${address}/health`)
+    await fetch(`${relay.address}/health`)
+    for (const { socket } of senders) socket.destroy()
 
     const steps = stepsOf(callsOf(readFileSync(log, 'utf8')))
     expect([...steps.answered.keys()].toSorted((a, b) => a - b)).toEqual(numbers)
     expect(numbers.filter((i) => !isInOrder(steps, i))).toEqual([])
-    expect(steps.maxInFlight).toBeGreaterThan(1)
+    expect(steps.maxInFlight).toBe(IN_FLIGHT)
     expect(steps.flushes.length).toBeLessThan(DELIVERIES)
   }, 60_000)
 })

@@ -68,11 +68,8 @@ describeWith('Linux', 'relay inspect', () => {
     expect(commandLines()).not.toContain(code)
 
     expect((await enter(address, code)).status).toBe(200)
-    expect(await command.ended).toMatchObject({
-      code: 0,
-      out: '',
-      err: `The inspector is open in your browser: ${address}/inspect/deliveries/7\n`,
-    })
+    const open = `The inspector is open in your browser: ${address}/inspect/deliveries/7\n`
+    expect(await command.ended).toMatchObject({ code: 0, out: '', err: open })
     expect(readdirSync(home)).toEqual([])
   })
 
@@ -89,23 +86,12 @@ describeWith('Linux', 'relay inspect', () => {
     expect([exit, JSON.parse(out)]).toEqual([0, { v: 1, address: `${address}/inspect/`, opened: true }])
   })
 
-  it('prints address and code where the private file cannot be written', async () => {
+  it('prints address and code where the private file cannot be written, and the way in from another machine', async () => {
     await using here = await place({ host: 'none', env: { HOME: '/dev/null' } })
-    const { address } = await here.serve()
-    expect(await here.run('inspect')).toMatchObject({
-      code: 0,
-      out: expect.stringMatching(`^${address}/inspect/\n(?:\\w{4}-){3}\\w{4}\n$`),
-    })
-  })
-
-  it('prints address and code on lines of their own, and the way in from another machine', async () => {
-    await using here = await place({ host: 'none' })
-    const { address } = await here.serve()
-    const { port } = new URL(address)
-    expect(await here.run('inspect', '--no-browser')).toMatchObject({
-      code: 0,
-      out: expect.stringMatching(`^${address}/inspect/\n(?:\\w{4}-){3}\\w{4}\n$`),
-    })
+    const { address, port } = await here.serve()
+    const lines = expect.stringMatching(`^${address}/inspect/\n(?:\\w{4}-){3}\\w{4}\n$`)
+    for (const flags of [[], ['--no-browser']])
+      expect(await here.run('inspect', ...flags)).toMatchObject({ code: 0, out: lines })
     const remote = await here.runWith(
       { env: { SSH_CONNECTION: '10.0.0.1 1 10.0.0.2 22' } },
       'inspect',
@@ -113,28 +99,21 @@ describeWith('Linux', 'relay inspect', () => {
     )
     expect(remote.out).toMatch(`${address}/inspect/deliveries/last\n`)
     expect(remote.err).toContain(`ssh -L ${port}:127.0.0.1:${port} <this machine>`)
-    const json = await here.run('inspect', '--no-browser', '--json')
-    expect(JSON.parse(json.out)).toEqual({
-      v: 1,
-      address: `${address}/inspect/`,
-      code: expect.any(String),
-      opened: false,
-    })
+    const object = { v: 1, address: `${address}/inspect/`, code: expect.any(String), opened: false }
+    expect(JSON.parse((await here.run('inspect', '--no-browser', '--json')).out)).toEqual(object)
   })
 })
 
 describe('relay inspect without an inspector', () => {
   it('says how to start one', async () => {
     await using here = await place({ host: 'none' })
-    expect(await here.run('inspect')).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('Start it with relay serve'),
-    })
-    const { address } = await here.serve('--no-inspect')
-    expect(await here.run('inspect')).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('The inspector is off: relay runs with --no-inspect'),
-    })
-    expect((await fetch(`${address}/inspect/`)).status).toBe(404)
+    const inspect = async () => {
+      const { code, err } = await here.run('inspect')
+      return [code, err]
+    }
+    expect(await inspect()).toEqual([1, expect.stringContaining('Start it with relay serve')])
+    await here.serve('--no-inspect')
+    const off = 'The inspector is off: relay runs with --no-inspect'
+    expect(await inspect()).toEqual([1, expect.stringContaining(off)])
   })
 })

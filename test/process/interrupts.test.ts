@@ -1,19 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { asked, NEVER_ANSWERED, NOW, repository, type Repository, SLOW } from '../kit/code-host.js'
-import { type Place, place, type Serving } from '../kit/place.js'
-import type { Running } from '../kit/run.js'
+import { describe, expect, it } from 'vitest'
+import { asked, NEVER_ANSWERED, NOW, repository, SLOW } from '../kit/code-host.js'
+import { place, type Serving } from '../kit/place.js'
+import { fresh } from '../outside/fixture.js'
 
-/** How a one-shot command ends after Ctrl-C. */
-const INTERRUPTED = { code: 130, signal: null, out: '' }
 const BUILT = { built: true } as const
 
-let here: Place
-let demo: Repository
-beforeEach(async () => {
-  here = await place({ signedIn: true })
-  demo = await repository(here.sandbox)
-})
-afterEach(() => here[Symbol.asyncDispose]())
+const here = fresh(() => place({ signedIn: true }))
+const demo = fresh(() => repository(here.sandbox))
 
 /** The hooks that there are, and those that `relay hook list` shows. */
 async function hooks(): Promise<[unknown[], unknown[]]> {
@@ -23,19 +16,6 @@ async function hooks(): Promise<[unknown[], unknown[]]> {
 }
 
 describe('Ctrl-C', () => {
-  const start = (...argv: string[]): Running => here.startWith(BUILT, ...argv)
-
-  it('during relay hook add, after the code host made the hook: the next one finds it', async () => {
-    const add = ['hook', 'add', 'octo/demo', '--url', 'http://127.0.0.1:9/webhook']
-    for (const fault of [NOW, NEVER_ANSWERED]) here.sandbox.faults.next('hook', fault)
-    const command = start(...add)
-    await asked(here.sandbox, /^POST .*\/hooks$/)
-    expect(await command.stop('SIGINT')).toMatchObject(INTERRUPTED)
-    expect(await hooks()).toEqual([[601], [null]])
-    expect(await here.run(...add)).toMatchObject({ code: 0 })
-    expect(await hooks()).toEqual([[601], [601]])
-  })
-
   it('again during the end of relay serve --hook quits at once, and the hook is used again', async () => {
     const { serving, id } = await serveHook()
     here.sandbox.faults.always('hook', 'slow')

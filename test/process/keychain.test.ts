@@ -43,6 +43,8 @@ describeWith('keyring', 'relay --store keychain', () => {
     const token = out.trim()
     expect(token).toMatch(/^gho_/)
     expect(await react(relay.address, token)).toBe(200)
+    const { out: account } = await here.runWith({ built: true }, 'whoami')
+    expect(account).toContain(`in the keychain, service relay:${RELAY_PROFILE}, expires `)
 
     const shown = everyProcess()
     expect(shown).toContain(RELAY_PROFILE)

@@ -42,15 +42,7 @@ import { Agent, getGlobalDispatcher } from 'undici'
 console.log(getGlobalDispatcher() instanceof Agent)
 `
 
-const OPTIONS = [
-  '--module',
-  'nodenext',
-  '--target',
-  'es2023',
-  '--lib',
-  'es2023,esnext.disposable',
-  '--strict',
-]
+const OPTIONS = '--module nodenext --target es2023 --lib es2023,esnext.disposable --strict'.split(' ')
 
 describe.concurrent('the packed tarball', { timeout: 60_000 }, () => {
   let project: PackedProject
@@ -79,12 +71,7 @@ describe.concurrent('the packed tarball', { timeout: 60_000 }, () => {
   })
 
   it('leaves globals alone', async () => {
-    write(
-      new Map([
-        ['globals.mjs', GLOBALS],
-        ['dispatcher.mjs', DISPATCHER],
-      ]),
-    )
+    write(new Map(Object.entries({ 'globals.mjs': GLOBALS, 'dispatcher.mjs': DISPATCHER })))
     expect(await project.run(process.execPath, 'globals.mjs')).toBe('[]\n')
     expect(await project.run(process.execPath, 'dispatcher.mjs')).toBe('false\n')
   })
@@ -92,34 +79,16 @@ describe.concurrent('the packed tarball', { timeout: 60_000 }, () => {
   it('does what the documentation shows', async () => {
     const files = new Map([...codeBlocks('README.md'), ...codeBlocks('docs/testing.md')])
     const names = [...files.keys()]
-    expect(names).toEqual([
-      'bot.ts',
-      'bot.test.ts',
-      'verify.ts',
-      'app.ts',
-      'app.test.ts',
-      'merge-bot.ts',
-      'merge-bot.test.ts',
-      'sandbox.test.ts',
-      'deploy.sh',
-      'webhooks.sh',
-    ])
+    expect(names.join(' ')).toBe(
+      'bot.ts bot.test.ts verify.ts app.ts app.test.ts merge-bot.ts merge-bot.test.ts sandbox.test.ts deploy.sh webhooks.sh',
+    )
     write(files)
     await compile('--noEmit', '--types', 'node', ...names.filter((name) => name.endsWith('.ts')))
-    const out = await project.run(
-      process.execPath,
-      project.tool('vitest/vitest.mjs'),
-      'run',
-      '--reporter=json',
-      // It shares the machine with all other tests.
-      '--testTimeout=20000',
-    )
-    const tests = names.filter((name) => name.endsWith('.test.ts'))
-    expect(JSON.parse(out)).toMatchObject({
-      success: true,
-      numTotalTestSuites: tests.length,
-      numPendingTests: 0,
-    })
+    // It shares the machine with all other tests.
+    const run = ['run', '--reporter=json', '--testTimeout=20000']
+    const out = await project.run(process.execPath, project.tool('vitest/vitest.mjs'), ...run)
+    const numTotalTestSuites = names.filter((name) => name.endsWith('.test.ts')).length
+    expect(JSON.parse(out)).toMatchObject({ success: true, numTotalTestSuites, numPendingTests: 0 })
     await project.run('sh', 'webhooks.sh')
   })
 })

@@ -25,6 +25,9 @@ async function shellWithBrowser(env: Env): Promise<{ readonly run: Script } & As
   }
 }
 
+/** How a script ends that succeeds. */
+const prints = (out: string) => ({ code: 0, out })
+
 /** Starts a relay with its sandbox, whose profile is `sandbox`. */
 async function serveSandbox(here: Place) {
   const serving = await here.serveWith({ built: true }, '--sandbox', '--sandbox-port', '0')
@@ -37,30 +40,19 @@ async function act(run: Script, host: string): Promise<void> {
     new RegExp(String.raw`^${host}/octo/demo/issues/1#issuecomment-\d+\n$`),
   )
   expect(await run('relay whoami')).toEqual({ code: 4, out: '' })
-  expect(await run('relay login')).toEqual({ code: 0, out: '' })
-  expect(await run('relay whoami --json | jq -r .user,.login,.providerUrl')).toEqual({
-    code: 0,
-    out: `ada\nocto\n${host}\n`,
-  })
-  expect(await run("printf 'two\\nlines' | relay comment octo/demo#1 -")).toEqual({
-    code: 0,
-    out: commentAddress,
-  })
-  expect(await run('relay comment octo/demo#1 hello --json | jq .ok,.v')).toEqual({
-    code: 0,
-    out: 'null\n1\n',
-  })
-  expect(await run('relay react octo/demo#1 🚀')).toEqual({ code: 0, out: 'rocket\n' })
-  expect(await run('relay merge octo/demo#2')).toEqual({
-    code: 0,
-    out: expect.stringMatching(/^[0-9a-f]{40}\n$/),
-  })
+  expect(await run('relay login')).toEqual(prints(''))
+  expect(await run('relay whoami --json | jq -r .user,.login,.providerUrl')).toEqual(
+    prints(`ada\nocto\n${host}\n`),
+  )
+  expect(await run("printf 'two\\nlines' | relay comment octo/demo#1 -")).toEqual(prints(commentAddress))
+  expect(await run('relay comment octo/demo#1 hello --json | jq .ok,.v')).toEqual(prints('null\n1\n'))
+  expect(await run('relay react octo/demo#1 🚀')).toEqual(prints('rocket\n'))
+  expect(await run('relay merge octo/demo#2')).toEqual(prints(expect.stringMatching(/^[0-9a-f]{40}\n$/)))
   expect(await run('relay merge octo/demo#2')).toEqual({ code: 8, out: '' })
-  expect(await run(`relay token --header | curl -sS -H @- ${host}/api/v3/user | jq -r .login`)).toEqual({
-    code: 0,
-    out: 'octo\n',
-  })
-  expect(await run('relay revoke')).toEqual({ code: 0, out: '' })
+  expect(await run(`relay token --header | curl -sS -H @- ${host}/api/v3/user | jq -r .login`)).toEqual(
+    prints('octo\n'),
+  )
+  expect(await run('relay revoke')).toEqual(prints(''))
   expect(await run('relay comment octo/demo#1 again')).toEqual({ code: 4, out: '' })
   expect(await run('relay token')).toEqual({ code: 4, out: '' })
 }
@@ -74,10 +66,10 @@ describeWith(['jq', 'curl'], 'a shell script', () => {
     await act(run, sandbox)
     expect(await serving.object({ event: 'pull_request' })).toMatchObject({ action: 'closed', number: 2 })
     // The bearer of a second sign-in works at the service's own API too, until it is revoked.
-    expect(await run('relay login')).toEqual({ code: 0, out: '' })
+    expect(await run('relay login')).toEqual(prints(''))
     const body = JSON.stringify({ owner: 'octo', repo: 'demo', issueNumber: 1, body: 'by curl' })
     const call = `curl -sS -H @- -H 'Content-Type: application/json' -d '${body}' ${url}/api/comment`
-    expect(await run(`relay token --header | ${call} | jq .ok`)).toEqual({ code: 0, out: 'true\n' })
+    expect(await run(`relay token --header | ${call} | jq .ok`)).toEqual(prints('true\n'))
     expect(await run(`relay token --header > header; relay revoke; ${call} < header | jq -r .error`)).toEqual(
       {
         code: 0,
@@ -124,8 +116,8 @@ describeWith(['git', 'jq', 'curl'], 'a pipeline of a push', () => {
     const API = `${sandbox}/api/v3/repos/octo/demo`
     await using bash = await shellWithBrowser({ RELAY_HOME: here.home, RELAY_PROFILE: 'sandbox', API })
     const { run } = bash
-    expect(await run('relay login')).toEqual({ code: 0, out: '' })
-    expect(await run(CLONE)).toEqual({ code: 0, out: '' })
+    expect(await run('relay login')).toEqual(prints(''))
+    expect(await run(CLONE)).toEqual(prints(''))
     const read = (path: string, filter: string): ReturnType<Script> =>
       run(`relay token --header | curl -fsS -H @- $API/${path} | jq -r '${filter}'`)
 
@@ -134,15 +126,15 @@ describeWith(['git', 'jq', 'curl'], 'a pipeline of a push', () => {
     const dry = await run(`${green} | jq -r .target,.request.sha; cat ../pushed`)
     const [target, head, pushed] = dry.out.trim().split('\n')
     expect([dry.code, target, head]).toEqual([0, 'octo/demo#2', pushed])
-    expect(await read('pulls/2', '.merged')).toEqual({ code: 0, out: 'false\n' })
+    expect(await read('pulls/2', '.merged')).toEqual(prints('false\n'))
 
     const report = (body: string): ReturnType<Script> =>
       run(`{ ${WAIT_FOR_PUSHED}; echo '${body}'; } | relay comment --from - --sticky ci -`)
     const first = await report('one')
-    expect(first).toEqual({ code: 0, out: expect.stringContaining('/octo/demo/pull/2#issuecomment-') })
+    expect(first).toEqual(prints(expect.stringContaining('/octo/demo/pull/2#issuecomment-')))
 
     // A commit with the word fail does not pass the sandbox's check.
-    expect(await run(`${COMMIT} 'fail' && git push -q`)).toEqual({ code: 0, out: '' })
+    expect(await run(`${COMMIT} 'fail' && git push -q`)).toEqual(prints(''))
     for (const flag of ['', '--dry-run'])
       expect(await run(`${WAIT_FOR_PUSHED} | ${MERGE} ${flag} 2> ../why`)).toEqual({ code: 3, out: '' })
     expect((await run('cat ../why')).out).toContain('has not succeeded in test (failure)')
@@ -153,11 +145,10 @@ describeWith(['git', 'jq', 'curl'], 'a pipeline of a push', () => {
       out: '<!-- relay-sticky: ci -->\ntwo\n\n',
     })
 
-    expect(await run(`${COMMIT} 'Say it right' && git push -q && ${WAIT_FOR_PUSHED} | ${MERGE}`)).toEqual({
-      code: 0,
-      out: expect.stringMatching(/^[0-9a-f]{40}\n$/),
-    })
-    expect(await read('pulls/2', '.merged')).toEqual({ code: 0, out: 'true\n' })
+    expect(await run(`${COMMIT} 'Say it right' && git push -q && ${WAIT_FOR_PUSHED} | ${MERGE}`)).toEqual(
+      prints(expect.stringMatching(/^[0-9a-f]{40}\n$/)),
+    )
+    expect(await read('pulls/2', '.merged')).toEqual(prints('true\n'))
     expect(await run(`false | ${MERGE}`)).toEqual({ code: 6, out: '' })
   }, 120_000)
 })

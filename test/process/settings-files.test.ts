@@ -21,20 +21,14 @@ describeWith('Linux', 'what is not a settings file ends the command, not the mac
   it.each(['.env', 'relay.json'])('%s as a pipe, exit 2', async (file) => {
     const { code, out, err, cwd } = await ended(CONFIG, `mkfifo -m 600 ${file}`)
     const error = `${cwd}/${file} is not a regular file. ${IN_PLACE}`
-    expect({ code, out, err: JSON.parse(err) }).toEqual({
-      code: 2,
-      out: '',
-      err: { v: 1, type: 'error', code: 'settings', error },
-    })
+    const failed = { v: 1, type: 'error', code: 'settings', error }
+    expect([code, out, JSON.parse(err)]).toEqual([2, '', failed])
   })
 
   it.each(['.env', 'relay.json'])('%s as a device that all may write to is ignored', async (file) => {
     const { code, err, cwd } = await ended(CONFIG, `ln -s /dev/zero ${file}`)
     const why = 'other users can write to /dev/zero, which belongs to user 0'
-    expect({ code, err }).toEqual({
-      code: 0,
-      err: expect.stringMatching(`^warning: ${cwd}/${file} is ignored: ${why}.`),
-    })
+    expect([code, err]).toEqual([0, expect.stringMatching(`^warning: ${cwd}/${file} is ignored: ${why}.`)])
   })
 
   it('config.json as a pipe, exit 2', async () => {
@@ -50,19 +44,14 @@ describeWith('Linux', 'what is not a settings file ends the command, not the mac
 
   it('a device for a secret, exit 2', async () => {
     const { code, err } = await run(CONFIG, { built: true, env: { RELAY_CLIENT_SECRET_FILE: '/dev/zero' } })
-    expect({ code, err }).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('RELAY_CLIENT_SECRET_FILE: /dev/zero is larger than 1 MiB'),
-    })
+    const large = 'RELAY_CLIENT_SECRET_FILE: /dev/zero is larger than 1 MiB'
+    expect([code, err]).toEqual([2, expect.stringContaining(large)])
   })
 
   it('but a pipe may hold a secret, also one that comes late', async () => {
     const script = 'export RELAY_WEBHOOK_SECRET_FILE=<(sleep 0.3; echo s3cret)'
-    expect(await ended(['config', '--reveal', 'webhookSecret'], script)).toMatchObject({
-      code: 0,
-      out: 's3cret\n',
-      err: '',
-    })
+    const revealed = await ended(['config', '--reveal', 'webhookSecret'], script)
+    expect(revealed).toMatchObject({ code: 0, out: 's3cret\n', err: '' })
   })
 
   it('and is read once, however often the routes are', async () => {

@@ -74,16 +74,13 @@ const DEPLOY = 'push=exec:./deploy.sh'
 const FAILED = { status: 'failed', tries: 5 } as const
 
 /** With a line that is longer than any terminal. */
-const PAYLOAD = {
-  action: 'synchronize',
-  number: 12345,
-  draft: false,
-  repository: {
-    full_name: 'octo-organization/demo-repository',
-    description: `Zeichen ${'日本語 '.repeat(30)}`,
-  },
-  assignee: null,
-}
+const description = `Zeichen ${'日本語 '.repeat(30)}`
+const repository = { full_name: 'octo-organization/demo-repository', description }
+const PAYLOAD = { action: 'synchronize', number: 12345, draft: false, repository, assignee: null }
+
+const RETRIED = { outcome: 'retry', status: 500, answer: 'no\n' } as const
+const EXITED = { status: 1, outcome: 'refused', answer: 'tests failed\n' } as const
+const DOWN = { at: NOW + 5, outcome: 'unreachable', status: null, error: 'connection refused' } as const
 
 /** Long names, wide characters, and every state of forwarding. */
 const DELIVERIES: readonly Filled[] = [
@@ -93,11 +90,7 @@ const DELIVERIES: readonly Filled[] = [
     ref: 'refs/heads/main',
     forwards: {
       [APP]: { attempts: [{}] },
-      [DEPLOY]: {
-        ...FAILED,
-        reason: 'exit code 1',
-        attempts: [{ status: 1, outcome: 'refused', answer: 'tests failed\n' }],
-      },
+      [DEPLOY]: { ...FAILED, reason: 'exit code 1', attempts: [EXITED] },
     },
   },
   {
@@ -118,12 +111,7 @@ const DELIVERIES: readonly Filled[] = [
       [API]: {
         ...FAILED,
         reason: 'answered 500 five times',
-        attempts: Array.from({ length: 5 }, (_, i) => ({
-          outcome: 'retry' as const,
-          status: 500,
-          answer: 'no\n',
-          at: NOW + i,
-        })),
+        attempts: Array.from({ length: 5 }, (_, i) => ({ ...RETRIED, at: NOW + i })),
       },
     },
   },
@@ -133,21 +121,9 @@ const DELIVERIES: readonly Filled[] = [
     action: 'opened',
     repo: '日本語/言語 🎉',
     receivedAt: NOW + 120_000,
-    forwards: {
-      [APP]: {
-        status: 'waiting',
-        attempts: [{ at: NOW + 5, outcome: 'unreachable', status: null, error: 'connection refused' }],
-      },
-    },
+    forwards: { [APP]: { status: 'waiting', attempts: [DOWN] } },
   },
-  {
-    id: 'd',
-    event: 'release',
-    action: 'published',
-    ref: 'v1.0',
-    number: null,
-    receivedAt: NOW + 180_000,
-  },
+  { id: 'd', event: 'release', action: 'published', ref: 'v1.0', number: null, receivedAt: NOW + 180_000 },
 ]
 
 /** A port, a code host and a secret that are the same for `doctor` on every machine. */
@@ -176,11 +152,8 @@ async function serveIn(width: number): Promise<{ readonly down: string; readonly
   const app = `http://127.0.0.1:${down}`
   const routes = `--forward app=${app}/ --forward api=${api.url}/ --forward slow=${slow.url}/`
   await using here = await place({ host: 'none' })
-  await using pane = new Pane(`relay serve --port ${port} ${routes}`, {
-    width,
-    height: HEIGHT,
-    env: here.env,
-  })
+  const size = { width, height: HEIGHT, env: here.env }
+  await using pane = new Pane(`relay serve --port ${port} ${routes}`, size)
   await pane.shows(/Press \?/)
   const url = `http://127.0.0.1:${port}/webhook`
   const repository = { full_name: 'octo/demo' }
@@ -212,16 +185,10 @@ async function serveIn(width: number): Promise<{ readonly down: string; readonly
 describeWith('tmux', 'relay in a terminal', () => {
   it.concurrent('serve, with targets that are down, fail and are slow', async ({ expect }) => {
     const shown = await Promise.all(WIDTHS.map(serveIn))
-    await compare(
-      expect,
-      'serve-down',
-      shown.map(({ down }) => down),
-    )
-    await compare(
-      expect,
-      'serve-back',
-      shown.map(({ back }) => back),
-    )
+    for (const when of ['down', 'back'] as const) {
+      const screens = shown.map((width) => width[when])
+      await compare(expect, `serve-${when}`, screens)
+    }
   })
 
   it.concurrent('log, show and doctor', async ({ expect }) => {

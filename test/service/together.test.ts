@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
+import { repository } from '../kit/code-host.js'
 import { githubDelivery, post } from '../kit/delivery.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
+import { closedPort } from '../kit/ports.js'
 import { signIn } from '../kit/pages.js'
 import { place, type Serving, USER } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
@@ -117,6 +119,20 @@ describeWith('postgres', 'two relays on one database', () => {
       githubDelivery({ body: '{"zen":"Half measures are as bad as nothing at all."}' }),
     )
     await target.has(2)
+  }, 60_000)
+
+  it('have one hook: it stays when the relay that made it ends, until the last one ends', async () => {
+    await using here = await place({ store: 'postgres', signedIn: true })
+    const demo = await repository(here.sandbox)
+    const port = String(await closedPort())
+    const first = await here.serve('--hook', 'octo/demo', '--port', port)
+    const { url } = await first.object({ type: 'hook', state: 'ready' })
+    const second = await here.serve('--hook', 'octo/demo', '--public-url', `http://127.0.0.1:${port}`)
+    await first.stop()
+    expect((await demo.hooks()).map((hook) => hook.url)).toEqual([url])
+    await second.object({ type: 'hook', state: 'ready' })
+    await second.stop()
+    expect(await demo.hooks()).toEqual([])
   }, 60_000)
 
   it('take in what log --follow and wait then show, whichever of them took it in', async () => {
