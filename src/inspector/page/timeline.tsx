@@ -24,8 +24,8 @@ export function Timeline() {
           const up = heightOf(received / most, UP - 2)
           const down = heightOf((failed + refused) / worst, DOWN - 2)
           return [
-            <rect class="chart-received" x={x} y={UP - up} width={width} height={up} />,
-            <rect class="chart-failed" x={x} y={UP + 1} width={width} height={down} />,
+            up > 0 && <rect class="chart-received" x={x} y={UP - up} width={width} height={up} />,
+            down > 0 && <rect class="chart-failed" x={x} y={UP + 1} width={width} height={down} />,
           ]
         })}
       </svg>
