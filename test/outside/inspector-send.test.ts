@@ -61,7 +61,7 @@ describe('forward again', () => {
     const targets = [routes[1]?.id]
     const { port } = new URL(relay.address)
     await relay.stop()
-    relay = await here.serveWith({ built: true }, '--port', port)
+    await using _restarted = await here.serveWith({ built: true }, '--port', port)
     // A connection of before may still be in this process's pool.
     const read = () => inspector.get('deliveries/1').catch(() => undefined)
     await expect.poll(async () => (await read())?.status).toBe(200)
@@ -72,7 +72,8 @@ describe('forward again', () => {
     expect(await answerOf(await inspector.send('send', edit))).toEqual(gone)
     expect([target.received.length, other.received.length]).toEqual([1, 1])
     const { routes: again } = await detail(1)
-    expect(again.map(({ label }) => label)).toEqual(routes.map(({ label }) => label))
+    const labelsOf = (all: readonly { readonly label: string }[]): string[] => all.map(({ label }) => label)
+    expect(labelsOf(again)).toEqual(labelsOf(routes))
     expect(await forward({ targets: [again[1]?.id] })).toEqual([200, { n: 1 }])
     await other.has(2)
     expect(target.received).toHaveLength(1)
