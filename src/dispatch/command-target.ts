@@ -168,7 +168,10 @@ function runs(group: number): boolean {
     }
   }
   try {
-    return readdirSync('/proc').some((name) => /^\d+$/.test(name) && /[^ZX]/.test(stateOf(name)))
+    const names = readdirSync('/proc')
+    // A /proc that is empty, or of other processes, says nothing.
+    if (!names.includes(String(process.pid))) return true
+    return names.some((name) => /^\d+$/.test(name) && /[^ZX]/.test(stateOf(name)))
   } catch {
     // There is none, or too many files are open: then it must be killed all the same.
     return true

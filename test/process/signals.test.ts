@@ -1,8 +1,11 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { begin, githubDelivery } from '../kit/delivery.js'
 import { describeWith } from '../kit/needs.js'
 import { Pane } from '../kit/pane.js'
 import { place } from '../kit/place.js'
+import { isAlive } from '../kit/processes.js'
 
 describe.concurrent('relay serve, asked to stop,', () => {
   it('quits at once at the second signal', async ({ expect }) => {
@@ -14,6 +17,21 @@ describe.concurrent('relay serve, asked to stop,', () => {
     await program.says('Finishing in-flight work')
     program.kill('SIGTERM')
     expect(await program.ended).toMatchObject({ code: null, signal: 'SIGTERM' })
+  })
+})
+
+describeWith(['Linux', 'mount'], 'where /proc cannot be read', () => {
+  it('the end of relay kills a command that ignores SIGTERM', async () => {
+    await using here = await place({ host: 'none' })
+    const wrapper = ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /proc; exec "$@"', 'sh']
+    const file = path.join(here.cwd, 'pid')
+    const script = `trap '' TERM; echo $$ > ${file}; while :; do sleep 0.1; done`
+    const relay = await here.serveWith({ wrapper }, '--exec', script)
+    await relay.deliver()
+    await expect.poll(() => existsSync(file) && readFileSync(file, 'utf8')).toMatch(/^\d+\n$/)
+    const pid = Number(readFileSync(file, 'utf8'))
+    expect((await relay.stop()).code).toBe(0)
+    expect(isAlive(pid)).toBe(false)
   })
 })
 
