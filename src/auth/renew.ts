@@ -64,6 +64,7 @@ export async function renew(
   }
   const current = await look()
   if (current) return current
+  await credentials(parts, userId)
   const options = { what: 'renewing a token', wait: LOCK_WAIT_MS, look, signal, clock }
   return exclusively(store, `refresh-lock:${userId}`, options, async () => {
     // Another process may have renewed it just before this one got the lock.
@@ -86,9 +87,8 @@ function checkOrigin(host: RenewParts['host'], userId: string, { origin }: Pick<
   throw signInAgain(`The token of ${userId} is from ${origin} and is not sent to ${host.origin}`)
 }
 
-/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins, and the pair is revoked. */
-async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> {
-  const { host, client, tokens, log } = parts
+/** What renews a user's token. @throws RelayError `unauthenticated` without a refresh token of this code host, or without an OAuth client */
+async function credentials({ host, client, tokens }: RenewParts, userId: string) {
   const used = await tokens.refreshable(userId)
   if (!used)
     throw new RelayError(
@@ -100,6 +100,13 @@ async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> 
     throw signInAgain(
       `The token of ${userId} has ended; renewing it needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
     )
+  return { used, client }
+}
+
+/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins, and the pair is revoked. */
+async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> {
+  const { host, tokens, log } = parts
+  const { used, client } = await credentials(parts, userId)
   let issued: IssuedToken
   try {
     // Without the signal: the answer is the only copy of the new pair.
@@ -118,16 +125,22 @@ async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> 
   }
   const { accessToken, expiresAt, origin } = issued
   const owner = { userId, accessToken, expiresAt, origin }
-  // Nothing may come between the answer and this write. A pair that is not stored must not live on at the code host.
-  const isStored = await tokens.renew(userId, used, issued).catch(async (error: unknown) => {
-    await drop(parts, owner)
-    throw error
-  })
-  if (isStored) {
+  let failure: RelayError | undefined
+  const store = (): Promise<boolean> => tokens.renew(userId, used, issued)
+  // Nothing may come between the answer and this write. When it fails, a shared store may have the pair all the same: it is made again.
+  const isStored = await store()
+    .catch(store)
+    .catch((error: unknown) => {
+      failure = toRelayError(error)
+      return false
+    })
+  if (isStored || (await tokens.get(userId))?.accessToken === accessToken) {
     log.debug(`Renewed the token of ${userId}`)
     return owner
   }
+  // A pair that is not stored must not live on at the code host.
   await drop(parts, owner)
+  if (failure) throw failure
   const current = await stored(parts, userId)
   if (!current) throw signInAgain(`The token of ${userId} was revoked meanwhile`)
   return current

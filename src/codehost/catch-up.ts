@@ -136,7 +136,8 @@ const POLL_MS = 25
 /** Has one sent again and waits until it arrives; undefined once it has. Looks into the log after 1, 2, 4 s, too, whether that failed. */
 async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promise<Failure | undefined> {
   const { log, journal, signal, limits = LIMITS } = options
-  // To ask twice does no harm: the second is a duplicate.
+  // It may have come since they were compared: hundreds of redeliveries take minutes.
+  if ((await journal.known([delivery.guid])).size > 0) return undefined
   let failure = await patiently(() => log.redeliver(delivery.id), options).then(() => undefined, notSent)
   const began = performance.now()
   let nextLook = limits.logLook

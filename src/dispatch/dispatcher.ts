@@ -100,6 +100,8 @@ export class Dispatcher implements AsyncDisposable {
    * anything else. @throws RelayError `storage`
    */
   async start(routes: () => readonly Route[]): Promise<void> {
+    // Their status comes in this order.
+    for (const { id } of routes()) this.#laneOf(id)
     await this.#count()
     this.replaceRoutes(routes())
     void this.#everyMinute()

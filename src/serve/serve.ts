@@ -118,8 +118,11 @@ export async function serve(
     readiness.open(() => errorResponse(new RelayError('unavailable', 'relay is stopping'), silentLog))
     await listener.close()
   }
-  closing.defer(closeListener)
-  const { relay, record, duties, settings, sandbox } = await open(given, url, closing, state, readiness.check)
+  const opened = await open(given, url, closing, state, readiness.check).catch(async (error: unknown) => {
+    await closeListener()
+    throw error
+  })
+  const { relay, record, duties, settings, sandbox } = opened
   Object.assign(state, { relay, record, duties })
   // In this order: the profile is ours until the last request is answered.
   closing.defer(() => relay.journal.flush())

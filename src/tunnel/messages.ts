@@ -39,12 +39,20 @@ export interface MessagesParts extends RestoreOptions {
 const BATCH = 64
 /** Milliseconds until a delivery that storage refused is tried again. */
 const STORAGE_RETRY_MS = 1000
+/** A timer takes at least a millisecond. */
+const MIN_PAUSE_MS = 10
 /** Unsigned messages that are read in a second, to say what they are, and their length. Anybody may send any number. */
 const EXPLAINED = { count: 10, length: 32_768 }
 const UNPROVED = new RelayError('invalid_signature', 'Invalid signature')
 const UNSIGNED = new RelayError('invalid_signature', 'Invalid signature', {
   cause: new Error('invalid signature (there is no X-Hub-Signature-256, or it is malformed)'),
 })
+
+/** A message that has arrived, with its id in the stream. */
+interface Arrived {
+  readonly text: string
+  readonly id: string
+}
 
 /** A delivery whose bytes are restored. */
 interface Restored {
@@ -56,9 +64,12 @@ interface Restored {
 export class Messages {
   readonly #parts: MessagesParts
   readonly #signed: RegExp
-  readonly #waiting: { readonly text: string; readonly id: string }[] = []
+  readonly #waiting: Arrived[] = []
   /** Characters that wait. */
   #size = 0
+  /** Milliseconds that refused messages took since the last pause. A flood of them uses at most half of the processor. */
+  #owed = 0
+  #batch: Promise<void> | undefined
   #working: Promise<void> | undefined
   #hasLost = false
   #explained = { left: 0, since: -Infinity }
@@ -70,16 +81,21 @@ export class Messages {
 
   /** One without a signature takes no place among those that wait. */
   take(text: string, id: string): void {
-    if (!this.#signed.test(text) && !this.#mayExplain(text))
+    if (!this.isSigned(text) && !this.#mayExplain(text))
       return void this.#parts.refusals.tunnel(undefined, UNSIGNED)
     this.#waiting.push({ text, id })
     this.#size += text.length
     this.#working ??= this.#work()
   }
 
+  /** Whether it may be a delivery: a greeting has no signature. */
+  isSigned(text: string): boolean {
+    return this.#signed.test(text)
+  }
+
   /** Resolves once there is room for another message. */
   async room(): Promise<void> {
-    if (this.#size >= this.#parts.maxWaiting) await this.handled()
+    while (this.#size >= this.#parts.maxWaiting) await this.#batch
   }
 
   /** Resolves once what has arrived is handled. */
@@ -89,23 +105,27 @@ export class Messages {
 
   /** Does not reject. */
   async #work(): Promise<void> {
-    const { signal, onHandled } = this.#parts
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, BATCH)
-      const deliveries: Restored[] = []
-      for (const { text } of batch) {
-        const began = performance.now()
-        const delivery = await this.#read(text)
-        if (delivery) deliveries.push(delivery)
-        // A flood of refused messages uses at most half of the processor.
-        await (delivery ? setImmediate() : sleep(performance.now() - began, { signal }).catch(() => {}))
-      }
-      await this.#store(deliveries)
-      const [last] = batch.slice(-1)
-      if (last && !this.#hasLost) await onHandled(last.id)
-      for (const { text } of batch) this.#size -= text.length
-    }
+    while (this.#waiting.length > 0) await (this.#batch = this.#handle(this.#waiting.splice(0, BATCH)))
     this.#working = undefined
+  }
+
+  /** Does not reject. */
+  async #handle(batch: readonly Arrived[]): Promise<void> {
+    const { signal, onHandled } = this.#parts
+    const deliveries: Restored[] = []
+    for (const { text } of batch) {
+      const began = performance.now()
+      const delivery = await this.#read(text)
+      if (delivery) deliveries.push(delivery)
+      else this.#owed += performance.now() - began
+      const isPause = this.#owed >= MIN_PAUSE_MS && !signal.aborted
+      await (isPause ? sleep(this.#owed, { signal }).catch(() => {}) : setImmediate())
+      if (isPause) this.#owed = 0
+    }
+    await this.#store(deliveries)
+    const [last] = batch.slice(-1)
+    if (last && !this.#hasLost) await onHandled(last.id)
+    for (const { text } of batch) this.#size -= text.length
   }
 
   /** The delivery in a message; undefined if there is none, or it was refused. Does not reject. */

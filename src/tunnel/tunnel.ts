@@ -206,8 +206,8 @@ export class Tunnel implements AsyncDisposable {
         const digest = own.overlap || seen.size > 0 ? hash('sha256', text, 'base64url') : ''
         own.overlap?.add(digest)
         if (seen.delete(digest)) return
-        // The server sends on both in one order: what follows the first new message is new.
-        seen.clear()
+        // The server sends on both in one order: what follows the first new delivery is new.
+        if (channel.messages.isSigned(text)) seen.clear()
         if (STREAM_ID.test(id)) channel.position = id
         channel.messages.take(text, id)
       },
