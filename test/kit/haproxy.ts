@@ -17,6 +17,8 @@ const LIMIT = 20_000
 export interface Haproxy extends AsyncDisposable {
   readonly url: string
   readonly port: number
+  /** Resolves once every relay is in use. */
+  allInUse(): Promise<void>
 }
 
 export interface HaproxyOptions {
@@ -36,9 +38,10 @@ export async function haproxy(options: HaproxyOptions): Promise<Haproxy> {
   const file = path.join(folder, 'haproxy.cfg')
   writeFileSync(file, configuration(port, folder, options))
   const daemon = new Daemon('haproxy', ['-db', '-f', file])
-  await areInUse(daemon, path.join(folder, 'socket'), options.ports.length)
+  const allInUse = (): Promise<void> => areInUse(daemon, path.join(folder, 'socket'), options.ports.length)
+  await allInUse()
   const scheme = options.certificate ? 'https' : 'http'
-  return { url: `${scheme}://127.0.0.1:${port}`, port, [Symbol.asyncDispose]: () => daemon.stop() }
+  return { url: `${scheme}://127.0.0.1:${port}`, port, allInUse, [Symbol.asyncDispose]: () => daemon.stop() }
 }
 
 function configuration(port: number, folder: string, { ports, certificate }: HaproxyOptions): string {

@@ -81,7 +81,10 @@ describeWith(['postgres', 'haproxy', 'openssl'], 'the load balancer of docs/depl
   it('serves without a failure while the relays are started again, one at a time', async () => {
     await using load = senders({ count: 4, url: () => balancer.url, pause: 50 })
     await load.more(20)
-    for (const i of [0, 1]) await relays.injure(i, 'ended')
+    for (const i of [0, 1]) {
+      await relays.injure(i, 'ended')
+      await balancer.allInUse()
+    }
     await load.more(20)
     await load.stop()
     expect([...load.statuses.keys()]).toEqual([200])
