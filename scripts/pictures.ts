@@ -6,7 +6,6 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { chromium } from 'playwright-core'
 
 const PROGRAM = path.resolve('dist/bin/relay.cjs')
@@ -91,12 +90,12 @@ async function drawTour(): Promise<void> {
     await run('tour', ['merge', 'octo/demo#2']),
     await run('tour', ['log']),
   ]
-  // The last webhook of the sandbox may still be on its way.
-  await sleep(500)
+  // The webhook of the merge may still be on its way.
+  while (served.split('wc │').length < 3) await once(lines, 'line')
   serve.kill('SIGTERM')
   await once(serve, 'close')
   const page = await browser.newPage({ viewport: { width: 980, height: 100 }, deviceScaleFactor: 1.5 })
-  const first = terminal('first terminal', served.slice(0, served.lastIndexOf('\n', served.length - 2)))
+  const first = terminal('first terminal', served.trimEnd())
   const second = terminal('second terminal', shell.map(({ shown }) => shown).join('\n'))
   await page.setContent(`<style>${STYLE}</style>${first}${second}`)
   await page.screenshot({ path: path.join(FOLDER, 'tour.png'), fullPage: true })
