@@ -55,31 +55,15 @@ describe('the Host check', () => {
   })
 })
 
-describe('the routing table decides', () => {
+it('a path answers the methods of all routes that match it, and allows no other origin', async () => {
   const app = createRouter({ hostAllowed: onLoopback, log: silentLog })
-    .get('/things', (c) => c.json({ things: [] }))
-    .post('/things', (c) => c.json({ ok: true }))
-    .delete('/things/:id', (c) => c.json({ id: c.req.param('id') }))
-    .get('/things/newest', (c) => c.json({ id: 'newest' }))
-  const refusal = (allow: string) => [405, allow, '{"error":"Method not allowed"}']
-  const unknown = [404, null, '{"error":"Not found"}']
-
-  it.each([
-    ['PUT', '/things', refusal('GET, HEAD, POST')],
-    ['PROPFIND', '/things', refusal('GET, HEAD, POST')],
-    ['POST', '/things/newest', refusal('GET, HEAD, DELETE')],
-    ['HEAD', '/things/7', [405, 'DELETE', '']],
-    ['HEAD', '/things', [200, null, '']],
-    ['GET', '/things/', unknown],
-    ['OPTIONS', '/nowhere', unknown],
-    ['DELETE', '/things/7', [200, null, '{"id":"7"}']],
-    ['GET', 'http://evil.example/things', [403, null, '{"error":"Forbidden host"}']],
-  ])('%s %s', async (method, path, expected) => {
-    const response = await app.request(path, { method })
-    const { status, headers } = response
-    expect([status, headers.get('allow'), await response.text()]).toEqual(expected)
-    expect([...headers.keys()].join()).not.toContain('access-control')
-  })
+    .delete('/things/:id', (c) => c.text(c.req.param('id')))
+    .get('/things/newest', (c) => c.text('newest'))
+  const refused = await app.request('/things/newest', { method: 'POST' })
+  expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'DELETE, GET, HEAD'])
+  expect((await app.request('http://evil.example/things/newest')).status).toBe(403)
+  const { headers } = await app.request('/things/newest', { headers: { origin: 'http://evil.example' } })
+  expect([...headers.keys()].join()).not.toContain('access-control')
 })
 
 describe('an error', () => {
@@ -120,46 +104,41 @@ describe('an error', () => {
   })
 })
 
-describe('a listener', () => {
-  it('closes the connection of a request that cannot be answered, and serves the others', async () => {
-    const { log, lines } = recordingLog()
-    vi.spyOn(log, 'error').mockImplementationOnce(() => {
-      throw new Error('a secret detail')
-    })
-    await using edge = await listen(
-      ({ url }) => {
-        if (url.endsWith('/defect')) throw new Error('whose line cannot be logged')
-        return Response.json({ ok: true })
-      },
-      { host: '127.0.0.1', port: 0, log },
-    ).then((listener) => ({ ...listener, [Symbol.asyncDispose]: () => listener.close() }))
-    using connection = await connect(edge.port)
-    connection.send(requestText('GET', '/defect'))
-    expect(await connection.closed()).toBe('')
-    expect((await exchange(edge.port, requestText('GET', '/ok'))).status).toBe(200)
-    expect(lines).toEqual([
-      'error a request could not be answered: its connection was closed: Error: a secret detail',
-    ])
+it('a listener closes the connection of a request that cannot be answered, and serves the others', async () => {
+  const { log, lines } = recordingLog()
+  vi.spyOn(log, 'error').mockImplementationOnce(() => {
+    throw new Error('a secret detail')
   })
+  const answer = ({ url }: Request): Response => {
+    if (url.endsWith('/defect')) throw new Error('whose line cannot be logged')
+    return Response.json({ ok: true })
+  }
+  const listener = await listen(answer, { host: '127.0.0.1', port: 0, log })
+  using connection = await connect(listener.port)
+  connection.send(requestText('GET', '/defect'))
+  expect(await connection.closed()).toBe('')
+  expect((await exchange(listener.port, requestText('GET', '/ok'))).status).toBe(200)
+  await listener.close()
+  expect(lines).toEqual([
+    'error a request could not be answered: its connection was closed: Error: a secret detail',
+  ])
 })
 
-describe('a page', () => {
-  it('may run and load nothing but its own style, allowed by hash', async () => {
-    const response = await htmlPage({ title: 'A <title>', body: html`<p>${'<script>'}</p>` }, 400)
-    const text = await response.text()
-    const [, style = ''] = /<style>([^]*)<\/style>/.exec(text) ?? []
-    const hash = createHash('sha256').update(style).digest('base64')
-    expect([response.status, Object.fromEntries(response.headers)]).toEqual([
-      400,
-      {
-        'cache-control': 'no-store',
-        'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`,
-        'content-type': 'text/html; charset=utf-8',
-        'referrer-policy': 'no-referrer',
-        'x-content-type-options': 'nosniff',
-      },
-    ])
-    expect(text).toContain('<title>A &lt;title&gt;</title>')
-    expect(text).toContain('<p>&lt;script&gt;</p>')
-  })
+it('a page may run and load nothing but its own style, allowed by hash', async () => {
+  const response = await htmlPage({ title: 'A <title>', body: html`<p>${'<script>'}</p>` }, 400)
+  const text = await response.text()
+  const [, style = ''] = /<style>([^]*)<\/style>/.exec(text) ?? []
+  const hash = createHash('sha256').update(style).digest('base64')
+  const policy = `default-src 'none'; style-src 'sha256-${hash}'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`
+  expect([response.status, Object.fromEntries(response.headers)]).toEqual([
+    400,
+    {
+      'cache-control': 'no-store',
+      'content-security-policy': policy,
+      'content-type': 'text/html; charset=utf-8',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    },
+  ])
+  expect(text).toMatch(/<title>A &lt;title&gt;<\/title>[^]*<p>&lt;script&gt;<\/p>/)
 })
