@@ -7,7 +7,7 @@ import { silentLog } from '../../src/base/log.js'
 import { htmlPage } from '../../src/http/html.js'
 import { listen } from '../../src/http/listen.js'
 import { createRouter, errorResponse, hostCheck } from '../../src/http/router.js'
-import { recordingLog } from './recording-log.js'
+import { RecordingLog } from './recording-log.js'
 import { connect, exchange, requestText } from '../kit/http.js'
 
 const TYPE = 'application/json'
@@ -68,46 +68,43 @@ it('a path answers the methods of all routes that match it, and allows no other 
 
 describe('an error', () => {
   const storage = new RelayError('storage', 'No room')
-  const failed = new RelayError('provider_failed', 'Failed', { cause: new Error('a secret') })
   const unstored = new RelayError('storage', 'Not stored', { cause: storage })
+  const failed = new RelayError('provider_failed', 'Failed', { cause: new Error('a secret') })
+  const defect = new TypeError('a secret')
+  const cancelled = new RelayError('cancelled', 'The client went away')
   const BEARER = { 'www-authenticate': 'Bearer realm="relay", error="invalid_token"' }
-  it.each<[thrown: unknown, status: number, headers: Record<string, string>, body: string, line?: string]>([
-    [new RelayError('invalid_signature', 'Invalid'), 401, {}, 'Invalid'],
-    [new RelayError('invalid_token', 'Invalid'), 401, BEARER, 'Invalid'],
-    [new RelayError('rate_limited', 'Slow', { retryAfter: 60 }), 429, { 'retry-after': '60' }, 'Slow'],
-    [failed, 502, {}, 'Failed', 'warn GET / was answered 502: Failed'],
+
+  it.each<[thrown: unknown, status: number, headers: object, body: string, level?: string, cause?: unknown]>([
+    [new RelayError('invalid_signature', 'Invalid'), 401, {}, 'Invalid', 'debug'],
+    [new RelayError('invalid_token', 'Invalid'), 401, BEARER, 'Invalid', 'info'],
     [
-      unstored,
-      503,
-      {},
-      'Not stored',
-      `error GET / was answered 503: Not stored (No room): ${String(storage)}`,
+      new RelayError('rate_limited', 'Slow', { retryAfter: 60 }),
+      429,
+      { 'retry-after': '60' },
+      'Slow',
+      'info',
     ],
-    [new RelayError('cancelled', 'The client went away'), 503, {}, 'The client went away'],
-    [
-      new TypeError('a secret'),
-      500,
-      {},
-      'Internal error',
-      'error GET / was answered 500: Internal error: TypeError: a secret',
-    ],
-    ['text', 500, {}, 'Internal error', 'error GET / was answered 500: Internal error: text'],
-  ])('%s', async (thrown, status, headers, error, line) => {
-    const { log, lines: written } = recordingLog()
+    [failed, 502, {}, 'Failed', 'warn'],
+    [unstored, 503, {}, 'Not stored', 'error', storage],
+    [cancelled, 503, {}, 'The client went away'],
+    [defect, 500, {}, 'Internal error', 'error', defect],
+    ['text', 500, {}, 'Internal error', 'error', 'text'],
+  ])('%s', async (thrown, status, headers, error, level, cause) => {
+    const log = new RecordingLog()
     const response = errorResponse(thrown, log, {}, 'GET /')
-    expect([response.status, Object.fromEntries(response.headers), await response.json(), written]).toEqual([
-      status,
-      { 'content-type': TYPE, ...headers },
-      { error },
-      line === undefined ? [] : [line],
-    ])
+    const answer = [response.status, Object.fromEntries(response.headers), await response.json()]
+    expect(answer).toEqual([status, { 'content-type': TYPE, ...headers }, { error }])
+    const why = cause === storage ? ' (No room)' : ''
+    const lines = level === undefined ? [] : [`${level} GET / was answered ${status}: ${error}${why}`]
+    expect([log.lines, log.causes]).toEqual([lines, cause === undefined ? [] : [cause]])
   })
 })
 
 it('a listener closes the connection of a request that cannot be answered, and serves the others', async () => {
-  const { log, lines } = recordingLog()
+  const log = new RecordingLog()
+  const secret = new Error('a secret detail')
   vi.spyOn(log, 'error').mockImplementationOnce(() => {
-    throw new Error('a secret detail')
+    throw secret
   })
   const answer = ({ url }: Request): Response => {
     if (url.endsWith('/defect')) throw new Error('whose line cannot be logged')
@@ -119,9 +116,8 @@ it('a listener closes the connection of a request that cannot be answered, and s
   expect(await connection.closed()).toBe('')
   expect((await exchange(listener.port, requestText('GET', '/ok'))).status).toBe(200)
   await listener.close()
-  expect(lines).toEqual([
-    'error a request could not be answered: its connection was closed: Error: a secret detail',
-  ])
+  const lines = ['error a request could not be answered: its connection was closed']
+  expect([log.lines, log.causes]).toEqual([lines, [secret]])
 })
 
 it('a page may run and load nothing but its own style, allowed by hash', async () => {

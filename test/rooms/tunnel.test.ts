@@ -274,18 +274,15 @@ describe('a burst', () => {
 })
 
 describe('a connection that ends', () => {
-  let slept = 0
   const ends: Record<string, (server: TunnelServer) => unknown> = {
     'the server closed the connection': (server) => server.hangUp(),
     'no traffic for 0.3 s': (server) => server.fallSilent(),
     'the connection was interrupted': (server) => server.down(),
-    'this machine slept': () => (slept += 3_600_000),
   }
 
   it.each(Object.entries(ends))('is replaced: %s', async (why, interrupt) => {
-    const clock = (): number => Date.now() + slept
     await using server = await smee({ pingEvery: 10 })
-    await using rig = await tunnel(server.channel, { clock, limits: { silence: 300, linger: 50 } })
+    await using rig = await tunnel(server.channel, { limits: { silence: 300, linger: 50 } })
     await rig.status({ roundTrip: 'ok' })
     const seen = rig.statuses.length
     await interrupt(server)
@@ -414,27 +411,21 @@ describe('a gosmee server with Redis', () => {
     for (const n of numbers) await post(server.channel, githubDelivery({ body: `{"n": ${n}}` }))
   }
 
-  it('continues where relay stopped reading: after a break, and after a restart', async () => {
+  it('continues after a break where relay stopped reading', async () => {
     await using server = await gosmee({ stream: 1000 })
-    const { store } = await openDatabase({ kind: 'memory', folder: '' })
-    {
-      await using rig = await tunnel(server.channel, { store })
-      await rig.status({ roundTrip: 'ok' })
-      await send(server, 1, 2)
-      await rig.has(2)
-      server.refuse(503)
-      server.hangUp()
-      await rig.status({ why: 'the server answers 503' })
-      const away = rig.statuses.length
-      server.refuse(undefined)
-      await send(server, 3)
-      await rig.has(3)
-      await rig.status({ state: 'connected', roundTrip: 'ok' }, away)
-    }
-    await send(server, 4, 5)
-    await using rig = await tunnel(server.channel, { store })
+    await using rig = await tunnel(server.channel)
+    await rig.status({ roundTrip: 'ok' })
+    await send(server, 1, 2)
     await rig.has(2)
-    expect([rig.numbers(), rig.logged]).toEqual([[4, 5], []])
+    server.refuse(503)
+    server.hangUp()
+    await rig.status({ why: 'the server answers 503' })
+    const away = rig.statuses.length
+    server.refuse(undefined)
+    await send(server, 3)
+    await rig.status({ state: 'connected', roundTrip: 'ok' }, away)
+    await rig.has(3)
+    expect([rig.numbers(), rig.logged]).toEqual([[1, 2, 3], []])
   })
 
   it('is asked again without an id that it does not accept', async () => {
