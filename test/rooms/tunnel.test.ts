@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { Log } from '../../src/base/log.js'
@@ -65,9 +66,7 @@ async function tunnel(address: string, { append, ...options }: RigOptions = {}) 
     limits: { tick: 5, retry: 20, ...options.limits },
   })
   const find = (fields: Partial<TunnelStatus>, from: number): TunnelStatus | undefined =>
-    statuses
-      .slice(from)
-      .find((status) => Object.entries(fields).every(([name, value]) => Reflect.get(status, name) === value))
+    statuses.slice(from).find((status) => isDeepStrictEqual({ ...status, ...fields }, status))
   return {
     logged,
     statuses,
