@@ -15,6 +15,8 @@ import { createCached, deadline, nearbyProbeDelay, onSleep, probeDelay, sleep } 
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
 
+afterEach(() => void vi.useRealTimers())
+
 /** The payload of a form, as text. */
 const payload = (body: string): string | undefined => {
   const decoded = formPayload(Buffer.from(body, 'latin1'))
@@ -127,7 +129,6 @@ describe('the address of a shared store', () => {
 
 describe('lines that an outsider can trigger', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
-  afterEach(() => void vi.useRealTimers())
 
   function setUp() {
     const logged: string[] = []
@@ -224,7 +225,6 @@ describe('a cached value', () => {
     const third = get()
     end('b')
     expect([await third, read.mock.calls.length]).toEqual(['b', 2])
-    vi.useRealTimers()
   })
 
   it('is read again after a failure', async () => {
@@ -258,5 +258,4 @@ it('a sleep is a jump of the clock, however the clock is set back, and no timer 
   expect([0, 50_000, -3_600_000, 0, 3_600_000, 0].map(after)).toEqual([0, 0, 0, 0, 1, 1])
   end()
   expect(after(3_600_000)).toBe(1)
-  vi.useRealTimers()
 })
