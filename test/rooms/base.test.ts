@@ -1,6 +1,8 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import { inspect } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { formPayload } from '../../src/base/bytes.js'
@@ -9,9 +11,13 @@ import { makeFolder } from '../../src/base/make-folder.js'
 import { parseUrl } from '../../src/base/address.js'
 import { Secret } from '../../src/base/secret.js'
 import { SharedStore, splitPassword } from '../../src/base/shared-store.js'
+import { createCached, deadline, nearbyProbeDelay, onSleep, probeDelay, sleep } from '../../src/base/wait.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
 
+afterEach(() => void vi.useRealTimers())
+
+/** The payload of a form, as text. */
 const payload = (body: string): string | undefined => {
   const decoded = formPayload(Buffer.from(body, 'latin1'))
   return decoded && Buffer.from(decoded).toString('utf8')
@@ -31,36 +37,27 @@ describe('formPayload', () => {
     ['x=1&payload=a&y', 'a'],
     ['&&payload=a&', 'a'],
     ['bad=%zz&payload=a', 'a'],
-  ])('reads %s', (body, text) => {
+    [`${'a&'.repeat(99)}payload=1`, '1'],
+    ['', undefined],
+    ['a=1&b=2', undefined],
+    ['Payload=1', undefined],
+    ['payload=1&payload=1', undefined],
+    ['payload=1&%70ayload=2', undefined],
+    ['payload=\u00ff', undefined],
+    ['payload=%ff', undefined],
+    ['payload=%4', undefined],
+    ['payload=100%', undefined],
+    ['payload=%g1', undefined],
+    ['payload=%1g', undefined],
+    ['payload=%+1', undefined],
+    [`${'&'.repeat(100)}payload=1`, undefined],
+  ])('%s: %j', (body, text) => {
     expect(payload(body)).toBe(text)
   })
 
-  it.each([
-    ['nothing', ''],
-    ['no payload', 'a=1&b=2'],
-    ['a payload of other case', 'Payload=1'],
-    ['two payloads', 'payload=1&payload=1'],
-    ['two payloads, one in disguise', 'payload=1&%70ayload=2'],
-    ['bytes that are not UTF-8', 'payload=\u00ff'],
-    ['an escape of such', 'payload=%ff'],
-    ['a cut escape', 'payload=%4'],
-    ['a bare percent', 'payload=100%'],
-    ['an escape that is none', 'payload=%g1'],
-    ['an escape half of which is none', 'payload=%1g'],
-    ['a sign in an escape', 'payload=%+1'],
-    ['more than 100 fields', `${'&'.repeat(100)}payload=1`],
-  ])('refuses %s', (_, body) => {
-    expect(payload(body)).toBeUndefined()
-  })
-
-  it('reads the last of 100 fields', () => {
-    expect(payload(`${'a&'.repeat(99)}payload=1`)).toBe('1')
-  })
-
-  it('is quick with a megabyte of separators', () => {
-    const start = performance.now()
-    expect(payload('&'.repeat(1_048_576))).toBeUndefined()
-    expect(performance.now() - start).toBeLessThan(100)
+  it('reads a payload of any length', () => {
+    const text = payload(`payload=${'a%20+%C3%A9'.repeat(300_000)}`)
+    expect(text === 'a  é'.repeat(300_000)).toBe(true)
   })
 
   it('gives back what URLSearchParams encoded', () => {
@@ -71,11 +68,6 @@ describe('formPayload', () => {
       }),
     )
   })
-})
-
-it('reads a payload of any length', () => {
-  const text = payload(`payload=${'a%20+%C3%A9'.repeat(300_000)}`)
-  expect(text === 'a  é'.repeat(300_000)).toBe(true)
 })
 
 it.each([
@@ -90,29 +82,25 @@ it.each([
 })
 
 describe('the address of a shared store', () => {
-  it.each([
+  const atDb = { host: 'db', port: 5432, user: 'u', database: 'd', sslMode: 'verify-full' }
+
+  it.each<[address: string, parts: object]>([
+    ['postgres://u@db/d', atDb],
+    ['postgresql://a%40b@db:6000/x%20y', { ...atDb, port: 6000, user: 'a@b', database: 'x y' }],
+    ['postgres://u@127.0.0.1/d', { ...atDb, host: '127.0.0.1', sslMode: 'disable' }],
+    ['postgres://u@[::1]/d', { ...atDb, host: '::1', sslMode: 'disable' }],
+    ['postgres://u@%2Frun%2Fpg/d', { ...atDb, host: '/run/pg', sslMode: 'disable' }],
+    ['postgres://u@localhost/d?sslmode=verify-full', { ...atDb, host: 'localhost' }],
+    ['postgres://u@db/d?sslmode=verify-full&sslrootcert=/ca.pem', { ...atDb, sslRootCert: '/ca.pem' }],
+    ['postgres://u@db/d?sslmode=require', { ...atDb, sslMode: 'require' }],
     [
-      'postgres://u@db.example/relay',
-      { host: 'db.example', port: 5432, user: 'u', database: 'relay', sslMode: 'verify-full' },
+      'postgres://u@db/d?sslmode=verify-ca&sslrootcert=c',
+      { ...atDb, sslMode: 'verify-ca', sslRootCert: 'c' },
     ],
-    [
-      'postgresql://a%40b@127.0.0.1:6000/x%20y',
-      { host: '127.0.0.1', port: 6000, user: 'a@b', database: 'x y', sslMode: 'disable' },
-    ],
-    ['postgres://u@[::1]/d', { host: '::1', sslMode: 'disable' }],
-    ['postgres://u@%2Fvar%2Frun%2Fpostgresql/d', { host: '/var/run/postgresql', sslMode: 'disable' }],
-    ['postgres://u@localhost/d?sslmode=verify-full', { sslMode: 'verify-full' }],
-    [
-      'postgres://u@db/d?sslmode=verify-full&sslrootcert=/etc/ca.pem',
-      { sslMode: 'verify-full', sslRootCert: '/etc/ca.pem' },
-    ],
-    ['postgres://u@db/d?sslmode=require', { sslMode: 'require' }],
-    ['postgres://u@db/d?sslmode=verify-ca&sslrootcert=ca.pem', { sslMode: 'verify-ca' }],
   ])('%s', (address, parts) => {
     const store = new SharedStore(address)
     expect(store).toMatchObject(parts)
-    expect(String(store)).toBe(address)
-    expect(JSON.stringify({ store })).toBe(JSON.stringify({ store: address }))
+    expect([String(store), JSON.stringify({ store })]).toEqual([address, JSON.stringify({ store: address })])
   })
 
   it.each([
@@ -130,35 +118,30 @@ describe('the address of a shared store', () => {
   })
 
   it('gives up its password, and shows no secret', () => {
-    expect(splitPassword('postgres://u:p%40ss@db/d')).toEqual({
-      address: 'postgres://u@db/d',
-      password: 'p@ss',
-    })
-    expect(splitPassword('postgres://u@db/d')).toEqual({ address: 'postgres://u@db/d', password: '' })
+    const address = 'postgres://u@db/d'
+    expect(splitPassword('postgres://u:p%40ss@db/d')).toEqual({ address, password: 'p@ss' })
+    expect(splitPassword(address)).toEqual({ address, password: '' })
     const secrets = { password: new Secret('canary'), keys: { current: new Secret('canary') } }
-    const store = new SharedStore('postgres://u@db/d', secrets)
+    const store = new SharedStore(address, secrets)
     expect(inspect(store, { depth: 9 }) + JSON.stringify(store) + String(store)).not.toContain('canary')
   })
 })
 
-function setUp() {
-  const lines: string[] = []
-  const log: Log = { ...silentLog, warn: (line) => lines.push(`warn ${line}`) }
-  const throttle = createLogThrottle(log)
-  return {
-    throttle,
-    /** Has a line of the kind logged so many times. */
-    trigger: (kind: string, times = 1) => {
-      for (let i = 0; i < times; i++) throttle(kind, () => log.warn(`${kind} from ${i}`))
-    },
-    /** What was logged since last asked. */
-    lines: () => lines.splice(0),
-  }
-}
-
 describe('lines that an outsider can trigger', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
-  afterEach(() => void vi.useRealTimers())
+
+  function setUp() {
+    const logged: string[] = []
+    const log: Log = { ...silentLog, warn: (line) => logged.push(`warn ${line}`) }
+    const throttle = createLogThrottle(log)
+    /** Has a line of the kind logged so many times. */
+    const trigger = (kind: string, times = 1): void => {
+      for (let i = 0; i < times; i++) throttle(kind, () => log.warn(`${kind} from ${i}`))
+    }
+    /** What was logged since last asked. */
+    const lines = (): string[] => logged.splice(0)
+    return { throttle, trigger, lines }
+  }
 
   it('are one at once, and one a second with a count of the others, until a second passes without any', () => {
     const { trigger, lines } = setUp()
@@ -207,4 +190,72 @@ describeWith('Linux', 'makeFolder', () => {
     makeFolder(folder)
     expect([folder, path.dirname(folder)].map((each) => statSync(each).mode & 0o777)).toEqual([0o700, 0o700])
   })
+})
+
+it('a deadline fires although only its listener refers to it and garbage is collected', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  const caller = new AbortController()
+  const fired = new Promise((resolve) => {
+    deadline(200, caller.signal).addEventListener('abort', resolve)
+  })
+  for (let round = 0; round < 5; round++) {
+    await sleep(10)
+    collect()
+  }
+  // Or the time of the test ends.
+  expect(await fired).toMatchObject({ type: 'abort' })
+})
+
+describe('a cached value', () => {
+  it('is read once for all that ask during the read, however long it takes, and until it is old', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    let end: (value: string) => void = () => {}
+    const read = vi.fn(() => new Promise<string>((resolve) => (end = resolve)))
+    const get = createCached(1000, read)
+    const first = get()
+    vi.advanceTimersByTime(5000)
+    const second = get()
+    end('a')
+    expect([await first, await second, await get()]).toEqual(['a', 'a', 'a'])
+    vi.advanceTimersByTime(999)
+    await get()
+    expect(read).toHaveBeenCalledTimes(1)
+    vi.advanceTimersByTime(1)
+    const third = get()
+    end('b')
+    expect([await third, read.mock.calls.length]).toEqual(['b', 2])
+  })
+
+  it('is read again after a failure', async () => {
+    const read = vi
+      .fn<() => Promise<string>>()
+      .mockRejectedValueOnce(new Error('away'))
+      .mockResolvedValue('b')
+    const get = createCached(60_000, read)
+    await expect(get()).rejects.toThrow('away')
+    expect([await get(), await get(), read.mock.calls.length]).toEqual(['b', 'b', 2])
+  })
+})
+
+it('the wait for a target that is down doubles from a second to a minute, and varies by a fifth', () => {
+  const delays = Array.from({ length: 9 }, (_, i) => probeDelay(i + 1, () => 0.5))
+  expect(delays).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000])
+  expect([probeDelay(1, () => 0), probeDelay(5000, () => 1)]).toEqual([800, 72_000])
+  const nearby = [0, 59_999, 60_000, 86_400_000].map((downFor) => nearbyProbeDelay(downFor, () => 0.5))
+  expect(nearby).toEqual([1000, 1000, 5000, 5000])
+})
+
+it('a sleep is a jump of the clock, however the clock is set back, and no timer that comes late', () => {
+  vi.useFakeTimers({ now: 0 })
+  let woke = 0
+  const end = onSleep(() => woke++, { every: 10_000, gap: 60_000 })
+  const after = (jump: number): number => {
+    vi.setSystemTime(Date.now() + jump)
+    vi.advanceTimersByTime(10_000)
+    return woke
+  }
+  expect([0, 50_000, -3_600_000, 0, 3_600_000, 0].map(after)).toEqual([0, 0, 0, 0, 1, 1])
+  end()
+  expect(after(3_600_000)).toBe(1)
 })

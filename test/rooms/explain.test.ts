@@ -43,9 +43,8 @@ describe('the signature header', () => {
     [`sha256=${good.slice(1)}`, 'is malformed', EXPECTED],
     ['whsec\u001b[2J', 'is malformed', EXPECTED],
   ])('is malformed: %j', async (value, what, expected) => {
-    expect(await withHeaders({ 'X-Hub-Signature-256': value })).toEqual(
-      because('malformed_signature', `X-Hub-Signature-256 ${what}, ${expected}`),
-    )
+    const explanation = because('malformed_signature', `X-Hub-Signature-256 ${what}, ${expected}`)
+    expect(await withHeaders({ 'X-Hub-Signature-256': value })).toEqual(explanation)
   })
 
   it.each([
@@ -55,9 +54,8 @@ describe('the signature header', () => {
     [{ 'X-Signature': 'f'.repeat(64) }, 'X-Signature', WRONG],
     [{ 'X-Signature': 'f'.repeat(64), 'X-Hmac': good }, 'X-Hmac', RIGHT],
   ])('has another name: %j', async (headers, name, expected) => {
-    expect(await withHeaders(headers)).toEqual(
-      because('wrong_header', `the signature is in ${name}, ${expected}`),
-    )
+    const explanation = because('wrong_header', `the signature is in ${name}, ${expected}`)
+    expect(await withHeaders(headers)).toEqual(explanation)
   })
 })
 
@@ -65,15 +63,12 @@ describe('the body', () => {
   const CHANGED = 'the body was re-encoded on its way: it was signed'
   const pretty = JSON.stringify(JSON.parse(BODY), null, 4)
 
+  const compact = JSON.stringify(JSON.parse(BODY))
+
+  // Those of GitHub and of Gitea are shown by relay verify.
   it.each([
-    ['as compact JSON', JSON.stringify(JSON.parse(BODY)), pretty],
-    ['as compact JSON, with a newline at its end', `${JSON.stringify({ a: 1 })}\n`, '{ "a": 1 }'],
-    ['as compact JSON with upper-case escapes, as GitHub writes it', BODY, JSON.stringify(JSON.parse(BODY))],
-    [
-      "as two-space indented JSON with Go's escapes, as Gitea writes it",
-      GITEA_BODY,
-      JSON.stringify(JSON.parse(GITEA_BODY)),
-    ],
+    ['as compact JSON', compact, pretty],
+    ['as compact JSON, with a newline at its end', '{"a":1}\n', '{ "a": 1 }'],
     ["as compact JSON with Go's escapes", '{"a":"\\u003c"}', '{"a":"<"}'],
     ['as two-space indented JSON', '{\n  "a": "<"\n}', '{"a":"<"}'],
     ['as compact JSON in ASCII', '{"a":"\\u00e9"}', '{"a":"é"}'],
@@ -96,9 +91,8 @@ describe('the body', () => {
 
   it('was signed in one encoding and arrived in another', async () => {
     const encoding = fc.constantFrom(...ENCODING_IDS)
-    const text = fc.string({
-      unit: fc.constantFrom('<', '\u001b', '\b', 'é', '/', '\u007f', '&payload=', '"'),
-    })
+    const unit = fc.constantFrom('<', '\u001b', '\b', 'é', '/', '\u007f', '&payload=', '"')
+    const text = fc.string({ unit })
     const value = fc.jsonValue({ stringUnit: 'binary' })
     await fc.assert(
       fc.asyncProperty(fc.tuple(text, value), encoding, encoding, async (both, before, after) => {
@@ -112,11 +106,6 @@ describe('the body', () => {
 })
 
 describe('the secret', () => {
-  const secrets = (current: string, previous?: string): WebhookSecrets => ({
-    current: new Secret(current),
-    previous: previous === undefined ? undefined : new Secret(previous),
-  })
-
   it.each([
     [' ', '', 'begins with a space'],
     ['\n', '', 'begins with a newline'],
@@ -125,15 +114,17 @@ describe('the secret', () => {
     [' ', '\n', 'begins with a space and ends in a newline'],
     [' ', ' ', 'begins with a space and ends in a space'],
   ])('has white space on both sides at the sender: %j %j', async (start, end, what) => {
-    const hint = `the sender's secret ${what}, relay's does not`
-    const options = { secret: start + SECRET + end }
-    expect(await of(options)).toEqual(because('secret_white_space', hint))
-    expect(await of(options, secrets('new', SECRET))).toEqual(because('secret_white_space', hint))
+    const explanation = because('secret_white_space', `the sender's secret ${what}, relay's does not`)
+    const secret = start + SECRET + end
+    expect(await of({ secret })).toEqual(explanation)
+    expect(await of({ secret }, { current: new Secret('new'), previous: SECRETS.current })).toEqual(
+      explanation,
+    )
   })
 
   it('is never assumed to be only white space', async () => {
-    expect(await of({ secret: '' }, secrets(' '))).toMatchObject({ reason: 'wrong_secret' })
-    expect(await of({ secret: '\n' }, secrets(' '))).toMatchObject({ reason: 'wrong_secret' })
+    for (const secret of ['', '\n'])
+      expect(await of({ secret }, { current: new Secret(' ') })).toMatchObject({ reason: 'wrong_secret' })
   })
 })
 
@@ -143,20 +134,16 @@ it('explains any request without throwing', async () => {
   const asForm = fc.json().map((text) => Buffer.from(form(text)))
   const pieces = '{ [ " \\ \\u d800 , : } ] % payload= & 1e \r\n \uFEFF \u2028'.split(' ')
   const pieced = fc.array(fc.constantFrom(...pieces)).map((some) => Buffer.from(some.join('')))
-  const value = fc.oneof(fc.string(), fc.constantFrom(`sha256=${'a'.repeat(64)}`, 'sha1=', ','))
+  const value = fc.oneof(fc.string(), fc.constantFrom(`sha256=${'a'.repeat(64)}`, 'sha1=', ',', FORM))
   const names = ['X-Hub-Signature-256', 'X-Hub-Signature', 'X-Gitea-Signature', 'Content-Length']
   const request = fc.record({
-    headers: fc.array(
-      fc.tuple(fc.constantFrom('Content-Type', ...names), fc.oneof(value, fc.constant(FORM))),
-    ),
+    headers: fc.array(fc.tuple(fc.constantFrom('Content-Type', ...names), value)),
     body: fc.oneof(json, asForm, pieced, fc.uint8Array()),
   })
   await fc.assert(
     fc.asyncProperty(request, fc.constantFrom(GITHUB, GITEA), async (any, provider) => {
-      expect(await explained(any, SECRETS, provider)).toMatchObject({
-        valid: false,
-        hint: expect.any(String),
-      })
+      const wrong = { valid: false, hint: expect.any(String) }
+      expect(await explained(any, SECRETS, provider)).toMatchObject(wrong)
     }),
     { numRuns: 1000 },
   )

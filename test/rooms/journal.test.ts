@@ -3,15 +3,18 @@ import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { SharedStore } from '../../src/base/shared-store.js'
 import { Secret } from '../../src/base/secret.js'
-import { type Filter, parseMatch } from '../../src/journal/filter.js'
+import { type Filter, matches, parseMatch } from '../../src/journal/filter.js'
 import { Journal } from '../../src/journal/journal.js'
 import type { Attempt, Delivery, Forward, Plan } from '../../src/journal/types.js'
 import { type Database, openDatabase } from '../../src/store/open.js'
 import { openPostgres } from '../../src/store/postgres.js'
+import { FAILED_ATTEMPT } from '../../src/store/schema.js'
 import type { Sql } from '../../src/store/sql.js'
+import { MEMORY, openSqlite } from '../../src/store/sqlite.js'
 import { describeWith } from '../kit/needs.js'
 import { database, PASSWORD } from '../kit/postgres.js'
 import { byKey, Model } from './journal-model.js'
+import { delivery as deliveryOf } from './journal-rig.js'
 
 const START = 1_800_000_000_000
 const MINUTE = 60_000
@@ -191,37 +194,25 @@ async function viewOf(journal: Journal) {
 const memory = (): Promise<Database> => openDatabase({ kind: 'memory', folder: '' })
 
 describe('whatever happens to it, the journal is what the model is', () => {
-  const commands = fc.array(command, { maxLength: 30, size: 'max' })
+  const sqlite = (commands: fc.Arbitrary<Command[]>, filters: fc.Arbitrary<Filter[]>, numRuns: number) =>
+    fc.assert(
+      fc.asyncProperty(commands, filters, async (some, each) => {
+        await using opened = await memory()
+        await run(opened.sql, some, each)
+      }),
+      { numRuns },
+    )
 
   it('on SQLite', { timeout: 120_000 }, async () => {
     expect.hasAssertions()
-    await fc.assert(
-      fc.asyncProperty(commands, fc.array(filter, { maxLength: 8 }), async (some, filters) => {
-        await using opened = await memory()
-        await run(opened.sql, some, filters)
-      }),
-      { numRuns: 100 },
-    )
+    await sqlite(fc.array(command, { maxLength: 30, size: 'max' }), fc.array(filter, { maxLength: 8 }), 100)
   })
 
   it('with a clock that is set back', { timeout: 120_000 }, async () => {
     expect.hasAssertions()
-    const some = fc.array(fc.oneof({ weight: 8, arbitrary: command }, { weight: 1, arbitrary: back }), {
-      maxLength: 30,
-      size: 'max',
-    })
-    await fc.assert(
-      fc.asyncProperty(some, async (all) => {
-        await using opened = await memory()
-        await run(opened.sql, all, [
-          {},
-          { status: 'failed' },
-          { status: 'failed attempt' },
-          { repo: 'octo/demo' },
-        ])
-      }),
-      { numRuns: 60 },
-    )
+    const some = fc.oneof({ weight: 8, arbitrary: command }, { weight: 1, arbitrary: back })
+    const filters: Filter[] = [{}, { status: 'failed' }, { status: 'failed attempt' }, { repo: 'octo/demo' }]
+    await sqlite(fc.array(some, { maxLength: 30, size: 'max' }), fc.constant(filters), 60)
   })
 })
 
@@ -242,23 +233,12 @@ describeWith('postgres', 'whatever happens to it, the journal is what the model 
   })
 })
 
-describe('a clock that was wrong', () => {
-  const nowhere: Plan = { targets: [], onDuplicate: 'never' }
-  const at = (deliveryId: string, receivedAt: number): Delivery => ({
-    provider: 'github',
-    event: 'push',
-    action: null,
-    deliveryId,
-    hookId: '1',
-    headers: [],
-    body: new Uint8Array(),
-    verifiedBy: 'current',
-    repo: null,
-    number: null,
-    receivedAt,
-  })
+const nowhere: Plan = { targets: [], onDuplicate: 'never' }
+const at = (deliveryId: string, receivedAt: number): Delivery =>
+  deliveryOf(deliveryId, { receivedAt, body: new Uint8Array() })
 
-  it('hides nothing of what came since, and does not keep what is old', async () => {
+describe('a journal', () => {
+  it('hides nothing of what came since the clock was wrong, and does not keep what is old', async () => {
     await using opened = await memory()
     const journal = new Journal(opened.sql, { clock: () => START })
     const hour = 60 * MINUTE
@@ -280,14 +260,8 @@ describe('a clock that was wrong', () => {
     for (const [i, text] of ['あ', 'Zoë', 'ZOË', 'a.b'].entries())
       await journal.append({ ...at(`${i}`, START), body: new Uint8Array(Buffer.from(text)) }, nowhere)
     const found = async (text: string) => (await numbersOf(journal, { text })).toReversed()
-    expect(await Promise.all(['あ', 'Á', 'zoë', 'zo', 'A.B', 'a?b'].map(found))).toEqual([
-      [1],
-      [],
-      [2],
-      [2, 3],
-      [4],
-      [],
-    ])
+    const all = await Promise.all(['あ', 'Á', 'zoë', 'zo', 'A.B', 'a?b'].map(found))
+    expect(all).toEqual([[1], [], [2], [2, 3], [4], []])
   })
 
   it('and what takes too much room goes, the oldest first, but not what waits', async () => {
@@ -313,14 +287,13 @@ describe('a clock that was wrong', () => {
     const attempt = (at: number): Attempt => ({ ...common, at, outcome: 'retry', count: 1 })
     await Promise.all(Array.from({ length: 4100 }, (_, i) => journal.record(1, attempt(i), forward)))
     const made = await journal.attempts(1)
-    expect([made.length, made.at(-1)?.at, made[0]?.answer.length, made[0]?.error?.length]).toEqual([
-      4096, 4099, 4096, 1024,
-    ])
+    const sizes = [made.length, made.at(-1)?.at, made[0]?.answer.length, made[0]?.error?.length]
+    expect(sizes).toEqual([4096, 4099, 4096, 1024])
     expect(await journal.next('a', 1, [])).toEqual([{ n: 1, forward, earlier: 4096 }])
   })
 
   it('refuses all that wait for a database that fails, at once', async () => {
-    await using db = await openDatabase({ kind: 'memory', folder: '' })
+    await using db = await memory()
     let writes = 0
     const write = async (): Promise<never> => {
       writes++
@@ -333,5 +306,67 @@ describe('a clock that was wrong', () => {
     const ended = await Promise.allSettled(appends)
     expect(new Set(ended.map(({ status }) => status))).toEqual(new Set(['rejected']))
     expect(writes).toBe(1)
+  })
+})
+
+/** Both engines match the words of a partial index, so these must be the ones that the journal asks with. */
+const QUERIES = [
+  `SELECT n FROM forward WHERE status = 'failed' AND n >= 1 AND n < 9`,
+  `SELECT n FROM forward WHERE ${FAILED_ATTEMPT} AND n >= 1 AND n < 9`,
+  `SELECT n FROM delivery WHERE n >= 1 AND n < 9 AND (n IN (SELECT n FROM forward WHERE ${FAILED_ATTEMPT} AND n >= 1 AND n < 9)) ORDER BY n DESC LIMIT 5`,
+]
+
+it('finds failed attempts through an index on SQLite', async () => {
+  await using sql = await openSqlite(MEMORY)
+  for (const query of QUERIES) {
+    const plan = await sql.query<{ detail: string }>(`EXPLAIN QUERY PLAN ${query}`)
+    expect(plan.map(({ detail }) => detail).join('\n')).toMatch(
+      /SEARCH forward USING (?:COVERING )?INDEX forward_failed \(n>\? AND n<\?\)/,
+    )
+  }
+})
+
+describe('a match', () => {
+  it.each([
+    ['*', 'push', null, true],
+    ['*', 'issues', 'opened', true],
+    ['push', 'push', null, true],
+    ['push.*', 'push', null, true],
+    ['push', 'pushed', null, false],
+    ['pull_request', 'pull_request', 'opened', true],
+    ['pull_request', 'pull_request_review', 'submitted', false],
+    ['pull_request.*', 'pull_request', 'closed', true],
+    ['pull_request.opened', 'pull_request', 'opened', true],
+    ['pull_request.opened', 'pull_request', 'reopened', false],
+    ['pull_request.opened', 'pull_request', null, false],
+    ['*.closed', 'issues', 'closed', true],
+    ['*.closed', 'push', null, false],
+    ['*.*', 'push', null, true],
+    ['repository_dispatch.deploy.eu', 'repository_dispatch', 'deploy.eu', true],
+    ['Push Hook', 'Push Hook', null, true],
+    ['pullrequest:created', 'pullrequest:created', null, true],
+  ])('%s, given %s and %s: %s', (text, event, action, expected) => {
+    expect(matches(parseMatch(text), { event, action })).toBe(expected)
+  })
+
+  it.each(['', '.', 'push.', '.opened', 'pu*', 'pull_*.opened', 'push.*ed', '**', 'a=b', ' push', 'push '])(
+    'is not: %j',
+    (text) => {
+      const said = `Invalid match '${text}': write event or event.action, with * for all of a part`
+      expect(() => parseMatch(text)).toThrow(new RelayError('usage', said))
+    },
+  )
+
+  it('written from a delivery finds that delivery', () => {
+    const name = fc.stringMatching(/^[a-z_]{1,8}$/)
+    fc.assert(
+      fc.property(name, fc.option(name), (event, action) => {
+        const text = action === null ? event : `${event}.${action}`
+        expect(parseMatch(text)).toEqual({ text })
+        for (const wide of [text, event, `${event}.*`, '*', '*.*']) {
+          expect(matches(parseMatch(wide), { event, action })).toBe(true)
+        }
+      }),
+    )
   })
 })

@@ -73,25 +73,17 @@ async function run(
 }
 
 describe('whatever happens to it, the key-value store is a map whose records expire', () => {
-  const expectMap = (open: (clock: () => number) => Promise<Store & AsyncDisposable>, numRuns: number) =>
-    fc.assert(
-      fc.asyncProperty(fc.array(command, { maxLength: 30 }), fc.array(prefix), async (commands, prefixes) => {
-        let now = (): number => 0
-        const store = await open(() => now())
-        await run((clock) => ((now = clock), store), commands, prefixes)
-        await store[Symbol.asyncDispose]()
-      }),
-      { numRuns },
-    )
-
   it.each([false, true])('on SQLite; encrypted: %s', async (isEncrypted) => {
     expect.hasAssertions()
-    await expectMap(async (clock) => {
-      const { sql } = await memory()
-      const cipher = createCipher({ current: newKey() }, 'default')
-      const store = createStore(sql, { clock, ...(isEncrypted && { cipher: async () => cipher }) })
-      return { ...store, [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose]() }
-    }, 30)
+    const cipher = createCipher({ current: newKey() }, 'default')
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { maxLength: 30 }), fc.array(prefix), async (commands, prefixes) => {
+        await using opened = await memory()
+        const options = isEncrypted ? { cipher: async () => cipher } : {}
+        await run((clock) => createStore(opened.sql, { clock, ...options }), commands, prefixes)
+      }),
+      { numRuns: 30 },
+    )
   })
 
   it('refuses keys that a database would change', async () => {
@@ -104,12 +96,12 @@ describe('whatever happens to it, the key-value store is a map whose records exp
 
   it('says nothing of a record that is no JSON', async () => {
     await using opened = await memory()
-    await opened.store.put('token:ada', 1)
+    const { store } = opened
+    await store.put('token:ada', 1)
     await opened.sql.write(() => ask(`UPDATE kv SET value = 'gho_canary'`))
-    for (const reading of [opened.store.get('token:ada'), opened.store.take('token:ada')])
-      await expect(reading).rejects.toThrow(
-        /^A record of the database \(token\) was changed(?!.*(canary|ada))/,
-      )
+    const why = /^A record of the database \(token\) was changed(?!.*(canary|ada))/
+    for (const reading of [store.get('token:ada'), store.take('token:ada')])
+      await expect(reading).rejects.toThrow(why)
   })
 })
 
@@ -119,16 +111,13 @@ describeWith('postgres', 'the key-value store on PostgreSQL', () => {
     await using server = await database()
     const store = new SharedStore(server.store, { password: new Secret(PASSWORD) })
     let profile = 0
+    const some = fc.array(command, { minLength: 15, size: '+1' })
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(command, { minLength: 15, size: '+1' }),
-        fc.array(prefix),
-        async (commands, prefixes) => {
-          await using sql = await openPostgres({ store, profile: `law-${profile++}` })
-          const cipher = createCipher({ current: newKey() }, 'default')
-          await run((clock) => createStore(sql, { clock, cipher: async () => cipher }), commands, prefixes)
-        },
-      ),
+      fc.asyncProperty(some, fc.array(prefix), async (commands, prefixes) => {
+        await using sql = await openPostgres({ store, profile: `law-${profile++}` })
+        const cipher = createCipher({ current: newKey() }, 'default')
+        await run((clock) => createStore(sql, { clock, cipher: async () => cipher }), commands, prefixes)
+      }),
       { numRuns: 2, endOnFailure: true },
     )
   })
@@ -186,32 +175,28 @@ describe('an encrypted record', () => {
   })
 })
 
-describe('work that runs exclusively', () => {
-  it('runs once at a time, in the turn of whoever waits, and is looked for meanwhile', async () => {
-    await using opened = await memory()
-    const { store } = opened
-    let [running, done, most, busy] = [0, 0, 0, 0]
-    const work = async (): Promise<number> => {
-      most = Math.max(most, ++running)
-      await new Promise(setImmediate)
-      running--
-      return ++done
-    }
-    const options = { what: 'counting', onBusy: () => void busy++ }
-    const all = Array.from({ length: 5 }, () => exclusively(store, 'lock', options, work))
-    expect(new Set(await Promise.all(all))).toEqual(new Set([1, 2, 3, 4, 5]))
-    expect([most, busy]).toEqual([1, 4])
-    expect(await store.list('')).toEqual([])
-    await store.put('lock', { id: 'another', pid: 7 })
-    const look = async (): Promise<number> => 42
-    expect(await exclusively(store, 'lock', { ...options, look }, work)).toBe(42)
-    await expect(exclusively(store, 'lock', { ...options, wait: 0 }, work)).rejects.toMatchObject({
-      kind: 'timed_out',
-      message: 'Another process is counting and did not finish in 0 s',
-    })
-    await expect(
-      exclusively(store, 'lock', { ...options, signal: AbortSignal.abort() }, work),
-    ).rejects.toMatchObject({ name: 'AbortError' })
-    expect(await store.get('lock')).toEqual({ id: 'another', pid: 7 })
-  })
+it('exclusive work runs once at a time, in the turn of whoever waits, and is looked for meanwhile', async () => {
+  await using opened = await memory()
+  const { store } = opened
+  let [running, done, most, busy] = [0, 0, 0, 0]
+  const work = async (): Promise<number> => {
+    most = Math.max(most, ++running)
+    await new Promise(setImmediate)
+    running--
+    return ++done
+  }
+  const options = { what: 'counting', onBusy: () => void busy++ }
+  const all = Array.from({ length: 5 }, () => exclusively(store, 'lock', options, work))
+  expect(new Set(await Promise.all(all))).toEqual(new Set([1, 2, 3, 4, 5]))
+  expect([most, busy]).toEqual([1, 4])
+  expect(await store.list('')).toEqual([])
+  await store.put('lock', { id: 'another', pid: 7 })
+  const look = async (): Promise<number> => 42
+  expect(await exclusively(store, 'lock', { ...options, look }, work)).toBe(42)
+  const message = 'Another process is counting and did not finish in 0 s'
+  const late = exclusively(store, 'lock', { ...options, wait: 0 }, work)
+  await expect(late).rejects.toMatchObject({ kind: 'timed_out', message })
+  const stopped = exclusively(store, 'lock', { ...options, signal: AbortSignal.abort() }, work)
+  await expect(stopped).rejects.toMatchObject({ name: 'AbortError' })
+  expect(await store.get('lock')).toEqual({ id: 'another', pid: 7 })
 })

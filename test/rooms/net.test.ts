@@ -16,12 +16,12 @@ const LIMIT = 5000
 const { signal: never } = new AbortController()
 
 /** Called with each request that came whole: its `X-N`, and how many its connection has had. */
-type Serve = (socket: Socket, n: string, nth: number) => void
+type Serve = (socket: Socket, n: string, nth: number) => unknown
 
 let server: Server | undefined
-let connections: Socket[]
+let connections: Socket[] = []
 /** The `X-N` of each request that was read whole. */
-let received: string[]
+let received: string[] = []
 
 async function start(serve: Serve): Promise<string> {
   connections = []
@@ -48,7 +48,7 @@ async function start(serve: Serve): Promise<string> {
 
 afterEach(() => {
   vi.unstubAllEnvs()
-  for (const socket of connections ?? []) socket.destroy()
+  for (const socket of connections) socket.destroy()
   server?.close()
 })
 
@@ -99,21 +99,17 @@ describe('a target that closes idle connections', () => {
     expect([await post(sender, 1), received, connections.length]).toEqual(['200', ['0', '1', '1'], 2])
   })
 
-  it.each<[string, Serve, string, readonly string[]]>([
+  it.each<[string, string, readonly string[], (socket: Socket) => unknown]>([
+    ['gets it once again, and no more', 'ECONNRESET', ['0', '1', '1'], (socket) => socket.resetAndDestroy()],
     [
-      'gets it once again, and no more',
-      (socket, n) => (n === '1' ? socket.resetAndDestroy() : socket.write(OK)),
-      'ECONNRESET',
-      ['0', '1', '1'],
-    ],
-    [
-      'does not get again what it has begun to answer',
-      (socket, _, nth) => (nth === 2 ? socket.end('HTTP/1.1 2') : socket.write(OK)),
+      'does not get again what it answers',
       'UND_ERR_SOCKET',
       ['0', '1'],
+      (socket) => socket.end('HTTP/1.1 2'),
     ],
-  ])('%s', async (_, serve, code, all) => {
-    await using sender = new DeliverySender(await start(serve), LIMIT)
+  ])('%s', async (_, code, all, end) => {
+    const url = await start((socket, n) => (n === '1' ? end(socket) : socket.write(OK)))
+    await using sender = new DeliverySender(url, LIMIT)
     expect(await post(sender, 0)).toBe('200')
     await sleep(5)
     expect([await post(sender, 1), received]).toEqual([code, all])

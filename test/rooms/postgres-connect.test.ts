@@ -12,18 +12,12 @@ import { UNPRIVILEGED } from '../kit/postgres-server.js'
 
 const GIVEN: SharedStore['secrets'] = { password: new Secret(PASSWORD) }
 
-const encrypted = async (address: string, secrets = GIVEN): Promise<unknown> => {
+/** What a connection is: `encrypted` or `plain`. */
+const encrypted = async (address: string, secrets = GIVEN): Promise<string> => {
   const store = new SharedStore(address, secrets)
   await using sql = await openPostgres({ store, profile: path.basename(emptyFolder()) })
   const [row] = await sql.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
   return row?.['ssl'] === 1 ? 'encrypted' : 'plain'
-}
-
-/** How a connection to the server goes: `encrypted`, `plain`, or the reason why there is none. */
-async function attempt({ store }: Pick<DatabaseServer, 'store'>, parameters: string): Promise<unknown> {
-  return encrypted(`${store}?${parameters}`).catch(({ message }: Error) =>
-    message.split(': ').slice(1).join(': '),
-  )
 }
 
 async function startWith({ cert, key }: Certificate): Promise<DatabaseServer> {
@@ -36,11 +30,6 @@ async function startWith({ cert, key }: Certificate): Promise<DatabaseServer> {
   return ownServer({ ssl: 'on', ssl_cert_file: certFile, ssl_key_file: keyFile })
 }
 
-const UNTRUSTED = expect.stringContaining(
-  'its certificate is not trusted. Name the authority with sslrootcert',
-)
-const NO_TLS = expect.stringContaining('it does not offer TLS')
-
 describeWith(['postgres', 'openssl'], 'the encryption of a connection', () => {
   // It makes two servers.
   it('is what sslmode says, as libpq means it', { timeout: 90_000 }, async () => {
@@ -48,30 +37,32 @@ describeWith(['postgres', 'openssl'], 'the encryption of a connection', () => {
     await using right = await startWith(signedBy(authority, '127.0.0.1'))
     await using elsewhere = await startWith(signedBy(authority, 'db.example'))
     await using plain = await database()
-    const ca = `sslrootcert=${authority.file}`
-    const cases: readonly (readonly [Pick<DatabaseServer, 'store'>, string, unknown])[] = [
+    const [ca, otherCa] = [`sslrootcert=${authority.file}`, `sslrootcert=${other.file}`]
+    const reasonOf = ({ message }: Error): string => message.split(': ').slice(1).join(': ')
+    const because = (why: string): unknown => expect.stringContaining(why)
+    const untrusted = because('its certificate is not trusted. Name the authority with sslrootcert')
+    const noTls = because('it does not offer TLS')
+    const cases = [
       [right, 'sslmode=disable', 'plain'],
       [right, 'sslmode=require', 'encrypted'],
       [right, `sslmode=require&${ca}`, 'encrypted'],
-      [right, `sslmode=require&sslrootcert=${other.file}`, UNTRUSTED],
+      [right, `sslmode=require&${otherCa}`, untrusted],
       [right, `sslmode=verify-ca&${ca}`, 'encrypted'],
-      [right, `sslmode=verify-ca&sslrootcert=${other.file}`, UNTRUSTED],
+      [right, `sslmode=verify-ca&${otherCa}`, untrusted],
       [right, `sslmode=verify-full&${ca}`, 'encrypted'],
-      [right, 'sslmode=verify-full', UNTRUSTED],
+      [right, 'sslmode=verify-full', untrusted],
       [elsewhere, `sslmode=verify-ca&${ca}`, 'encrypted'],
       [elsewhere, `sslmode=require&${ca}`, 'encrypted'],
-      [
-        elsewhere,
-        `sslmode=verify-full&${ca}`,
-        expect.stringContaining('its certificate is for another name'),
-      ],
+      [elsewhere, `sslmode=verify-full&${ca}`, because('its certificate is for another name')],
       [plain, 'sslmode=disable', 'plain'],
-      [plain, 'sslmode=require', NO_TLS],
-      [plain, `sslmode=verify-ca&${ca}`, NO_TLS],
-      [plain, `sslmode=verify-full&${ca}`, NO_TLS],
-    ]
-    for (const [server, parameters, expected] of cases)
-      expect([parameters, await attempt(server, parameters)]).toEqual([parameters, expected])
+      [plain, 'sslmode=require', noTls],
+      [plain, `sslmode=verify-ca&${ca}`, noTls],
+      [plain, `sslmode=verify-full&${ca}`, noTls],
+    ] as const
+    for (const [{ store }, parameters, expected] of cases) {
+      const outcome = await encrypted(`${store}?${parameters}`).catch(reasonOf)
+      expect([parameters, outcome]).toEqual([parameters, expected])
+    }
   })
 
   it('names a file with certificates that cannot be read', async () => {
@@ -87,38 +78,32 @@ describeWith(['postgres', 'openssl'], 'the encryption of a connection', () => {
 describeWith('postgres', 'the password of a connection', () => {
   afterEach(() => void vi.unstubAllEnvs())
 
-  const passwordFile = (text: string, mode = 0o600): string => {
+  const passwordFile = (text: string, mode = 0o600): void => {
     const file = path.join(emptyFolder(), 'pgpass')
     writeFileSync(file, text)
     chmodSync(file, mode)
     vi.stubEnv('PGPASSFILE', file)
-    return file
   }
 
   it('is the one of the password file for this server, port, database and user', async () => {
     await using server = await database()
     const { port, name } = server
     const open = () => encrypted(server.store, {})
-    passwordFile(
-      `127.0.0.1:${port + 1}:*:*:wrong\n127.0.0.1:${port}:${name}:relay:${PASSWORD}\n*:*:*:*:wrong\n`,
-    )
+    const right = `127.0.0.1:${port}:${name}:relay:${PASSWORD}\n`
+    passwordFile(`127.0.0.1:${port + 1}:*:*:wrong\n${right}*:*:*:*:wrong\n`)
     expect(await open()).toBe('plain')
-    passwordFile(`*:*:*:*:wrong\n127.0.0.1:${port}:${name}:relay:${PASSWORD}\n`)
+    passwordFile(`*:*:*:*:wrong\n${right}`)
     await expect(open()).rejects.toThrow('it rejected the user or the password')
     passwordFile(`127.0.0.1:${port}:other:relay:${PASSWORD}\n`)
     await expect(open()).rejects.toThrow('it needs a password. Set PGPASSWORD, ~/.pgpass or RELAY_STORE_FILE')
   })
 
-  it.each([0o640, 0o604, 0o666])(
-    'is not read from a file that others can read or write: %o',
-    async (mode) => {
-      await using server = await database()
-      passwordFile(`*:*:*:*:${PASSWORD}\n`, mode)
-      await expect(encrypted(server.store, {})).rejects.toThrow(
-        'the password file is not used, because other users can read it. chmod 600 ~/.pgpass',
-      )
-    },
-  )
+  it.each([0o640, 0o604, 0o666])('is not read from a file that others can use: %o', async (mode) => {
+    await using server = await database()
+    passwordFile(`*:*:*:*:${PASSWORD}\n`, mode)
+    const why = 'the password file is not used, because other users can read it. chmod 600 ~/.pgpass'
+    await expect(encrypted(server.store, {})).rejects.toThrow(why)
+  })
 
   it('is that of localhost for a socket in a default folder, and that of the folder for any other', async () => {
     const folder = emptyFolder()

@@ -1,13 +1,14 @@
 import { type Fixture, fixtureBody, fixtureLines } from '../../src/replay/fixture.js'
 import { loadFixtures } from '../../src/replay/load.js'
 import { isForm } from '../../src/webhook/signature.js'
+import { formPayload } from '../../src/base/bytes.js'
 import { goJson } from '../kit/go-json.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { type HeaderLines, indexHeaders, passedOn } from '../../src/http/headers.js'
-import { type EncodingId, FORMS, writings } from '../../src/webhook/encodings.js'
+import { ENCODING_IDS, type EncodingId, FORMS, writeJson, writings } from '../../src/webhook/encodings.js'
 import { type MessageBody, restore } from '../../src/webhook/restore.js'
 import { SECRET, sign } from '../kit/delivery.js'
 
@@ -35,11 +36,7 @@ function formThroughSmee(body: string): { readonly value: unknown } {
 }
 
 /** The result of restore, with the body as text. */
-async function restored(
-  message: MessageBody,
-  lines: HeaderLines,
-  scheme = GITHUB,
-): Promise<{ readonly body: string; readonly how: string } | undefined> {
+async function restored(message: MessageBody, lines: HeaderLines, scheme = GITHUB) {
   const { body, how } = (await restore(message, lines, { secrets: SECRETS, scheme, maxBody: MAX })) ?? {}
   return body && how && { body: Buffer.from(body).toString(), how }
 }
@@ -104,19 +101,17 @@ describe('restore, after smee parsed the body', () => {
 })
 
 describe('restore, after another server parsed the body', () => {
+  const body = '{ "a": 1.0 }'
+
   it('restores a body that came as a string', async () => {
-    const body = '{ "a": 1.0 }'
     expect(await restored({ value: body }, signed(body))).toEqual({ body, how: 'text' })
     expect(await restored({ value: body }, signed('{"a":1}'))).toBeUndefined()
   })
 
   it('uses the exact bytes that the server sends, and then nothing else', async () => {
-    const body = '{ "a": 1.0 }'
-    expect(await restored({ value: { a: 1 }, raw: Buffer.from(body) }, signed(body))).toEqual({
-      body,
-      how: 'raw',
-    })
-    expect(await restored({ value: { a: 1 }, raw: Buffer.from(body) }, signed('{"a":1}'))).toBeUndefined()
+    const message = { value: { a: 1 }, raw: Buffer.from(body) }
+    expect(await restored(message, signed(body))).toEqual({ body, how: 'raw' })
+    expect(await restored(message, signed('{"a":1}'))).toBeUndefined()
   })
 })
 
@@ -126,15 +121,10 @@ describe('a form', () => {
   it.each(FORMS.map((write) => write(json)))(
     'is restored from its payload if the provider is GitHub, which signs the form: %s',
     async (body) => {
-      expect(await restored(formThroughSmee(body), signed(body, FORM))).toEqual({
-        body,
-        how: 'form',
-      })
-      expect(await restored({ value: body }, signed(body, FORM))).toEqual({
-        body,
-        how: 'text',
-      })
-      expect(await restored({ value: JSON.parse(json) }, signed(body, FORM))).toEqual({ body, how: 'form' })
+      const lines = signed(body, FORM)
+      expect(await restored(formThroughSmee(body), lines)).toEqual({ body, how: 'form' })
+      expect(await restored({ value: body }, lines)).toEqual({ body, how: 'text' })
+      expect(await restored({ value: JSON.parse(json) }, lines)).toEqual({ body, how: 'form' })
     },
   )
 
@@ -155,14 +145,11 @@ describe('a form', () => {
   })
 
   it('is not restored from a payload that a form cannot hold', async () => {
-    const lines = signed('payload=%EF%BF%BD', FORM)
-    expect(await restored({ value: { payload: '\ud800' } }, lines)).toEqual({
-      body: 'payload=%EF%BF%BD',
-      how: 'form',
-    })
-    expect(
-      await restored({ value: undefined, raw: Buffer.from('payload=%ff') }, signed('\xff', FORM), GITEA),
-    ).toBeUndefined()
+    const body = 'payload=%EF%BF%BD'
+    const lone = { value: { payload: '\ud800' } }
+    expect(await restored(lone, signed(body, FORM))).toEqual({ body, how: 'form' })
+    const message = { value: undefined, raw: Buffer.from('payload=%ff') }
+    expect(await restored(message, signed('\xff', FORM), GITEA)).toBeUndefined()
   })
 })
 
@@ -197,10 +184,8 @@ describe('the cost of restore', () => {
     const parts = { secrets: SECRETS, scheme: GITHUB, maxBody: 6 }
     const wrong = signed('other')
     expect(await restore({ value: 'abcd' }, wrong, parts)).toBeUndefined()
-    await expect(restore({ value: 'abcdefg' }, wrong, parts)).rejects.toMatchObject({ kind: 'too_large' })
-    await expect(restore({ value: 1, raw: Buffer.alloc(7) }, wrong, parts)).rejects.toMatchObject({
-      kind: 'too_large',
-    })
+    for (const message of [{ value: 'abcdefg' }, { value: 1, raw: Buffer.alloc(7) }])
+      await expect(restore(message, wrong, parts)).rejects.toMatchObject({ kind: 'too_large' })
     for (const depth of [1001, 100_000]) {
       const value: unknown = JSON.parse('['.repeat(depth) + ']'.repeat(depth))
       await expect(restored({ value }, wrong)).rejects.toMatchObject({
@@ -214,33 +199,14 @@ describe('the cost of restore', () => {
 /** Characters that programs write differently, and text that only looks like an escape or JSON. */
 const text = fc.string({
   unit: fc.oneof(
-    fc.constantFrom(
-      '"',
-      '\\',
-      '/',
-      '<',
-      '&',
-      '\b',
-      '\f',
-      '\n',
-      '\u001b',
-      '\u007f',
-      'é',
-      '\u2028',
-      '😀',
-      '\ufffd',
-    ),
+    fc.constantFrom(...Array.from('"\\/<&\b\f\n\u001b\u007fé\u2028😀\ufffd')),
     fc.constantFrom('\\u003c', '\\b', '{"id":1,"login":"a","username":"a"}', '": ', ',\n  '),
     fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
   ),
 })
+const login = fc.stringMatching(/^[\w.-]{1,40}$/)
 const user = fc
-  .record({
-    id: fc.integer({ min: -1 }),
-    login: fc.stringMatching(/^[\w.-]{1,40}$/),
-    name: text,
-    admin: fc.boolean(),
-  })
+  .record({ id: fc.integer({ min: -1 }), login, name: text, admin: fc.boolean() })
   .map(({ id, login, name, admin }) => ({ id, login, full_name: name, is_admin: admin, username: login }))
 const nested = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
@@ -300,13 +266,11 @@ describe('restore', () => {
 
   it('returns undefined for another secret', async () => {
     await fc.assert(
-      fc.asyncProperty(written, fc.boolean(), async (body, gitea) => {
+      fc.asyncProperty(written, fc.constantFrom(GITHUB, GITEA), async (body, scheme) => {
         const bodies = [throughSmee(body), { value: body }, { value: undefined, raw: Buffer.from(body) }]
         for (const received of bodies)
           for (const type of ['application/json', FORM])
-            expect(
-              await restored(received, signed(body, type, 'other'), gitea ? GITEA : GITHUB),
-            ).toBeUndefined()
+            expect(await restored(received, signed(body, type, 'other'), scheme)).toBeUndefined()
       }),
     )
   })
@@ -320,38 +284,31 @@ describe('restore', () => {
       })
       return found?.how
     }
-    expect([await how('b', 'a', 'b'), await how('', '', 'b'), await how('', 'a', '')]).toEqual([
-      'compact',
-      undefined,
-      undefined,
-    ])
+    const found = [await how('b', 'a', 'b'), await how('', '', 'b'), await how('', 'a', '')]
+    expect(found).toEqual(['compact', undefined, undefined])
   })
 })
+
+const withUpperEscapes = (json: string): string =>
+  json.replaceAll(/\\(?:u[0-9a-f]{4}|.)/g, (escape) =>
+    escape.length > 2 ? `\\u${escape.slice(2).toUpperCase()}` : escape,
+  )
+const withGoEscapes = (json: string): string =>
+  json.replaceAll(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** How each generation of each provider writes a payload, without the code under test. */
 const WRITERS = {
   'GitHub, as JSON.stringify': (payload: unknown) => JSON.stringify(payload),
-  'GitHub, with upper-case escapes': (payload: unknown) =>
-    JSON.stringify(payload).replaceAll(/\\(?:u[0-9a-f]{4}|.)/g, (escape) =>
-      escape.length > 2 ? `\\u${escape.slice(2).toUpperCase()}` : escape,
-    ),
+  'GitHub, with upper-case escapes': (payload: unknown) => withUpperEscapes(JSON.stringify(payload)),
   'Gitea 1.15': (payload: unknown) => goJson('push', payload, '1.15'),
   'Gitea 1.15, a repository event': (payload: unknown) => goJson('repository', payload, '1.15'),
   'the newest Gitea': (payload: unknown) => goJson('push', payload, 'newest'),
   'the newest Gitea, a wiki event': (payload: unknown) => goJson('wiki', payload, 'newest'),
   'Gitea in between, and Forgejo': (payload: unknown) => withGoEscapes(goJson('push', payload, 'newest')),
-  'Gitea in between, and Forgejo, a wiki event': (payload: unknown) =>
-    withGoEscapes(goJson('wiki', payload, 'newest')),
+  'the same, a wiki event': (payload: unknown) => withGoEscapes(goJson('wiki', payload, 'newest')),
 } as const
 
 type Write = (payload: unknown) => string
-
-function withGoEscapes(json: string): string {
-  return json.replaceAll(
-    /[<>&\u2028\u2029]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-}
 
 /** Written as they are, without quotes. JSON.parse keeps the value of only some of them, and their spelling of fewer. */
 const number = fc
@@ -393,25 +350,18 @@ it.each([
   },
 )
 
-describe('the fixtures, through smee', () => {
-  it('are all restored byte for byte', async () => {
-    const fixtures: Fixture[] = []
-    for await (const { fixture } of loadFixtures(['fixtures'])) fixtures.push(fixture)
-    const restoring = fixtures.map(async (fixture) => {
-      const body = Buffer.from(fixtureBody(fixture)).toString()
-      const lines = indexHeaders(passedOn(fixtureLines(fixture)))
-      const message = isForm(lines) ? formThroughSmee(body) : throughSmee(body)
-      return restored(message, lines, fixture.provider === 'gitea' ? GITEA : GITHUB)
-    })
-    const expected = fixtures.map((fixture) => {
-      return {
-        how: isForm(indexHeaders(passedOn(fixtureLines(fixture)))) ? 'form' : encodingOf(fixture),
-        body: fixture.body,
-      }
-    })
-    expect(fixtures.length).toBeGreaterThan(50)
-    expect(await Promise.all(restoring)).toEqual(expected)
-  })
+it('the fixtures are all restored byte for byte', async () => {
+  let count = 0
+  for await (const { fixture } of loadFixtures(['fixtures'])) {
+    const body = Buffer.from(fixtureBody(fixture)).toString()
+    const lines = indexHeaders(passedOn(fixtureLines(fixture)))
+    const message = isForm(lines) ? formThroughSmee(body) : throughSmee(body)
+    const scheme = fixture.provider === 'gitea' ? GITEA : GITHUB
+    const how = isForm(lines) ? 'form' : encodingOf(fixture)
+    expect([fixture.event, await restored(message, lines, scheme)]).toEqual([fixture.event, { body, how }])
+    count++
+  }
+  expect(count).toBeGreaterThan(50)
 })
 
 function encodingOf({ provider, event, headers }: Fixture): EncodingId {
@@ -421,3 +371,60 @@ function encodingOf({ provider, event, headers }: Fixture): EncodingId {
   if ('X-Gitea-Event-Type' in headers) return isOneSpace ? 'one-space' : 'indented'
   return isOneSpace ? 'one-space-users' : 'gitea-users'
 }
+
+describe('an encoding', () => {
+  const anyId = fc.constantFrom(...ENCODING_IDS)
+
+  /** Characters that programs escape differently, lone surrogates, and text that only looks like an escape. */
+  const unit = fc.oneof(
+    fc.constantFrom('\\', '"', '/', '\u001f', '\b', '\n', '\u007f', '<', '&', '\u2028', 'é', '😀', '\\u001f'),
+    fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
+  )
+  const value = fc.jsonValue({ stringUnit: unit })
+
+  it('every encoding keeps the value', () => {
+    fc.assert(
+      fc.property(value, anyId, (one, id) => {
+        expect(JSON.stringify(JSON.parse(writeJson(id, one)))).toBe(JSON.stringify(one))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('writes nothing that is larger than the limit: indenting could fill the memory', () => {
+    const deep = `${'['.repeat(900)}${'1,'.repeat(100_000)}1${']'.repeat(900)}`
+    const all = [...writings(JSON.parse(deep), 1_000_000)]
+    const given = all.filter(({ text }) => text !== undefined).map(({ id }) => id)
+    expect(given).toEqual(['compact', 'spaced-ascii'])
+    expect(all.map(({ id }) => id)).toEqual([
+      'compact',
+      'indented-go',
+      'one-space-go',
+      'spaced-ascii',
+      'four-spaces',
+      'tab',
+    ])
+  })
+
+  it('knows how long a text becomes', () => {
+    fc.assert(
+      fc.property(value, (one) => {
+        for (const { text = '', id } of writings(one, Infinity)) {
+          const same = [...writings(one, text.length)].find((each) => each.id === id)
+          const [shorter] = [...writings(one, writeJson('compact', one).length - 1)]
+          expect([same?.text, shorter?.text]).toEqual([text, undefined])
+        }
+      }),
+    )
+  })
+
+  it.each(FORMS.map((write, i) => [i, write] as const))('form %i holds the JSON', (_, write) => {
+    fc.assert(
+      fc.property(value, anyId, (one, id) => {
+        const text = writeJson(id, one)
+        const payload = formPayload(Buffer.from(write(text)))
+        expect(payload && Buffer.from(payload).toString()).toBe(text)
+      }),
+    )
+  })
+})

@@ -2,27 +2,17 @@ import { assert, asyncProperty, stringMatching } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { DEFAULTS, NO_ROUTES, type Settings } from '../../src/base/settings.js'
-import { type Listener, listen } from '../../src/http/listen.js'
 import { createInstanceRecord, prove } from '../../src/instance/running.js'
 import { createRelay, type Relay } from '../../src/relay.js'
-import { silentLog } from '../../src/base/log.js'
 
-const OWN = {
-  pid: 1,
-  url: '',
-  provider: 'github',
-  providerUrl: 'https://github.com',
-  publicUrl: '',
-  maxBody: 1,
-}
-const record = createInstanceRecord(OWN, Date.now())
-const other = createInstanceRecord(OWN, Date.now())
+const code = { provider: 'github', providerUrl: 'https://github.com' } as const
+const own = { ...code, pid: 1, url: '', publicUrl: '', maxBody: 1 }
+const [record, other] = [createInstanceRecord(own, Date.now()), createInstanceRecord(own, Date.now())]
 const settings: Settings = {
   ...DEFAULTS,
+  ...code,
   profile: 'test',
   folder: '',
-  provider: 'github',
-  providerUrl: 'https://github.com',
   webhookSecrets: { current: new Secret('secret') },
   port: 0,
   allowedHosts: [],
@@ -31,19 +21,14 @@ const settings: Settings = {
 }
 
 let relay: Relay
-let listener: Listener
 beforeAll(async () => {
   relay = await createRelay(settings, { prove: (text) => prove(record, text) })
-  listener = await listen(relay.app.fetch, { host: '127.0.0.1', port: 0, log: silentLog })
 })
-afterAll(async () => {
-  await listener.close()
-  await relay[Symbol.asyncDispose]()
-})
+afterAll(() => relay[Symbol.asyncDispose]())
 
-async function ask(body: string, proof?: string, { app } = relay) {
+async function ask(body: string, proof?: string) {
   const headers = proof === undefined ? {} : { 'X-Relay-Proof': proof }
-  const answer = await app.request('/instance', { method: 'POST', headers, body })
+  const answer = await relay.app.request('/instance', { method: 'POST', headers, body })
   return [answer.status, await answer.json()]
 }
 

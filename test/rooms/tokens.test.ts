@@ -10,15 +10,11 @@ const ORIGIN = 'https://git.example'
 
 const user = fc.constantFrom(...USERS)
 const lives = fc.constantFrom(10, 50, 1000)
+const save = fc.record({ save: user, lives, refreshLives: fc.option(lives, { nil: undefined }) })
+const renew = fc.record({ renew: user, lives, isReplaced: fc.boolean(), isStale: fc.boolean() })
 const command = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc.record({ save: user, lives, refreshLives: fc.option(lives, { nil: undefined }) }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ renew: user, lives, isReplaced: fc.boolean(), isStale: fc.boolean() }),
-  },
+  { weight: 3, arbitrary: save },
+  { weight: 3, arbitrary: renew },
   { weight: 1, arbitrary: fc.record({ drop: user, isStale: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ revoke: user }) },
   { weight: 2, arbitrary: fc.record({ wait: fc.nat({ max: 40 }) }) },
@@ -69,13 +65,8 @@ describe('whatever happens to them, tokens', () => {
             const refreshToken = isNew ? `ghr_${made}` : undefined
             const end = 'save' in each ? each.refreshLives : 500
             const refreshExpiresAt = isNew && end !== undefined ? now + end : undefined
-            const grant: TokenGrant = {
-              accessToken,
-              expiresAt,
-              refreshToken,
-              refreshExpiresAt,
-              origin: ORIGIN,
-            }
+            const refresh = { refreshToken, refreshExpiresAt }
+            const grant: TokenGrant = { accessToken, expiresAt, ...refresh, origin: ORIGIN }
             const current = refreshOf(of)
             if ('save' in each) await tokens.save(of, grant)
             else {

@@ -1,0 +1,166 @@
+import { EventEmitter, once } from 'node:events'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { RelayError } from '../../src/base/errors.js'
+import { silentLog } from '../../src/base/log.js'
+import { serviceSettings } from '../../src/cli/session.js'
+import { openSettings } from '../../src/cli/settings/read.js'
+import type { Retention } from '../../src/journal/journal.js'
+import { type MaintenanceParts, startMaintenance } from '../../src/serve/maintenance.js'
+import { Readiness } from '../../src/serve/readiness.js'
+import { serve } from '../../src/serve/serve.js'
+import { emptyFolder } from '../kit/folder.js'
+import { closedPort } from '../kit/ports.js'
+import { testShell } from './cli-shell.js'
+
+const MIB = 1_048_576
+/** 2 % of this is 2 MiB. */
+const KEEP_MAX = 100 * MIB
+const ROUND = ['expire', 'rotate', 'sweep']
+
+/** Maintenance of a database and a journal that record what is asked of them. */
+function rig({ interval = 60_000, sweep = async () => 0 } = {}) {
+  const calls: string[] = []
+  const events = new EventEmitter()
+  const retentions: Retention[] = []
+  let shrinks = 3
+  const call = (name: string): void => {
+    calls.push(name)
+    events.emit(name)
+  }
+  const shrink = async (): Promise<boolean> => {
+    call('shrink')
+    return --shrinks > 0
+  }
+  const parts = {
+    database: {
+      store: { sweep: async () => call('expire') },
+      rotate: async () => call('rotate'),
+      sql: { shrink },
+    },
+    journal: {
+      async sweep(retention: Retention) {
+        retentions.push(retention)
+        call('sweep')
+        return sweep()
+      },
+    },
+    retention: { keep: 1000, keepMax: KEEP_MAX },
+    log: { ...silentLog, error: call },
+    interval,
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these members are used
+  const maintenance = startMaintenance(parts as unknown as MaintenanceParts)
+  return { maintenance, calls, retentions, next: (name: string) => once(events, name) }
+}
+
+describe('maintenance', () => {
+  it('removes expired records and sweeps the journal at the start, until it ends', async () => {
+    const { maintenance, calls, retentions, next } = rig()
+    await next('sweep')
+    await maintenance[Symbol.asyncDispose]()
+    expect(calls).toEqual(ROUND)
+    expect(retentions).toMatchObject([{ keep: 1000, keepMax: KEEP_MAX, signal: { aborted: true } }])
+  })
+
+  it('sweeps again when 2 % of the size to keep was added, never twice at once', async () => {
+    let end = (): void => {}
+    const sweep = () => new Promise<number>((resolve) => (end = () => resolve(0)))
+    const { maintenance, calls, next } = rig({ sweep })
+    await next('sweep')
+    end()
+    await new Promise(setImmediate)
+    maintenance.added(MIB)
+    await new Promise(setImmediate)
+    expect(calls).toEqual(ROUND)
+    const swept = next('sweep')
+    maintenance.added(MIB)
+    await swept
+    maintenance.added(5 * MIB)
+    maintenance.added(5 * MIB)
+    await new Promise(setImmediate)
+    expect(calls).toEqual([...ROUND, 'sweep'])
+    const again = next('sweep')
+    end()
+    await again
+    end()
+    await maintenance[Symbol.asyncDispose]()
+    expect(calls).toEqual([...ROUND, 'sweep', 'sweep'])
+  })
+
+  it('shrinks the file in steps after an interval in which nothing was added', async () => {
+    const { maintenance, calls, next } = rig({ interval: 20 })
+    await next('sweep')
+    maintenance.added(1)
+    await next('expire')
+    for (let i = 0; i < 3; i++) await next('shrink')
+    await next('expire')
+    await maintenance[Symbol.asyncDispose]()
+    const steps = ['shrink', 'shrink', 'shrink', 'expire']
+    expect(calls.slice(0, 10)).toEqual([...ROUND, ...ROUND, ...steps])
+  })
+
+  it('logs what fails, and continues', async () => {
+    const sweep = () => Promise.reject(new RelayError('storage', 'the disk is full'))
+    const { maintenance, calls, next } = rig({ interval: 20, sweep })
+    await next('sweep')
+    await next('sweep')
+    await maintenance[Symbol.asyncDispose]()
+    expect(calls.slice(0, 4)).toEqual([...ROUND, 'the disk is full'])
+  })
+})
+
+describe('readiness', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  it('checks storage once a second at most, whoever asks', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    let checks = 0
+    const readiness = new Readiness(silentLog)
+    readiness.start({ check: async () => void checks++ })
+    const ask = () => Promise.all(Array.from({ length: 500 }, () => readiness.check()))
+    for (const expected of [1, 1, 2]) {
+      await ask()
+      await ask()
+      expect(checks).toBe(expected)
+      vi.advanceTimersByTime(500)
+    }
+  })
+
+  it('does not wait for storage that hangs, and asks it again only later', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    let checks = 0
+    const readiness = new Readiness(silentLog)
+    readiness.start({
+      check() {
+        checks++
+        return new Promise(() => {})
+      },
+    })
+    const asked = Promise.allSettled([readiness.check(), readiness.check()])
+    await vi.advanceTimersByTimeAsync(2000)
+    const reason = { kind: 'storage', cause: { message: 'storage did not answer within 2 s' } }
+    expect([await asked, checks]).toMatchObject([[{ reason }, { reason }], 1])
+  })
+})
+
+it('a start that fails after the data is open answers the requests that wait for it, and ends at once', async () => {
+  const port = String(await closedPort())
+  const { shell } = testShell({ env: { RELAY_HOME: emptyFolder(), RELAY_PORT: port } })
+  const own = openSettings(shell, {}).read()
+  const settings = serviceSettings({ own }, { sandbox: false, inspect: true })
+  const address = `http://127.0.0.1:${port}`
+  let waiting: Promise<Response> | undefined
+  const complete: typeof settings.complete = async (database) => {
+    waiting = fetch(`${address}/webhook`, { method: 'POST', body: '{}' })
+    // Its connection was accepted before this one.
+    expect((await fetch(`${address}/ready`)).status).toBe(503)
+    return settings.complete(database)
+  }
+  const failure = new RelayError('storage', 'cannot be registered')
+  const onTaken = (): never => {
+    throw failure
+  }
+  await expect(serve({ ...settings, complete }, { onTaken })).rejects.toBe(failure)
+  const answer = await waiting
+  expect([answer?.status, await answer?.json()]).toEqual([503, { error: 'relay is stopping' }])
+})
