@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
@@ -22,15 +21,16 @@ describe('the address of a code host', () => {
     expect([host.apiUrl, host.origin, host.url]).toEqual([apiUrl, origin, url.replace(/\/$/, '')])
   })
 
-  it.each([
-    'http://github.com',
-    'https://a:b@x.org',
-    'https://x.org?a',
-    'https://x.org#a',
-    'x.org',
-    'ftp://x',
-  ])('%s is refused', (url) => {
-    expect(() => openHost({ name: 'github', url })).toThrow(/^The provider's address must/)
+  it('is refused without encryption, with more than an address, or of another kind', () => {
+    for (const url of [
+      'http://github.com',
+      'https://a:b@x.org',
+      'https://x.org?a',
+      'https://x.org#a',
+      'x.org',
+      'ftp://x',
+    ])
+      expect(() => openHost({ name: 'github', url })).toThrow(/^The provider's address must/)
   })
 
   it('has its issuer where that is known, and the only scopes that all actions need', () => {
@@ -126,17 +126,14 @@ describe('a merge that is refused', () => {
   const generic = refusal(405, 'no')
   const mayNot = 'Not merged: this account or its token may not merge it'
   const hidden = ' (no such repository or number, or no access to it)'
-  const noPull = {
-    status: 404,
-    body: { message: 'GetPullRequestByIndex', errors: ['pull request does not exist [id: 0, issue_id: 0]'] },
-  }
+  const errors = ['pull request does not exist [id: 0, issue_id: 0]']
+  const noPull = { status: 404, body: { message: 'GetPullRequestByIndex', errors } }
   const state = (mergeable_state: string) => open({ mergeable_state })
   const [mergeable, unmergeable] = [open({ mergeable: true }), open({ mergeable: false })]
   const notAllowed = 'User not allowed to merge PR'
   const draft = 'Work in progress PRs cannot be merged'
-  /** Name of the code host, its answer to the merge, and what it shows of the pull request. */
-  type Refused = readonly ['github' | 'gitea', Answer, Answer, string]
-  const conflicts: readonly Refused[] = [
+  /** Name of the code host, its answer to the merge, what it shows of the pull request, and what is said. */
+  it.each<['github' | 'gitea', Answer, Answer, why: string, kind?: string]>([
     ['github', generic, merged, 'Not merged: it is already merged'],
     ['github', generic, closed, 'Not merged: it is closed'],
     ['github', generic, state('dirty'), 'Not merged: it conflicts with its base branch (GitHub: no)'],
@@ -152,21 +149,12 @@ describe('a merge that is refused', () => {
     ['gitea', refusal(405, draft), unmergeable, `Not merged: it is a draft (Gitea: ${draft})`],
     ['gitea', generic, unmergeable, 'it conflicts with its base branch, or the code host is'],
     ['gitea', refusal(405, 'no [reason: x]'), mergeable, 'Gitea refused: no [reason: x]'],
-  ]
-  const forbidden: readonly Refused[] = [
-    ['github', missing, mergeable, `${mayNot} (GitHub: Not Found)`],
-    ['gitea', refusal(405, notAllowed), mergeable, `${mayNot} (Gitea: ${notAllowed})`],
-  ]
-  const notFound: readonly Refused[] = [
-    ['github', missing, missing, `GitHub refused: Not Found${hidden}`],
-    ['gitea', missing, missing, `Gitea refused: Not Found${hidden}`],
-    ['gitea', noPull, missing, 'Gitea has no pull request with this number there'],
-  ]
-  it.each([
-    ...conflicts.map((each) => ['conflict', ...each] as const),
-    ...forbidden.map((each) => ['forbidden', ...each] as const),
-    ...notFound.map((each) => ['not_found', ...each] as const),
-  ])('as %s: the pull request of %s says why, %#', async (kind, name, write, read, why) => {
+    ['github', missing, mergeable, `${mayNot} (GitHub: Not Found)`, 'forbidden'],
+    ['gitea', refusal(405, notAllowed), mergeable, `${mayNot} (Gitea: ${notAllowed})`, 'forbidden'],
+    ['github', missing, missing, `GitHub refused: Not Found${hidden}`, 'not_found'],
+    ['gitea', missing, missing, `Gitea refused: Not Found${hidden}`, 'not_found'],
+    ['gitea', noPull, missing, 'Gitea has no pull request with this number there', 'not_found'],
+  ])('the pull request of %s says why, %#', async (name, write, read, why, kind = 'conflict') => {
     const { account, asked } = rig(({ method }) => (method === 'GET' ? read : write), { name })
     const message = expect.stringContaining(why)
     expect(await failure(account.merge(PULL))).toMatchObject({ kind, message })
@@ -175,39 +163,33 @@ describe('a merge that is refused', () => {
 })
 
 /** Pages; with `next`, each names the following one. */
-const paged =
-  (pages: readonly (object | string)[], next: boolean) =>
-  ({ url }: Asked): Reply => {
+function paged(pages: readonly (object | string)[], next: boolean) {
+  return ({ url }: Asked): Reply => {
     const page = Number(new URL(url).searchParams.get('page'))
     const link = `<https://x/?page=${page + 1}>; rel="next"`
     return { body: pages[page - 1] ?? '', headers: next && page < pages.length ? { link } : {} }
   }
+}
 
 describe('the checks of a head', () => {
   const ask = async (name: 'github' | 'gitea', answers: Record<string, (asked: Asked) => Reply>) => {
-    const answer = (asked: Asked): Reply =>
-      Object.entries(answers).find(([end]) => asked.line.split('?')[0]?.endsWith(end))?.[1](asked) ?? {
-        status: 404,
-      }
-    const { account, lines } = rig(answer, { name })
+    const { account, lines } = rig(
+      (asked) => {
+        const [place = ''] = asked.line.split('?')
+        const [, answer] = Object.entries(answers).find(([end]) => place.endsWith(end)) ?? []
+        return answer?.(asked) ?? { status: 404 }
+      },
+      { name },
+    )
     return { result: await account.headChecks(PULL).catch((error: unknown) => error), lines: lines() }
   }
   const head = (): Reply => ({ body: { head: { sha: SHA } } })
   const run = (name: string, status: string, conclusion: string | null) => ({ name, status, conclusion })
 
   it('are at GitHub all check runs and statuses, from every page', async () => {
-    const runs = [
-      'success',
-      'neutral',
-      'skipped',
-      'failure',
-      'cancelled',
-      'timed_out',
-      'action_required',
-      'stale',
-    ]
+    const ended = 'success neutral skipped failure cancelled timed_out action_required stale'
     const pages = [
-      { check_runs: runs.map((conclusion) => run(conclusion, 'completed', conclusion)) },
+      { check_runs: ended.split(' ').map((conclusion) => run(conclusion, 'completed', conclusion)) },
       { check_runs: ['queued', 'in_progress', 'waiting'].map((status) => run(status, status, null)) },
     ]
     const statuses = ['success', 'pending', 'failure', 'error'].map((state) => ({ context: state, state }))
@@ -265,15 +247,9 @@ describe('a token', () => {
   })
 })
 
-describe('an App', () => {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const pem = String(privateKey.export({ type: 'pkcs1', format: 'pem' }))
-  const app = { id: 12, slug: 'relay-x', privateKey: new Secret(pem) }
-
-  it('does not quote a key that is none', async () => {
-    const broken = { ...app, privateKey: new Secret('-----BEGIN not a key') }
-    const call = rig({}).host.apps?.as(broken).hook() ?? Promise.resolve()
-    const message = 'The stored key of the App is unusable. Run relay setup again'
-    expect(await failure(call)).toEqual(new RelayError('settings', message))
-  })
+it('the key of an App that is none is not quoted', async () => {
+  const app = { id: 12, slug: 'relay-x', privateKey: new Secret('-----BEGIN not a key') }
+  const call = rig({}).host.apps?.as(app).hook() ?? Promise.resolve()
+  const message = 'The stored key of the App is unusable. Run relay setup again'
+  expect(await failure(call)).toEqual(new RelayError('settings', message))
 })
