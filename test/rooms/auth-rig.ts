@@ -8,7 +8,7 @@ import { openHost } from '../../src/codehost/hosts.js'
 import type { Json, Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { Tokens } from '../../src/tokens/tokens.js'
-import { type Answer, type Asked, servers } from './codehost-rig.js'
+import { type Answer, type Asked, failure, servers } from './codehost-rig.js'
 import { RecordingLog } from './recording-log.js'
 
 export const NOW = Date.UTC(2030, 0, 1)
@@ -61,14 +61,7 @@ export async function contents(store: Store): Promise<Record<string, Json | unde
   return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, await store.get(key)] as const)))
 }
 
-/** Kind and message of what a call throws, and all that somebody could print of it. */
-export async function failure(
-  call: Promise<unknown>,
-): Promise<{ readonly kind: unknown; readonly message: unknown; readonly shown: string }> {
-  const error: unknown = await call.then(
-    (value) => new Error(`resolved to ${inspect(value)}`),
-    (thrown: unknown) => thrown,
-  )
-  const { kind, message }: { kind?: unknown; message?: unknown } = Object(error)
-  return { kind, message, shown: inspect(error, { depth: 10, showHidden: true }) }
+/** All that somebody could print of what a call throws. */
+export async function shown(call: Promise<unknown>): Promise<string> {
+  return inspect(await failure(call), { depth: 10, showHidden: true })
 }

@@ -211,7 +211,16 @@ describe('a tunnel', () => {
 
 describe('what happens to a hook', () => {
   const repo = 'octo/demo'
-  const error = new RelayError('provider_failed', 'GitHub failed (502)')
+  const WHY = 'GitHub failed (502)'
+  const error = new RelayError('provider_failed', WHY)
+  const [retried, ended] = [
+    { error, retries: true },
+    { error, retries: false },
+  ]
+  const [again, never] = [
+    { error: WHY, retries: true },
+    { error: WHY, retries: false },
+  ]
   const common = {
     active: true,
     contentType: 'json',
@@ -228,38 +237,31 @@ describe('what happens to a hook', () => {
   const why = 'it failed again'
   const result = { missing: 2, arrived: 1, failed: [{ delivery: entry, why }] }
 
+  const made = `hook of ${repo} repaired (it was inactive, it sent form): ${CHANNEL}`
+  const had = `2 missing, 1 arrived, 1 could not be had (issues.opened of ${localTime(deliveredAt)}: ${why})`
+  const next = `The next serve --hook uses it again, and relay hook remove ${repo} removes it`
+  const failures = [{ ...missed, deliveredAt: '2026-11-23T07:00:00.000Z', why }]
+
   it.each<[HookEvent, string, Record<string, unknown>]>([
-    [
-      { repo, state: 'ready', hook: { ...state, hook } },
-      `hook of ${repo} repaired (it was inactive, it sent form): ${CHANNEL}`,
-      { ...state, id: 7, url: CHANNEL },
-    ],
-    [
-      { repo, state: 'failed', error, retries: true },
-      `warning: no hook of ${repo} yet: GitHub failed (502)`,
-      { error: 'GitHub failed (502)', retries: true },
-    ],
-    [
-      { repo, state: 'failed', error, retries: false },
-      `warning: no hook of ${repo}: GitHub failed (502)`,
-      { error: 'GitHub failed (502)', retries: false },
-    ],
+    [{ repo, state: 'ready', hook: { ...state, hook } }, made, { ...state, id: 7, url: CHANNEL }],
+    [{ repo, state: 'failed', ...retried }, `warning: no hook of ${repo} yet: ${WHY}`, again],
+    [{ repo, state: 'failed', ...ended }, `warning: no hook of ${repo}: ${WHY}`, never],
     [{ repo, state: 'missing', count: 40 }, `catching up with ${repo}: 40 missing`, { missing: 40 }],
     [
       { repo, state: 'caught up', result },
-      `warning: caught up with ${repo}: 2 missing, 1 arrived, 1 could not be had (issues.opened of ${localTime(deliveredAt)}: it failed again). relay doctor checks the hook; relay catch-up asks again`,
-      { ...result, failed: [{ ...missed, deliveredAt: '2026-11-23T07:00:00.000Z', why }] },
+      `warning: caught up with ${repo}: ${had}. relay doctor checks the hook; relay catch-up asks again`,
+      { ...result, failed: failures },
     ],
     [
-      { repo, state: 'not caught up', error, retries: true },
-      `warning: could not catch up with ${repo} yet: GitHub failed (502)`,
-      { error: 'GitHub failed (502)', retries: true },
+      { repo, state: 'not caught up', ...retried },
+      `warning: could not catch up with ${repo} yet: ${WHY}`,
+      again,
     ],
     [{ repo, state: 'removed', url: CHANNEL }, `hook of ${repo} removed`, { url: CHANNEL }],
     [
       { repo, state: 'left', error },
-      `warning: the hook of ${repo} could not be removed: GitHub failed (502). The next serve --hook uses it again, and relay hook remove ${repo} removes it`,
-      { error: 'GitHub failed (502)' },
+      `warning: the hook of ${repo} could not be removed: ${WHY}. ${next}`,
+      { error: WHY },
     ],
   ])('%j', (event, text, fields) => {
     const object = { v: 1, type: 'hook', repo, state: event.state, ...fields }

@@ -16,6 +16,25 @@ const LOCAL = 'http://localhost:1'
 const WORK = { host: '::1', allowHost: ['a', 'b'], profiles: { work: { user: 'ada', host: '127.0.0.2' } } }
 const NAMED = { profile: 'work', profiles: { work: { port: 1 }, shop: { port: 2 } } }
 const SANDBOX = { sandbox: true }
+const DOTENV = [
+  'RELAY_PROFILE=shop',
+  'RELAY_PROVIDER=gitea',
+  'RELAY_PROVIDER_URL=https://git.example',
+  'RELAY_CLIENT_SECRET=s',
+  `RELAY_WEBHOOK_SECRET_PREVIOUS_FILE=${secretFile}`,
+  'RELAY_FORWARD=http://localhost:3000',
+  'RELAY_EXEC=./deploy.sh',
+]
+const OF_DOTENV: GivenValues = {
+  profile: 'shop',
+  provider: 'gitea',
+  providerUrl: 'https://git.example',
+  clientSecret: 's',
+  // Less one line end.
+  webhookSecretPrevious: 's3cret \n',
+  forward: ['http://localhost:3000'],
+  exec: ['./deploy.sh'],
+}
 
 describe('settings', () => {
   it.each<[string, Given, GivenValues]>([
@@ -29,11 +48,6 @@ describe('settings', () => {
       },
       { port: 3, maxBody: 6, clientId: 'id' },
     ],
-    [
-      'the file of a secret',
-      { env: { RELAY_WEBHOOK_SECRET_FILE: secretFile } },
-      { webhookSecret: 's3cret \n' },
-    ],
     ['BASE_URL', { env: { BASE_URL: `${A}/x/` } }, { baseUrl: `${A}/x/` }],
     ['RELAY_BASE_URL before BASE_URL', { env: { BASE_URL: A, RELAY_BASE_URL: LOCAL } }, { baseUrl: LOCAL }],
     [
@@ -43,29 +57,7 @@ describe('settings', () => {
     ],
     ['BASE_URL before a file', { project: { baseUrl: LOCAL }, env: { BASE_URL: A } }, { baseUrl: A }],
     ['BASE_URL of this machine in .env', { dotenv: `BASE_URL=${LOCAL}` }, { baseUrl: LOCAL }],
-    [
-      'all that a project may set in .env, and secrets',
-      {
-        dotenv: [
-          'RELAY_PROFILE=shop',
-          'RELAY_PROVIDER=gitea',
-          'RELAY_PROVIDER_URL=https://git.example',
-          'RELAY_CLIENT_SECRET=s',
-          `RELAY_WEBHOOK_SECRET_PREVIOUS_FILE=${secretFile}`,
-          'RELAY_FORWARD=http://localhost:3000',
-          'RELAY_EXEC=./deploy.sh',
-        ],
-      },
-      {
-        profile: 'shop',
-        provider: 'gitea',
-        providerUrl: 'https://git.example',
-        clientSecret: 's',
-        webhookSecretPrevious: 's3cret \n',
-        forward: ['http://localhost:3000'],
-        exec: ['./deploy.sh'],
-      },
-    ],
+    ['all that a project may set in .env, and secrets', { dotenv: DOTENV }, OF_DOTENV],
     ['of no other program', { dotenv: ['PATH=/evil', 'DATABASE_URL=x', 'RELAYS=1', 'RELAY_TUNNEL='] }, {}],
     [
       'what a project may set in relay.json',
@@ -261,16 +253,13 @@ describe('a client secret', () => {
   it.each<Given>([
     { ...here, env: secret },
     { dotenv: `RELAY_PROVIDER_URL=${url}`, env: secret },
-    { ...here, dotenv: inFolder },
-    { dotenv: [`RELAY_PROVIDER_URL=${url}`, inFolder] },
     { ...here, user: { providerUrl: 'https://other.example' }, env: secret },
   ])('is not sent to an address that only the folder names, wherever it is from: %j', (given) => {
-    expect(failure(() => checkSecretsPlace(load(given).origins))).toEqual({
-      kind: 'settings',
-      message: expect.stringMatching(
-        /^RELAY_CLIENT_SECRET( in \.env)? is not sent to an address that only this folder names \((RELAY_PROVIDER_URL in \.env|providerUrl in .*\/relay\.json)\)\. Set the address yourself: with --provider-url, with RELAY_PROVIDER_URL in the environment, or as providerUrl in your config\.json$/,
-      ),
-    })
+    const place = String.raw`(RELAY_PROVIDER_URL in \.env|providerUrl in .*/relay\.json)`
+    const why = String.raw`^RELAY_CLIENT_SECRET is not sent to an address that only this folder names \(${place}\)`
+    const how = String.raw`\. Set the address yourself: with --provider-url, with RELAY_PROVIDER_URL in the environment, or as providerUrl in your config\.json$`
+    const message = expect.stringMatching(why + how)
+    expect(failure(() => checkSecretsPlace(load(given).origins))).toEqual({ kind: 'settings', message })
   })
 
   it.each<Given>([

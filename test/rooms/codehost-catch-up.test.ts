@@ -98,9 +98,9 @@ describe('catching up', () => {
   })
 
   it('asks again for what a token had no right to ask for', async () => {
-    const refusal = { providerStatus: 404, missingRight: 'the scope admin:repo_hook' }
+    const refusal = new Refusal('not_found', 'no', { providerStatus: 404, missingRight: 'the scope repo' })
     let hasRight = false
-    const { run, asked } = await rig(() => (hasRight ? 'arrives' : new Refusal('not_found', 'no', refusal)))
+    const { run, asked } = await rig(() => (hasRight ? 'arrives' : refusal))
     expect(await run()).toMatchObject({ missing: 5, arrived: 0 })
     hasRight = true
     expect(await run()).toMatchObject({ missing: 5, arrived: 5 })

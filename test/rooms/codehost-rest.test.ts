@@ -149,24 +149,24 @@ describe('what a code host refuses', () => {
   })
 })
 
-describe('rate limits', () => {
-  const date = 'Fri, 20 Nov 2026 10:00:00 GMT'
-  const reset = String(Date.parse(date) / 1000 + 90)
-  const primary = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset, date }
-  const limit = { message: 'API rate limit exceeded' }
-  const secondary = { message: 'You have exceeded a secondary rate limit.' }
-  it.each<[Reply, number]>([
-    [{ status: 403, headers: primary, body: limit }, 90],
-    [{ status: 429, headers: primary, body: limit }, 90],
-    [{ status: 403, headers: { ...primary, 'x-ratelimit-reset': '1' }, body: limit }, 1],
-    [{ status: 403, headers: { 'retry-after': '7' }, body: secondary }, 7],
-    [{ status: 429, headers: { 'retry-after': 'Fri, 20 Nov 2026 10:00:30 GMT', date }, body: secondary }, 30],
-    [{ status: 403, headers: { 'x-ratelimit-remaining': '12' }, body: secondary }, 60],
-    [{ status: 429, headers: { 'retry-after': 'soon' }, body: secondary }, 60],
-    [{ status: 429, headers: { 'retry-after': '9'.repeat(30) }, body: secondary }, 86_400],
-  ])('%j', async (answer, retryAfter) => {
-    expect(await failure(rig(answer).account.facts())).toMatchObject({ kind: 'rate_limited', retryAfter })
-  })
+const DATE = 'Fri, 20 Nov 2026 10:00:00 GMT'
+const RESET = String(Date.parse(DATE) / 1000 + 90)
+const PRIMARY = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': RESET, date: DATE }
+const IN_HALF_A_MINUTE = { 'retry-after': 'Fri, 20 Nov 2026 10:00:30 GMT', date: DATE }
+
+it.each<[number, Record<string, string>, number]>([
+  [403, PRIMARY, 90],
+  [429, PRIMARY, 90],
+  [403, { ...PRIMARY, 'x-ratelimit-reset': '1' }, 1],
+  [403, { 'retry-after': '7' }, 7],
+  [429, IN_HALF_A_MINUTE, 30],
+  [403, { 'x-ratelimit-remaining': '12' }, 60],
+  [429, { 'retry-after': 'soon' }, 60],
+  [429, { 'retry-after': '9'.repeat(30) }, 86_400],
+])('a limit is waited for: %i %j, %i s', async (status, headers, retryAfter) => {
+  const body = { message: 'You have exceeded a secondary rate limit.' }
+  const error = await failure(rig({ status, headers, body }).account.facts())
+  expect(error).toMatchObject({ kind: 'rate_limited', retryAfter })
 })
 
 it.each(['', 'a b', 'a\nb', 'é'])('the token %j is not sent, and not quoted', async (token) => {
