@@ -83,12 +83,12 @@ describe('the address of a view', () => {
     ['/inspect/state/1', undefined],
     ['/inspect/nothing', undefined],
   ])('%s', (address, view) => {
-    const parsed = (text: string): View | undefined => {
-      const [path = '', search = ''] = text.split(/(?=\?)/)
-      return parseAddress(path, search)
+    const parse = (text: string): View | undefined => {
+      const { pathname, search } = new URL(text, 'http://localhost')
+      return parseAddress(pathname, search)
     }
-    expect(parsed(address)).toEqual(view)
-    expect(view && parsed(addressOf(view))).toEqual(view)
+    expect(parse(address)).toEqual(view)
+    expect(view && parse(addressOf(view))).toEqual(view)
   })
 })
 
