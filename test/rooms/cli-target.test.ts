@@ -118,7 +118,10 @@ describe('the target of a delivery', () => {
   const asPull = (number: number) => ({ ...asIssue, kind: 'pull', number })
   const GITEA = 'https://git.example.org/git'
   const HELP = 'Give the target, for example octo/demo#12'
-
+  const NONE = 'names no pull request. GitHub names none'
+  const SEVERAL = 'names several pull requests'
+  const onComment = { ...asIssue, comment: { kind: 'issue', id: 5 } }
+  const ofGitea = { issue: { html_url: `${GITEA}/octo/demo/pulls/2` }, is_pull: true }
   const reviewed = {
     repository,
     pull_request: { html_url: `${WEB}/pull/2` },
@@ -130,32 +133,20 @@ describe('the target of a delivery', () => {
 
   it.each<[string, object, object]>([
     ['issues', on('issues/1'), asIssue],
-    [
-      'issue_comment',
-      { repository, issue: { html_url: `${WEB}/pull/2`, pull_request: {} }, comment: { id: 5 } },
-      asPull(2),
-    ],
+    ['issue_comment', on('pull/2', { comment: { id: 5 } }), asPull(2)],
     ['pull_request', { repository, pull_request: { html_url: `${WEB}/pull/2` } }, asPull(2)],
     ['check_suite', suite(pullOf(4)), asPull(4)],
     ['check_run', { repository, check_run: { pull_requests: [pullOf(4), pullOf(4)] } }, asPull(4)],
     // A pull request of another repository that has this commit as its head.
     ['workflow_run', { repository, workflow_run: { pull_requests: [pullOf(9, 8), pullOf(4)] } }, asPull(4)],
-    [
-      'issue_comment',
-      commented(`${WEB}/issues/1#issuecomment-5`),
-      { ...asIssue, comment: { kind: 'issue', id: 5 } },
-    ],
+    ['issue_comment', commented(`${WEB}/issues/1#issuecomment-5`), onComment],
     ['issue_comment', commented(`${WEB}/issues/2#issuecomment-5`), asIssue],
     ['issue_comment', commented(`${WEB}/commit/abc#commitcomment-5`), asIssue],
     ['issue_comment', commented('x'), asIssue],
     ['issue_comment', commented(7), asIssue],
     ['pull_request_review_comment', reviewed, { ...asPull(2), comment: { kind: 'review', id: 7 } }],
     // Gitea's own path for pull requests.
-    [
-      'issue_comment',
-      { issue: { html_url: `${GITEA}/octo/demo/pulls/2` }, is_pull: true },
-      { ...asPull(2), host: GITEA },
-    ],
+    ['issue_comment', ofGitea, { ...asPull(2), host: GITEA }],
   ])('%s: %j', (event, payload, found) => {
     expect(target(event, payload)).toEqual(found)
   })
@@ -164,16 +155,8 @@ describe('the target of a delivery', () => {
     ['push', 'not an object', `is about no issue or pull request. ${HELP}`],
     // The list belongs to the event, not to any member of that name.
     ['status', suite(pullOf(4)), `is about no issue or pull request. ${HELP}`],
-    [
-      'check_suite',
-      suite(pullOf(9, 8)),
-      `names no pull request. GitHub names none if its branch is in a fork. ${HELP}`,
-    ],
-    [
-      'check_suite',
-      suite(pullOf(4), pullOf(6)),
-      'names several pull requests: octo/demo#4, octo/demo#6. Give one of them',
-    ],
+    ['check_suite', suite(pullOf(9, 8)), `${NONE} if its branch is in a fork. ${HELP}`],
+    ['check_suite', suite(pullOf(4), pullOf(6)), `${SEVERAL}: octo/demo#4, octo/demo#6. Give one of them`],
     ['issues', on('../../x/issues/1'), 'has no address of an issue or pull request'],
     ['issues', { issue: { html_url: 'javascript:alert(1)' } }, 'has no address of an issue or pull request'],
   ])('%s without one: %j', (event, payload, why) => {
