@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { beginDeviceSignIn, type DeviceParts } from '../../src/auth/device.js'
 import { openHost } from '../../src/codehost/hosts.js'
 import { WEB } from './auth-rig.js'
@@ -13,21 +13,18 @@ const CODES = {
 }
 const says = (error: string, status = 200): Reply => ({ status, body: { error, error_description: 'no' } })
 const GRANTED: Reply = { body: { access_token: 'gho_x', token_type: 'bearer', scope: 'repo,gist' } }
+const NO_TOKEN: Reply = { body: { token_type: 'bearer' } }
 const PENDING = says('authorization_pending')
+const SLOWER = [says('slow_down'), PENDING, says('slow_down', 400), PENDING, GRANTED]
+const LOST: Answer[] = ['reset', { status: 502 }, 'hang', GRANTED]
 const FINE: Reply = { body: CODES }
-const SCRIPT = { ...CODES, verification_uri: 'javascript:alert(1)' }
+const SCRIPT: Reply = { body: { ...CODES, verification_uri: 'javascript:alert(1)' } }
 const CHECK_ID = 'Check RELAY_CLIENT_ID'
 
 /** A sign-in whose polls are answered in this order, in made-up time. */
-async function signIn(
-  polls: readonly Answer[],
-  codes: Answer = { body: CODES },
-  changes: Partial<DeviceParts> = {},
-) {
+async function signIn(polls: readonly Answer[], codes: Answer = FINE, changes: Partial<DeviceParts> = {}) {
   const left = [...polls]
-  const { sendOnce, asked } = servers(({ url }) =>
-    url.endsWith('/code') ? codes : (left.shift() ?? PENDING),
-  )
+  const { sendOnce } = servers(({ url }) => (url.endsWith('/code') ? codes : (left.shift() ?? PENDING)))
   let now = 0
   const waits: number[] = []
   const parts: DeviceParts = {
@@ -43,74 +40,45 @@ async function signIn(
     },
     ...changes,
   }
-  const run = async () => {
-    const begun = await beginDeviceSignIn(parts)
-    return { begun, response: await begun.awaitToken() }
-  }
-  return { ended: await run().catch((thrown: unknown) => ({ thrown })), waits, asked }
+  const run = async () => (await beginDeviceSignIn(parts)).awaitToken()
+  return { ended: await run().catch((thrown: unknown) => ({ thrown })), waits }
 }
 
-describe('the device flow', () => {
-  it.each<[string, readonly Answer[], object, readonly number[]]>([
-    [
-      'slows down for good, each time it is asked to',
-      [says('slow_down'), PENDING, says('slow_down', 400), PENDING, GRANTED],
-      {},
-      [5, 10, 10, 15, 15],
-    ],
-    [
-      'doubles its pause when an answer is lost',
-      ['reset', { status: 502 }, 'hang', GRANTED],
-      {},
-      [5, 10, 20, 40],
-    ],
-    ['polls every 5 s where no interval is named', [GRANTED], { interval: undefined }, [5]],
-    ['takes no interval below a second', [GRANTED], { interval: 0.01 }, [1]],
-    ['takes none over a minute', [GRANTED], { interval: 9_999 }, [60]],
-    ['ends with the code, also if nothing says so', [], { expires_in: 12 }, [5, 5, 2]],
-  ])('%s', async (_, polls, codes, waits) => {
-    expect((await signIn(polls, { body: { ...CODES, ...codes } })).waits).toEqual(waits)
-  })
+it.each<[string, readonly Answer[], object, readonly number[]]>([
+  ['slows down for good, each time it is asked to', SLOWER, {}, [5, 10, 10, 15, 15]],
+  ['doubles its pause when an answer is lost', LOST, {}, [5, 10, 20, 40]],
+  ['polls every 5 s where no interval is named', [GRANTED], { interval: undefined }, [5]],
+  ['takes no interval below a second', [GRANTED], { interval: 0.01 }, [1]],
+  ['takes none over a minute', [GRANTED], { interval: 9_999 }, [60]],
+  ['ends with the code, also if nothing says so', [], { expires_in: 12 }, [5, 5, 2]],
+])('the device flow %s', async (_, polls, codes, waits) => {
+  expect((await signIn(polls, { body: { ...CODES, ...codes } })).waits).toEqual(waits)
+})
 
-  it.each<[string, Answer, Answer, string, string]>([
-    ['expired_token', FINE, says('expired_token'), 'timed_out', 'was not entered within 15m'],
-    ['access_denied', FINE, says('access_denied'), 'unauthenticated', 'access was denied there'],
-    ['a wrong device code', FINE, says('incorrect_device_code', 400), 'provider_failed', CHECK_ID],
-    ['no token', FINE, { body: { token_type: 'bearer' } }, 'provider_failed', 'endpoint gave no token'],
-    ['a wrong client', says('incorrect_client_credentials'), PENDING, 'not_configured', CHECK_ID],
-    [
-      'a flow that is off',
-      says('device_flow_disabled', 400),
-      PENDING,
-      'not_configured',
-      'not allow the device',
-    ],
-    ['an unknown client', says('Not Found', 404), PENDING, 'provider_failed', CHECK_ID],
-    ['503', { status: 503 }, PENDING, 'provider_failed', 'the token endpoint answered 503'],
-    ['nothing in time', 'hang', PENDING, 'provider_timeout', 'the token endpoint did not answer in time'],
-    [
-      'an address that is none',
-      { body: SCRIPT },
-      PENDING,
-      'provider_failed',
-      'an address that is not usable',
-    ],
-  ])('ends at %s', async (_, codes, poll, kind, message) => {
-    const { ended } = await signIn([poll], codes)
-    expect(ended).toMatchObject({ thrown: { kind, message: expect.stringContaining(message) } })
-  })
+it.each<[string, Answer, Answer, string, string]>([
+  ['expired_token', FINE, says('expired_token'), 'timed_out', 'was not entered within 15m'],
+  ['a wrong device code', FINE, says('incorrect_device_code', 400), 'provider_failed', CHECK_ID],
+  ['no token', FINE, NO_TOKEN, 'provider_failed', 'endpoint gave no token'],
+  ['a wrong client', says('incorrect_client_credentials'), PENDING, 'not_configured', CHECK_ID],
+  ['an unknown client', says('Not Found', 404), PENDING, 'provider_failed', CHECK_ID],
+  ['503', { status: 503 }, PENDING, 'provider_failed', 'the token endpoint answered 503'],
+  ['nothing in time', 'hang', PENDING, 'provider_timeout', 'the token endpoint did not answer in time'],
+  ['an address that is none', SCRIPT, PENDING, 'provider_failed', 'an address that is not usable'],
+])('the device flow ends at %s', async (_, codes, poll, kind, message) => {
+  const { ended } = await signIn([poll], codes)
+  expect(ended).toMatchObject({ thrown: { kind, message: expect.stringContaining(message) } })
+})
 
-  it('is given up while it waits and during a poll, with the reason', async () => {
-    const reason = new Error('Ctrl-C')
-    const waiting = new AbortController()
-    const wait: DeviceParts['wait'] = async (_, { signal } = {}) => {
-      waiting.abort(reason)
-      signal?.throwIfAborted()
-    }
-    expect((await signIn([], FINE, { signal: waiting.signal, wait })).ended).toEqual({ thrown: reason })
-    const polling = new AbortController()
-    setTimeout(() => polling.abort(reason), 20)
-    const during = await signIn(['hang'], FINE, { signal: polling.signal, timeLimit: 10_000 })
-    expect(during.ended).toEqual({ thrown: reason })
-  })
+it('the device flow is given up while it waits and during a poll, with the reason', async () => {
+  const reason = new Error('Ctrl-C')
+  const waiting = new AbortController()
+  const wait: DeviceParts['wait'] = async (_, { signal } = {}) => {
+    waiting.abort(reason)
+    signal?.throwIfAborted()
+  }
+  expect((await signIn([], FINE, { signal: waiting.signal, wait })).ended).toEqual({ thrown: reason })
+  const polling = new AbortController()
+  setTimeout(() => polling.abort(reason), 20)
+  const during = await signIn(['hang'], FINE, { signal: polling.signal, timeLimit: 10_000 })
+  expect(during.ended).toEqual({ thrown: reason })
 })

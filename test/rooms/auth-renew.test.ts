@@ -1,27 +1,20 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { renew, type RenewParts, revoke } from '../../src/auth/renew.js'
+import { renew, revoke } from '../../src/auth/renew.js'
 import { RelayError } from '../../src/base/errors.js'
 import type { TokenGrant } from '../../src/tokens/tokens.js'
-import { createRig, failure, MINUTE, NOW, WEB } from './auth-rig.js'
-import { type Asked, type Answer } from './codehost-rig.js'
+import { createRig, DAY, NOW, shown, WEB } from './auth-rig.js'
+import { type Answer, type Asked, failure } from './codehost-rig.js'
 
 const OLD = { accessToken: 'gho_Old', refreshToken: 'ghr_Old' }
-const DAY = 86_400_000
+const SIGNED = { accessToken: 'gho_Signed', expiresAt: NOW + DAY, origin: WEB }
 const isRefresh = ({ form }: Asked): boolean => form['grant_type'] === 'refresh_token'
 
 /** GitHub's answer (docs.github.com, "Refreshing user access tokens"). */
-const pair = (n: number, more: object = {}): Answer => ({
-  body: {
-    access_token: `gho_New${n}`,
-    expires_in: 28_800,
-    refresh_token: `ghr_New${n}`,
-    refresh_token_expires_in: 15_897_600,
-    scope: '',
-    token_type: 'bearer',
-    ...more,
-  },
-})
+function pair(n: number): Answer {
+  const access = { access_token: `gho_New${n}`, expires_in: 28_800, scope: '', token_type: 'bearer' }
+  return { body: { ...access, refresh_token: `ghr_New${n}`, refresh_token_expires_in: 15_897_600 } }
+}
 const refuses = (error: string, status = 200): Answer => ({
   status,
   body: { error, error_description: 'no' },
@@ -33,7 +26,7 @@ async function signedIn(
   changes: Partial<TokenGrant> = {},
 ) {
   const rig = await createRig(typeof reply === 'function' ? reply : () => reply)
-  await rig.tokens.save('ada', { ...OLD, expiresAt: NOW + MINUTE / 2, origin: WEB, ...changes })
+  await rig.tokens.save('ada', { ...OLD, expiresAt: NOW + 30_000, origin: WEB, ...changes })
   return rig
 }
 
@@ -42,52 +35,44 @@ async function stored({ tokens }: Awaited<ReturnType<typeof createRig>>) {
   return [(await tokens.get('ada'))?.accessToken, (await tokens.refreshable('ada'))?.refreshToken]
 }
 
-describe('however renewals, a revocation and a sign-in coincide', () => {
-  it('no refresh token is sent twice, and what is stored at the end works', async () => {
-    const act = fc.constantFrom('renew', 'renew', 'renew', 'other user', 'revoke', 'sign in')
-    await fc.assert(
-      fc.asyncProperty(fc.scheduler(), fc.array(act, { minLength: 2, maxLength: 6 }), async (s, acts) => {
-        const valid = new Set([OLD.refreshToken, 'ghr_Bob', 'ghr_Signed'])
-        const sent: string[] = []
-        let made = 0
-        await using rig = await signedIn(async ({ form }) => {
-          const { refresh_token: used = '' } = form
-          sent.push(used)
-          await s.schedule(Promise.resolve(), `answer for ${used}`)
-          if (!valid.delete(used)) return refuses('bad_refresh_token')
-          valid.add(`ghr_New${++made}`)
-          return pair(made)
-        })
-        await rig.tokens.save('bob', { ...OLD, refreshToken: 'ghr_Bob', expiresAt: NOW, origin: WEB })
-        const signIn = {
-          accessToken: 'gho_Signed',
-          refreshToken: 'ghr_Signed',
-          expiresAt: NOW + DAY,
-          origin: WEB,
-        }
-        const run = (name: string): Promise<unknown> => {
-          if (name === 'revoke') return rig.tokens.revoke('ada')
-          if (name === 'sign in') return rig.tokens.save('ada', signIn)
-          return renew(rig.parts, name === 'renew' ? 'ada' : 'bob')
-        }
-        const all = Promise.allSettled(
-          acts.map(async (name) => {
-            await s.schedule(Promise.resolve(), name)
-            return run(name)
-          }),
-        )
-        await s.waitFor(all)
-        for (const result of await all)
-          if (result.status === 'rejected' && result.reason.kind !== 'unauthenticated') throw result.reason
-        expect(new Set(sent).size).toBe(sent.length)
-        const refreshToken = (await rig.tokens.refreshable('ada'))?.refreshToken
-        expect(refreshToken === undefined || valid.has(refreshToken)).toBe(true)
-        const locks = Object.keys(await rig.contents()).filter((key) => key.startsWith('refresh-lock:'))
-        expect(locks).toEqual([])
-      }),
-      { numRuns: 20 },
-    )
-  })
+it('however renewals, a revocation and a sign-in coincide, no refresh token is sent twice, and what is stored works', async () => {
+  const act = fc.constantFrom('renew', 'renew', 'renew', 'other user', 'revoke', 'sign in')
+  await fc.assert(
+    fc.asyncProperty(fc.scheduler(), fc.array(act, { minLength: 2, maxLength: 6 }), async (s, acts) => {
+      const valid = new Set([OLD.refreshToken, 'ghr_Bob', 'ghr_Signed'])
+      const sent: string[] = []
+      let made = 0
+      await using rig = await signedIn(async ({ form }) => {
+        const { refresh_token: used = '' } = form
+        sent.push(used)
+        await s.schedule(Promise.resolve(), `answer for ${used}`)
+        if (!valid.delete(used)) return refuses('bad_refresh_token')
+        valid.add(`ghr_New${++made}`)
+        return pair(made)
+      })
+      await rig.tokens.save('bob', { ...OLD, refreshToken: 'ghr_Bob', expiresAt: NOW, origin: WEB })
+      const run = (name: string): Promise<unknown> => {
+        if (name === 'revoke') return rig.tokens.revoke('ada')
+        if (name === 'sign in') return rig.tokens.save('ada', { ...SIGNED, refreshToken: 'ghr_Signed' })
+        return renew(rig.parts, name === 'renew' ? 'ada' : 'bob')
+      }
+      const all = Promise.allSettled(
+        acts.map(async (name) => {
+          await s.schedule(Promise.resolve(), name)
+          return run(name)
+        }),
+      )
+      await s.waitFor(all)
+      for (const result of await all)
+        if (result.status === 'rejected' && result.reason.kind !== 'unauthenticated') throw result.reason
+      expect(new Set(sent).size).toBe(sent.length)
+      const refreshToken = (await rig.tokens.refreshable('ada'))?.refreshToken
+      expect(refreshToken === undefined || valid.has(refreshToken)).toBe(true)
+      const locks = Object.keys(await rig.contents()).filter((key) => key.startsWith('refresh-lock:'))
+      expect(locks).toEqual([])
+    }),
+    { numRuns: 20 },
+  )
 })
 
 describe('a token that is about to expire', () => {
@@ -127,18 +112,16 @@ describe('a renewal that fails', () => {
     ["GitHub's wrong secret", refuses('incorrect_client_credentials'), 'not_configured', CHECK, true],
     ["GitHub's unknown id", refuses('Not Found', 404), 'provider_failed', 'an unknown error)', true],
     ['502', { status: 502 }, 'provider_failed', 'the token endpoint answered 502)', true],
-    ['HTML', { body: '<html>' }, 'provider_failed', 'the token endpoint is not JSON)', true],
-    ['that it is busy', refuses('temporarily_unavailable', 400), 'provider_failed', 'unavailable)', true],
     ['a reset', 'reset', 'provider_failed', '(connection closed before an answer))', true],
   ]
   it.each(sent)(
     'by %s drops the refresh token only if that is invalid',
     async (_, reply, kind, why, stays) => {
       await using rig = await signedIn(reply)
-      const failed = await failure(renew(rig.parts, 'ada'))
-      expect(failed).toMatchObject({ kind, message: expect.stringContaining(why) })
+      const renewal = renew(rig.parts, 'ada')
+      expect(await failure(renewal)).toMatchObject({ kind, message: expect.stringContaining(why) })
       expect(await stored(rig)).toEqual([OLD.accessToken, stays ? OLD.refreshToken : undefined])
-      expect(failed.shown + rig.log.text()).not.toMatch(/gho_|ghr_|the-client-secret/)
+      expect((await shown(renewal)) + rig.log.text()).not.toMatch(/gho_|ghr_|the-client-secret/)
     },
   )
 
@@ -147,92 +130,80 @@ describe('a renewal that fails', () => {
     ['refused', refuses('bad_refresh_token')],
   ])('because of a new sign-in, whose token stays: the %s result is dropped', async (_, reply) => {
     await using rig = await signedIn(async () => {
-      await rig.tokens.save('ada', { accessToken: 'gho_Signed', expiresAt: NOW + DAY, origin: WEB })
+      await rig.tokens.save('ada', SIGNED)
       return reply
     })
     expect((await renew(rig.parts, 'ada')).accessToken).toBe('gho_Signed')
     expect(await stored(rig)).toEqual(['gho_Signed', undefined])
   })
 
-  const warning =
-    'warn A renewed token of ada was dropped, and may still be valid at https://git.example: GitHub failed (502); the request may have been carried out all the same'
-  it.each<[string, Answer, readonly string[]]>([
+  const dropped = 'warn A renewed token of ada was dropped, and may still be valid at https://git.example'
+  const warning = `${dropped}: GitHub failed (502); the request may have been carried out all the same`
+  const isNew = ({ form }: Asked): boolean => JSON.stringify(form).includes('gho_New1')
+  const dropping: readonly [string, Answer, readonly string[]][] = [
     ['revokes it', { status: 204 }, []],
     ['says that it may be valid', { status: 502 }, [warning]],
-  ])('because of a revocation meanwhile brings no token back, and %s', async (_, reply, lines) => {
-    await using rig = await signedIn(async (asked) => {
-      if (!isRefresh(asked)) return reply
-      await rig.tokens.revoke('ada')
-      return pair(1)
-    })
-    expect(await failure(renew(rig.parts, 'ada'))).toMatchObject({
-      kind: 'unauthenticated',
-      message: 'The token of ada was revoked meanwhile; sign in again: relay login',
-    })
-    expect(await stored(rig)).toEqual([undefined, undefined])
-    expect(rig.asked.map(({ method, form }) => [method, JSON.stringify(form).includes('gho_New1')])).toEqual([
-      ['POST', false],
-      ['DELETE', true],
-    ])
-    expect(rig.log.lines).toEqual(lines)
-  })
-})
+  ]
 
-describe('a new token that cannot be stored', () => {
-  it.each<[string, Answer, readonly string[]]>([
-    ['is revoked', { status: 204 }, []],
-    [
-      'is said to be valid still',
-      { status: 502 },
-      [expect.stringContaining('warn A renewed token of ada was dropped, and may still be valid at')],
-    ],
-  ])('%s at the code host, since nobody else has it', async (_, reply, lines) => {
+  it.each(dropping)(
+    'because of a revocation meanwhile brings no token back, and %s',
+    async (_, reply, lines) => {
+      await using rig = await signedIn(async (asked) => {
+        if (!isRefresh(asked)) return reply
+        await rig.tokens.revoke('ada')
+        return pair(1)
+      })
+      expect(await failure(renew(rig.parts, 'ada'))).toMatchObject({
+        kind: 'unauthenticated',
+        message: 'The token of ada was revoked meanwhile; sign in again: relay login',
+      })
+      expect(await stored(rig)).toEqual([undefined, undefined])
+      expect(rig.asked.map((asked) => [asked.method, isNew(asked)])).toEqual([
+        ['POST', false],
+        ['DELETE', true],
+      ])
+      expect(rig.log.lines).toEqual(lines)
+    },
+  )
+
+  it.each(dropping)('because the new token cannot be stored, %s', async (_, reply, lines) => {
     await using rig = await signedIn((asked) => {
       if (!isRefresh(asked)) return reply
       rig.broken.add('update')
       return pair(1)
     })
     expect(await failure(renew(rig.parts, 'ada'))).toMatchObject({ kind: 'storage' })
-    expect(rig.asked.map(({ form }) => JSON.stringify(form).includes('gho_New1'))).toEqual([false, true])
+    expect(rig.asked.map(isNew)).toEqual([false, true])
     expect(rig.log.lines).toEqual(lines)
   })
 })
 
 describe('revoking', () => {
-  const gone = { removed: true, upstream: 'revoked' }
-
   it.each([204, 404, 422])('is done here first, and there when it answers %i', async (status) => {
     await using rig = await signedIn(async () => {
       expect(await stored(rig)).toEqual([undefined, undefined])
       return { status }
     })
-    expect(await revoke(rig.parts, 'ada')).toEqual(gone)
+    expect(await revoke(rig.parts, 'ada')).toEqual({ removed: true, upstream: 'revoked' })
     expect(rig.asked).toHaveLength(1)
   })
 
-  it.each<[string, Partial<TokenGrant>, Partial<RenewParts>, object, string]>([
-    ['only here', {}, {}, { local: true }, 'skipped'],
-    ['of another code host', { origin: 'https://elsewhere.example' }, {}, {}, 'elsewhere'],
-    ['without a client', {}, { client: undefined }, {}, 'no client'],
-    ['made by the user', { accessToken: 'ghp_x' }, {}, {}, 'unsupported'],
-  ])('a token %s sends nothing', async (_, grant, parts, options, upstream) => {
+  it.each<[string, Partial<TokenGrant>, string]>([
+    ['of another code host', { origin: 'https://elsewhere.example' }, 'elsewhere'],
+    ['made by the user', { accessToken: 'ghp_x' }, 'unsupported'],
+  ])('a token %s sends nothing', async (_, grant, upstream) => {
     await using rig = await signedIn(pair(1), grant)
-    expect(await revoke({ ...rig.parts, ...parts }, 'ada', options)).toEqual({ removed: true, upstream })
+    expect(await revoke(rig.parts, 'ada')).toEqual({ removed: true, upstream })
     expect([rig.asked, await rig.contents()]).toEqual([[], {}])
   })
 
   it.each<[string, Answer, string, readonly boolean[]]>([
     ['ends its refresh token, too', pair(1), 'revoked', [true, false]],
-    [
-      'that the code host does not renew leaves nothing that may live',
-      refuses('bad_refresh_token'),
-      'skipped',
-      [true],
-    ],
-    ['that cannot be renewed says that its refresh token may live', { status: 502 }, 'expired', [true]],
+    ['leaves nothing that may live if it is refused', refuses('bad_refresh_token'), 'skipped', [true]],
+    ['says that its refresh token may live if that fails', { status: 502 }, 'expired', [true]],
   ])('an expired one %s', async (_, renewal, upstream, refreshes) => {
     await using rig = await signedIn((asked) => (isRefresh(asked) ? renewal : { status: 204 }))
-    rig.time.now += MINUTE
+    rig.time.now += 60_000
     expect(await revoke(rig.parts, 'ada')).toEqual({ removed: true, upstream })
     expect([rig.asked.map(isRefresh), await rig.contents()]).toEqual([refreshes, {}])
   })
@@ -244,20 +215,11 @@ describe('revoking', () => {
     expect(rig.asked).toEqual([])
   })
 
-  it.each<[Answer, string, string]>([
-    [
-      { status: 401, body: { message: 'Bad credentials' } },
-      'forbidden',
-      'it does not know this client id and secret',
-    ],
-    [
-      { status: 403, body: { message: 'no the-client-secret, no gho_Old' } },
-      'forbidden',
-      'no [secret], no [secret]',
-    ],
-    [{ status: 502 }, 'provider_failed', '502'],
-  ])('is done here also when the code host answers %j', async (reply, kind, message) => {
-    await using rig = await signedIn(reply)
+  it.each<[number, string, string, string]>([
+    [401, 'Bad credentials', 'forbidden', 'it does not know this client id and secret'],
+    [403, 'no the-client-secret, no gho_Old', 'forbidden', 'no [secret], no [secret]'],
+  ])('is done here also when the code host answers %i %s', async (status, text, kind, message) => {
+    await using rig = await signedIn({ status, body: { message: text } })
     const { removed, upstream } = await revoke(rig.parts, 'ada')
     expect({ removed, upstream }).toMatchObject({ removed: true, upstream: { failed: { kind } } })
     expect(String(Object(upstream).failed)).toContain(message)

@@ -4,55 +4,49 @@ import type { SignInParts } from '../../src/auth/sign-in.js'
 import { RelayError } from '../../src/base/errors.js'
 import { createLogThrottle } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
-import type { CodeHost } from '../../src/codehost/host.js'
 import { openHost } from '../../src/codehost/hosts.js'
 import type { Json, Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { Tokens } from '../../src/tokens/tokens.js'
-import { type Answer, type Asked, servers } from './codehost-rig.js'
+import { type Answer, type Asked, failure, servers } from './codehost-rig.js'
 import { RecordingLog } from './recording-log.js'
 
 export const NOW = Date.UTC(2030, 0, 1)
-export const MINUTE = 60_000
-export const TOKEN_TTL = 30 * 86_400_000
+export const DAY = 86_400_000
 export const WEB = 'https://git.example'
-export const REDIRECT_URI = 'http://127.0.0.1:8787/auth/github/callback'
 export const CLIENT = { id: 'the-client', secret: new Secret('the-client-secret') }
-export const ACCESS_TOKEN = 'gho_the-access-token'
 
 /** What a sign-in and a renewal work with, in memory and in made-up time. */
-export async function createRig(
-  answer: (asked: Asked) => Answer | Promise<Answer>,
-  { name = 'github', ...changes }: Partial<SignInParts> & { readonly name?: 'github' | 'gitea' } = {},
-) {
+export async function createRig(answer: (asked: Asked) => Answer | Promise<Answer>) {
   const { sendOnce, asked } = servers(answer)
   const time = { now: NOW }
   const clock = (): number => time.now
   const database = await openDatabase({ kind: 'memory', folder: '', clock })
+  /** Methods of the store that fail like a full disk. */
   const broken = new Set<keyof Store>()
-  const store = breakable(database.store, broken)
-  const tokens = new Tokens(store, clock)
+  const store: Store = new Proxy(database.store, {
+    get(target, name: keyof Store) {
+      const method = target[name].bind(target)
+      return broken.has(name) ? () => Promise.reject(new RelayError('storage', 'The store failed')) : method
+    },
+  })
   const log = new RecordingLog()
-  const host: CodeHost = openHost({ name, url: WEB, sendOnce })
   const parts: SignInParts & RenewParts = {
-    host,
+    host: openHost({ name: 'github', url: WEB, sendOnce }),
     client: CLIENT,
     store,
-    redirectUri: () => REDIRECT_URI,
-    tokenTtl: TOKEN_TTL,
+    redirectUri: () => 'http://127.0.0.1:8787/auth/github/callback',
+    tokenTtl: 30 * DAY,
     clock,
     log,
     throttle: createLogThrottle(log),
     sendOnce,
-    ...changes,
-    tokens,
+    tokens: new Tokens(store, clock),
   }
   return {
+    ...parts,
     asked,
     time,
-    host,
-    store,
-    tokens,
     log,
     parts,
     broken,
@@ -67,24 +61,7 @@ export async function contents(store: Store): Promise<Record<string, Json | unde
   return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, await store.get(key)] as const)))
 }
 
-/** The same store, whose methods named in `broken` fail like a full disk. */
-function breakable(store: Store, broken: ReadonlySet<keyof Store>): Store {
-  return new Proxy(store, {
-    get(target, name: keyof Store) {
-      const method = target[name].bind(target)
-      return broken.has(name) ? () => Promise.reject(new RelayError('storage', 'The store failed')) : method
-    },
-  })
-}
-
-/** Kind and message of what a call throws, and all that somebody could print of it. */
-export async function failure(
-  call: Promise<unknown>,
-): Promise<{ readonly kind: unknown; readonly message: unknown; readonly shown: string }> {
-  const error: unknown = await call.then(
-    (value) => new Error(`resolved to ${inspect(value)}`),
-    (thrown: unknown) => thrown,
-  )
-  const { kind, message }: { kind?: unknown; message?: unknown } = Object(error)
-  return { kind, message, shown: inspect(error, { depth: 10, showHidden: true }) }
+/** All that somebody could print of what a call throws. */
+export async function shown(call: Promise<unknown>): Promise<string> {
+  return inspect(await failure(call), { depth: 10, showHidden: true })
 }

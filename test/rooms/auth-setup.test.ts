@@ -17,7 +17,6 @@ import { contents } from './auth-rig.js'
 const HOST = 'https://git.example'
 const BEFORE = 'https://relay.example/before'
 const NOW = 'https://relay.example/now'
-const secret = new Secret('of the profile')
 const setup = (id: string, more: Partial<NewSetup> = {}): NewSetup => ({
   provider: 'github',
   providerUrl: HOST,
@@ -34,19 +33,13 @@ describe('what relay setup stored', () => {
   it('is two records, one without a secret', async () => {
     await using data = await database()
     await saveSetup(data.secrets, setup('one', { app: APP, hookUrl: NOW }), undefined)
-    const plain = {
-      provider: 'github',
-      providerUrl: HOST,
-      clientId: 'one',
-      app: { id: 301, slug: 'relay-test' },
-      hook: { url: NOW, former: NOW },
-    }
+    const place = { provider: 'github', providerUrl: HOST, clientId: 'one' }
+    const plain = { ...place, app: { id: 301, slug: 'relay-test' }, hook: { url: NOW, former: NOW } }
     expect(await contents(data.secrets)).toEqual({
       setup: plain,
       'setup-secrets': { clientId: 'one', clientSecret: 'secret of one', privateKey: 'the private key' },
     })
-    const stored = await readSetup(data.secrets)
-    expect(stored).toEqual(plain)
+    expect(await readSetup(data.secrets)).toEqual(plain)
     expect((await readClient(data.secrets, { clientId: 'one' })).secret.reveal()).toBe('secret of one')
     await removeSetup(data.secrets)
     expect([await readSetup(data.secrets), await contents(data.secrets)]).toEqual([undefined, {}])
@@ -88,7 +81,10 @@ describe('the App whose webhook sends here', () => {
         },
       }
       const repair = async (to: string) =>
-        (await findOwnApp(data.secrets, { url: HOST, apps: { ...apps, as: () => app } }))?.repair(to, secret)
+        (await findOwnApp(data.secrets, { url: HOST, apps: { ...apps, as: () => app } }))?.repair(
+          to,
+          new Secret('x'),
+        )
       await expect(repair(NOW)).rejects.toMatchObject({ kind: 'provider_failed' })
       isAway = false
       const left = fails === 'before' ? BEFORE : NOW

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createFollower } from '../../src/cli/commands/log.js'
-import type { Plan, Summary } from '../../src/journal/types.js'
+import type { Plan } from '../../src/journal/types.js'
 import { Journal } from '../../src/journal/journal.js'
 import { attempt, delivery, failed, open, succeeded } from './journal-rig.js'
 
@@ -8,35 +8,29 @@ const TARGET = '*=http://localhost:1'
 const PLAN: Plan = { targets: [TARGET], onDuplicate: 'if-failed' }
 
 /** A journal with one delivery that waits for a target, and a follower of it. */
-async function following(failedOnly: boolean) {
+async function following(filter: { readonly status?: 'failed' }) {
   const database = await open()
   const journal = new Journal(database.sql)
   await journal.append(delivery('a'), PLAN)
-  const follower = await createFollower(journal, failedOnly ? { status: 'failed' as const } : {}, 1)
+  const follower = await createFollower(journal, filter, 1)
   const abort = new AbortController()
-  const next = async (): Promise<Summary | undefined> => {
-    for await (const summary of follower.changes({ signal: abort.signal })) return summary
-    return undefined
+  const next = async () =>
+    (await follower.changes({ signal: abort.signal })[Symbol.asyncIterator]().next()).value
+  const close = async (): Promise<void> => {
+    abort.abort()
+    await database[Symbol.asyncDispose]()
   }
-  return {
-    journal,
-    follower,
-    next,
-    async [Symbol.asyncDispose]() {
-      abort.abort()
-      await database[Symbol.asyncDispose]()
-    },
-  }
+  return { journal, follower, next, [Symbol.asyncDispose]: close }
 }
 
 it('prints a change that comes while the entries before it are printed', async () => {
-  await using here = await following(true)
+  await using here = await following({ status: 'failed' })
   await here.journal.record(1, attempt(TARGET), failed)
   expect(await here.next()).toMatchObject({ n: 1, forwards: { [TARGET]: { status: 'failed' } } })
 })
 
 it('does not print an entry again in the state in which it was printed', async () => {
-  await using here = await following(false)
+  await using here = await following({})
   await here.journal.record(1, attempt(TARGET), failed)
   for (const summary of await here.journal.summaries([1])) here.follower.printed(summary)
   const next = here.next()

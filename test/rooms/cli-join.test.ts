@@ -1,17 +1,20 @@
 import { expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import type { RunningInstance } from '../../src/instance/running.js'
+import { serviceSettings } from '../../src/cli/session.js'
 import { join, type Parts } from '../../src/cli/settings/join.js'
-import { openSettings } from '../../src/cli/settings/read.js'
-import { testShell } from './cli-shell.js'
+import { load } from './cli-shell.js'
 
 const A = 'https://a.example'
 const B = 'https://b.example'
 const C = 'https://c.example'
+const HUB = 'https://github.com'
 
-const given = (env: Record<string, string>): Parts['own'] => openSettings(testShell({ env }).shell, {}).read()
+const given = (env: Record<string, string>): Parts['own'] => load({ env })
+const none = given({})
 const own = given({ RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: A })
-const client = { RELAY_CLIENT_ID: 'mine', RELAY_CLIENT_SECRET: 'canary' }
+const client = given({ RELAY_CLIENT_ID: 'mine', RELAY_CLIENT_SECRET: 'canary' })
+const other = given({ RELAY_CLIENT_ID: 'other' })
 const setup: Parts['setup'] = {
   provider: 'gitea',
   providerUrl: B,
@@ -39,16 +42,14 @@ const instance: RunningInstance = {
   hooks: [],
   targets: [],
 }
+const elsewhere = { ...instance, providerUrl: C }
+const withClient = { ...instance, clientId: 'its' }
 
 it.each<[string, Parts, readonly [host: string | undefined, store: string, client: string | undefined]]>([
-  ['nothing', { own: given({}) }, ['https://github.com', 'file', undefined]],
-  ['the last use', { own: given({}), saved }, [C, 'keychain', undefined]],
-  [
-    'a last use of a host that a folder named',
-    { own: given({}), saved: unnamed },
-    ['https://github.com', 'keychain', undefined],
-  ],
-  ['setup, and the last use', { own: given({}), saved, setup }, [B, 'keychain', 'stored']],
+  ['nothing', { own: none }, [HUB, 'file', undefined]],
+  ['the last use', { own: none, saved }, [C, 'keychain', undefined]],
+  ['a last use of a host that a folder named', { own: none, saved: unnamed }, [HUB, 'keychain', undefined]],
+  ['setup, and the last use', { own: none, saved, setup }, [B, 'keychain', 'stored']],
   ['a variable for the host, setup, and the last use', { own, saved, setup }, [A, 'keychain', undefined]],
   [
     'a variable for the kind of host alone',
@@ -56,36 +57,31 @@ it.each<[string, Parts, readonly [host: string | undefined, store: string, clien
     [undefined, 'keychain', undefined],
   ],
   ['a variable for the store', { own: given({ RELAY_STORE: 'file' }), saved }, [C, 'file', undefined]],
-  ['variables for the client, and setup', { own: given(client), setup }, [B, 'file', 'mine']],
+  ['variables for the client, and setup', { own: client, setup }, [B, 'file', 'mine']],
   ["an id that is setup's", { own: given({ RELAY_CLIENT_ID: 'stored' }), setup }, [B, 'file', 'stored']],
-  ['another id', { own: given({ RELAY_CLIENT_ID: 'other' }), setup }, [B, 'file', undefined]],
+  ['another id', { own: other, setup }, [B, 'file', undefined]],
   ['an instance, whatever else there is', { own, saved, setup, instance }, [B, 'memory', 'stored']],
-  [
-    'an instance at another host than setup',
-    { own, setup, instance: { ...instance, providerUrl: C } },
-    [C, 'memory', undefined],
-  ],
-  [
-    'an instance with another client',
-    { own, setup, instance: { ...instance, clientId: 'its' } },
-    [B, 'memory', undefined],
-  ],
-])('of %s', (_, parts, joined) => {
+  ['an instance at another host than setup', { own, setup, instance: elsewhere }, [C, 'memory', undefined]],
+  ['an instance with another client', { own, setup, instance: withClient }, [B, 'memory', undefined]],
+])('settings of %s', (_, parts, joined) => {
   const { values } = join(parts)
   const id = values.clientSecret === undefined ? undefined : values.clientId
   expect([values.providerUrl, values.store, id]).toEqual(joined)
 })
 
 it('names the place of each, and leaves out an id that the instance has the secret of', () => {
-  const { origins } = join({ own: given({}), saved, setup })
-  expect([origins.store, origins.providerUrl, origins.clientId].map((origin) => origin?.text)).toEqual([
-    'the last relay serve',
-    'setup',
-    'setup',
-  ])
-  const half = given({ RELAY_CLIENT_ID: 'other' })
-  expect(join({ own: half, instance: { ...instance, clientId: 'its' } }).values.clientId).toBeUndefined()
-  expect(() => join({ own: half, instance: { ...instance, provider: 'forge' } })).toThrow(
+  const { store, providerUrl, clientId } = join({ own: none, saved, setup }).origins
+  const places = [store, providerUrl, clientId].map((origin) => origin?.text)
+  expect(places).toEqual(['the last relay serve', 'setup', 'setup'])
+  expect(join({ own: other, instance: withClient }).values.clientId).toBeUndefined()
+  expect(() => join({ own: other, instance: { ...instance, provider: 'forge' } })).toThrow(
     'Process 7 serves the code host forge, which this version of relay does not know',
   )
+})
+
+it('finds what is missing for a service before it makes a profile', () => {
+  const missing = load({ env: { RELAY_PROVIDER: 'gitea' }, user: { home: 'none' } })
+  const settingsOf = (sandbox: boolean) => serviceSettings({ own: missing }, { sandbox, inspect: true })
+  expect(() => settingsOf(false)).toThrow('RELAY_PROVIDER_URL is not set')
+  expect(() => settingsOf(true)).not.toThrow()
 })

@@ -21,91 +21,91 @@ import {
   yellow,
 } from '../../src/cli/output/text.js'
 import { roughly, shownTime, spokenTime } from '../../src/cli/output/time.js'
-import type { Attempt, Forward } from '../../src/journal/types.js'
+import { attempt, failed, NOW as AT, waiting } from './journal-rig.js'
 import { testShell } from './cli-shell.js'
 
-describe('an output', () => {
-  const painted = (color: ColorMode, env: Context['env'], isTTY: boolean, columns = 80): boolean => {
-    let err = ''
-    const write = (text: string | Uint8Array): void => void (err += String(text))
-    testShell({ env, stderr: { isTTY, columns, write }, color }).shell.out.say(red('x'))
-    return err !== 'x\n'
+/** A stream that may be a terminal, and what was written to it. */
+function stream(isTTY: boolean) {
+  const written: string[] = []
+  const write = (text: string | Uint8Array): void => void written.push(String(text))
+  return { isTTY, columns: 80, written, write }
+}
+
+it.each<[ColorMode, Context['env'], boolean, boolean]>([
+  ['auto', { NO_COLOR: '' }, true, true],
+  ['auto', { FORCE_COLOR: '1' }, false, true],
+  ['auto', { FORCE_COLOR: '0' }, true, false],
+  ['auto', { FORCE_COLOR: '1', NO_COLOR: '1' }, true, false],
+  ['never', { FORCE_COLOR: '1' }, true, false],
+])('--color %s with %j, terminal %s: colour %s', (color, env, isTTY, isPainted) => {
+  const stderr = stream(isTTY)
+  testShell({ env, stderr, color }).shell.out.say(red('x'))
+  expect(stderr.written.join('') !== 'x\n').toBe(isPainted)
+})
+
+const UNTIMED = ['info', 'warning: warn\\u{a}', 'error: error']
+const TIMED = UNTIMED.map((text) => `HH:MM:SS  ${text}`)
+
+it.each<[OutputOptions, string[]]>([
+  [{}, ['say', ...UNTIMED, ...TIMED]],
+  [{ quiet: true, verbose: true }, [...UNTIMED.slice(1), ...TIMED.slice(1)]],
+  [{ verbose: true }, ['say', 'debug', ...UNTIMED, 'HH:MM:SS  debug', ...TIMED]],
+])('with %j results are on one stream, and messages on the other', (options, lines) => {
+  const { shell, out, err } = testShell(options)
+  const output = shell.out
+  output.result('result')
+  output.object({ type: 'x' })
+  output.say('say')
+  for (const log of [output.log, output.timedLog]) {
+    log.debug('debug')
+    log.info('info')
+    log.warn('warn\n')
+    log.error('error', new Error('hidden'))
   }
+  expect(out()).toBe('result\n{"v":1,"type":"x"}\n')
+  expect(err().replaceAll(/\d\d:\d\d:\d\d/g, 'HH:MM:SS')).toBe(lines.map((line) => `${line}\n`).join(''))
+})
 
-  it.each<[ColorMode, Context['env'], boolean, boolean]>([
-    ['auto', { NO_COLOR: '' }, true, true],
-    ['auto', { FORCE_COLOR: '1' }, false, true],
-    ['auto', { FORCE_COLOR: '0' }, true, false],
-    ['auto', { FORCE_COLOR: '1', NO_COLOR: '1' }, true, false],
-    ['never', { FORCE_COLOR: '1' }, true, false],
-  ])('--color %s with %j, terminal %s: colour %s', (mode, env, isTTY, expected) => {
-    expect(painted(mode, env, isTTY)).toBe(expected)
-  })
+const messageOf = (level: string, message: string, more = {}) => {
+  const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  return { v: 1, time, level, message, ...more }
+}
+const [DEBUG, WARN, ERROR] = [messageOf('debug', 'a'), messageOf('warn', 'e'), messageOf('error', 'f')]
+const INFO = [messageOf('info', 'b'), messageOf('info', 'c d')]
+const EVENT = messageOf('info', 'g', { n: 2, delivery: 'x' })
+const CAUSED = { ...ERROR, cause: expect.stringMatching(/^Error: why\n +at /) }
 
-  const TIMED = ['info', 'warning: warn\\u{a}', 'error: error'].map((text) => `HH:MM:SS  ${text}`)
-
-  it.each<[OutputOptions, string[]]>([
-    [{}, ['say', 'info', 'warning: warn\\u{a}', 'error: error', ...TIMED]],
-    [{ quiet: true, verbose: true }, ['warning: warn\\u{a}', 'error: error', ...TIMED.slice(1)]],
-    [
-      { verbose: true },
-      ['say', 'debug', 'info', 'warning: warn\\u{a}', 'error: error', 'HH:MM:SS  debug', ...TIMED],
-    ],
-  ])(
-    'with %j: results on one stream, messages on the other, those of a service with their time',
-    (options, lines) => {
-      const { shell, out, err } = testShell(options)
-      const output = shell.out
-      output.result('result')
-      output.object({ type: 'x' })
-      output.say('say')
-      for (const log of [output.log, output.timedLog]) {
-        log.debug('debug')
-        log.info('info')
-        log.warn('warn\n')
-        log.error('error', new Error('hidden'))
-      }
-      expect(out()).toBe('result\n{"v":1,"type":"x"}\n')
-      expect(err().replaceAll(/\d\d:\d\d:\d\d/g, 'HH:MM:SS')).toBe(lines.map((line) => `${line}\n`).join(''))
-    },
-  )
-
-  it('escapes objects too, which stay the same JSON', () => {
-    const { shell, out } = testShell()
-    const value = { text: 'a\u001b\u009b\u061c\u202e\u2028👩‍💻' }
-    shell.out.object(value)
-    expect(out()).toBe(`${String.raw`{"v":1,"text":"a\u001b\u009b\u061c\u202e\u2028`}👩‍💻"}\n`)
-    expect(JSON.parse(out())).toEqual({ v: 1, ...value })
-  })
+it.each<[OutputOptions, Record<string, string>, object[]]>([
+  [{ color: 'always' }, {}, [...INFO, WARN, ERROR, EVENT]],
+  [{ verbose: true }, {}, [DEBUG, ...INFO, WARN, ERROR, EVENT]],
+  [{ quiet: true, verbose: true }, {}, [WARN, ERROR]],
+  [{}, { RELAY_DEBUG: '1' }, [...INFO, WARN, CAUSED, EVENT]],
+])('with %j and %j messages as JSON have no styles', (options, env, objects) => {
+  const { shell, out, err } = testShell({ env, ...options, jsonLog: true })
+  const output = shell.out
+  output.log.debug('a')
+  output.timedLog.info('b')
+  output.say(t`${bold('c')} ${dim('d')}`)
+  output.log.warn('e')
+  output.timedLog.error('f', new Error('why'))
+  output.event('info', 'g', { time: 1, n: 2, delivery: 'x' })
+  expect(out()).toBe('')
+  const lines = err().trimEnd().split('\n')
+  expect(lines.map((text): unknown => JSON.parse(text))).toEqual(objects)
 })
 
 describe('text from outside', () => {
   const HOSTILE = 'a\u001b[2J\u001b]0;x\u0007\r\nb\u009b31m\u202e\u2028\u007f\u061c'
   const STYLES = [1, 2, 22, 31, 32, 33, 36, 39].map((code) => `\u001b[${code}m`)
   const ESCAPED = String.raw`a\u{1b}[2J\u{1b}]0;x\u{7}\u{d}\u{a}b\u{9b}31m\u{202e}\u{2028}\u{7f}\u{61c}`
-
-  const lines: readonly Line[] = [
-    HOSTILE,
-    t`${HOSTILE}${t`${HOSTILE}`}`,
-    ...[bold, dim, green, red, yellow, cyan].map((style) => style(HOSTILE)),
-  ]
+  const styled = [bold, dim, green, red, yellow, cyan].map((style) => style(HOSTILE))
+  const lines: readonly Line[] = [HOSTILE, t`${HOSTILE}${t`${HOSTILE}`}`, ...styled]
 
   it.each([false, true])('cannot rewrite the terminal (messages as JSON: %s)', async (jsonLog) => {
-    let printed = ''
-    const stream = {
-      isTTY: true,
-      columns: 80,
-      write: (text: string | Uint8Array) => (printed += String(text)),
-    }
+    const terminal = stream(true)
     const env = { RELAY_DEBUG: '1', PAGER: 'cat' }
-    const { out } = testShell({
-      env,
-      stdout: stream,
-      stderr: stream,
-      color: 'always',
-      verbose: true,
-      jsonLog,
-    }).shell
+    const streams = { stdout: terminal, stderr: terminal }
+    const { out } = testShell({ env, ...streams, color: 'always', verbose: true, jsonLog }).shell
     for (const line of lines) {
       out.result(line)
       out.say(line)
@@ -119,52 +119,21 @@ describe('text from outside', () => {
     }
     out.failure(new RelayError('internal', HOSTILE))
     // What is left are the styles of the output itself, and line feeds.
+    const printed = terminal.written.join('')
     const text = STYLES.reduce((rest, style) => rest.replaceAll(style, ''), printed).replaceAll('\n', '')
     expect(text).toBe(printable(text))
     expect(text).toContain(jsonLog ? String.raw`\u{1b}` : String.raw`a\u{1b}[2J`)
   })
 
-  it('is on one line, escaped, whatever its style', () => {
+  it('is on one line, escaped, whatever its style, and in an object the same JSON', () => {
     const { shell, out } = testShell()
     for (const line of lines) shell.out.result(line)
-    expect(out()).toBe(
-      [ESCAPED, ESCAPED + ESCAPED, ...Array.from({ length: 6 }, () => ESCAPED)]
-        .map((line) => `${line}\n`)
-        .join(''),
-    )
-  })
-})
-
-describe('messages as JSON', () => {
-  const line = (level: string, message: string, more = {}) => ({
-    v: 1,
-    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-    level,
-    message,
-    ...more,
-  })
-  const [debug, warn, error] = [line('debug', 'a'), line('warn', 'e'), line('error', 'f')]
-  const info = [line('info', 'b'), line('info', 'c d')]
-  const event = line('info', 'g', { n: 2, delivery: 'x' })
-  const cause = expect.stringMatching(/^Error: why\n +at /)
-
-  it.each<[OutputOptions, Record<string, string>, object[]]>([
-    [{ color: 'always' }, {}, [...info, warn, error, event]],
-    [{ verbose: true }, {}, [debug, ...info, warn, error, event]],
-    [{ quiet: true, verbose: true }, {}, [warn, error]],
-    [{}, { RELAY_DEBUG: '1' }, [...info, warn, { ...error, cause }, event]],
-  ])('with %j and %j have a time, a level, a text without styles, and fields', (options, env, lines) => {
-    const { shell, out, err } = testShell({ env, ...options, jsonLog: true })
-    const output = shell.out
-    output.log.debug('a')
-    output.timedLog.info('b')
-    output.say(t`${bold('c')} ${dim('d')}`)
-    output.log.warn('e')
-    output.timedLog.error('f', new Error('why'))
-    output.event('info', 'g', { time: 1, n: 2, delivery: 'x' })
-    expect(out()).toBe('')
-    const objects = err().trimEnd().split('\n')
-    expect(objects.map((text): unknown => JSON.parse(text))).toEqual(lines)
+    expect(out().split('\n')).toEqual([ESCAPED, ESCAPED + ESCAPED, ...styled.map(() => ESCAPED), ''])
+    const other = testShell()
+    const value = { text: 'a\u001b\u009b\u061c\u202e\u2028👩‍💻' }
+    other.shell.out.object(value)
+    expect(other.out()).toBe(`${String.raw`{"v":1,"text":"a\u001b\u009b\u061c\u202e\u2028`}👩‍💻"}\n`)
+    expect(JSON.parse(other.out())).toEqual({ v: 1, ...value })
   })
 })
 
@@ -177,58 +146,27 @@ it('colours JSON without changing it', () => {
   )
 })
 
-it('counts on a terminal, on a line that whatever follows takes', () => {
-  const stream = (isTTY: boolean) => {
-    const written: string[] = []
-    return {
-      isTTY,
-      columns: 80,
-      written,
-      write: (text: string | Uint8Array) => void written.push(String(text)),
-    }
-  }
-  const stderr = stream(true)
-  const { out } = testShell({ stderr }).shell
-  out.count('1/2')
-  out.count('2/2')
-  out.result('done')
-  out.count(undefined)
-  expect(stderr.written).toEqual(['1/2', '\r\u001b[K', '2/2', '\r\u001b[K'])
-  for (const options of [{ stderr: stream(false) }, { stderr: stream(true), quiet: true }]) {
-    testShell(options).shell.out.count('1/2')
-    expect(options.stderr.written).toEqual([])
-  }
-})
-
-const TEXT = fc.string({ unit: 'grapheme', maxLength: 30 })
 const WIDTH = fc.nat({ max: 40 })
 
 describe('the width of text', () => {
   it.each([
-    ['push', 4],
-    ['日本語', 6],
-    ['e\u0301', 1],
-    ['👩‍👩‍👧 👍', 5],
-    ['✓ ✗ ↻ ◦ … │', 11],
-  ])('%s: %d columns', (text, width) => {
-    expect(textOf(text).width).toBe(width)
-  })
-
-  it.each([
-    ['日本語', 5, '日本…', '…本語'],
-    ['日本語', 4, '日…', '…語'],
-    ['cafe\u0301s', 4, 'caf…', '…fe\u0301s'],
-    ['push', 4, 'push', 'push'],
-    ['push', 1, '…', '…'],
-    ['push', 0, '', ''],
-  ])('%s in %d columns', (text, width, start, end) => {
+    ['👩‍👩‍👧 👍', 5, 5, '👩‍👩‍👧 👍', '👩‍👩‍👧 👍'],
+    ['✓ ✗ ↻ ◦ … │', 11, 11, '✓ ✗ ↻ ◦ … │', '✓ ✗ ↻ ◦ … │'],
+    ['日本語', 6, 5, '日本…', '…本語'],
+    ['日本語', 6, 4, '日…', '…語'],
+    ['cafe\u0301s', 5, 4, 'caf…', '…fe\u0301s'],
+    ['push', 4, 4, 'push', 'push'],
+    ['push', 4, 1, '…', '…'],
+    ['push', 4, 0, '', ''],
+  ])('%s is %d columns wide, and in %d columns %s or %s', (text, width, columns, start, end) => {
     const line = textOf(text)
-    expect({ start: String(line.cut(width)), end: String(line.cutStart(width)) }).toEqual({ start, end })
+    const cuts = [line.cut(columns), line.cutStart(columns)].map(String)
+    expect([line.width, ...cuts]).toEqual([width, start, end])
   })
 
   it('is never more than was asked for', () => {
     fc.assert(
-      fc.property(TEXT, WIDTH, (text, width) => {
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 30 }), WIDTH, (text, width) => {
         const line = textOf(text)
         for (const shown of [line.cut(width), line.cutStart(width), t`${bold(text)}${text}`.cut(width)])
           expect(shown.width).toBeLessThanOrEqual(width)
@@ -239,44 +177,33 @@ describe('the width of text', () => {
 })
 
 describe('a line broken at spaces', () => {
-  it('continues below, indented', () => {
-    const line = t`${dim('12:04:11')}  app ${bold('is down: connection refused')}`
-    expect(line.wrap(30, 10).map(String)).toEqual(['12:04:11  app is down:', '          connection refused'])
-  })
+  const DOWN = t`${dim('12:04:11')}  app ${bold('is down: connection refused')}`
+  const LABELLED = t`${dim('reason      ')}there is no signature`
+  const LONG = t`go to http://localhost:3000/ or http://localhost:3000/long/path`
+  const LONG_LINES = 'go to\n  http://localhost:3000/\n          or\n  http://localhost:3000/long/path'
+  const JSON_LINE = '{"text": "two words", "more": 1}'
 
-  it('continues below what follows a label', () => {
-    expect(t`${dim('reason      ')}there is no signature`.wrap(26).map(String)).toEqual([
-      'reason      there is no',
-      '            signature',
-    ])
-    expect(t`  text, then two spaces  `.wrap(14).map(String)).toEqual(['  text, then', '    two spaces'])
-  })
-
-  it('indents less what only then fits, and leaves whole what never does', () => {
-    expect(
-      t`go to http://localhost:3000/ or http://localhost:3000/long/path`.wrap(24, 10).map(String),
-    ).toEqual(['go to', '  http://localhost:3000/', '          or', '  http://localhost:3000/long/path'])
+  it.each<[string, ReturnType<typeof textOf> | undefined, number, number | undefined, string]>([
+    ['below, indented', DOWN, 30, 10, '12:04:11  app is down:\n          connection refused'],
+    ['below a label', LABELLED, 26, undefined, 'reason      there is no\n            signature'],
+    ['below its start', t`  text, then two spaces  `, 14, undefined, '  text, then\n    two spaces'],
+    ['with less indent, or whole, where it must', LONG, 24, 10, LONG_LINES],
+    ['at no change of style', t`${bold('one')}, ${green('two')},`, 5, 0, 'one,\ntwo,'],
+    ['not at all as JSON', jsonLines(JSON_LINE)[0], 10, undefined, JSON_LINE],
+  ])('continues %s', (_, line, width, indent, lines) => {
+    expect(line?.wrap(width, indent).map(String)).toEqual(lines.split('\n'))
   })
 
   it('loses no word, and is wider than asked for only by one word', () => {
     fc.assert(
       fc.property(fc.array(fc.stringMatching(/^[a-z日]{1,12}$/), { minLength: 1 }), WIDTH, (words, width) => {
-        const lines = join(words.map((word, i) => (i % 2 === 0 ? bold(`${word} `) : `${word} `))).wrap(
-          width,
-          4,
-        )
+        const text = join(words.map((word, i) => (i % 2 === 0 ? bold(`${word} `) : `${word} `)))
+        const lines = text.wrap(width, 4)
         expect(lines.flatMap((line) => String(line).trim().split(' ')).filter(Boolean)).toEqual(words)
         for (const line of lines)
           expect(line.width <= width + 1 || !String(line).trim().includes(' ')).toBe(true)
       }),
     )
-  })
-
-  it('is broken at no change of style, and JSON not at all', () => {
-    expect(t`${bold('one')}, ${green('two')},`.wrap(5, 0).map(String)).toEqual(['one,', 'two,'])
-    expect(jsonLines('{"text": "two words", "more": 1}')[0]?.wrap(10).map(String)).toEqual([
-      '{"text": "two words", "more": 1}',
-    ])
   })
 })
 
@@ -309,35 +236,32 @@ describe('fit', () => {
 
 /** A Monday, in the time zone of the tests, which has no summer time. */
 const NOW = Date.parse('2026-11-23T14:03:22')
-const at = (local: string): number => Date.parse(local)
 
-describe('a time for a person', () => {
-  it.each([
-    ['2026-11-23T14:03:22', '14:03:22 today, 0 s ago', '14:03:22'],
-    ['2026-11-23T14:01:20', '14:01:20 today, 2 min ago', '14:01:20'],
-    ['2026-11-23T00:00:00', '00:00:00 today, 14 h ago', '00:00:00'],
-    ['2026-11-22T23:59:59', 'Sun 22 Nov 23:59:59, 14 h ago', 'Sun 23:59'],
-    ['2026-11-18T12:00:00', 'Wed 18 Nov 12:00:00, 5 days ago', 'Wed 12:00'],
-    ['2026-01-31T12:00:00', '31 Jan 2026 12:00:00, 296 days ago', '31 Jan 12:00'],
-    ['2025-01-31T12:00:00', '31 Jan 2025 12:00:00, 661 days ago', '31 Jan 2025'],
-    ['2026-11-23T14:05:00', '14:05:00 today, in 98 s', '14:05:00'],
-    ['2026-12-23T14:03:22', '23 Dec 2026 14:03:22, in 30 days', '23 Dec 14:03'],
-  ])('%s is %s, in a column %s', (local, sentence, column) => {
-    expect(shownTime(at(local), true, NOW)).toBe(sentence)
-    expect(spokenTime(at(local), NOW)).toBe(column)
-    expect(shownTime(at(local), false, NOW)).toBe(local.replace('T', ' '))
-  })
+it.each([
+  ['2026-11-23T14:03:22', '14:03:22 today, 0 s ago', '14:03:22'],
+  ['2026-11-23T14:01:20', '14:01:20 today, 2 min ago', '14:01:20'],
+  ['2026-11-23T00:00:00', '00:00:00 today, 14 h ago', '00:00:00'],
+  ['2026-11-22T23:59:59', 'Sun 22 Nov 23:59:59, 14 h ago', 'Sun 23:59'],
+  ['2026-11-18T12:00:00', 'Wed 18 Nov 12:00:00, 5 days ago', 'Wed 12:00'],
+  ['2026-01-31T12:00:00', '31 Jan 2026 12:00:00, 296 days ago', '31 Jan 12:00'],
+  ['2025-01-31T12:00:00', '31 Jan 2025 12:00:00, 661 days ago', '31 Jan 2025'],
+  ['2026-11-23T14:05:00', '14:05:00 today, in 98 s', '14:05:00'],
+  ['2026-12-23T14:03:22', '23 Dec 2026 14:03:22, in 30 days', '23 Dec 14:03'],
+])('the time %s is %s, in a column %s', (local, sentence, column) => {
+  const at = Date.parse(local)
+  expect([shownTime(at, true, NOW), spokenTime(at, NOW)]).toEqual([sentence, column])
+  expect(shownTime(at, false, NOW)).toBe(local.replace('T', ' '))
+})
 
-  it.each([
-    [119_999, '119 s'],
-    [120_000, '2 min'],
-    [7_199_999, '119 min'],
-    [7_200_000, '2 h'],
-    [172_799_999, '47 h'],
-    [172_800_000, '2 days'],
-  ])('%d ms are roughly %s', (ms, text) => {
-    expect(roughly(ms)).toBe(text)
-  })
+it.each([
+  [119_999, '119 s'],
+  [120_000, '2 min'],
+  [7_199_999, '119 min'],
+  [7_200_000, '2 h'],
+  [172_799_999, '47 h'],
+  [172_800_000, '2 days'],
+])('%d ms are roughly %s', (ms, text) => {
+  expect(roughly(ms)).toBe(text)
 })
 
 it.each([
@@ -357,42 +281,17 @@ it.each([
 
 const HTTP = '*=http://localhost:3000'
 const EXEC = 'push=exec:./deploy.sh'
-const AT = 1_700_000_000_000
-const waiting: Forward = { status: 'waiting', tries: 0, since: AT }
-const succeeded: Forward = { status: 'succeeded', tries: 0, since: AT }
-const failed: Forward = { status: 'failed', tries: 5, since: AT }
+const because = (reason: string) => ({ ...failed, reason })
+const retry = { outcome: 'retry', status: 500 } as const
 
-function attempt(target: string, more: Partial<Attempt> = {}): Attempt {
-  const answer = new Uint8Array()
-  return { at: AT, target, outcome: 'succeeded', status: 200, ms: 38, answer, error: null, count: 1, ...more }
-}
-
-describe('an attempt on a line', () => {
-  it.each<[string, Parameters<typeof attemptText>]>([
-    ['✓ 202 38ms', [succeeded, attempt(HTTP, { status: 202 })]],
-    ['✓ 1.2s', [succeeded, attempt(EXEC, { status: 0, ms: 1234 })]],
-    ['↻ 500 again in 2s', [waiting, attempt(HTTP, { outcome: 'retry', status: 500 }), AT + 38 + 1900]],
-    [
-      '✗ 500 38ms, five times',
-      [{ ...failed, reason: 'answered 500, five times' }, attempt(HTTP, { outcome: 'retry', status: 500 })],
-    ],
-    [
-      '✗ 404 38ms',
-      [{ ...failed, reason: 'answered 404' }, attempt(HTTP, { outcome: 'refused', status: 404 })],
-    ],
-    [
-      '✗ exit 3 38ms',
-      [{ ...failed, reason: 'exit code 3' }, attempt(EXEC, { outcome: 'refused', status: 3 })],
-    ],
-    [
-      String.raw`✗ refused 38ms, \u{1b}`,
-      [{ ...failed, reason: '\u001b' }, attempt(HTTP, { outcome: 'refused', status: null })],
-    ],
-    ['◦ down', [waiting, attempt(HTTP, { outcome: 'unreachable', status: null })]],
-    ['◦ timed out', [waiting, attempt(HTTP, { outcome: 'timed out', status: null })]],
-    ['◦ waiting', [waiting, undefined]],
-    ['✗ older than 24 h', [{ ...failed, reason: 'older than 24 h' }, undefined]],
-  ])('%s', (text, given) => {
-    expect(String(attemptText(...given))).toBe(text)
-  })
+it.each<[string, Parameters<typeof attemptText>]>([
+  ['✓ 1.2s', [{ ...failed, status: 'succeeded' }, attempt(EXEC, { status: 0, ms: 1234 })]],
+  ['↻ 500 again in 2s', [waiting, attempt(HTTP, { ...retry, at: AT }), AT + 38 + 1900]],
+  ['✗ 500 38ms, five times', [because('answered 500, five times'), attempt(HTTP, retry)]],
+  ['✗ refused 38ms, \\u{1b}', [because('\u001b'), attempt(HTTP, { outcome: 'refused', status: null })]],
+  ['◦ timed out', [waiting, attempt(HTTP, { outcome: 'timed out', status: null })]],
+  ['◦ waiting', [waiting, undefined]],
+  ['✗ older than 24 h', [because('older than 24 h'), undefined]],
+])('an attempt on a line: %s', (text, given) => {
+  expect(String(attemptText(...given))).toBe(text)
 })

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { Flags } from '../../src/cli/command.js'
 import { LiveOutput } from '../../src/cli/commands/serve/events.js'
@@ -17,97 +17,71 @@ import type { TunnelStatus } from '../../src/tunnel/tunnel.js'
 import { attempt, delivery, failed, NOW, succeeded, waiting } from './journal-rig.js'
 import { testShell } from './cli-shell.js'
 
+afterEach(() => void vi.useRealTimers())
+
 const ROUTES = {
   forward: ['app=http://alice:secret@localhost:3000/hooks?key=secret'],
   exec: ['deploy=push=./deploy.sh'],
   ignore: ['ping'],
 }
 const [APP, DEPLOY] = createRouting(ROUTES).routes
+const MOVED = createRouting({ ...ROUTES, forward: ['http://localhost:3000/hooks'] })
 const DOWN = { outcome: 'unreachable', status: null, error: 'connection refused' } as const
+
+const linesOf = (text: string): string[] => text.trimEnd().split('\n')
 
 /** Live output, and what happens. */
 function rig(options: Parameters<typeof testShell>[0] = {}) {
   const { shell, out, err } = testShell(options)
   const live = new LiveOutput(shell, createRouting(ROUTES))
-  return {
-    live,
-    out,
-    err,
-    receive: (
-      n: number,
-      targets: readonly (Route | undefined)[],
-      more: Parameters<typeof delivery>[1] = {},
-    ): void => {
-      const ids = targets.flatMap((route) => route?.id ?? [])
-      live.onDelivery(delivery(`${n}`, more), { n, duplicate: false, targets: ids })
-    },
-    attempt: (n: number, route: Route | undefined, made: Partial<Attempt>, forward: Forward): void => {
-      if (!route) throw new Error('unreachable: there is a route')
-      const { body: _, ...entry } = delivery(`${n}`)
-      const attempted = attempt(route.id, made)
-      live.onAttempt({
-        n,
-        entry: { ...entry, n, duplicates: 0 },
-        route,
-        attempt: attempted,
-        forward,
-      })
-    },
-    target: (route: Route | undefined, state: TargetStatus['state'], queued: number): void => {
-      const { id = '', label = '' } = route ?? {}
-      const next = state === 'down' ? { nextProbeAt: Date.now() + 2000 } : {}
-      live.onTarget({ id, label, state, queued, ...next })
-    },
-    /** Without the time of day. */
-    lines: () =>
-      err()
-        .trimEnd()
-        .replaceAll(/^\d\d:\d\d:\d\d {2}/gm, '')
-        .split('\n'),
+  const receive = (
+    n: number,
+    routes: readonly (Route | undefined)[],
+    { ignoredBy, ...more }: Parameters<typeof delivery>[1] & { readonly ignoredBy?: string } = {},
+  ): void => {
+    const targets = routes.flatMap((route) => route?.id ?? [])
+    live.onDelivery(delivery(`${n}`, more), { n, duplicate: false, targets, ...(ignoredBy && { ignoredBy }) })
   }
+  const repeat = (id: string, n: number): void =>
+    live.onDelivery(delivery(id), { n, duplicate: true, targets: [] })
+  const tried = (n: number, route: Route | undefined, made: Partial<Attempt>, forward: Forward): void => {
+    if (!route) throw new Error('unreachable: there is a route')
+    const { body: _, ...entry } = delivery(`${n}`)
+    const tries = { entry: { ...entry, n, duplicates: 0 }, attempt: attempt(route.id, made) }
+    live.onAttempt({ n, route, forward, ...tries })
+  }
+  const target = (route: Route | undefined, state: TargetStatus['state'], queued: number): void => {
+    const { id = '', label = '' } = route ?? {}
+    const next = state === 'down' ? { nextProbeAt: Date.now() + 2000 } : {}
+    live.onTarget({ id, label, state, queued, ...next })
+  }
+  /** Without the time of day. */
+  const lines = (): string[] => linesOf(err()).map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, ''))
+  const objects = (): { type: string }[] => linesOf(out()).map((line) => JSON.parse(line))
+  return { live, err, receive, repeat, tried, target, lines, objects }
 }
 
 describe('the lines of relay serve', () => {
-  it('are one when a delivery arrives, and one for each attempt, with what a command printed below it', () => {
-    const { receive, attempt: tried, lines } = rig()
-    receive(1, [APP, DEPLOY])
-    receive(2, [APP], { number: null, ref: 'refs/heads/main' })
-    tried(1, APP, { status: 202 }, succeeded)
-    tried(2, APP, { outcome: 'retry', status: 503 }, waiting)
+  it('show below an attempt what a command printed, eight lines of it, and how many there are', () => {
+    const { tried, lines } = rig()
     tried(1, DEPLOY, { status: 0, answer: Buffer.from('50%\r100%\n\u001b[31mdone\u001b[0m\n') }, succeeded)
-    tried(2, APP, { outcome: 'refused', status: 404 }, { ...failed, reason: 'answered 404' })
+    const answer = Buffer.from('x\n'.repeat(10))
+    tried(2, DEPLOY, { outcome: 'refused', status: 1, answer }, { ...failed, reason: 'exit code 1' })
     expect(lines()).toEqual([
-      '#1  push  octo/demo#7',
-      '#2  push  octo/demo  main',
-      '#1  → app ✓ 202 38ms',
-      '#2  → app ↻ 503 waiting',
       '#1  → deploy ✓ 38ms',
       '          deploy │ 100%',
       '          deploy │ done',
-      '#2  → app ✗ 404 38ms',
-    ])
-  })
-
-  it('show eight lines of output, and how many there are', () => {
-    const { attempt: tried, lines } = rig()
-    const answer = Buffer.from('x\n'.repeat(10))
-    tried(1, DEPLOY, { status: 1, answer }, { ...failed, reason: 'exit code 1' })
-    expect(lines().slice(1)).toEqual([
+      '#2  → deploy ✗ exit 1 38ms',
       ...Array.from({ length: 8 }, () => '          deploy │ x'),
       '          deploy │ … 2 more lines',
     ])
   })
 
   it('say why a delivery goes to no target, or not yet', () => {
-    const { live, receive, target, lines } = rig()
-    live.onDelivery(delivery('1', { event: 'ping' }), {
-      n: 1,
-      duplicate: false,
-      targets: [],
-      ignoredBy: 'ping',
-    })
-    receive(2, [], { event: 'fork' })
-    live.onDelivery(delivery('3'), { n: 1, duplicate: true, targets: [] })
+    const { receive, repeat, target, lines } = rig()
+    receive(1, [], { event: 'ping', ignoredBy: 'ping' })
+    receive(2, [], { event: 'fork', number: null, ref: 'refs/heads/main' })
+    repeat('3', 1)
     receive(4, [APP], { headers: [['X-Relay-Edited', '2']] })
     target(APP, 'down', 1)
     target(DEPLOY, 'elsewhere', 0)
@@ -115,7 +89,7 @@ describe('the lines of relay serve', () => {
     receive(6, [DEPLOY])
     expect(lines()).toEqual([
       '#1  ping  octo/demo#7  ignored by ping',
-      '#2  fork  octo/demo#7  no route',
+      '#2  fork  octo/demo  main  no route',
       '#1  push  octo/demo#7  duplicate, delivery 3',
       '#4  push  octo/demo#7  edited copy of #2',
       'app is down: 1 waiting, next try in 2s',
@@ -125,11 +99,9 @@ describe('the lines of relay serve', () => {
   })
 
   it('say when a target goes down, not each probe, and when it is back with what waited', () => {
-    const { receive, attempt: tried, target, lines } = rig()
-    receive(1, [APP])
+    const { tried, target, lines } = rig()
     tried(1, APP, DOWN, waiting)
     target(APP, 'down', 1)
-    tried(1, APP, DOWN, waiting)
     tried(1, APP, DOWN, waiting)
     target(APP, 'up', 2)
     tried(1, APP, {}, succeeded)
@@ -137,7 +109,6 @@ describe('the lines of relay serve', () => {
     tried(1, APP, { outcome: 'retry', status: 503 }, waiting)
     target(APP, 'up', 1)
     expect(lines()).toEqual([
-      '#1  push  octo/demo#7',
       '#1  → app ◦ down',
       'app is down: connection refused; 1 waiting, next try in 2s',
       'app is back: forwarding 3 deliveries that waited',
@@ -149,11 +120,11 @@ describe('the lines of relay serve', () => {
   })
 
   it('name a target in full that is not configured any more, and targets again when the routes change', () => {
-    const { live, attempt: tried, target, lines } = rig()
+    const { live, tried, target, lines } = rig()
     target(DEPLOY, 'gone', 2)
     target(DEPLOY, 'up', 0)
-    live.setRoutes(createRouting({ ...ROUTES, forward: ['http://localhost:3000/hooks'] }))
-    tried(1, createRouting({ ...ROUTES, forward: ['http://localhost:3000/hooks'] }).routes[0], {}, succeeded)
+    live.setRoutes(MOVED)
+    tried(1, MOVED.routes[0], {}, succeeded)
     expect(lines()).toEqual([
       'deploy is no longer configured (push=exec:./deploy.sh): 2 waiting, 24 h at most',
       'deploy is back',
@@ -162,22 +133,19 @@ describe('the lines of relay serve', () => {
   })
 
   it('are none under --quiet but problems of hooks, and objects of --json all the same', () => {
-    const { receive, live, out, err } = rig({ quiet: true, json: true })
+    const { receive, live, objects, err } = rig({ quiet: true, json: true })
     const error = new RelayError('forbidden', 'no access')
     receive(1, [APP])
     live.onHook({ repo: 'octo/demo', state: 'removed', url: 'https://smee.test/a' })
     live.onHook({ repo: 'octo/demo', state: 'left', error })
     expect(err()).toMatch(/^[\d:]+ {2}warning: the hook of octo\/demo could not be removed: no access\./)
-    const objects = out().trimEnd().split('\n')
-    expect(objects.map((line) => JSON.parse(line).type)).toEqual(['delivery', 'hook', 'hook'])
+    expect(objects().map(({ type }) => type)).toEqual(['delivery', 'hook', 'hook'])
   })
-
-  afterEach(() => void vi.useRealTimers())
 
   it('count duplicates that anybody can send, but for the first', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    const { live, lines } = rig()
-    for (const id of ['a', 'b', 'c']) live.onDelivery(delivery(id), { n: 7, duplicate: true, targets: [] })
+    const { repeat, lines } = rig()
+    for (const id of ['a', 'b', 'c']) repeat(id, 7)
     vi.advanceTimersByTime(1000)
     expect(lines()).toEqual([
       '#7  push  octo/demo#7  duplicate, delivery a',
@@ -197,31 +165,27 @@ const CONNECTED: TunnelStatus = {
   roundTrip: null,
 }
 const LOST = { state: 'waiting', why: 'no traffic for 65 s', attempt: 3, retryAt: NOW + 4100 } as const
+const MOVES = { ...LOST, why: 'it is at \u001b[2J', attempt: 1, retryAt: NOW + 1000 }
 
 /** The last line and the last object of what happens. */
-function reported(happen: (live: LiveOutput) => void): { text: string; object: unknown } {
-  const { live, lines, out } = rig({ json: true })
+function reported(happen: (live: LiveOutput) => void) {
+  vi.useFakeTimers({ toFake: ['Date'], now: NOW })
+  const { live, lines, objects } = rig({ json: true })
   happen(live)
-  return { text: lines().at(-1) ?? '', object: JSON.parse(out().trimEnd().split('\n').at(-1) ?? '') }
+  return { text: lines().at(-1), object: objects().at(-1) }
 }
 
 describe('a tunnel', () => {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOW }))
-  afterEach(() => void vi.useRealTimers())
-  const silent = { roundTrip: 'nothing came back within 10 s' }
-
   it.each<[string, Partial<TunnelStatus>, TunnelStatus | undefined]>([
-    [`tunnel connected: payload URL ${CHANNEL}`, {}, undefined],
     [`tunnel connected: payload URL ${CHANNEL}`, { roundTrip: 'ok' }, { ...CONNECTED, ...LOST }],
-    ['tunnel works: a test message came back byte for byte', { roundTrip: 'ok' }, CONNECTED],
-    ['tunnel does not work: a test message was lost: nothing came back within 10 s', silent, CONNECTED],
+    [
+      'tunnel does not work: a test message was lost: nothing came back within 10 s',
+      { roundTrip: 'nothing came back within 10 s' },
+      CONNECTED,
+    ],
     ['tunnel is down: no traffic for 65 s; attempt 3 in 4s', LOST, CONNECTED],
     ['tunnel is down: no traffic for 65 s; reconnecting', { ...LOST, retryAt: NOW }, CONNECTED],
-    [
-      `tunnel is down: the server answers 301: it is at \\u{1b}[2J; attempt 1 in 1s; payload URL ${CHANNEL}`,
-      { ...LOST, why: 'the server answers 301: it is at \u001b[2J', attempt: 1, retryAt: NOW + 1000 },
-      undefined,
-    ],
+    [`tunnel is down: it is at \\u{1b}[2J; attempt 1 in 1s; payload URL ${CHANNEL}`, MOVES, undefined],
   ])('%s', (text, change, before) => {
     const { text: last } = reported(({ onTunnel }) => {
       if (before) onTunnel(before)
@@ -231,231 +195,158 @@ describe('a tunnel', () => {
   })
 
   it('is reported less often, the longer it is down, and not while it connects', () => {
-    const reported = (change: Partial<TunnelStatus>): number => {
-      const { live, lines } = rig()
-      live.onTunnel({ ...CONNECTED, state: 'connecting', url: null })
-      for (let number = 1; number <= 40; number++)
-        live.onTunnel({ ...CONNECTED, ...LOST, attempt: number, ...change })
-      return lines().length
-    }
+    const { live, lines } = rig()
+    live.onTunnel({ ...CONNECTED, state: 'connecting', url: null })
+    for (let attempt = 1; attempt <= 40; attempt++) live.onTunnel({ ...CONNECTED, ...LOST, attempt })
     // Attempts 1 to 8, 10, 20, 30 and 40.
-    expect(reported({})).toBe(12)
+    expect(lines()).toHaveLength(12)
   })
 
   it('is an object for a program', () => {
     const { object } = reported(({ onTunnel }) => onTunnel({ ...CONNECTED, ...LOST, roundTrip: 'ok' }))
-    expect(object).toEqual({
-      v: 1,
-      type: 'tunnel',
-      state: 'waiting',
-      url: CHANNEL,
-      since: new Date(NOW).toISOString(),
-      why: 'no traffic for 65 s',
-      attempt: 3,
-      retryAt: new Date(NOW + 4100).toISOString(),
-      roundTrip: 'ok',
-    })
+    const times = { since: new Date(NOW).toISOString(), retryAt: new Date(NOW + 4100).toISOString() }
+    expect(object).toEqual({ v: 1, type: 'tunnel', url: CHANNEL, ...LOST, ...times, roundTrip: 'ok' })
   })
 })
-
-const hook: RepoHook = {
-  id: 7,
-  url: CHANNEL,
-  active: true,
-  contentType: 'json',
-  events: ['*'],
-  hasSecret: true,
-  lastResponse: undefined,
-}
-const ready = { hook, created: true, repaired: [], permanent: false, found: false }
-const missed: HookDelivery = {
-  id: '3842091948768772096',
-  guid: 'a1',
-  event: 'issues',
-  action: 'opened',
-  deliveredAt: Date.UTC(2026, 10, 23, 7),
-  statusCode: 502,
-  status: 'failed to connect to host',
-}
-const error = new RelayError('provider_failed', 'GitHub failed (502)')
-const failedAt = { error: 'GitHub failed (502)' }
-const repo = 'octo/demo'
-const made = { id: 7, url: CHANNEL, created: true, repaired: [], found: false, permanent: false }
 
 describe('what happens to a hook', () => {
-  it.each<[HookEvent, string, Record<string, unknown>, 'info' | 'warn']>([
-    [{ repo, state: 'ready', hook: ready }, `hook of ${repo} created: ${CHANNEL}`, made, 'info'],
+  const repo = 'octo/demo'
+  const WHY = 'GitHub failed (502)'
+  const error = new RelayError('provider_failed', WHY)
+  const [retried, ended] = [
+    { error, retries: true },
+    { error, retries: false },
+  ]
+  const [again, never] = [
+    { error: WHY, retries: true },
+    { error: WHY, retries: false },
+  ]
+  const common = {
+    active: true,
+    contentType: 'json',
+    events: ['*'],
+    hasSecret: true,
+    lastResponse: undefined,
+  }
+  const hook: RepoHook = { ...common, id: 7, url: CHANNEL }
+  const repaired = ['it was inactive', 'it sent form']
+  const state = { created: false, repaired, permanent: false, found: false }
+  const missed = { id: '3842091948768772096', guid: 'a1', event: 'issues', action: 'opened' }
+  const deliveredAt = Date.UTC(2026, 10, 23, 7)
+  const entry: HookDelivery = { ...missed, deliveredAt, statusCode: 502, status: 'failed to connect to host' }
+  const why = 'it failed again'
+  const result = { missing: 2, arrived: 1, failed: [{ delivery: entry, why }] }
+
+  const made = `hook of ${repo} repaired (it was inactive, it sent form): ${CHANNEL}`
+  const had = `2 missing, 1 arrived, 1 could not be had (issues.opened of ${localTime(deliveredAt)}: ${why})`
+  const next = `The next serve --hook uses it again, and relay hook remove ${repo} removes it`
+  const failures = [{ ...missed, deliveredAt: '2026-11-23T07:00:00.000Z', why }]
+
+  it.each<[HookEvent, string, Record<string, unknown>]>([
+    [{ repo, state: 'ready', hook: { ...state, hook } }, made, { ...state, id: 7, url: CHANNEL }],
+    [{ repo, state: 'failed', ...retried }, `warning: no hook of ${repo} yet: ${WHY}`, again],
+    [{ repo, state: 'failed', ...ended }, `warning: no hook of ${repo}: ${WHY}`, never],
+    [{ repo, state: 'missing', count: 40 }, `catching up with ${repo}: 40 missing`, { missing: 40 }],
     [
-      {
-        repo,
-        state: 'ready',
-        hook: { ...ready, created: false, repaired: ['it was inactive', 'it sent form'] },
-      },
-      `hook of ${repo} repaired (it was inactive, it sent form): ${CHANNEL}`,
-      { ...made, created: false, repaired: ['it was inactive', 'it sent form'] },
-      'info',
+      { repo, state: 'caught up', result },
+      `warning: caught up with ${repo}: ${had}. relay doctor checks the hook; relay catch-up asks again`,
+      { ...result, failed: failures },
     ],
     [
-      { repo, state: 'failed', error, retries: true },
-      `no hook of ${repo} yet: GitHub failed (502)`,
-      { ...failedAt, retries: true },
-      'warn',
+      { repo, state: 'not caught up', ...retried },
+      `warning: could not catch up with ${repo} yet: ${WHY}`,
+      again,
     ],
-    [
-      { repo, state: 'failed', error, retries: false },
-      `no hook of ${repo}: GitHub failed (502)`,
-      { ...failedAt, retries: false },
-      'warn',
-    ],
-    [{ repo, state: 'missing', count: 40 }, `catching up with ${repo}: 40 missing`, { missing: 40 }, 'info'],
-    [
-      { repo, state: 'caught up', result: { missing: 0, arrived: 0, failed: [] } },
-      `caught up with ${repo}: nothing was missing`,
-      { missing: 0, arrived: 0, failed: [] },
-      'info',
-    ],
-    [
-      {
-        repo,
-        state: 'caught up',
-        result: { missing: 2, arrived: 1, failed: [{ delivery: missed, why: 'it failed again' }] },
-      },
-      `caught up with ${repo}: 2 missing, 1 arrived, 1 could not be had (issues.opened of ${localTime(missed.deliveredAt)}: it failed again). relay doctor checks the hook; relay catch-up asks again`,
-      {
-        missing: 2,
-        arrived: 1,
-        failed: [
-          {
-            id: missed.id,
-            guid: 'a1',
-            event: 'issues',
-            action: 'opened',
-            deliveredAt: '2026-11-23T07:00:00.000Z',
-            why: 'it failed again',
-          },
-        ],
-      },
-      'warn',
-    ],
-    [
-      { repo, state: 'not caught up', error, retries: true },
-      `could not catch up with ${repo} yet: GitHub failed (502)`,
-      { ...failedAt, retries: true },
-      'warn',
-    ],
-    [{ repo, state: 'removed', url: CHANNEL }, `hook of ${repo} removed`, { url: CHANNEL }, 'info'],
+    [{ repo, state: 'removed', url: CHANNEL }, `hook of ${repo} removed`, { url: CHANNEL }],
     [
       { repo, state: 'left', error },
-      `the hook of ${repo} could not be removed: GitHub failed (502). The next serve --hook uses it again, and relay hook remove ${repo} removes it`,
-      failedAt,
-      'warn',
+      `warning: the hook of ${repo} could not be removed: ${WHY}. ${next}`,
+      { error: WHY },
     ],
-  ])('%j', (event, text, object, level) => {
-    const common = { v: 1, type: 'hook', repo, state: event.state }
-    expect(reported(({ onHook }) => onHook(event))).toEqual({
-      text: level === 'warn' ? `warning: ${text}` : text,
-      object: { ...common, ...object },
-    })
+  ])('%j', (event, text, fields) => {
+    const object = { v: 1, type: 'hook', repo, state: event.state, ...fields }
+    expect(reported(({ onHook }) => onHook(event))).toEqual({ text, object })
   })
 })
 
-describe('a warning about routes', () => {
-  const ORIGINS = {
-    forward: { kind: 'flag', text: '--forward' },
-  } as const
-  const warnings = (routes: { forward?: string[]; exec?: string[]; ignore?: string[] }): string[] =>
-    routeWarnings({ forward: [], exec: [], ignore: [], ...routes }, 'github', ORIGINS)
+const TWICE = 'go twice to http://localhost:3000. Remove one of the routes'
 
-  it('is for an event that the code host never sends', () => {
-    expect(warnings({ forward: ['pul_request=3000'], ignore: ['check_rum', '*'] })).toEqual([
+it.each<[{ forward?: string[]; ignore?: string[] }, string[]]>([
+  [
+    { forward: ['pul_request=3000'], ignore: ['check_rum', '*'] },
+    [
       '--forward: github sends no event pul_request (did you mean pull_request?)',
       'ignore: github sends no event check_rum (did you mean check_run?)',
-    ])
-  })
-
-  it.each([
-    [
-      ['3000', 'http://localhost:3000'],
-      'http://localhost:3000 is there twice, and gets each delivery once. Remove one',
     ],
-    [
-      ['3000', 'push=3000'],
-      'deliveries that fit both push and * go twice to http://localhost:3000. Remove one of the routes',
-    ],
-    [
-      ['push=3000', 'push.*=3000'],
-      'deliveries that fit both push.* and push go twice to http://localhost:3000. Remove one of the routes',
-    ],
-  ])('is for %j', (forward, why) => {
-    expect(warnings({ forward })).toEqual([`--forward: ${why}`])
-  })
-
-  it('is not for different targets or events', () => {
-    expect(warnings({ forward: ['3000', '3001', 'push=3002', 'issues=3002'] })).toEqual([])
-  })
+  ],
+  [
+    { forward: ['3000', 'http://localhost:3000'] },
+    ['--forward: http://localhost:3000 is there twice, and gets each delivery once. Remove one'],
+  ],
+  [{ forward: ['3000', 'push=3000'] }, [`--forward: deliveries that fit both push and * ${TWICE}`]],
+  [
+    { forward: ['push=3000', 'push.*=3000'] },
+    [`--forward: deliveries that fit both push.* and push ${TWICE}`],
+  ],
+  [{ forward: ['3000', '3001', 'push=3002', 'issues=3002'] }, []],
+])('warns of the routes %j: %j', (routes, warnings) => {
+  const origins = { forward: { kind: 'flag', text: '--forward' } } as const
+  expect(routeWarnings({ forward: [], exec: [], ignore: [], ...routes }, 'github', origins)).toEqual(warnings)
 })
-
-/** What `--tunnel` comes to, with the user's own file. */
-async function tunnelOf(
-  args: readonly string[],
-  env: Record<string, string> = {},
-  file: object = {},
-): Promise<string | undefined> {
-  const { shell } = testShell({ env })
-  writeFileSync(path.join(shell.configFolder, 'config.json'), JSON.stringify(file))
-  let flags: Flags = {}
-  await createProgram(shell, async (_, given) => void (flags = given)).parseAsync(['serve', ...args], {
-    from: 'user',
-  })
-  return openSettings(shell, flags).read().values.tunnel
-}
 
 describe('serve --tunnel', () => {
+  const OWN = { RELAY_TUNNEL: 'http://127.0.0.1:3000/a' }
+  const profiles = { work: { tunnel: 'https://smee.io/c' } }
+  const FILE = { tunnel: 'https://smee.example.com/b', profiles }
+
+  /** What it comes to, with the user's own file. */
+  async function tunnelOf(line: string, env: Record<string, string> = {}, file: object = {}) {
+    const { shell } = testShell({ env })
+    writeFileSync(path.join(shell.configFolder, 'config.json'), JSON.stringify(file))
+    let flags: Flags = {}
+    const program = createProgram(shell, async (_, given) => void (flags = given))
+    await program.parseAsync(['serve', ...line.split(' ').filter(Boolean)], { from: 'user' })
+    return openSettings(shell, flags).read().values.tunnel
+  }
+
+  it.each<[string | undefined, line: string, env?: Record<string, string>, file?: object]>([
+    [undefined, ''],
+    ['https://smee.io', '--tunnel'],
+    ['https://smee.io', '--tunnel --sandbox'],
+    ['https://smee.io/Kf3v', '--tunnel https://smee.io/Kf3v/'],
+    ['https://smee.example.com', '--tunnel=https://smee.example.com'],
+    ['http://localhost:3000', '--tunnel http://localhost:3000'],
+    [OWN.RELAY_TUNNEL, '--tunnel --metrics', OWN],
+    ['new', '--tunnel new', OWN],
+    [FILE.tunnel, '--tunnel', {}, FILE],
+    [profiles.work.tunnel, '--tunnel', { RELAY_PROFILE: 'work' }, FILE],
+    [OWN.RELAY_TUNNEL, '--tunnel', OWN, FILE],
+    ['https://smee.io', '--tunnel', {}, { profiles }],
+  ])('leads to %s: %j, %j, %j', async (tunnel, ...given) => {
+    expect(await tunnelOf(...given)).toBe(tunnel)
+  })
+
   it.each([
-    [[], undefined],
-    [['--tunnel'], 'https://smee.io'],
-    [['--tunnel', '--sandbox'], 'https://smee.io'],
-    [['--tunnel', 'https://smee.io/Kf3v/'], 'https://smee.io/Kf3v'],
-    [['--tunnel=https://smee.example.com'], 'https://smee.example.com'],
-    [['--tunnel', 'http://localhost:3000'], 'http://localhost:3000'],
-  ])('%j', async (args, tunnel) => {
-    expect(await tunnelOf(args)).toBe(tunnel)
-  })
-
-  it('without a URL uses the channel of the environment or the user, and wins only over none', async () => {
-    const own = { RELAY_TUNNEL: 'http://127.0.0.1:3000/a' }
-    expect(await tunnelOf(['--tunnel', '--metrics'], own)).toBe(own.RELAY_TUNNEL)
-    expect(await tunnelOf(['--tunnel', 'new'], own)).toBe('new')
-    const file = { tunnel: 'https://smee.example.com/b', profiles: { work: { tunnel: 'https://smee.io/c' } } }
-    expect(await tunnelOf(['--tunnel'], {}, file)).toBe('https://smee.example.com/b')
-    expect(await tunnelOf(['--tunnel'], { RELAY_PROFILE: 'work' }, file)).toBe('https://smee.io/c')
-    expect(await tunnelOf(['--tunnel'], own, file)).toBe(own.RELAY_TUNNEL)
-    const other = { profiles: { work: file.profiles.work } }
-    expect(await tunnelOf(['--tunnel'], {}, other)).toBe('https://smee.io')
-  })
-
-  it('is encrypted, unless the server is on this machine', async () => {
-    for (const server of ['smee.io', '192.168.0.2:3000', 'localhost.example'])
-      await expect(tunnelOf(['--tunnel', `http://${server}/a`])).rejects.toThrow(
-        '--tunnel: must be https, unless it is on this machine',
-      )
-    await expect(tunnelOf(['--tunnel', 'smee.io/a'])).rejects.toThrow('--tunnel: must be an absolute')
+    ['http://smee.io/a', 'must be https, unless it is on this machine'],
+    ['http://192.168.0.2:3000/a', 'must be https, unless it is on this machine'],
+    ['http://localhost.example/a', 'must be https, unless it is on this machine'],
+    ['smee.io/a', 'must be an absolute'],
+  ])('is encrypted, unless the server is on this machine: %s', async (url, why) => {
+    await expect(tunnelOf(`--tunnel ${url}`)).rejects.toThrow(`--tunnel: ${why}`)
   })
 })
 
-describe('settings', () => {
-  it('that change before relay serves are read again once it does', async () => {
-    const { shell } = testShell()
-    const file = path.join(shell.cwd, 'relay.json')
-    const reloaded = { early: 0, late: 0 }
-    using late = watchSettings(shell)
-    using early = watchSettings(shell)
-    early.start(() => reloaded.early++)
-    writeFileSync(file, '{}')
-    await expect.poll(() => reloaded).toEqual({ early: 1, late: 0 })
-    late.start(() => reloaded.late++)
-    await expect.poll(() => reloaded).toEqual({ early: 1, late: 1 })
-    writeFileSync(file, '{ }')
-    await expect.poll(() => reloaded).toEqual({ early: 2, late: 2 })
-  })
+it('settings that change before relay serves are read again once it does', async () => {
+  const { shell } = testShell()
+  const file = path.join(shell.cwd, 'relay.json')
+  const reloaded = { early: 0, late: 0 }
+  using late = watchSettings(shell)
+  using early = watchSettings(shell)
+  early.start(() => reloaded.early++)
+  writeFileSync(file, '{}')
+  await expect.poll(() => reloaded).toEqual({ early: 1, late: 0 })
+  late.start(() => reloaded.late++)
+  await expect.poll(() => reloaded).toEqual({ early: 1, late: 1 })
+  writeFileSync(file, '{ }')
+  await expect.poll(() => reloaded).toEqual({ early: 2, late: 2 })
 })

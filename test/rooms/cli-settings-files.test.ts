@@ -27,16 +27,17 @@ describe('readJsonObject', () => {
 
 const NOBODY = 65_534
 const REMEDY = 'To use it, check its content, then make it yours with chown and chmod go-w'
+const PWNED = withDefaults({ exec: ['id > /tmp/pwned'] })
 
 /** A checkout, and a folder in it to work in. */
 function checkout() {
   const root = emptyFolder()
   const cwd = path.join(root, 'a')
-  const files = { git: path.join(root, '.git'), project: path.join(root, 'relay.json') }
-  mkdirSync(cwd)
-  mkdirSync(files.git)
-  writeFileSync(files.project, '{"exec":"id > /tmp/pwned"}')
-  return { root, cwd, dotenv: path.join(cwd, '.env'), ...files }
+  const git = path.join(root, '.git')
+  const project = path.join(root, 'relay.json')
+  for (const folder of [cwd, git]) mkdirSync(folder)
+  writeFileSync(project, '{"exec":"id > /tmp/pwned"}')
+  return { root, cwd, git, project, nearer: path.join(cwd, 'relay.json'), dotenv: path.join(cwd, '.env') }
 }
 
 function readIn(cwd: string, env: Record<string, string> = {}) {
@@ -44,66 +45,51 @@ function readIn(cwd: string, env: Record<string, string> = {}) {
   return { values, warnings }
 }
 
-const theirs = (file: string) => `${file} belongs to user ${NOBODY}, not to you or root`
-
-describe('settings files that others can write to', () => {
-  it('are ignored with a warning', () => {
-    const { cwd, project, dotenv } = checkout()
-    writeFileSync(dotenv, 'RELAY_EXEC=id')
-    for (const file of [project, dotenv]) chmodSync(file, 0o666)
-    const open = (file: string) =>
-      `${file} is ignored: other users can write to ${file}, which belongs to user ${process.geteuid?.()}. ${REMEDY}`
-    expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings: [open(dotenv), open(project)] })
-  })
+it('settings files that others can write to are ignored with a warning', () => {
+  const { cwd, project, dotenv } = checkout()
+  writeFileSync(dotenv, 'RELAY_EXEC=id')
+  for (const file of [project, dotenv]) chmodSync(file, 0o666)
+  const open = (file: string) =>
+    `${file} is ignored: other users can write to ${file}, which belongs to user ${process.geteuid?.()}. ${REMEDY}`
+  expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings: [open(dotenv), open(project)] })
 })
 
 // Giving a file to another user takes root.
 describe.runIf(process.geteuid?.() === 0)('settings files of another user', () => {
-  it('count as the user’s own do, once they are', () => {
-    expect(readIn(checkout().cwd)).toEqual({
-      values: withDefaults({ exec: ['id > /tmp/pwned'] }),
-      warnings: [],
-    })
-  })
+  const theirs = (file: string) => `${file} belongs to user ${NOBODY}, not to you or root. ${REMEDY}`
 
-  it('are ignored with a warning', () => {
+  it('are ignored with a warning, and not for the user of sudo', () => {
     const { cwd, project } = checkout()
+    expect(readIn(cwd)).toEqual({ values: PWNED, warnings: [] })
     chownSync(project, NOBODY, NOBODY)
-    const warnings = [`${project} is ignored: ${theirs(project)}. ${REMEDY}`]
+    const warnings = [`${project} is ignored: ${theirs(project)}`]
     expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings })
     expect(readIn(cwd, { SUDO_UID: String(NOBODY) }).warnings).toEqual([])
   })
 
   it('are passed over for the user’s own further up', () => {
-    const { cwd } = checkout()
-    const nearer = path.join(cwd, 'relay.json')
+    const { cwd, nearer } = checkout()
     writeFileSync(nearer, '{"port":1}')
     chownSync(nearer, NOBODY, NOBODY)
-    expect(readIn(cwd)).toEqual({
-      values: withDefaults({ exec: ['id > /tmp/pwned'] }),
-      warnings: [`${nearer} is ignored: ${theirs(nearer)}. ${REMEDY}`],
-    })
+    expect(readIn(cwd)).toEqual({ values: PWNED, warnings: [`${nearer} is ignored: ${theirs(nearer)}`] })
   })
 
-  it('make no checkout: a .git', () => {
-    const { cwd, git, project } = checkout()
-    chownSync(git, NOBODY, NOBODY)
-    expect(readIn(cwd)).toEqual({
-      values: withDefaults({}),
-      warnings: [`${project} is ignored, because ${git} is not trusted: ${theirs(git)}. ${REMEDY}`],
-    })
+  it.each([
+    ['git', PWNED],
+    ['root', withDefaults({})],
+  ] as const)('make no checkout: %s', (which, inTheFolder) => {
+    const files = checkout()
+    const { cwd, git, project } = files
+    chownSync(files[which], NOBODY, NOBODY)
+    const why = `${project} is ignored, because ${git} is not trusted: ${theirs(files[which])}`
+    expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings: [why] })
     // The folder itself needs no checkout.
-    expect(readIn(path.dirname(project)).values.exec).toEqual(['id > /tmp/pwned'])
+    expect(readIn(path.dirname(project)).values).toEqual(inTheFolder)
   })
 
-  it('make no checkout: a .git in a folder of another user, also of one that has no settings', () => {
-    const { root, cwd, git, project } = checkout()
-    chownSync(root, NOBODY, NOBODY)
-    const warnings = [`${project} is ignored, because ${git} is not trusted: ${theirs(root)}. ${REMEDY}`]
-    expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings })
+  it('make no warning where there are no settings', () => {
     const bare = emptyFolder()
-    mkdirSync(path.join(bare, '.git'))
-    mkdirSync(path.join(bare, 'a'))
+    for (const folder of ['.git', 'a']) mkdirSync(path.join(bare, folder))
     chownSync(bare, NOBODY, NOBODY)
     expect(readIn(path.join(bare, 'a'))).toEqual({ values: withDefaults({}), warnings: [] })
   })
@@ -111,7 +97,8 @@ describe.runIf(process.geteuid?.() === 0)('settings files of another user', () =
 
 const ME = 1000
 const STRANGER = 1001
-const FILE = '/srv/demo/relay.json'
+const FOLDER = '/srv/demo'
+const FILE = `${FOLDER}/relay.json`
 
 type Owned = Partial<ReturnType<System['lstat']>>
 
@@ -124,90 +111,56 @@ interface Given {
   readonly links?: Record<string, string>
 }
 
-function trustOf({ env = {}, owned = {}, links = {}, ...given }: Given) {
+function distrust({ env = {}, owned = {}, links = {}, ...given }: Given): string | undefined {
   const { uid } = { uid: ME, ...given }
   return createTrust(env, {
     uid,
     lstat: (file) => ({ uid: uid ?? 0, gid: uid ?? 0, mode: 0o100644, ...owned[file] }),
     realpath: (file) => links[file] ?? file,
-  })
+  })(FILE)
 }
 
-const distrust = (given: Given) => trustOf(given)(FILE)
+const by = (uid: number, mode = 0o644, gid = uid): Owned => ({ uid, gid, mode: 0o100000 | mode })
+const SUDO = { uid: 0, env: { SUDO_UID: '1000' } }
+const [MINE, ALIEN, ROOT] = [by(ME), by(STRANGER), by(0)]
+const [TO_MINE, TO_EVIL] = [{ [FILE]: '/home/me/relay.json' }, { [FILE]: '/evil/x' }]
+const [ALL, GROUP] = [by(ME, 0o646), by(ME, 0o664, 100)]
 
-const by = (uid: number, mode = 0o644): Owned => ({ uid, gid: uid, mode: 0o100000 | mode })
+const of = (file: string, user = STRANGER) => `${file} belongs to user ${user}, not to you or root`
+const open = (file: string) => `other users can write to ${file}, which belongs to user ${ME}`
 
-describe('a file is trusted', () => {
-  it.each<[string, Given]>([
-    ['of the user', {}],
-    ['of root, in a folder of root', { owned: { [FILE]: by(0), [path.dirname(FILE)]: by(0) } }],
-    ['that the user’s own group may write to', { owned: { [FILE]: by(ME, 0o664) } }],
-    ['that root’s group may write to', { owned: { [FILE]: { ...by(ME, 0o664), gid: 0 } } }],
-    ['by a link to one', { links: { [FILE]: '/home/me/relay.json' } }],
-    [
-      'of the user who called sudo',
-      { uid: 0, env: { SUDO_UID: '1000' }, owned: { [FILE]: by(ME), [path.dirname(FILE)]: by(ME) } },
-    ],
-    ['of anybody on Windows', { uid: undefined, owned: { [FILE]: by(STRANGER, 0o666) } }],
-  ])('%s', (_, given) => {
-    expect(distrust(given)).toBeUndefined()
-  })
+it.each<[string, Given, why: string | undefined]>([
+  ['of the user', {}, undefined],
+  ['of root, in a folder of root', { owned: { [FILE]: ROOT, [FOLDER]: ROOT } }, undefined],
+  ['that the user’s own group may write to', { owned: { [FILE]: by(ME, 0o664) } }, undefined],
+  ['that root’s group may write to', { owned: { [FILE]: by(ME, 0o664, 0) } }, undefined],
+  ['by a link to one of the user', { links: TO_MINE }, undefined],
+  ['of the user who called sudo', { ...SUDO, owned: { [FILE]: MINE, [FOLDER]: MINE } }, undefined],
+  ['of anybody on Windows', { uid: undefined, owned: { [FILE]: by(STRANGER, 0o666) } }, undefined],
+  ['of another user', { owned: { [FILE]: ALIEN } }, of(FILE)],
+  ['in a folder of another user', { owned: { [FOLDER]: ALIEN } }, of(FOLDER)],
+  ['by a link of another user', { owned: { [FILE]: ALIEN }, links: TO_MINE }, of(FILE)],
+  ['by a link to one of another user', { owned: { '/evil/x': ALIEN }, links: TO_EVIL }, of('/evil/x')],
+  ['by a link into a folder of another user', { owned: { '/evil': ALIEN }, links: TO_EVIL }, of('/evil')],
+  ['of a user, by root', { uid: 0, owned: { [FILE]: MINE } }, of(FILE, ME)],
+  ['of another user than sudo’s, by root', { ...SUDO, owned: { [FILE]: ALIEN } }, of(FILE)],
+  [
+    'for a SUDO_UID that root did not get from sudo',
+    { env: { SUDO_UID: '1001' }, owned: { [FILE]: ALIEN } },
+    of(FILE),
+  ],
+  ['that all may write to', { owned: { [FILE]: ALL } }, open(FILE)],
+  ['by a link to one that all may write to', { owned: { '/evil/x': ALL }, links: TO_EVIL }, open('/evil/x')],
+  ['that a group of several users may write to', { owned: { [FILE]: GROUP } }, open(FILE)],
+  ['by a link to such a one', { owned: { '/evil/x': GROUP }, links: TO_EVIL }, open('/evil/x')],
+])('whether a file is trusted: one %s', (_, given, why) => {
+  expect(distrust(given)).toBe(why)
 })
 
-describe('a file is not trusted', () => {
-  const theirs = (file: string, user = STRANGER) => `${file} belongs to user ${user}, not to you or root`
-
-  it.each<[string, Given, string]>([
-    ['of another user', { owned: { [FILE]: by(STRANGER) } }, theirs(FILE)],
-    ['in a folder of another user', { owned: { '/srv/demo': by(STRANGER) } }, theirs('/srv/demo')],
-    [
-      'by a link of another user',
-      { owned: { [FILE]: by(STRANGER) }, links: { [FILE]: '/home/me/relay.json' } },
-      theirs(FILE),
-    ],
-    [
-      'by a link to one of another user',
-      { owned: { '/evil/x': by(STRANGER) }, links: { [FILE]: '/evil/x' } },
-      theirs('/evil/x'),
-    ],
-    [
-      'by a link into a folder of another user',
-      { owned: { '/evil': by(STRANGER) }, links: { [FILE]: '/evil/x' } },
-      theirs('/evil'),
-    ],
-    ['of a user, by root', { uid: 0, owned: { [FILE]: by(ME) } }, theirs(FILE, ME)],
-    [
-      'of another user than sudo’s, by root',
-      { uid: 0, env: { SUDO_UID: '1000' }, owned: { [FILE]: by(STRANGER) } },
-      theirs(FILE),
-    ],
-    [
-      'for a SUDO_UID that root did not get from sudo',
-      { env: { SUDO_UID: '1001' }, owned: { [FILE]: by(STRANGER) } },
-      theirs(FILE),
-    ],
-  ])('%s', (_, given, why) => {
-    expect(distrust(given)).toBe(why)
-  })
-
-  it.each<[string, Owned]>([
-    ['all may write to', by(ME, 0o646)],
-    ['a group of several users may write to', { ...by(ME, 0o664), gid: 100 }],
-  ])('that %s', (_, file) => {
-    const open = `other users can write to ${FILE}, which belongs to user ${ME}`
-    expect(distrust({ owned: { [FILE]: file } })).toBe(open)
-    const target = { owned: { '/x/y': file }, links: { [FILE]: '/x/y' } }
-    expect(distrust(target)).toBe(open.replace(FILE, '/x/y'))
-  })
-
-  it('when its owner cannot be determined', () => {
-    const gone = Object.assign(new Error('gone'), { code: 'ENOENT' })
-    const realpath = () => {
-      throw gone
-    }
-    const { lstat } = { lstat: () => ({ uid: ME, gid: ME, mode: 0 }) }
-    expect(createTrust({}, { uid: ME, lstat, realpath })(FILE)).toBe(
-      'its owner cannot be determined (ENOENT)',
-    )
-  })
+it('a file is not trusted when its owner cannot be determined', () => {
+  const realpath = () => {
+    throw Object.assign(new Error('gone'), { code: 'ENOENT' })
+  }
+  const trust = createTrust({}, { uid: ME, lstat: () => ({ uid: ME, gid: ME, mode: 0 }), realpath })
+  expect(trust(FILE)).toBe('its owner cannot be determined (ENOENT)')
 })

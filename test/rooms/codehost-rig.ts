@@ -31,7 +31,10 @@ export function servers(answer: Answer | ((asked: Asked) => Answer | Promise<Ans
   const asked: Asked[] = []
   const sendOnce: SendOnce = async (url, request) => {
     request.signal?.throwIfAborted()
-    const one = toAsked(url, request)
+    const line = `${request.method} ${url.replace(/^https:\/\/[^/]+(?:\/api\/v\d)?/, '')}`
+    const text = String(request.body ?? '')
+    const json: unknown = text.startsWith('{') ? JSON.parse(text) : undefined
+    const one = { ...request, url, line, json, form: Object.fromEntries(new URLSearchParams(text)) }
     asked.push(one)
     const reply = typeof answer === 'function' ? await answer(one) : answer
     if (reply === 'hang') await aborted(request.signal)
@@ -52,13 +55,7 @@ export function servers(answer: Answer | ((asked: Asked) => Answer | Promise<Ans
   return { sendOnce, asked }
 }
 
-function toAsked(url: string, request: OutboundRequest): Asked {
-  const line = `${request.method} ${url.replace(/^https:\/\/[^/]+(?:\/api\/v\d)?/, '')}`
-  const text = String(request.body ?? '')
-  const json: unknown = text.startsWith('{') ? JSON.parse(text) : undefined
-  return { ...request, url, line, json, form: Object.fromEntries(new URLSearchParams(text)) }
-}
-
+/** No answer until the signal aborts. */
 function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
     signal?.addEventListener('abort', () => reject(signal.reason))

@@ -6,8 +6,6 @@ import { createRouting } from '../../src/dispatch/routes.js'
 
 afterEach(() => vi.useRealTimers())
 
-const summary = (n: number) => ({ n, headers: [], forwards: {}, number: null, restored: undefined })
-
 /** A hub over a journal that has every entry, or fails; and a page that reads it. */
 function openHub() {
   const journal = {
@@ -16,7 +14,7 @@ function openHub() {
     async summaries(numbers: readonly number[]) {
       this.reads++
       if (this.fails) throw new Error('the disk is away')
-      return numbers.map(summary)
+      return numbers.map((n) => ({ n, headers: [], forwards: {}, number: null, restored: undefined }))
     },
     lastAttempts: async () => [],
   }
@@ -35,9 +33,7 @@ function openHub() {
   /** The events of the next frame. */
   const next = async (): Promise<LiveEvent[]> => {
     const { value } = (await reader?.read()) ?? {}
-    const messages = Buffer.from(value ?? [])
-      .toString()
-      .split('\n\n')
+    const messages = String(Buffer.from(value ?? [])).split('\n\n')
     return messages.filter(Boolean).map((text) => JSON.parse(text.replace('data: ', '')))
   }
   return { hub, journal, page, reader, next }
@@ -61,8 +57,7 @@ it('reads at most 200 entries at once, and says that more are stale', async () =
 it('sends all that has changed in one frame', async () => {
   const { hub, next } = openHub()
   await next()
-  hub.changed({ type: 'refused' })
-  hub.changed({ type: 'state' })
+  for (const type of ['refused', 'state'] as const) hub.changed({ type })
   hub.changed({ type: 'removed', oldest: 7 })
   hub.changed({ type: 'changed', n: 9 })
   hub.changed({ type: 'state' })
