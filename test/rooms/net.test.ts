@@ -1,6 +1,9 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { array, assert, asyncProperty, constantFrom, record } from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { readText } from '../../src/net/client.js'
@@ -114,6 +117,25 @@ describe('a target that closes idle connections', () => {
     await sleep(5)
     expect([await post(sender, 1), received]).toEqual([code, all])
   })
+})
+
+it('a connection to a target is forgotten once it is closed', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  const url = await start((socket) => socket.end(OK))
+  const opened: WeakRef<object>[] = []
+  const note = (message: unknown): void => {
+    const { socket }: { readonly socket?: object } = Object(message)
+    if (socket) opened.push(new WeakRef(socket))
+  }
+  subscribe('undici:client:connected', note)
+  await using sender = new DeliverySender(url, LIMIT)
+  for (let n = 0; n < 20; n++) expect(await post(sender, n)).toBe('200')
+  unsubscribe('undici:client:connected', note)
+  expect(opened.length).toBeGreaterThan(15)
+  // The newest may still be in use.
+  const open = (): number => opened.slice(0, 10).filter((each) => each.deref()).length
+  await expect.poll(() => (collect(), open())).toBe(0)
 })
 
 describe('a call to a host', () => {
