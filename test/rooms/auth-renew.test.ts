@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { renew, revoke } from '../../src/auth/renew.js'
 import { RelayError } from '../../src/base/errors.js'
 import type { TokenGrant } from '../../src/tokens/tokens.js'
@@ -176,6 +176,18 @@ describe('a renewal that fails', () => {
     expect(rig.asked.map(isNew)).toEqual([false, true])
     expect(rig.log.lines).toEqual(lines)
   })
+})
+
+it('keeps the pair of a write that was made although it failed', async () => {
+  await using rig = await signedIn()
+  const write = rig.tokens.renew.bind(rig.tokens)
+  vi.spyOn(rig.tokens, 'renew').mockImplementationOnce(async (...args) => {
+    await write(...args)
+    throw new RelayError('storage', 'the connection was lost')
+  })
+  expect(await renew(rig.parts, 'ada')).toMatchObject({ accessToken: 'gho_New1' })
+  expect(await stored(rig)).toEqual(['gho_New1', 'ghr_New1'])
+  expect(rig.asked.map(isRefresh)).toEqual([true])
 })
 
 describe('revoking', () => {

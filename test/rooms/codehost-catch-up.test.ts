@@ -119,3 +119,12 @@ describe('catching up', () => {
     expect(pages).toBeGreaterThan(1)
   })
 })
+
+it('does not ask for what arrives meanwhile', async () => {
+  const { run, has, asked } = await rig((guid) => {
+    if (guid === 'g1') has.add('g2').add('g4')
+    return 'arrives'
+  })
+  expect(await run()).toEqual({ missing: 5, arrived: 5, failed: [] })
+  expect(asked).toEqual(['g1', 'g3', 'g5'])
+})

@@ -319,9 +319,12 @@ async function afterSleep(limits: TunnelOptions['limits']) {
 describe('after waking up', () => {
   const [A = '', B = '', C = '', D = ''] = [1, 2, 3, 4].map((n) => numbered(n))
 
-  it('reads what is on its way on the old connection first, and what comes on both counts once', async () => {
+  it.each([
+    ['smee', ''],
+    ['gosmee', 'data: {"message":"connected"}\n\ndata: {"message":"ready"}\n\n'],
+  ])('reads the old connection first, and what comes on both counts once: %s', async (_, greeting) => {
     await using both = await afterSleep({ linger: 300 })
-    both.next.write(C + D)
+    both.next.write(greeting + C + D)
     both.old.write(A + B + C + D)
     await both.old.closed
     both.next.write(numbered(5))
