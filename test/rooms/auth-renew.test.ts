@@ -178,17 +178,20 @@ describe('a renewal that fails', () => {
   })
 })
 
-it('keeps the pair of a write that was made although it failed', async () => {
-  await using rig = await signedIn()
-  const write = rig.tokens.renew.bind(rig.tokens)
-  vi.spyOn(rig.tokens, 'renew').mockImplementationOnce(async (...args) => {
-    await write(...args)
-    throw new RelayError('storage', 'the connection was lost')
-  })
-  expect(await renew(rig.parts, 'ada')).toMatchObject({ accessToken: 'gho_New1' })
-  expect(await stored(rig)).toEqual(['gho_New1', 'ghr_New1'])
-  expect(rig.asked.map(isRefresh)).toEqual([true])
-})
+it.each([true, false])(
+  'stores the pair when the first write fails; made all the same: %s',
+  async (isMade) => {
+    await using rig = await signedIn()
+    const write = rig.tokens.renew.bind(rig.tokens)
+    vi.spyOn(rig.tokens, 'renew').mockImplementationOnce(async (...args) => {
+      if (isMade) await write(...args)
+      throw new RelayError('storage', 'the connection was lost')
+    })
+    expect(await renew(rig.parts, 'ada')).toMatchObject({ accessToken: 'gho_New1' })
+    expect(await stored(rig)).toEqual(['gho_New1', 'ghr_New1'])
+    expect(rig.asked.map(isRefresh)).toEqual([true])
+  },
+)
 
 describe('revoking', () => {
   it.each([204, 404, 422])('is done here first, and there when it answers %i', async (status) => {
