@@ -198,8 +198,8 @@ const MAX_WIDTH = 100
 const HANGING = 4
 
 /**
- * Wraps the lines that are longer than a terminal, or 80 columns. The rest of one goes under its second column (the text after two spaces or more)
- * if that does not start too far right.
+ * Wraps the lines that are longer than a terminal, or 80 columns. The rest of one goes under its second column (the text after two spaces or
+ * more); one that starts too far right goes below.
  */
 export function fit(text: string, { columns = 80 }: TextStream, max = MAX_WIDTH): string {
   const width = Math.min(columns, max)
@@ -208,7 +208,10 @@ export function fit(text: string, { columns = 80 }: TextStream, max = MAX_WIDTH)
     const [, first = ''] = /^( *\S+(?: \S+)* {2,})\S/.exec(line) ?? []
     const indent = line.search(/\S/)
     const hanging = indent === 0 && first === '' ? 0 : indent + HANGING
-    return wrap(line, width, first !== '' && first.length <= width / 2 ? first.length : hanging)
+    if (first === '') return wrap(line, width, hanging)
+    if (first.length <= width / 2) return wrap(line, width, first.length)
+    const second = ' '.repeat(hanging) + line.slice(first.length)
+    return [...wrap(first.trimEnd(), width, hanging), ...wrap(second, width, hanging)]
   })
   return lines.join('\n').replaceAll('\u00a0', ' ')
 }

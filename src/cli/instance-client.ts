@@ -74,8 +74,10 @@ export function errorOf(text: string): string | undefined {
 /** No whole answer came from the instance at `url`. */
 function lost(url: string, cause: unknown): RelayError {
   const why = describeWithoutQuote(cause)
+  const what =
+    cause instanceof SyntaxError ? 'an answer that is not understood' : `no complete answer (${why})`
   const text = isUnreached(cause)
     ? `cannot be reached (${why})`
-    : `gave no complete answer (${why}); the request may have been carried out all the same`
+    : `gave ${what}; the request may have been carried out all the same`
   return new RelayError('unavailable', `relay at ${url} ${text}`, { cause })
 }

@@ -48,7 +48,7 @@ export async function awaitJournal(attached: Attached, signal: Cancellable): Pro
 
 /** Whether a word names an entry of the journal: `7`, `#7` or `last`. */
 export function isEntry(word: string): boolean {
-  return /^(?:#?\d{1,15}|last)$/.test(word)
+  return /^(?:#?[1-9]\d{0,14}|last)$/.test(word)
 }
 
 /** The number of an entry, or `last`. @throws RelayError `usage` */

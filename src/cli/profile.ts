@@ -128,16 +128,15 @@ function checkProfile(settings: OpenSettings, { values, origins }: Loaded): void
 
 /** The error where a command needs the sandbox of a profile. */
 export function notRunning(profile: string): RelayError {
-  const start = startCommand({ profile, sandbox: true })
+  const start = startCommand({ profile, saved: { sandbox: true } })
   return new RelayError('unavailable', `The sandbox is not running. Start it with ${start}`)
 }
 
 /** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
-export function notServed({ profile, saved }: Pick<Attached, 'profile' | 'saved'>, more = ''): RelayError {
-  const start = startCommand({ profile, sandbox: saved?.sandbox ?? false })
+export function notServed(attached: Pick<Attached, 'profile' | 'saved'>, more = ''): RelayError {
   return new RelayError(
     'unavailable',
-    `No relay is running for profile ${profile}. Start it with ${start}${more}`,
+    `No relay is running for profile ${attached.profile}. Start it with ${startCommand(attached)}${more}`,
   )
 }
 
@@ -147,9 +146,15 @@ export function commandFor({ profile }: Pick<Attached, 'profile'>, command: stri
 }
 
 /** The command line that starts a profile's instance. */
-export function startCommand({ profile, sandbox }: { profile: string; sandbox?: boolean }): string {
-  if (!sandbox) return commandFor({ profile }, 'serve')
-  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : commandFor({ profile }, 'serve --sandbox')
+export function startCommand({
+  profile,
+  saved,
+}: {
+  readonly profile: string
+  readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
+}): string {
+  if (!saved?.sandbox) return commandFor({ profile }, 'serve')
+  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : `relay serve --sandbox --profile ${profile}`
 }
 
 /** The first setting of this one command that contradicts the instance. Files never do. */

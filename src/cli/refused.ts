@@ -10,7 +10,7 @@ import { type FilterFlags, readFilter } from './journal.js'
 import { bytesField, readableBody } from './output/deliveries.js'
 import { bold, dim, join, type Line, t, type Text, yellow } from './output/text.js'
 import { localTime, shownTime, spokenTime } from './output/time.js'
-import { type Attached, attach } from './profile.js'
+import { type Attached, attach, startCommand } from './profile.js'
 
 // The requests that the running instance refused, which are in its memory only.
 
@@ -20,11 +20,12 @@ export function refusedId(word: string): number | undefined {
   return id === undefined ? undefined : Number(id)
 }
 
-function instanceOf({ instance, profile }: Attached): RunningInstance {
+function instanceOf(attached: Attached): RunningInstance {
+  const { instance, profile } = attached
   if (instance) return instance
   throw new RelayError(
     'unavailable',
-    `Profile ${profile} is not being served, and only the running instance has refused requests. Start it with relay serve`,
+    `Profile ${profile} is not being served, and only the running instance has refused requests. Start it with ${startCommand(attached)}`,
   )
 }
 

@@ -97,6 +97,7 @@ export class Payloads {
       pushed_at: createdAt,
       has_issues: hasIssues,
       has_discussions: false,
+      has_pages: false,
       allow_forking: true,
       open_issues_count: open,
       open_issues: open,

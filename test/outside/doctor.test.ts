@@ -79,6 +79,41 @@ describe('relay doctor', () => {
     expect(relay.err).not.toContain('canary')
   })
 
+  it('says nothing of a client and of addresses that it does not know', async () => {
+    const noClient = { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
+    await using here = await place({ env: { RELAY_PORT: '0', ...noClient } })
+    const known = `${here.sandbox.url} is the sandbox; clocks agree within 1 s`
+    expect(await check('code host', here)).toEqual(ok(known))
+  })
+
+  const UNENCRYPTED = 'http://relay.example is not encrypted: others on the network can read codes and tokens'
+  const HALF = 'only half of an OAuth client is set: no user can sign in'
+
+  it.each<[string, Record<string, string>, object]>([
+    ['code host', { RELAY_CLIENT_ID: 'x' }, fail(HALF, 'relay setup --profile work')],
+    [
+      'code host',
+      { RELAY_PROVIDER: 'sandbox', RELAY_PROVIDER_URL: '', RELAY_PUBLIC_URL: 'http://relay.example' },
+      fail(UNENCRYPTED, 'set RELAY_PUBLIC_URL=https://relay.example'),
+    ],
+    ['hook', { RELAY_PROVIDER_URL: 'http://git.example' }, skip('there is no journal yet')],
+  ])('%s, with %j', async (name, env, found) => {
+    await using here = await bare()
+    await using gitea = await receiver({ body: { version: '1.25.0' } })
+    here.configure({ profiles: { work: {} } })
+    const common = { RELAY_PROFILE: 'work', RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: gitea.url }
+    expect(await check(name, here, { ...common, ...env })).toEqual(found)
+  })
+
+  it('names a relay without a client where this shell has half of one', async () => {
+    await using gitea = await receiver({ body: { version: '1.25.0' } })
+    await using here = await bare({ env: { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: gitea.url } })
+    const { pid } = await here.serve()
+    expect(await check('code host', here, { RELAY_CLIENT_SECRET: 'x' })).toEqual(
+      fail(`process ${pid} has no OAuth client: sign-in is off`, 'relay setup, then restart relay serve'),
+    )
+  })
+
   it('finds a folder that others can read, before anything corrects that', async () => {
     await using here = await bare()
     await fill(here, [{ id: 'a' }])

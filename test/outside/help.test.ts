@@ -79,6 +79,10 @@ describe('the help of each command', () => {
     expect(variables).toEqual([...new Set(variables)])
   })
 
+  it('has a text below its name where it would begin in the right half', async () => {
+    expect(await help('config', 60)).toContain('\n  RELAY_WEBHOOK_SECRET_PREVIOUS\n      ')
+  })
+
   it('of serve fits on two screens of 80 × 40', () => {
     expect(pageOf('serve').trimEnd().split('\n').length).toBeLessThanOrEqual(80)
   })

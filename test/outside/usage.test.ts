@@ -97,6 +97,9 @@ const ERRORS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
     'hook add octo/demo --events Push!':
       '--events: must be names of events, separated by commas: push,pull_request',
     'RELAY_STORE=memory log': 'RELAY_STORE is memory: only relay serve itself can read that journal',
+    'inspect 0': '"0" is not an entry. Give its number, or last',
+    'inspect #0': '"#0" is not an entry. Give its number, or last',
+    'inspect 007': '"007" is not an entry. Give its number, or last',
     'log --event pull_*': MATCH,
     'log --repo demo': '--repo: must be owner/name',
     'log --last -1': '--last: must be a whole number',
@@ -105,6 +108,14 @@ const ERRORS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
     'log --refused --event push': '--refused cannot be combined with --event',
     'wait pull_*': MATCH,
     'wait push --where a=b': '--where a=b: expected ==, != or ~ at character 2, before =b',
+    'wait push --where a..b␣==␣1': '--where a..b == 1: expected a name at character 3, before .b == 1',
+    'wait push --where a.␣==␣1': '--where a. == 1: expected a name at character 3, before  == 1',
+    'wait push --where a[x]␣==␣1':
+      '--where a[x] == 1: expected a number and ] at character 3, before x] == 1',
+    'wait push --where ref␣~␣"x"␣||␣"y"':
+      '--where ref ~ "x" || "y": expected one JSON string at character 7, before "x" || "y"',
+    'wait push --where ref␣~␣"a"b"':
+      '--where ref ~ "a"b": expected one JSON string at character 7, before "a"b"',
     'wait push --timeout soon': '--timeout: must be a duration such as 30s or 5m',
     'wait push --since 0': SINCE,
     'verify payload.json':

@@ -6,7 +6,7 @@ import { hasDisplay } from '../../src/cli/browser.js'
 import type { Context } from '../../src/cli/context.js'
 import { fit } from '../../src/cli/help.js'
 import type { ColorMode, OutputOptions } from '../../src/cli/output/output.js'
-import { attemptText } from '../../src/cli/output/deliveries.js'
+import { attemptText, progressOf } from '../../src/cli/output/deliveries.js'
 import {
   bold,
   cyan,
@@ -207,6 +207,11 @@ describe('a line broken at spaces', () => {
   })
 })
 
+it('asks for no attempts of a delivery without targets', async () => {
+  const attempts = () => Promise.reject(new Error('asked'))
+  expect(await progressOf({ attempts }, { n: 1, forwards: {} })).toEqual([])
+})
+
 describe('fit', () => {
   const fitted = (text: string, columns: number): string => fit(text, { columns, write: () => {} })
 
@@ -214,7 +219,7 @@ describe('fit', () => {
     ['Usage: relay\n\n  -q  quiet\n', 13, 'Usage: relay\n\n  -q  quiet\n'],
     ['one two three\n  relay serve --port 1', 10, 'one two\nthree\n  relay\n     serve\n    --port\n      1'],
     ['  -q  say nothing but errors', 17, '  -q  say nothing\n      but errors'],
-    ['  --provider <name>  which code host', 26, '  --provider <name>  which\n      code host'],
+    ['  --provider <name>  which code host', 26, '  --provider <name>\n      which code host'],
     ['to listen on (env:\u00a0RELAY_PORT)', 24, 'to listen on\n(env: RELAY_PORT)'],
   ])('%j in %d columns', (text, columns, expected) => {
     expect(fitted(text, columns)).toBe(expected)

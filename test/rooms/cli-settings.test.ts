@@ -153,7 +153,6 @@ describe('the order of settings', () => {
   })
 })
 
-const NOT_EMPTY = 'must be a text, a number, or a list of texts, and not be empty: leave it out instead'
 const PROJECT = 'cannot be set by a project: set it'
 
 /** By the place, what it says, and what is wrong with that. */
@@ -190,8 +189,12 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '{"targets":["3000"]}': 'relay.json: targets is not a setting (did you mean forward?)',
     '{"constructor":1}': 'relay.json: constructor is not a setting',
     '{"port":65536}': 'port in relay.json: must be a whole number from 0 to 65535',
-    '{"port":true}': `port in relay.json: ${NOT_EMPTY}`,
-    '{"clientId":""}': `clientId in relay.json: ${NOT_EMPTY}`,
+    '{"port":true}': 'port in relay.json: must be a text, a number, or a list of texts',
+    '{"port":["8080"]}': 'port in relay.json: must be a text',
+    '{"exec":5}': 'exec in relay.json: must be a text',
+    '{"clientId":12345}': 'clientId in relay.json: must be a text',
+    '{"provider":["gitea"]}': 'provider in relay.json: must be a text',
+    '{"clientId":""}': 'clientId in relay.json: must not be empty: leave it out instead',
     '{"clientSecret":"canary"}': `relay.json: clientSecret ${PROJECT} with RELAY_CLIENT_SECRET or RELAY_CLIENT_SECRET_FILE`,
     '{"webhookSecretFile":"/etc/passwd"}': `relay.json: webhookSecretFile ${PROJECT} with RELAY_WEBHOOK_SECRET or RELAY_WEBHOOK_SECRET_FILE`,
     '{"host":"0.0.0.0"}': `relay.json: host ${PROJECT} with --host or RELAY_HOST`,
@@ -200,6 +203,7 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       "baseUrl in relay.json: must be on this machine in a project's file: RELAY_BASE_URL in the environment sets any other",
   },
   'config.json': {
+    '{"user":["a","b"]}': 'user in config.json: must be a text',
     '{"clientSecret":"canary"}':
       'config.json: clientSecret is a secret: name a file that holds it as clientSecretFile',
     '{"clientSecretFile":"/nowhere/x"}': 'clientSecretFile in config.json: /nowhere/x cannot be read',

@@ -19,7 +19,7 @@ import { readInput } from '../input.js'
 import { interrupted } from '../instance-client.js'
 import { findEntry } from '../journal.js'
 import { eventName } from '../output/deliveries.js'
-import { attach } from '../profile.js'
+import { attach, commandFor } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import {
   checkHost,
@@ -100,13 +100,15 @@ async function act<Result extends object>(
   if (note !== undefined) out.say(note)
 }
 
-function withNextStep(error: unknown, { user, host }: Session): unknown {
+function withNextStep(error: unknown, { user, host, attached }: Session): unknown {
   if (!(error instanceof RelayError)) return error
   const { kind, message, retryAfter } = error
   if (kind === 'invalid_token')
-    return new RelayError('unauthenticated', `${message} for ${user} at ${host.url}: run relay login`, {
-      cause: error,
-    })
+    return new RelayError(
+      'unauthenticated',
+      `${message} for ${user} at ${host.url}: run ${commandFor(attached, 'login')}`,
+      { cause: error },
+    )
   return retryAfter === undefined
     ? error
     : new RelayError(kind, `${message}; try again in ${retryAfter} s`, { retryAfter, cause: error })

@@ -15,7 +15,7 @@ import {
 } from '../output/deliveries.js'
 import { table } from '../output/text.js'
 import { localTime } from '../output/time.js'
-import { attach, notServed, startCommand } from '../profile.js'
+import { attach, commandFor, notServed, startCommand } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 import { findOwnHook, payloadAddress, placeOf } from './hook.js'
@@ -129,7 +129,7 @@ async function findSources(
   if (sources.length > 0) return sources
   throw new RelayError(
     'no_match',
-    'This profile has made no hooks, and no App of its own sends here. Name the repository, or make a hook with relay hook add',
+    `This profile has made no hooks, and no App of its own sends here. Name the repository, or make a hook with ${commandFor(session.attached, 'hook add')}`,
   )
 }
 
@@ -179,7 +179,7 @@ function ofRepo(shell: Shell, session: Session, repo: Repo, app: OwnApp | undefi
         if (!isNone || !(await app?.isInstalledOn(repo))) throw error
         throw new RelayError(
           'no_match',
-          `The deliveries of ${name} come through the App ${app?.slug}. relay catch-up without a repository reads its log`,
+          `The deliveries of ${name} come through the App ${app?.slug}. ${commandFor(session.attached, 'catch-up')} without a repository reads its log`,
         )
       }
     },

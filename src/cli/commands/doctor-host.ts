@@ -3,7 +3,7 @@ import { TokenEndpoint } from '../../auth/token-endpoint.js'
 import { deadline, isTimeout } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { isLoopback, parseUrl } from '../../base/address.js'
-import { PROVIDER_NAMES } from '../../base/settings.js'
+import { type OAuthClient, PROVIDER_NAMES } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
 import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
 import type { Account, CodeHost, Probe, RepoHook } from '../../codehost/host.js'
@@ -20,6 +20,7 @@ import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
 import { type Attached, publicAddress, redirectUri, commandFor } from '../profile.js'
 import { clientOf, userOf } from '../session.js'
+import type { Values } from '../settings/parse.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 // What the checks of `relay doctor` have in common, and those that ask the code host.
@@ -90,7 +91,8 @@ function hostOf({ values: { provider: name, providerUrl: url } }: Attached): Cod
 /** Whether the code host answers, is of the configured kind, agrees on the time, knows the client, and can return browsers. */
 export async function checkHost(subject: Subject): Promise<string> {
   const answer = await checkAnswer(subject)
-  return [answer, await checkClient(subject), checkAddress(subject.attached)].join('; ')
+  const found = [answer, await checkClient(subject), checkAddress(subject.attached)]
+  return found.filter((text) => text !== undefined).join('; ')
 }
 
 /** OAuth and TLS tolerate a minute; with more, states and tokens expire too early or too late. Milliseconds. */
@@ -101,7 +103,10 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
   const host = hostOf(attached)
   const { provider: name } = attached.values
   const { isEmulated, pathAllowed } = HOST_KINDS[name]
-  if (!host && isEmulated) throw skip('the sandbox is not running')
+  if (!host && isEmulated) {
+    checkAddress(attached)
+    throw skip('the sandbox is not running')
+  }
   if (!host) throw fail(`the address of your ${name} is not set`, 'set RELAY_PROVIDER_URL=https://…')
   const { probe, url } = host
   const signal = deadline(LIMIT_MS, shell.signal)
@@ -151,16 +156,21 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
   return { status, software: recognise({ status, header, json }), ahead: ours - theirs }
 }
 
-/** Whether users can sign in: relay, or its instance if one runs, has an OAuth client, and the code host knows it. */
-async function checkClient(subject: Subject): Promise<string> {
+/**
+ * Whether users can sign in: relay, or its instance if one runs, has an OAuth client, and the code host knows it. Undefined for another
+ * relay's sandbox, of which nothing is known.
+ */
+async function checkClient(subject: Subject): Promise<string | undefined> {
   const { attached, shell } = subject
   const { instance, values, origins } = attached
-  const client = clientOf(values)
+  const client = wholeClient(values)
   const found = await findClient(subject)
   const setup = commandFor(attached, 'setup')
   if (found === undefined) {
-    if (HOST_KINDS[values.provider].isEmulated && !client) return 'the sandbox has a client of its own'
-    if (!instance) throw fail('no OAuth client is set: no user can sign in', setup)
+    if (HOST_KINDS[values.provider].isEmulated && !client) return undefined
+    const isHalf = (values.clientId ?? values.clientSecret) !== undefined
+    const missing = isHalf ? 'only half of an OAuth client is set' : 'no OAuth client is set'
+    if (!instance) throw fail(`${missing}: no user can sign in`, setup)
     const restart = commandFor(attached, 'serve')
     throw fail(
       `process ${instance.pid} has no OAuth client: sign-in is off`,
@@ -180,19 +190,24 @@ async function checkClient(subject: Subject): Promise<string> {
   )
 }
 
-/** Which OAuth client relay, or its instance if one runs, has. Asks nothing. @throws RelayError as `clientOf` */
+/** Half a client is none. */
+function wholeClient(values: Values): OAuthClient | undefined {
+  return values.clientId && values.clientSecret ? clientOf(values) : undefined
+}
+
+/** Which OAuth client relay, or its instance if one runs, has. Asks nothing. */
 async function findClient({ attached, data }: Subject): Promise<string | undefined> {
   const { instance, values, origins } = attached
   if (instance && data && (await findSandboxClient(data.secrets, instance.providerUrl)))
     return "the OAuth client is the sandbox's own"
   if (instance)
     return instance.clientId ? `process ${instance.pid} has client id ${instance.clientId}` : undefined
-  const client = clientOf(values)
+  const client = wholeClient(values)
   return client && `client id ${client.id} (${origins.clientSecret?.text ?? origins.clientId?.text})`
 }
 
-/** Whether a browser can return from the code host when it signs in. */
-function checkAddress({ instance, values }: Attached): string {
+/** Whether a browser can return from the code host when it signs in. Undefined where the port is not known yet. */
+function checkAddress({ instance, values }: Attached): string | undefined {
   const address = publicAddress({ instance, values })
   const { protocol, hostname, host, port } = new URL(address)
   const isLocal = isLoopback(hostname)
@@ -201,9 +216,10 @@ function checkAddress({ instance, values }: Attached): string {
       `${address} is not encrypted: others on the network can read codes and tokens`,
       `set RELAY_PUBLIC_URL=https://${host}`,
     )
+  if (port === '0') return undefined
   const listening = instance ? new URL(instance.url).port : String(values.port)
   const known = port || (protocol === 'https:' ? '443' : '80')
-  if (isLocal && ![known, listening].includes('0') && known !== listening)
+  if (isLocal && listening !== '0' && known !== listening)
     throw fail(
       `the public address has port ${known}, but relay listens on ${listening}`,
       `set RELAY_PUBLIC_URL=${protocol}//${hostname}:${listening}`,
@@ -263,8 +279,8 @@ interface Hooks extends Subject {
  */
 export async function checkHook(subject: Subject): Promise<string> {
   const { attached, data, shell } = subject
-  const host = hostOf(attached)
-  if (!data || !host) throw skip('there is no journal yet')
+  const host = data && hostOf(attached)
+  if (!host) throw skip('there is no journal yet')
   const { instance } = attached
   const tunnel = instance && (await readTunnel(data.store, instance.pid))
   const addresses = [`${publicAddress(attached)}/webhook`, tunnel?.url ?? '']
@@ -326,11 +342,11 @@ async function checkApp(app: OwnApp, { attached, here }: Hooks): Promise<string>
   if (statusCode !== 401)
     throw fail(
       `the last delivery of ${slug} failed: ${statusCode} ${status}`,
-      'start relay serve --catch-up, which gets what was missed',
+      `start ${commandFor(attached, 'serve --catch-up')}, which gets what was missed`,
     )
   throw fail(
     `the webhook of ${slug} signed its last delivery with another secret: it was answered 401`,
-    'restart relay serve, which gives it the secret of this profile',
+    `restart ${commandFor(attached, 'serve')}, which gives it the secret of this profile`,
   )
 }
 

@@ -19,7 +19,7 @@ import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
 import { localTime } from '../output/time.js'
-import { type Attached, attach, storeOf, webhookSecret, commandFor } from '../profile.js'
+import { type Attached, attach, commandFor, startCommand, storeOf, webhookSecret } from '../profile.js'
 import { readStoredClient } from '../session.js'
 import { join } from '../settings/join.js'
 import { checkSecretsPlace, meantSetting } from '../settings/read.js'
@@ -223,7 +223,7 @@ async function checkRelay({ attached, shell }: Subject): Promise<string> {
     const limit = maxBody.toLocaleString('en-US')
     return `process ${pid} at ${url} has proved itself; it accepts deliveries of up to ${limit} bytes`
   }
-  const start = commandFor(attached, 'serve')
+  const start = startCommand(attached)
   const record = registered(home, profile)
   if (record) throw fail(`process ${record.pid} does not prove itself at ${record.url}`, start)
   const tried = await tryPort(host, port)
@@ -307,7 +307,8 @@ const MAX_CLOCK_DIFFERENCE_MS = 5000
 /** The same of a shared one, and whether it keeps what it acknowledges, its clock agrees, and the key of this shell fits. */
 async function checkServer({ attached, data, problem }: Subject): Promise<string> {
   const { values, folder, profile } = attached
-  if (!data) throw fail(problem ?? 'it cannot be opened', 'relay config, which shows the address')
+  if (!data)
+    throw fail(problem ?? 'it cannot be opened', `${commandFor(attached, 'config')}, which shows the address`)
   await roundTrip(data.store, 'doctor:')
   const { version, isEncrypted, ahead, unsafe, missingRights } = await readHealth(data.sql)
   if (unsafe.length > 0) {

@@ -6,7 +6,7 @@ import { parseMatch } from '../../journal/filter.js'
 import type { Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import { POLL_MS } from '../journal.js'
-import { notServed } from '../profile.js'
+import { commandFor, notServed } from '../profile.js'
 import type { Session } from '../session.js'
 import { findOwnHook, type HookSession, openHookSession } from './hook.js'
 
@@ -22,7 +22,7 @@ export async function runTest(shell: Shell, flags: Flags, text: string): Promise
   if (testEvent !== 'ping' && !hook.events.includes(testEvent))
     throw new RelayError(
       'conflict',
-      `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: relay hook add ${name} --events ${testEvent},…`,
+      `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${commandFor(session.attached, `hook add ${name} --events ${testEvent},…`)}`,
     )
   const { n, event } = await testHook(session, hook, signal)
   if (json) out.object({ type: 'test', repo: name, hook: hook.id, n })
@@ -109,7 +109,7 @@ function ignoreFailure(error: unknown): undefined {
 }
 
 function notArrived(
-  { host, place, name }: HookSession,
+  { attached, host, place, name }: HookSession,
   { id }: RepoHook,
   what: string,
   answer: string | undefined,
@@ -117,8 +117,11 @@ function notArrived(
   const { url, words } = host
   const got = answer === undefined ? '' : ` The code host got: ${answer}.`
   const hint = words.testHint?.({ ...place.repo, url, id })
+  const [log, add, doctor] = ['log --refused', `hook add ${name}`, 'doctor'].map((line) =>
+    commandFor(attached, line),
+  )
   return new RelayError(
     'timed_out',
-    `${what}.${got}${hint === undefined ? '' : ` ${hint}.`} relay log --refused shows what was refused; relay hook add ${name} repairs the hook; relay doctor checks the rest`,
+    `${what}.${got}${hint === undefined ? '' : ` ${hint}.`} ${log} shows what was refused; ${add} repairs the hook; ${doctor} checks the rest`,
   )
 }

@@ -19,7 +19,7 @@ import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
 import { hookStateText } from '../output/deliveries.js'
 import { table } from '../output/text.js'
-import { attach, notServed, webhookSecret } from '../profile.js'
+import { attach, commandFor, notServed, webhookSecret } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
@@ -62,7 +62,7 @@ export async function findOwnHook(session: Session, place: HookPlace): Promise<R
   const name = formatRepo(place.repo)
   throw new RelayError(
     'no_match',
-    `${name} has no hook that leads here. Create it with relay hook add ${name}`,
+    `${name} has no hook that leads here. Create it with ${commandFor(session.attached, `hook add ${name}`)}`,
   )
 }
 
@@ -137,15 +137,20 @@ export async function runList(shell: Shell, flags: Flags, text?: string): Promis
 async function listSaved(shell: Shell, flags: Flags): Promise<void> {
   const { out, json } = shell
   await using session = await openSession(shell, await attach(shell, flags))
-  const { database, host } = session
+  const { attached, database, host } = session
+  const add = commandFor(attached, 'hook add')
   const saved = await new SavedHooks(database.store, host).list()
   if (json) return saved.forEach((hook) => out.object(savedObject(hook)))
   if (saved.length === 0)
-    return out.say(`This profile has created no hooks at ${host.url}. relay hook add creates one`)
+    return out.say(`This profile has created no hooks at ${host.url}. ${add} creates one`)
   const rows = saved.map(({ id, url, ...repo }) => {
     const name = formatRepo(repo)
     // Its creation was interrupted.
-    return [name, url, id === null ? `perhaps not there; finish with relay hook add ${name}` : '']
+    return [
+      name,
+      url,
+      id === null ? `perhaps not there; finish with ${commandFor(attached, `hook add ${name}`)}` : '',
+    ]
   })
   for (const line of table(rows)) out.result(line)
 }
@@ -166,7 +171,8 @@ async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> 
   const all = await place.hooks.list(place.repo).catch((error: unknown) => {
     throw explainHookError(error, place)
   })
-  if (all.length === 0 && !json) return out.say(`${name} has no hooks. relay hook add ${name} creates one`)
+  if (all.length === 0 && !json)
+    return out.say(`${name} has no hooks. ${commandFor(session.attached, `hook add ${name}`)} creates one`)
   const rows = [HEADINGS]
   for (const hook of all) {
     const ours = isOurs(hook, saved, address)
@@ -209,7 +215,7 @@ export async function runRemove(shell: Shell, flags: RemoveFlags, text: string):
     const refusal = error instanceof RelayError ? error.cause : undefined
     const isKnown = !(refusal instanceof Refusal) || refusal.missingRight !== undefined
     if (!saved || isKnown || refusal.providerStatus !== 404) throw error
-    const next = `If the repository is gone, relay hook remove ${name} --local forgets its hook`
+    const next = `If the repository is gone, ${commandFor(session.attached, `hook remove ${name} --local`)} forgets its hook`
     throw new RelayError('not_found', `${toRelayError(error).message}. ${next}`, { cause: error })
   })
   for (const hook of removed)
@@ -218,6 +224,6 @@ export async function runRemove(shell: Shell, flags: RemoveFlags, text: string):
   if (removed.length === 0)
     throw new RelayError(
       'no_match',
-      `${name} has no hook that leads here. relay hook list ${name} shows all; name the address of another with --url`,
+      `${name} has no hook that leads here. ${commandFor(session.attached, `hook list ${name}`)} shows all; name the address of another with --url`,
     )
 }

@@ -3,7 +3,7 @@ import { forwardingHint, isRemote, openInspector } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
 import { parseEntry } from '../journal.js'
-import { attach, notServed } from '../profile.js'
+import { attach, commandFor, notServed } from '../profile.js'
 
 /** Runs `relay inspect`. */
 export async function runInspect(
@@ -26,7 +26,7 @@ export async function runInspect(
   if (opened === 'not used')
     throw new RelayError(
       'timed_out',
-      `Your browser did not open the inspector within a minute. Open ${address} yourself, with a code from relay inspect --no-browser`,
+      `Your browser did not open the inspector within a minute. Open ${address} yourself, with a code from ${commandFor(attached, 'inspect --no-browser')}`,
     )
   if (opened === 'opened') {
     if (shell.json) out.object({ address, opened: true })

@@ -15,7 +15,7 @@ import { hasDisplay, showAddress } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { errorOf } from '../instance-client.js'
-import { attach, publicAddress, redirectUri } from '../profile.js'
+import { attach, commandFor, publicAddress, redirectUri } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { type SignedIn, signedIn } from './tokens.js'
 
@@ -116,7 +116,7 @@ async function beginWithDevice({ signal }: Shell, session: Session): Promise<Dev
   if (host.oauth.deviceEndpoint === undefined)
     throw new RelayError(
       'usage',
-      `${host.url} has no device flow. Use relay login --no-browser, or relay login --with-token`,
+      `${host.url} has no device flow. Use ${commandFor(attached, 'login --no-browser')}, or ${commandFor(attached, 'login --with-token')}`,
     )
   if (clientId === undefined) throw notSetUp(session)
   return beginDeviceSignIn({ host, clientId, tokenTtl: attached.values.tokenTtl, signal })
@@ -234,7 +234,7 @@ function notSetUp({ host, attached }: Session): RelayError {
   const callback = redirectUri(publicAddress(attached), host.name)
   return new RelayError(
     'settings',
-    `Sign-in at ${host.url} is not set up. Run relay setup, or set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app with the callback ${callback}`,
+    `Sign-in at ${host.url} is not set up. Run ${commandFor(attached, 'setup')}, or set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app with the callback ${callback}`,
   )
 }
 

@@ -19,7 +19,7 @@ import { Tokens } from '../../tokens/tokens.js'
 import type { Flags, Shell } from '../command.js'
 import { Prompt } from '../input.js'
 import { table, tilde } from '../output/text.js'
-import { type Attached, attach, startCommand } from '../profile.js'
+import { type Attached, attach, commandFor, startCommand } from '../profile.js'
 import { clientOf, codeHostOf, readStoredClient } from '../session.js'
 import { join } from '../settings/join.js'
 import { openSettings } from '../settings/read.js'
@@ -125,7 +125,7 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
   if (isSharedAddress(values.store))
     throw new RelayError(
       'usage',
-      `The data of profile ${profile} is in a database that other relays share, and is not removed. End the tokens with relay revoke, then remove the profile's schema with psql`,
+      `The data of profile ${profile} is in a database that other relays share, and is not removed. End the tokens with ${commandFor(attached, 'revoke')}, then remove the profile's schema with psql`,
     )
   const kind = values.store === 'memory' ? 'file' : values.store
   await using database = await openDatabase({ kind, folder, onSlow: (text) => out.say(text) })
@@ -156,7 +156,7 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
     for (const user of users)
       await revokeUser(parts, user, { local, signal }).catch((error: unknown) => {
         if (!(error instanceof RelayError)) throw error
-        const next = 'The profile stays. Run relay reset again to remove the rest'
+        const next = `The profile stays. Run ${commandFor(attached, 'reset')} again to remove the rest`
         throw new RelayError(error.kind, `${error.message}. ${next}`, { cause: error })
       })
   }

@@ -8,7 +8,7 @@ import { eventName } from '../output/deliveries.js'
 import type { Output } from '../output/output.js'
 import { table } from '../output/text.js'
 import { spokenTime, timeOfDay } from '../output/time.js'
-import { type Attached, attach, openData, routeSettings } from '../profile.js'
+import { type Attached, attach, commandFor, openData, routeSettings } from '../profile.js'
 
 /** Runs `relay routes`. */
 export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
@@ -22,7 +22,11 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
     return
   }
   if (!live) out.say('No relay is running for this profile: these are the routes of the settings')
-  print(routes, out)
+  if (routes.length > 0) print(routes, out)
+  else
+    out.say(
+      `There are no routes. Start one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`,
+    )
   if (ignore.length > 0) out.result(`ignored: ${ignore.join(', ')}`)
 }
 
@@ -42,10 +46,6 @@ async function routesOfSettings(attached: Attached): Promise<LiveRoutes> {
 const HEADINGS = ['forwarded', 'failed', 'waiting', 'state', 'target']
 
 function print(routes: readonly LiveRoute[], out: Output): void {
-  if (routes.length === 0)
-    return out.say(
-      'There are no routes. Start one with relay serve --forward 3000, or set forward in relay.json',
-    )
   const rows = routes.map((route) => [
     ...[route.succeeded, route.failed, route.waiting].map(String),
     describeState(route),

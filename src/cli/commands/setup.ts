@@ -90,7 +90,7 @@ function planSetup(attached: Attached): Plan {
   if (given)
     throw new RelayError(
       'settings',
-      `${given.text} is set, and wins over what relay setup stores. Remove it, then run relay setup again`,
+      `${given.text} is set, and wins over what relay setup stores. Remove it, then run ${commandFor({ profile }, 'setup')} again`,
     )
   // Tokens and secrets are sent there, and the next version of a checkout can name another address.
   const place = origins.providerUrl ?? origins.provider
@@ -152,7 +152,7 @@ async function webhookOf(
   if (!active) return undefined
   throw new RelayError(
     'settings',
-    `The code host cannot reach ${address}. Start relay serve --tunnel first, or give --public-url`,
+    `The code host cannot reach ${address}. Start ${commandFor(attached, 'serve --tunnel')} first, or give --public-url`,
   )
 }
 
@@ -162,11 +162,12 @@ async function webhookOf(
  */
 async function agreeOnSecret(
   { out }: Shell,
-  { values, folder }: Attached,
+  attached: Attached,
   apps: Apps,
   { app, webhookSecret }: RegisteredApp,
 ): Promise<void> {
   if (!webhookSecret) return
+  const { values, folder } = attached
   try {
     const { webhookSecret: given } = values
     await using database = await openDatabase({ kind: storeOf(values), folder })
@@ -175,7 +176,8 @@ async function agreeOnSecret(
     if (secret.reveal() !== webhookSecret.reveal()) await apps.as(app).changeHook({ secret })
   } catch (error) {
     const { message } = toRelayError(error)
-    const next = 'Enter the secret that relay config --reveal webhookSecret prints in the settings of the App'
+    const reveal = commandFor(attached, 'config --reveal webhookSecret')
+    const next = `Enter the secret that ${reveal} prints in the settings of the App`
     out.log.warn(`the App's webhook has another secret than this profile: ${message}. ${next}`)
   }
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { errorReason, RelayError } from '../../base/errors.js'
-import { type NamedTarget, shortNames } from '../../dispatch/routes.js'
+import { shortNames } from '../../dispatch/routes.js'
 import { fixtureText, toFixture } from '../../replay/fixture.js'
 import { editedFrom, type Entry, ignoredText } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
@@ -20,7 +20,7 @@ import {
 } from '../output/deliveries.js'
 import { bold, cyan, dim, type Line, t, textOf } from '../output/text.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
-import { type Attached, attach } from '../profile.js'
+import { type Attached, attach, commandFor } from '../profile.js'
 import { refusedId, showRefused } from '../refused.js'
 
 /** Runs `relay show`. */
@@ -37,7 +37,7 @@ export async function runShow(
   const { entry, progress } = await readEntry(attached, word)
   if (flags.body) return out.exactly(entry.body)
   if (shell.json) return out.object(entryObject(entry, progress))
-  await out.pages(entryPage(entry, progress, namedTargets(attached), out.isTerminal))
+  await out.pages(entryPage(entry, progress, attached, out.isTerminal))
 }
 
 async function readEntry(attached: Attached, word: string) {
@@ -52,10 +52,10 @@ async function readEntry(attached: Attached, word: string) {
 function entryPage(
   entry: Entry,
   progress: readonly TargetProgress[],
-  named: readonly NamedTarget[],
+  attached: Attached,
   isTerminal: boolean,
 ): Line[] {
-  const names = shortNames([...named, ...progress])
+  const names = shortNames([...namedTargets(attached), ...progress])
   // The day of an attempt is shown only where it differs.
   const timeOf = (at: number): string =>
     isTerminal && localDay(at) === localDay(entry.receivedAt) ? timeOfDay(at) : localTime(at)
@@ -74,7 +74,7 @@ function entryPage(
     dim('headers'),
     ...entry.headers.map(([name, value]) => t`  ${cyan(name)}: ${value}`),
     '',
-    ...bodyLines(entry),
+    ...bodyLines(entry, attached),
   ]
 }
 
@@ -118,12 +118,13 @@ function answerLines(answer: Uint8Array): string[] {
   return lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), '…'] : lines
 }
 
-function bodyLines(entry: Entry): readonly Line[] {
+function bodyLines(entry: Entry, attached: Attached): readonly Line[] {
   const { body, n } = entry
   const size = `body (${body.byteLength} byte${body.byteLength === 1 ? '' : 's'})`
   const { kind, lines } = readableBody(entry)
   if (kind !== 'text') return [dim(`${size}: ${kind}`), ...lines]
-  return isUtf8(body) ? [dim(size), ...lines] : [dim(`${size}: not text; relay show ${n} --body prints it`)]
+  if (isUtf8(body)) return [dim(size), ...lines]
+  return [dim(`${size}: not text; ${commandFor(attached, `show ${n} --body`)} prints it`)]
 }
 
 type ExportFlags = Flags & { readonly out?: string; readonly force?: boolean; readonly pretty?: boolean }

@@ -127,6 +127,7 @@ const INDEX = String.raw`\[\d{1,15}\]`
 const PATH = new RegExp(`^(?:${NAME}|${INDEX})(?:\\.${NAME}|${INDEX})*`)
 const STEP = /\[(\d+)\]|[^.[\]]+/g
 const OPERATOR = /\s*(==|!=|~)\s*/y
+const STRING = /^"(?:[^"\\]|\\.)*"$/s
 const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
 /**
@@ -144,8 +145,12 @@ export function parseWhere(given: string): Where {
   const steps = [...path.matchAll(STEP)].map(([name, index]) => (index === undefined ? name : Number(index)))
   OPERATOR.lastIndex = path.length
   const [all = '', operator] = OPERATOR.exec(text) ?? []
-  if (operator === undefined) throw expected('==, != or ~', text, path.length)
   const at = path.length + all.length
+  if (operator === undefined) {
+    if (text[at] === '.') throw expected('a name', text, at + 1)
+    if (text[at] === '[') throw expected('a number and ]', text, at + 1)
+    throw expected('==, != or ~', text, at)
+  }
   if (at === text.length) throw expected(operator === '~' ? 'a pattern' : 'a value', text, at)
   const test = operator === '~' ? readPattern(text, at) : readLiteral(text, at)
   return (payload) => test(valueAt(payload, steps)) === (operator !== '!=')
@@ -188,7 +193,7 @@ function unquoted(text: string, at: number, { isPattern }: { isPattern: boolean 
   if (rest.length < 2 || !rest.endsWith(quote)) throw expected(`${quote} at the end`, text, text.length)
   const inner = rest.slice(1, -1)
   if (quote === "'") return inner
-  if (isPattern) return inner.replaceAll(String.raw`\"`, '"')
+  if (isPattern && STRING.test(rest)) return inner.replaceAll(String.raw`\"`, '"')
   try {
     return JSON.parse(rest)
   } catch {

@@ -70,7 +70,7 @@ export async function progressOf(
   journal: Pick<Journal, 'attempts'>,
   { n, forwards }: Pick<Summary, 'n' | 'forwards'>,
 ): Promise<readonly TargetProgress[]> {
-  return progressAfter(forwards, await journal.attempts(n))
+  return Object.keys(forwards).length === 0 ? [] : progressAfter(forwards, await journal.attempts(n))
 }
 
 function progressAfter(

@@ -300,7 +300,7 @@ function readSettingsFile(file = '', kind: FileKind): SettingsFile {
     const entries = Object.entries(values).map(([key, value]) => {
       const name = nameOfKey(key, kind, `${file}: ${prefix}${key}`, prefix !== '')
       const origin: Origin = { kind, text: `${prefix}${key} in ${file}` }
-      return [name, given(name, textOfEntry(name, value, origin, file), origin)] as const
+      return [name, readEntry(name, value, origin, file)] as const
     })
     const found = new Map(entries)
     return (name) => found.get(name)
@@ -332,17 +332,21 @@ function nameOfKey(key: string, kind: FileKind, place: string, isOfProfile: bool
 }
 
 /** Numbers and lists can be JSON numbers and arrays; file names are relative to the settings file, or to the user's home (`~/`). */
-function textOfEntry(name: SettingName, value: unknown, { text: place }: Origin, file: string): string {
+function readEntry(name: SettingName, value: unknown, origin: Origin, file: string): Given | undefined {
+  const fail = (why: string): RelayError => new RelayError('settings', `${origin.text}: ${why}`)
   const { secret, list } = settingOf(name)
   const text = Array.isArray(value) ? value.join(list ? '\n' : ',') : value
-  if ((typeof text !== 'string' && typeof text !== 'number') || text === '')
-    throw new RelayError(
-      'settings',
-      `${place}: must be a text, a number, or a list of texts, and not be empty: leave it out instead`,
-    )
-  if (!secret && name !== 'home') return String(text)
+  if (typeof text !== 'string' && typeof text !== 'number')
+    throw fail('must be a text, a number, or a list of texts')
+  if (text === '') throw fail('must not be empty: leave it out instead')
   const named = path.resolve(path.dirname(file), String(text).replace(/^~(?=\/|$)/, homedir()))
-  return secret ? readSecretFile(named, place) : named
+  const own = name === 'home' ? named : String(text)
+  const found = given(name, secret ? readSecretFile(named, origin.text) : own, origin)
+  const isFitting = Array.isArray(value)
+    ? Array.isArray(found?.value)
+    : typeof value === 'string' || typeof found?.value === 'number'
+  if (!isFitting) throw fail('must be a text')
+  return found
 }
 
 // Misspelt names

@@ -123,7 +123,7 @@ function readParts(shell: Shell, flags: ServeFlags): Parts {
   if (saved?.sandbox && !flags.sandbox && values.provider !== 'sandbox')
     throw new RelayError(
       'settings',
-      `Profile ${profile} belongs to a sandbox. Start it with ${startCommand({ profile, sandbox: true })}, or choose another profile with --profile`,
+      `Profile ${profile} belongs to a sandbox. Start it with ${startCommand({ profile, saved: { sandbox: true } })}, or choose another profile with --profile`,
     )
   const isOther = saved && !saved.sandbox && saved.provider !== 'sandbox'
   if (isOther && flags.sandbox && profile !== SANDBOX_PROFILE)
