@@ -97,7 +97,6 @@ const STATES: Readonly<Record<string, { status: Status; word: string }>> = {
   up: { status: 'succeeded', word: 'up' },
   down: { status: 'down', word: 'down' },
   elsewhere: { status: 'waiting', word: 'forwarded by another relay' },
-  unknown: { status: 'waiting', word: 'not tried yet' },
 }
 
 function Target({ target }: { readonly target: TargetState }) {
