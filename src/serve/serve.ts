@@ -76,7 +76,7 @@ export interface Serving extends AsyncDisposable {
   retryNow(): void
 }
 
-/** What changes while it runs, and who is told. */
+/** What changes while the relay runs, and the observers of the changes. */
 interface State {
   readonly options: ServeOptions
   readonly log: Log

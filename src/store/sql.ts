@@ -24,8 +24,8 @@ export function* ask<Row extends object = SqlRow>(sql: string, ...values: SqlVal
 }
 
 /**
- * Within a {@link Tx}: statements whose rows are not wanted, and of which no two change the same row. They may be done at once, and the
- * transaction goes on meanwhile; it fails later if one of them does.
+ * Runs statements within a {@link Tx} and ignores their rows. No two may change the same row, since they can run at the same time. The
+ * transaction continues without waiting, and fails later if one of them fails.
  */
 export function* execute(...statements: readonly Statement[]): Tx<void> {
   if (statements.length > 0) yield statements

@@ -129,6 +129,33 @@ describe('every flag', () => {
   })
 })
 
+describe('every example', () => {
+  const blocks = [REFERENCE, readFileSync('README.md', 'utf8')].flatMap((text) =>
+    [...text.matchAll(/^```\w*\n([^]*?)^```/gm)].map(([, block = '']) => block),
+  )
+  const lines = blocks
+    .join('')
+    .split('\n')
+    .map((line) => line.replace(/ {2}.*/, ''))
+  /** Words as a shell reads them, as far as examples need. */
+  const wordsOf = (line: string): string[] =>
+    [...line.matchAll(/(?:'[^']*'|"[^"]*"|\\.|[^\s'"])+/g)].map(([word]) => word.replaceAll(/['"]/g, ''))
+  const examples = lines.flatMap((line) =>
+    [...line.matchAll(/(?:^|[|&;(] *|npx )relay ((?:'[^']*'|"[^"]*"|[^|&;<>)'"])*)/g)].map(([, args = '']) =>
+      args.trim(),
+    ),
+  )
+
+  it.each([...new Set(examples)].filter((each) => !each.includes('[options]')))(
+    'relay %s is a command line',
+    async (each) => {
+      const { err } = await run(wordsOf(each), { signal: AbortSignal.abort() })
+      // What the parser refuses.
+      expect(err).not.toMatch(/^Usage: /m)
+    },
+  )
+})
+
 describe('every variable', () => {
   it('that a help page or the documentation names is read', async () => {
     const known = new Set([

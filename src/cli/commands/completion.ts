@@ -73,7 +73,7 @@ export async function runCompletion(
 }
 
 /**
- * What completes the last of the typed words, the first of which follows `relay`; files come first. A word that relay does not know is ignored.
+ * Completions of the last typed word, files first. The words are those after `relay`; one that relay does not know is ignored.
  * @param find finds words in the profile that is typed on the line
  */
 export async function complete(

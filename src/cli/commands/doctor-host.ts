@@ -157,8 +157,8 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
 }
 
 /**
- * Whether users can sign in: relay, or its instance if one runs, has an OAuth client, and the code host knows it. Undefined for another
- * relay's sandbox, of which nothing is known.
+ * Whether users can sign in: relay, or its instance if one runs, has an OAuth client, and the code host knows it. Undefined for the
+ * sandbox of another relay, whose client is unknown here.
  */
 async function checkClient(subject: Subject): Promise<string | undefined> {
   const { attached, shell } = subject
