@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import type { Commands, FlagSpec } from '../command.js'
-import { keysOf, SETTING_NAMES, settingOf, userFile } from '../settings/table.js'
+import { keysOf, SETTING_NAMES, userFile } from '../settings/table.js'
 import { OPTIONAL_REPOSITORY, REPOSITORY, USER_COMMAND } from './signing-in.js'
 
 const HOOK_COMMAND = { ...USER_COMMAND, args: [REPOSITORY] } as const
@@ -23,27 +23,6 @@ const DOCTOR_FLAGS = [
 ] as const
 const ALL_SETTINGS = SETTING_NAMES.filter((name) => name !== 'profile')
 const SHELLS = ['bash', 'zsh', 'fish'] as const
-
-export const SERVICE: Commands = {
-  serve: {
-    summary: 'run the service',
-    description: `Writes each signed webhook delivery to the journal before answering, and forwards it to URLs and commands. Signs users
-in, and acts for them.`,
-    examples: `relay serve --sandbox  with an emulated code host
-relay serve --forward http://localhost:3000/hooks --exec 'push=./deploy.sh'
-relay serve --tunnel --hook octo/demo --catch-up`,
-    options: [
-      ['--sandbox', 'start an emulated code host, in the profile sandbox'],
-      ['--hook <owner/repo>', 'create a hook there while relay runs', { repeatable: true }],
-      ['--catch-up', 'get what was sent while relay was away'],
-      ['--no-inspect', 'run without the inspector'],
-    ],
-    settings: ALL_SETTINGS.filter((name) => name !== 'user' && settingOf(name).flag),
-    env: ['user', 'clientId', 'clientSecret', 'webhookSecret', 'webhookSecretPrevious', 'tokenTtl', 'home'],
-    exits: [[0, 'success, also after Ctrl-C']],
-    load: async () => (await import('../commands/serve/serve.js')).runServe,
-  },
-}
 
 export const SETUP: Commands = {
   setup: {
