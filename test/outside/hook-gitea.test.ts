@@ -202,6 +202,7 @@ describe('relay serve --hook on Gitea', () => {
     expect(serve.err).toMatch(/^error: --catch-up cannot be used with gitea, which shows programs no log/)
     const catchUp = await here.run('catch-up', 'octo/demo')
     expect(catchUp.err).toContain('gitea shows programs no log of what it sent')
+    expect(catchUp.err).toContain('From Gitea 1.17 on, and in Forgejo, each delivery can be sent again')
     expect([serve.code, catchUp.code]).toEqual([2, 8])
     expect(here.gitea.received).toHaveLength(asked)
   })
