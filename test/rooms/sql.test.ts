@@ -93,6 +93,22 @@ describe('a file', () => {
     expect(await opened.store.get('key')).toBe(1)
   })
 
+  it('is written by nothing else during a transaction, also while that has only read', async () => {
+    const folder = emptyFolder()
+    await using opened = await openDatabase({ kind: 'file', folder })
+    using other = new DatabaseSync(databaseFile(folder), { timeout: 0 })
+    const meanwhile = await opened.sql.write(function* (): Tx<unknown> {
+      yield* ask('SELECT key FROM kv')
+      try {
+        return other.exec(`INSERT INTO kv (key, value) VALUES ('meanwhile', '')`)
+      } catch (error) {
+        return error
+      }
+    })
+    expect(meanwhile).toMatchObject({ message: 'database is locked' })
+    expect(await keys(opened.sql)).toEqual([])
+  })
+
   it('finishes the writes under way before it closes, and can be open twice', async () => {
     const folder = emptyFolder()
     const closing = await openDatabase({ kind: 'file', folder })
