@@ -14,7 +14,7 @@ import { MEMORY, openSqlite } from '../../src/store/sqlite.js'
 import { describeWith } from '../kit/needs.js'
 import { database, PASSWORD } from '../kit/postgres.js'
 import { byKey, Model } from './journal-model.js'
-import { delivery as deliveryOf } from './journal-rig.js'
+import { attempt, delivery as deliveryOf, succeeded } from './journal-rig.js'
 
 const START = 1_800_000_000_000
 const MINUTE = 60_000
@@ -284,12 +284,29 @@ describe('a journal', () => {
     await journal.append(at('1', START), { ...nowhere, targets: ['a'] })
     const forward: Forward = { status: 'waiting', tries: 0, since: START }
     const common = { target: 'a', status: 500, ms: 1, answer: new Uint8Array(9000), error: 'e'.repeat(3000) }
-    const attempt = (at: number): Attempt => ({ ...common, at, outcome: 'retry', count: 1 })
-    await Promise.all(Array.from({ length: 4100 }, (_, i) => journal.record(1, attempt(i), forward)))
+    const retry = (at: number): Attempt => ({ ...common, at, outcome: 'retry', count: 1 })
+    await Promise.all(Array.from({ length: 4100 }, (_, i) => journal.record(1, retry(i), forward)))
     const made = await journal.attempts(1)
     const sizes = [made.length, made.at(-1)?.at, made[0]?.answer.length, made[0]?.error?.length]
     expect(sizes).toEqual([4096, 4099, 4096, 1024])
     expect(await journal.next('a', 1, [])).toEqual([{ n: 1, forward, earlier: 4096 }])
+  })
+
+  it('announces to other relays the earlier entries that it changes', async () => {
+    await using db = await memory()
+    const announced: unknown[] = []
+    const write: Sql['write'] = (work, options = {}) => {
+      announced.push(options.announces)
+      return db.sql.write(work, options)
+    }
+    const journal = new Journal(Object.assign(Object.create(db.sql), { write }))
+    for (let times = 0; times < 2; times++)
+      await journal.append(at('1', START), { ...nowhere, targets: ['a'] })
+    await journal.flush()
+    await journal.record(1, attempt('a'), succeeded)
+    await journal.again(1, ['a'])
+    await journal.expire(Infinity, { target: 'a' })
+    expect(announced).toEqual([[], [], [1], [1], [1], [], []])
   })
 
   it('refuses all that wait for a database that fails, at once', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { SharedStore } from '../../src/base/shared-store.js'
 import { checkKey, countKeyUse, createCipher, isEncrypted, rotate } from '../../src/store/cipher.js'
@@ -190,7 +190,8 @@ it('exclusive work runs once at a time, in the turn of whoever waits, and is loo
   expect(new Set(await Promise.all(all))).toEqual(new Set([1, 2, 3, 4, 5]))
   expect([most, busy]).toEqual([1, 4])
   expect(await store.list('')).toEqual([])
-  await store.put('lock', { id: 'another', pid: 7 })
+  // Of two that stood still for longer than the lock lasts, the second has it now, and the first does not release it.
+  await exclusively(store, 'lock', options, () => store.put('lock', { id: 'another', pid: 7 }))
   const look = async (): Promise<number> => 42
   expect(await exclusively(store, 'lock', { ...options, look }, work)).toBe(42)
   const message = 'Another process is counting and did not finish in 0 s'
@@ -199,4 +200,22 @@ it('exclusive work runs once at a time, in the turn of whoever waits, and is loo
   const stopped = exclusively(store, 'lock', { ...options, signal: AbortSignal.abort() }, work)
   await expect(stopped).rejects.toMatchObject({ name: 'AbortError' })
   expect(await store.get('lock')).toEqual({ id: 'another', pid: 7 })
+})
+
+it('exclusive work that takes longer than its lock lasts renews it', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  await using opened = await memory()
+  let now = 0
+  const store = createStore(opened.sql, { clock: () => now })
+  const options = { what: 'waiting', clock: () => now }
+  const held = await exclusively(store, 'lock', options, async () => {
+    for (let beats = 0; beats < 5; beats++) {
+      now += 4000
+      vi.advanceTimersByTime(4000)
+      await store.put('after', beats)
+    }
+    return store.get('lock')
+  })
+  vi.useRealTimers()
+  expect(held).toMatchObject({ pid: process.pid })
 })
