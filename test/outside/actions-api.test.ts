@@ -209,7 +209,6 @@ describe('an error of the provider', () => {
   it.each<[string, object, number, string]>([
     ['comment', { issueNumber: 4 }, 403, 'refused: Unable to create comment because issue is locked.'],
     ['comment', { issueNumber: 99 }, 404, none],
-    ['comment', { repo: 'none' }, 404, none],
     ['merge', { pullNumber: 1 }, 404, none],
     ['merge', { pullNumber: 3 }, 409, CONFLICT],
     [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { limited, repository } from '../kit/code-host.js'
+import { repository } from '../kit/code-host.js'
 import { commentsOf, linesOf } from '../kit/journal.js'
 import { setUpApp } from '../kit/pages.js'
 import { place } from '../kit/place.js'
@@ -60,20 +60,5 @@ describe('relay setup --app-hook', () => {
     // Once through the App, once through the hook.
     const lines = await linesOf(here, '--event', 'issue_comment')
     expect(lines.map(({ duplicates }) => duplicates)).toEqual([1, 1, 1])
-  })
-
-  it('gets what the App sent while relay was away, with limits in the way', async () => {
-    const texts = Array.from({ length: 12 }, (_, n) => `comment ${n}`)
-    const before = await here.serve()
-    await setUpApp(here)
-    await before.stop()
-    await demo.comment(...texts)
-    for (const operation of ['deliveries', 'redeliver'] as const)
-      here.sandbox.faults.next(operation, limited(1))
-    here.sandbox.faults.next('redeliver', '502')
-    const relay = await here.serve('--catch-up')
-    expect(await relay.object({ type: 'hook', state: 'caught up' })).toMatchObject({ failed: [] })
-    await relay.stop()
-    expect(await commentsOf(here, await webhookSecret())).toEqual(texts)
   })
 })

@@ -107,15 +107,6 @@ describe('--json', () => {
       expect(out.split('\n')).toHaveLength(2)
     }
   })
-
-  it.each(COMMANDS.filter((argv) => !/config|revoke|dry-run/.test(argv.join())))(
-    'leaves stdout empty when %s fails, and the error is an object on stderr',
-    async (...argv) => {
-      const { code, out, err } = await run([...argv, '--json'], { env: { RELAY_USER: 'ada' } })
-      expect({ code, out }).toEqual({ code: 4, out: '' })
-      expect(JSON.parse(err)).toMatchObject({ code: 'unauthenticated' })
-    },
-  )
 })
 
 const READING = [

@@ -235,17 +235,6 @@ describe('relay hook remove', () => {
     expect(await saved()).toBe('')
     expect(await remove('--local')).toMatchObject({ code: 6 })
   })
-
-  it('is refused to a token without the scope, which it names', async () => {
-    await add()
-    const needed = 'admin:repo_hook, repo, write:repo_hook, read:repo_hook'
-    const scopes = { 'X-OAuth-Scopes': 'public_repo', 'X-Accepted-OAuth-Scopes': needed }
-    here.sandbox.faults.next('hook', answer(404, 'Not Found', scopes))
-    const hidden = 'The sandbox refused: Not Found (no such repository or number, or no access to it)'
-    const sign = RIGHTS.replace(/.* a token with/, 'Sign in with')
-    const text = `${hidden}. The token needs one of the scopes ${needed}; it has public_repo. ${sign}: relay login, or relay login --with-token. Check the name, or sign in as another user`
-    expect(unwrapped(await remove())).toEqual(says(8, text))
-  })
 })
 
 describe('a code host that refuses each request about hooks', () => {

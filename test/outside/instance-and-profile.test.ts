@@ -92,14 +92,6 @@ describe('the running instance', () => {
     expect(sandbox.comments).toEqual([])
     expect(await ran('--provider', 'sandbox', '--provider-url', `${sandbox.url}/`)).toMatchObject({ code: 0 })
   })
-
-  it('revokes for a terminal that has not the client secret', async () => {
-    await using here = await place()
-    await here.serve()
-    await here.signIn()
-    const ended = await json(here.runWith({ env: NOTHING }, 'revoke', '--json'))
-    expect(ended).toEqual({ v: 1, user: 'ada', removed: true, upstream: 'revoked' })
-  })
 })
 
 describe('relay replay to the instance', () => {

@@ -194,10 +194,4 @@ describe('relay login --with-token', () => {
       'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt'
     expect(await here.runWith({ terminal: { streams: ['stdin'] } }, ...LOGIN)).toEqual(fails(2, shows))
   })
-
-  it('is refused with a store that would lose it, exit 2', async () => {
-    await using here = await place({ host: 'none', env: { RELAY_STORE: 'memory' } })
-    const loses = '--store memory would lose the token as soon as this command ends'
-    expect(await here.runWith({ stdin: TOKEN }, ...LOGIN)).toEqual(fails(2, loses))
-  })
 })

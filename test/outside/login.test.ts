@@ -106,14 +106,6 @@ the token is in \\S+ and expires ${ENDS}
     expect(last(ran)).toEqual(fails(4, `ada is not signed in at ${here.gitea.url}: ${DENIED}`))
   })
 
-  it('is given up by Ctrl-C, exit 130', async () => {
-    await using here = await place()
-    await here.serve()
-    const running = here.start('login', '--no-browser')
-    await running.says('Waiting')
-    expect((await running.stop('SIGINT')).code).toBe(130)
-  })
-
   it('gives up after five minutes without a sign-in, exit 7', async () => {
     if (BUILT) leaveOut('it sets the clock of this process')
     await using here = await place()

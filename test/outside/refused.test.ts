@@ -103,10 +103,3 @@ describe('relay verify refused:1', () => {
     ])
   })
 })
-
-it('is given only to programs that prove that they read the profile', async () => {
-  for (const path of ['/instance/refused', '/instance/refused/1']) {
-    const headers = { 'X-Relay-Proof': '0'.repeat(64) }
-    expect((await fetch(`${relay.address}${path}`, { headers })).status).toBe(404)
-  }
-})

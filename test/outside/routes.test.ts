@@ -68,12 +68,3 @@ describe('relay routes test', () => {
     expect(found).toEqual({ v: 1, n: 1, event: 'push', action: null, ignoredBy: null, routes })
   })
 })
-
-describe('GET /instance/routes', () => {
-  it('is unknown to who has no proof', async () => {
-    await using here = await bare()
-    const { address } = await here.serve()
-    for (const headers of [{}, { 'X-Relay-Proof': 'f'.repeat(64) }])
-      expect((await fetch(`${address}/instance/routes`, { headers })).status).toBe(404)
-  })
-})

@@ -119,16 +119,6 @@ describe('the hook of relay serve --hook', () => {
     expect(await hooks()).toEqual([[id], [id]])
     await expectUsedAgain(id)
   })
-
-  it('is removed by hand after the code host was away', async () => {
-    const { serving } = await serveHook()
-    here.sandbox.faults.always('hook', '502')
-    await serving.stop()
-    here.sandbox.faults.clear()
-    const { out } = await here.run('hook', 'remove', 'octo/demo')
-    expect(out).toMatch(/^hook of octo\/demo removed: http:\S+\/webhook\n$/)
-    expect(await hooks()).toEqual([[], []])
-  })
 })
 
 describe('two relays with --hook on one repository', () => {

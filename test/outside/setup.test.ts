@@ -258,15 +258,6 @@ describe('relay setup of a newcomer', () => {
     expect(await here.run('catch-up', '--dry-run')).toMatchObject({ code: 6, out: '' })
   })
 
-  it('takes --app-hook where the profile has hooks: what both send is one delivery', async () => {
-    await using here = await newcomer()
-    await here.useToken()
-    await here.run('hook', 'add', 'octo/demo', '--url', 'http://127.0.0.1:9/')
-    const { code, err } = await setup(here, ['--app-hook'], register)
-    expect(code).toBe(0)
-    expect(err).toContain('Install the App on your repositories: ')
-  })
-
   it('registers the App of an organization with --org', async () => {
     await using here = await newcomer({ RELAY_WEBHOOK_SECRET: 'a secret of the environment' })
     using tap = tapRequests(Number(new URL(here.sandbox.url).port))

@@ -82,12 +82,6 @@ describe('a second terminal without the client secret', () => {
 })
 
 describe('the token', () => {
-  it('is needed, exit 4', async () => {
-    await using here = await place({ signedIn: true })
-    expect(await here.run(...COMMENT, '--user', 'bob')).toEqual(fails(4, NOT_BOB))
-    expect(await here.runWith({ env: { RELAY_USER: 'bob' } }, ...COMMENT)).toEqual(fails(4, NOT_BOB))
-  })
-
   it('that has ended is renewed first', async () => {
     await using alone = await withToken(ENDED)
     const { here, first, renewals } = alone

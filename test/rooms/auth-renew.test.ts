@@ -223,13 +223,6 @@ describe('revoking', () => {
     expect([rig.asked.map(isRefresh), await rig.contents()]).toEqual([refreshes, {}])
   })
 
-  it('sends nothing when the store fails', async () => {
-    await using rig = await signedIn({ status: 204 })
-    rig.broken.add('update')
-    await expect(revoke(rig.parts, 'ada')).rejects.toMatchObject({ kind: 'storage' })
-    expect(rig.asked).toEqual([])
-  })
-
   it.each<[number, string, string, string]>([
     [401, 'Bad credentials', 'forbidden', 'it does not know this client id and secret'],
     [403, 'no the-client-secret, no gho_Old', 'forbidden', 'no [secret], no [secret]'],

@@ -1,18 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import {
-  findOwnApp,
-  type NewSetup,
-  readClient,
-  readSetup,
-  removeSetup,
-  saveSetup,
-} from '../../src/auth/setup.js'
+import { findOwnApp, type NewSetup, readClient, readSetup, saveSetup } from '../../src/auth/setup.js'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import type { AppAccount, AppIdentity } from '../../src/codehost/host.js'
 import { openHost } from '../../src/codehost/hosts.js'
 import { openDatabase } from '../../src/store/open.js'
-import { contents } from './auth-rig.js'
 
 const HOST = 'https://git.example'
 const BEFORE = 'https://relay.example/before'
@@ -30,21 +22,6 @@ const APP: AppIdentity = { id: 301, slug: 'relay-test', privateKey: new Secret('
 const database = async () => openDatabase({ kind: 'memory', folder: '' })
 
 describe('what relay setup stored', () => {
-  it('is two records, one without a secret', async () => {
-    await using data = await database()
-    await saveSetup(data.secrets, setup('one', { app: APP, hookUrl: NOW }), undefined)
-    const place = { provider: 'github', providerUrl: HOST, clientId: 'one' }
-    const plain = { ...place, app: { id: 301, slug: 'relay-test' }, hook: { url: NOW, former: NOW } }
-    expect(await contents(data.secrets)).toEqual({
-      setup: plain,
-      'setup-secrets': { clientId: 'one', clientSecret: 'secret of one', privateKey: 'the private key' },
-    })
-    expect(await readSetup(data.secrets)).toEqual(plain)
-    expect((await readClient(data.secrets, { clientId: 'one' })).secret.reveal()).toBe('secret of one')
-    await removeSetup(data.secrets)
-    expect([await readSetup(data.secrets), await contents(data.secrets)]).toEqual([undefined, {}])
-  })
-
   it('is replaced only where it is still what the user agreed to replace', async () => {
     await using data = await database()
     await saveSetup(data.secrets, setup('one'), undefined)

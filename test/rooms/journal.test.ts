@@ -292,11 +292,11 @@ describe('a journal', () => {
     expect(await journal.next('a', 1, [])).toEqual([{ n: 1, forward, earlier: 4096 }])
   })
 
-  it('announces to other relays the earlier entries that it changes', async () => {
+  it('announces to other relays the earlier entries that it changes, and asks for room for what it adds', async () => {
     await using db = await memory()
-    const announced: unknown[] = []
-    const write: Sql['write'] = (work, options = {}) => {
-      announced.push(options.announces)
+    const written: unknown[] = []
+    const write: Sql['write'] = (work, options) => {
+      written.push(options)
       return db.sql.write(work, options)
     }
     const journal = new Journal(Object.assign(Object.create(db.sql), { write }))
@@ -306,7 +306,8 @@ describe('a journal', () => {
     await journal.record(1, attempt('a'), succeeded)
     await journal.again(1, ['a'])
     await journal.expire(Infinity, { target: 'a' })
-    expect(announced).toEqual([[], [], [1], [1], [1], [], []])
+    const [added, changed, some] = [{ grows: 4096, announces: [] }, { announces: [1] }, { announces: [] }]
+    expect(written).toEqual([added, added, changed, changed, changed, some, some])
   })
 
   it('refuses all that wait for a database that fails, at once', async () => {

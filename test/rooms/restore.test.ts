@@ -1,7 +1,6 @@
 import { type Fixture, fixtureBody, fixtureLines } from '../../src/replay/fixture.js'
 import { loadFixtures } from '../../src/replay/load.js'
 import { isForm } from '../../src/webhook/signature.js'
-import { formPayload } from '../../src/base/bytes.js'
 import { goJson } from '../kit/go-json.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
 import * as fc from 'fast-check'
@@ -414,16 +413,6 @@ describe('an encoding', () => {
           const [shorter] = [...writings(one, writeJson('compact', one).length - 1)]
           expect([same?.text, shorter?.text]).toEqual([text, undefined])
         }
-      }),
-    )
-  })
-
-  it.each(FORMS.map((write, i) => [i, write] as const))('form %i holds the JSON', (_, write) => {
-    fc.assert(
-      fc.property(value, anyId, (one, id) => {
-        const text = writeJson(id, one)
-        const payload = formPayload(Buffer.from(write(text)))
-        expect(payload && Buffer.from(payload).toString()).toBe(text)
       }),
     )
   })

@@ -54,14 +54,6 @@ function rig({ interval = 60_000, sweep = async () => 0 } = {}) {
 }
 
 describe('maintenance', () => {
-  it('removes expired records and sweeps the journal at the start, until it ends', async () => {
-    const { maintenance, calls, retentions, next } = rig()
-    await next('sweep')
-    await maintenance[Symbol.asyncDispose]()
-    expect(calls).toEqual(ROUND)
-    expect(retentions).toMatchObject([{ keep: 1000, keepMax: KEEP_MAX, signal: { aborted: true } }])
-  })
-
   it('sweeps again when 2 % of the size to keep was added, never twice at once', async () => {
     let end = (): void => {}
     const sweep = () => new Promise<number>((resolve) => (end = () => resolve(0)))
