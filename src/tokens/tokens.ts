@@ -223,7 +223,7 @@ function* removeToken(records: Records, userId: string): Tx<void> {
 
 function* isStored(records: Records, userId: string, used: Refreshable): Tx<boolean> {
   const stored = yield* records.get<Refreshable>(refreshKey(userId))
-  return stored?.refreshToken === used.refreshToken && stored.origin === used.origin
+  return stored?.refreshToken === used.refreshToken
 }
 
 function sha256(text: string): string {

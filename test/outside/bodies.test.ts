@@ -228,6 +228,22 @@ describe('all bodies being read at the same time', () => {
     await answered(last)
   })
 
+  it('do not count what was refused, although its client still sends it', async () => {
+    const refused: Connection[] = []
+    for (let i = 0; i < 4; i++) {
+      const connection = await connect(large.port)
+      connection.send(requestText('POST', '/webhook', CHUNKED))
+      const body = chunked(Buffer.alloc(17 * MIB)).subarray(0, -5)
+      await new Promise((resolve) => connection.socket.write(body, resolve))
+      await exchange(large.port, HEALTH)
+      refused.push(connection)
+    }
+    using last = await heldBack(16 * MIB)
+    last.send('a')
+    expect(await refusal(last)).toEqual(UNSIGNED)
+    for (const { socket } of refused) socket.destroy()
+  })
+
   it('count the overhead of each chunk, which is more than one byte', async () => {
     using connection = await connect(large.port)
     connection.send(requestText('POST', '/webhook', CHUNKED))

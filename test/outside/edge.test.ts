@@ -352,6 +352,22 @@ describe('closing', () => {
     expect((await linesOf(own)).map(({ delivery }) => delivery)).toEqual(['uploaded'])
   })
 
+  it('lets a request of which a part has come finish, too', async () => {
+    await using own = await place({ host: 'none' })
+    const serving = await own.serve()
+    using connection = await connect(serving.port)
+    connection.send(HEALTH)
+    await connection.answer()
+    connection.send(HEALTH.slice(0, 9))
+    await exchange(serving.port, HEALTH)
+    const ended = serving.stop()
+    await refuses(serving)
+    connection.send(HEALTH.slice(9))
+    const answer = await connection.answer()
+    expect([essence(answer), answer.headers['connection']]).toEqual([OK, 'close'])
+    expect((await ended).code).toBe(0)
+  })
+
   it('closes idle connections at once and accepts no new ones', async () => {
     await using own = await place({ host: 'none' })
     const serving = await own.serve()

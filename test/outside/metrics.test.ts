@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { githubDelivery, post } from '../kit/delivery.js'
 import { emptyFolder } from '../kit/folder.js'
@@ -20,8 +21,11 @@ const here = fresh(() => place({ host: 'none' }))
 describe('GET /metrics', () => {
   it('counts deliveries by result, forwards by target and status, and shows what waits', async () => {
     const storage = faulty()
-    await using target = await receiver()
-    target.answers(200, 410)
+    const answers = [200, 410]
+    await using target = await receiver(async () => {
+      await pause(30)
+      return answers.shift() ?? 200
+    })
     const down = await closedPort()
     const app = ['--forward', `app=${target.url}`]
     const unreachable = ['--forward', `push=http://localhost:${down}/secret?key=secret`]
@@ -76,10 +80,13 @@ describe('GET /metrics', () => {
       relay_tunnel_connected: gauge({}),
     }
     for (const [name, metric] of Object.entries(exact)) expect([name, metrics[name]]).toEqual([name, metric])
+    // Two of 30 ms, and no thousand times as much.
+    const seconds = expect.toSatisfy((sum: number) => sum >= 0.05 && sum < 30)
     const age = expect.toSatisfy((age: number) => age > 0 && age < 600)
     const values = {
       relay_queue_oldest_seconds: { 'target=app': 0, [`target=${unnamed}`]: age },
       relay_attempt_duration_seconds_count: { 'target=app': 2, [`target=${unnamed}`]: atLeast(1) },
+      relay_attempt_duration_seconds_sum: { 'target=app': seconds, [`target=${unnamed}`]: atLeast(0) },
       // With the one that could not be stored.
       relay_storage_duration_seconds_count: { 'operation=store': 4, 'operation=record': atLeast(3) },
     }
@@ -174,9 +181,16 @@ describe('the label of a target', () => {
   })
 
   it('is one of at most 100, and one for all others', async () => {
-    const targets = Array.from({ length: 150 }, (_, i) => [`*=http://127.0.0.1:${i + 1}/`, {}])
-    await fill(here, [{ id: 'waits', receivedAt: Date.now(), forwards: Object.fromEntries(targets) }])
-    const counts = await queues(await here.serve('--metrics'))
+    const targets = Array.from({ length: 150 }, (_, i) => [`*=http://127.0.0.1:${i + 1}/`, {}] as const)
+    const now = Date.now()
+    await fill(here, [
+      { id: 'old', receivedAt: now - 3_600_000, forwards: Object.fromEntries(targets.slice(0, 120)) },
+      { id: 'waits', receivedAt: now, forwards: Object.fromEntries(targets.slice(120)) },
+    ])
+    const relay = await here.serve('--metrics')
+    const counts = await queues(relay)
+    const oldest = (await readMetrics(relay.address))['relay_queue_oldest_seconds']?.values['target=others']
+    expect(oldest).toBeGreaterThan(3599)
     expect(Object.keys(counts)).toHaveLength(101)
     expect(counts).toMatchObject({ others: 50 })
   })

@@ -128,6 +128,11 @@ describe('a forgotten profile', () => {
     const wait = await here.run('wait', 'issues', '--since', '1h', '--timeout', '20s')
     expect(wait).toMatchObject({ code: 0, err: found })
 
+    const second = await here.serveWith({ built: true }, ...SANDBOX, '--store', 'memory')
+    const twice = expect.stringContaining('Stop all but one, or give each its own --profile')
+    expect(await here.run('trigger', 'issues')).toMatchObject({ code: 2, err: twice })
+    await second.stop()
+
     const other = await here.serve()
     const both = [
       `default (process ${other.pid} at ${other.address})`,

@@ -38,9 +38,9 @@ describe('relay serve', () => {
 
 describe('the hook of relay serve --hook', () => {
   /** `relay serve --hook octo/demo` once it has the hook. */
-  const serveHook = async (removal?: number) => {
+  const serveHook = async (removal?: number, ...more: string[]) => {
     const seams = removal === undefined ? {} : { seams: { limits: { removal } } }
-    const serving = await here.serveWith(seams, ...HOOK)
+    const serving = await here.serveWith(seams, ...more, ...HOOK)
     const { id, created } = await serving.object({ type: 'hook', state: 'ready' })
     return { serving, id, created }
   }
@@ -85,13 +85,20 @@ describe('the hook of relay serve --hook', () => {
     expect((await demo.hooks()).map(({ url, events }) => [url, events])).toEqual([[chosen, ['push']]])
   })
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('is removed after %s', async (signal) => {
-    const { serving, id } = await serveHook()
-    expect(await hooks()).toEqual([[id], [id]])
-    const { code, err } = await serving.stop(signal)
-    expect([code, err]).toEqual([0, expect.stringContaining('hook of octo/demo removed\n')])
-    expect(await hooks()).toEqual([[], []])
-  })
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'is one, however it is spelled, and removed after %s',
+    async (signal) => {
+      const { serving, id } = await serveHook(undefined, '--hook', 'Octo/Demo')
+      expect(await hooks()).toEqual([[id], [id]])
+      const { code, err } = await serving.stop(signal)
+      const created = `hook of octo/demo created: ${serving.address}/webhook`
+      expect([code, err.match(/hook of octo\/demo .*/gi)]).toEqual([
+        0,
+        [created, 'hook of octo/demo removed'],
+      ])
+      expect(await hooks()).toEqual([[], []])
+    },
+  )
 
   it('is used again after an end during its creation, when the code host has made it and does not answer', async () => {
     for (const each of [NOW, NEVER_ANSWERED]) here.sandbox.faults.next('hook', each)

@@ -80,6 +80,13 @@ describe('GET /auth/{provider}', () => {
     expect(brief(await rig.ask('GET', `/auth/github${query}`))).toEqual(refused(400, error))
   })
 
+  it('is for a browser that opens it, and not for a page that loads it', async () => {
+    const ask = async (destination: string): Promise<number> =>
+      (await rig.ask('GET', '/auth/github?userId=alice', { 'Sec-Fetch-Dest': destination })).status
+    const answers = await Promise.all(['document', 'image', 'iframe', 'empty'].map(ask))
+    expect(answers).toEqual([302, 403, 403, 403])
+  })
+
   it('names what to set when no client is configured', async () => {
     await using own = await startRig({ env: { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined } })
     const none = 'Sign-in is not configured: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET'

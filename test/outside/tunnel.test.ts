@@ -62,16 +62,19 @@ describe('relay serve --tunnel', () => {
     expect((await relay.stop()).code).toBe(0)
   })
 
-  it('makes a channel where only a server is named, and keeps to it', async () => {
+  it('makes a channel where only a server is named, and keeps to it, but for another server, or a new one', async () => {
     await using server = await smee()
+    await using other = await smee()
     const urls: unknown[] = []
-    for (const _ of ['first', 'second']) {
-      const relay = await here.serve('--tunnel', server.url)
+    for (const tunnel of [server.url, server.url, other.url, 'new']) {
+      const relay = await here.serve('--tunnel', tunnel)
       urls.push((await relay.object({ type: 'tunnel', state: 'connected' }))['url'])
       await relay.stop()
     }
-    expect(urls[0]).toMatch(new RegExp(`^${server.url}/[\\w-]{16}$`))
-    expect(urls[1]).toBe(urls[0])
+    const channelOf = ({ url }: { readonly url: string }) =>
+      expect.stringMatching(new RegExp(`^${url}/[\\w-]{16}$`))
+    expect(urls).toEqual([channelOf(server), urls[0], channelOf(other), channelOf(other)])
+    expect(urls[3]).not.toBe(urls[2])
   })
 })
 
