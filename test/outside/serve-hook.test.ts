@@ -63,7 +63,14 @@ describe('the hook of relay serve --hook', () => {
     const serving = await here.serveWith({ seams: { limits: { signInLook: 50 } } }, ...HOOK)
     const failed = { error: expect.stringContaining('relay login'), retries: true }
     expect(await serving.object({ type: 'hook', state: 'failed' })).toMatchObject(failed)
+    const body = JSON.stringify({ message: 'Bad credentials' })
+    here.sandbox.faults.next('hook', { kind: 'answer', status: 401, body })
     await here.useToken()
+    const [, refused] = await serving.objects({ type: 'hook', state: 'failed' }, 2)
+    expect(refused).toMatchObject({
+      error: expect.stringContaining('Invalid or expired token'),
+      retries: true,
+    })
     const { url } = await serving.object({ type: 'hook', state: 'ready' })
     expect((await demo.hooks()).map((hook) => hook.url)).toEqual([url])
   })

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
@@ -227,6 +228,17 @@ describe('a token', () => {
     const expiresAt = expires === undefined ? undefined : Date.parse(expires)
     expect(await host.as(token).facts()).toEqual({ login: 'mona', scopes, expiresAt })
   })
+})
+
+it('an App is itself by a token that GitHub takes, also where the clock here is a minute ahead', async () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const key = new Secret(String(privateKey.export({ type: 'pkcs8', format: 'pem' })))
+  const { host, asked } = rig({ body: {} })
+  const now = Date.now() / 1000
+  await host.apps?.as({ id: 12, slug: 'relay-x', privateKey: key }).hook()
+  const [, claims = ''] = asked[0]?.headers['authorization']?.split('.') ?? []
+  const { iss, iat, exp } = JSON.parse(Buffer.from(claims, 'base64url').toString())
+  expect([iss, iat - now < -59, exp - now < 541, exp - now > 500]).toEqual(['12', true, true, true])
 })
 
 it('the key of an App that is none is not quoted', async () => {
