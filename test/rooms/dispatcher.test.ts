@@ -20,11 +20,12 @@ const HOUR = 60 * MINUTE
 const ROUTES: readonly Route[] = ['http://127.0.0.1:1/', 'http://app.example/'].map(parseForward)
 const IDS = ROUTES.map(({ id }) => id)
 
-type Answer = 'ok' | 'busy' | 'refuses' | 'down' | 'hangs'
+type Answer = 'ok' | 'busy' | 'asks' | 'refuses' | 'down' | 'hangs'
 
 const RESULTS: Readonly<Record<Answer, DeliveryResult>> = {
   ok: { outcome: 'succeeded', status: 200, answer: new Uint8Array(), error: null },
   busy: { outcome: 'retry', status: 503, answer: new Uint8Array(), error: null },
+  asks: { outcome: 'retry', status: 429, answer: new Uint8Array(), error: null, retryAfter: HOUR },
   refuses: { outcome: 'refused', status: 404, answer: new Uint8Array(), error: null },
   down: unanswered('unreachable', 'connection refused'),
   hangs: unanswered('timed out', 'no answer'),
@@ -142,7 +143,7 @@ async function createRig(concurrency: number, random = () => 0.5) {
   }
 }
 
-const answer = fc.constantFrom<Answer>('ok', 'busy', 'refuses', 'down', 'hangs')
+const answer = fc.constantFrom<Answer>('ok', 'busy', 'asks', 'refuses', 'down', 'hangs')
 const wait = fc.constantFrom(0, 5, 500, 2 * SECOND, 30 * SECOND, 3 * MINUTE)
 const command = fc.oneof(
   { weight: 5, arbitrary: fc.record({ append: fc.integer({ min: 1, max: 4 }) }) },
@@ -241,6 +242,16 @@ describe('a target that is down', () => {
     expect(await rig.statuses()).toEqual(['succeeded', 'failed'])
     expect(dispatcher.status()).toHaveLength(1)
   })
+})
+
+it('a target that asks for an hour is asked again after a minute', async () => {
+  await using rig = await createRig(1)
+  rig.state.answers.set(IDS[0] ?? '', 'asks')
+  await using dispatcher = await rig.start()
+  await rig.append(dispatcher)
+  await rig.time.advance(2 * MINUTE)
+  const [first = NaN, second = NaN] = rig.sent.filter(({ target }) => target === IDS[0]).map(({ at }) => at)
+  expect(second - first - rig.state.ms).toBe(MINUTE)
 })
 
 it('a target that is removed and back at once gets all, at whatever moment', async () => {
