@@ -248,7 +248,7 @@ async function waitForDeliveries(
     if (isReady || count === 0) return describe(journal, found)
     await changed.catch(async (error: unknown) => {
       signal?.throwIfAborted()
-      if (!limited.aborted || error instanceof RelayError) throw error
+      if (!limited.aborted) throw error
       const names = [[wanted.event ?? []].flat().join(' or '), wanted.repo, wanted.deliveryId].filter(Boolean)
       const what = names.length > 0 ? ` (${names.join(', ')})` : ''
       const newest = await matching(journal, { last: MAX_LISTED }, undefined)
