@@ -16,7 +16,7 @@ export interface Inspector {
 }
 
 /** Opens the inspector of a relay with a one-time code. */
-export async function openInspector(here: Place, { address: url }: Serving): Promise<Inspector> {
+export async function openInspector(here: Pick<Place, 'run'>, { address: url }: Serving): Promise<Inspector> {
   const code = (): Promise<string> => oneTimeCode(here)
   const { cookie, key } = await sessionOf(await enter(url, await code()))
   const get: Inspector['get'] = (path, headers = {}) =>
@@ -47,7 +47,7 @@ export async function openInspector(here: Place, { address: url }: Serving): Pro
 }
 
 /** Gets a one-time code for the inspector of the relay that runs. */
-export async function oneTimeCode(here: Place): Promise<string> {
+export async function oneTimeCode(here: Pick<Place, 'run'>): Promise<string> {
   const { code, out, err } = await here.run('inspect', '--no-browser', '--json')
   if (code !== 0) throw new Error(`relay inspect ended with ${code}:\n${err}`)
   const { code: oneTime }: { readonly code: string } = JSON.parse(out)

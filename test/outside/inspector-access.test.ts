@@ -202,6 +202,9 @@ describe('opening the inspector', () => {
     expect(await tryTo({ 'X-Relay-Key': key, Origin: 'http://localhost:3000' })).toBe(403)
     expect(await tryTo({ 'X-Relay-Key': key, Origin: 'null' })).toBe(403)
     expect(await tryTo({ 'X-Relay-Key': key, Cookie: '' })).toBe(401)
+    const headers = { Cookie: cookie, 'X-Relay-Key': key }
+    const forward = `${url}/inspect/api/deliveries/1/forward`
+    expect((await fetch(forward, { method: 'POST', headers })).status).toBe(403)
   })
 })
 

@@ -135,6 +135,7 @@ describe('relay log', () => {
     expect(all).toHaveLength(1005)
     // The columns are as wide as a page of 1,000 lines needs, and from then on as what follows needs.
     expect(all.at(0)).toBe(line(1, 5))
+    expect(await here.start('log', '--last', '100000').stop('SIGINT')).toMatchObject({ code: 130, out: '' })
   })
 
   it('ends with 6 when nothing matches, and when there is no journal, which it does not make', async () => {

@@ -208,12 +208,13 @@ describe('relay verify', () => {
   })
 
   it('takes the secret of a variable, of a file, or of the profile', async () => {
-    const cwd = folder({ 'a.json': github(), secret: `${SECRET}\n` })
+    const cwd = folder({ 'a.json': github(), secret: `${SECRET}\n`, windows: `${SECRET}\r\n` })
     const code = async (variables: Env, ...flags: string[]) =>
       (await run(['verify', 'a.json', ...flags], { cwd, env: variables })).code
     expect(await code({ MINE: SECRET, RELAY_WEBHOOK_SECRET: 'other' }, '--secret-env', 'MINE')).toBe(0)
     expect(await code({ MINE: 'x', RELAY_WEBHOOK_SECRET_PREVIOUS: SECRET }, '--secret-env', 'MINE')).toBe(5)
     expect(await code({ RELAY_WEBHOOK_SECRET_FILE: 'secret' })).toBe(0)
+    expect(await code({ RELAY_WEBHOOK_SECRET_FILE: 'windows' })).toBe(0)
     await using here = await bare()
     const relay = await here.serve()
     const { out } = await here.run('config', '--reveal', 'webhookSecret')

@@ -1,9 +1,13 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { codeBlocks } from '../kit/code-blocks.js'
+import { emptyFolder } from '../kit/folder.js'
 import { type PackedProject, packedProject } from '../kit/packed-project.js'
+
+const TSX = import.meta.resolve('tsx')
 
 /** What somebody who installs the package writes first. It ends by itself. */
 const PROGRAM = `
@@ -62,6 +66,23 @@ describe.concurrent('the packed tarball', { timeout: 60_000 }, () => {
     await compile('--lib', 'es2023,dom,esnext.disposable', '--types', '', 'program.ts')
     const out = await project.run(process.execPath, 'program.js')
     expect(out).toBe('memory {"status":"ok"} 2\npush 0 gho_ gho_\n')
+  })
+
+  it.each([
+    ['bin', 'hono'],
+    ['inspect', 'preact'],
+  ])('brings the licences of what is bundled in %s', (part, name) => {
+    const file = path.join(project.folder, 'node_modules/webhook-relay/dist', part, 'LICENSES.txt')
+    expect(readFileSync(file, 'utf8')).toMatch(new RegExp(`^${name} \\d[^]*MIT`, 'm'))
+  })
+
+  it('is packed again after a pack that was interrupted', () => {
+    const cwd = emptyFolder()
+    const manifest = path.join(cwd, 'package.json')
+    writeFileSync(manifest, '{"scripts":{}}')
+    for (const action of ['pack', 'pack', 'restore'])
+      execFileSync(process.execPath, ['--import', TSX, path.resolve('scripts/manifest.ts'), action], { cwd })
+    expect(readFileSync(manifest, 'utf8')).toBe('{"scripts":{}}')
   })
 
   it('has no script that npm runs or warns of', async () => {

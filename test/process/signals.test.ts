@@ -8,15 +8,17 @@ import { place } from '../kit/place.js'
 import { isAlive } from '../kit/processes.js'
 
 describe.concurrent('relay serve, asked to stop,', () => {
-  it('quits at once at the second signal', async ({ expect }) => {
+  it('reloads at SIGHUP, and quits at once at the second signal', async ({ expect }) => {
     await using here = await place({ host: 'none' })
     const program = await here.serveWith({ built: true })
     const hanging = await begin(`${program.address}/webhook`, githubDelivery())
     hanging.on('error', () => {})
+    program.kill('SIGHUP')
+    await program.says('Reloaded the settings')
     program.kill('SIGTERM')
     await program.says('Finishing in-flight work')
-    program.kill('SIGTERM')
-    expect(await program.ended).toMatchObject({ code: null, signal: 'SIGTERM' })
+    program.kill('SIGINT')
+    expect(await program.ended).toMatchObject({ code: null, signal: 'SIGINT' })
   })
 })
 

@@ -140,6 +140,9 @@ describe('the lines of relay serve', () => {
     live.onHook({ repo: 'octo/demo', state: 'left', error })
     expect(err()).toMatch(/^[\d:]+ {2}warning: the hook of octo\/demo could not be removed: no access\./)
     expect(objects().map(({ type }) => type)).toEqual(['delivery', 'hook', 'hook'])
+    const other = rig({ quiet: true, jsonLog: true })
+    other.live.onHook({ repo: 'octo/demo', state: 'left', error })
+    expect(JSON.parse(other.err())).toMatchObject({ level: 'warn', type: 'hook' })
   })
 
   it('count duplicates that anybody can send, but for the first', () => {

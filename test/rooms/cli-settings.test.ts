@@ -166,8 +166,7 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'RELAY_PUBLIC_URL=javascript:1': 'RELAY_PUBLIC_URL: must be an absolute http:// or https:// address',
     'RELAY_PUBLIC_URL=https://a:b@c': 'RELAY_PUBLIC_URL: must not contain a user name or password',
     'RELAY_PUBLIC_URL=https://a/?b=1': 'RELAY_PUBLIC_URL: must not contain a query or a fragment',
-    'RELAY_PROFILE=../x':
-      'RELAY_PROFILE: must be 1–64 letters, digits, ".", "_" or "-", not starting with "."',
+    'RELAY_PROFILE=.x': 'RELAY_PROFILE: must be 1–64 letters, digits, ".", "_" or "-", not starting with "."',
     'RELAY_ALLOWED_HOSTS=a,,b': 'RELAY_ALLOWED_HOSTS: must be host names, separated by commas',
     'RELAY_WEBHOOK_SECRET_FILE=/dev/null': 'RELAY_WEBHOOK_SECRET_FILE: /dev/null is empty',
     'RELAY_CLIENT_SECRET_FILE=/nowhere/x': 'RELAY_CLIENT_SECRET_FILE: /nowhere/x cannot be read',

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { addressOf, parseAddress, type View } from '../../src/inspector/page/address.js'
+import { addressOf, isFiltered, parseAddress, type View } from '../../src/inspector/page/address.js'
 import { lineDiff } from '../../src/inspector/page/diff.js'
 import { exactTime, formatMs, formatSize, formatTime } from '../../src/inspector/page/format.js'
 import { pathAt, pretty } from '../../src/inspector/page/pretty.js'
@@ -89,6 +89,10 @@ describe('the address of a view', () => {
     }
     expect(parse(address)).toEqual(view)
     expect(view && parse(addressOf(view))).toEqual(view)
+  })
+
+  it('is filtered by all but the delivery that its list begins before', () => {
+    expect([{ before: '5' }, { before: '5', event: 'push' }].map(isFiltered)).toEqual([false, true])
   })
 })
 

@@ -23,7 +23,7 @@ export function shownTime(at: number, isTerminal: boolean, now = Date.now()): st
   return isTerminal ? spokenInstant(at, now) : localTime(at)
 }
 
-/** `12:04:11 today, 2 min ago`, `Tue 17 Nov 12:04:11, 6 days ago`, `31 Jan 2025 12:04:11, 660 days ago`, `…, in 29 days`. */
+/** `12:04:11 today, 2 min ago`, `Tue 17 Nov 12:04:11, 5 days ago`, `31 Jan 2025 12:04:11, 660 days ago`, `…, in 29 days`. */
 export function spokenInstant(at: number, now: number): string {
   const date = new Date(at)
   const time = timeOfDay(at)
