@@ -31,16 +31,6 @@ describe('relay comment', () => {
     expect(out).toBe(`${JSON.stringify({ v: 1, id: last()?.id, url: urlOf() })}\n`)
   })
 
-  it.each([
-    ['issues/1', 1],
-    ['pull/2/files?w=1', 2],
-    ['pull/2#discussion_r3001', 2],
-  ])('accepts the web address …/%s; that of a comment means its issue', async (page, issueNumber) => {
-    const address = `${here.sandbox.url}/octo/demo/${page}`
-    expect(await here.run('comment', address, 'hi')).toMatchObject({ code: 0, err: '' })
-    expect(last()).toMatchObject({ repo: 'octo/demo', issueNumber, body: 'hi' })
-  })
-
   it.each(
     Object.entries({
       'comment octo/demo#99 x':

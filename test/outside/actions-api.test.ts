@@ -265,14 +265,6 @@ describe('a write is made once', () => {
     expect(commentsOf().map(({ body }) => body)).toEqual(['hello'])
   })
 
-  it('although the connection broke after a merge', async () => {
-    const before = requests('PUT')
-    const merged = await ask('merge', { ...DEMO, repo: 'fault-reset-after', pullNumber: 2 })
-    expect(merged).toEqual([502, { error }])
-    expect(requests('PUT')).toBe(before + 1)
-    expect(here.sandbox.merges.filter(({ repo }) => repo === 'octo/fault-reset-after')).toHaveLength(1)
-  })
-
   it('although the client disconnected', async () => {
     here.sandbox.faults.next('comment', { kind: 'slow', ms: 400 })
     const before = requests('POST')

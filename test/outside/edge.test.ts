@@ -115,9 +115,7 @@ describe('requests the parser lets through', () => {
   const odd: Record<string, [request: string, expected: ReturnType<typeof essence>]> = {
     'a path that is no path': [requestText('GET', 'health'), failure(400, 'Bad request')],
     'OPTIONS *': [requestText('OPTIONS', '*'), failure(400, 'Bad request')],
-    'an offer to upgrade': [requestText('GET', '/health', { Connection: 'Upgrade', Upgrade: 'x' }), OK],
     'an unknown expectation': [requestText('GET', '/health', { Expect: 'wonders' }), OK],
-    'an unknown path': [requestText('GET', '/nowhere'), failure(404, 'Not found')],
     'a bad percent escape': [requestText('GET', '/%zz'), failure(404, 'Not found')],
   }
 
@@ -159,11 +157,6 @@ describe('a client that ends its side after the request', () => {
   it('reads its answer, also to a body that breaks off', async () => {
     const half = requestText('POST', '/webhook', { 'Content-Length': '9' }, 'abc')
     expect(await halfClosed(relay.port, half)).toContain('Bad request')
-  })
-
-  it('reads the answers to all its requests', async () => {
-    const answers = await halfClosed(relay.port, HEALTH.repeat(3))
-    expect(answers.match(/\{"status":"ok"\}/g)).toHaveLength(3)
   })
 
   it('gets the answers to 16 in a row', async () => {

@@ -210,8 +210,9 @@ describe('relay serve with targets', () => {
     await deliver(relay, 'a')
     expect(await relay.object({ type: 'delivery', n: 1 })).toMatchObject({ n: 1 })
 
-    writeFileSync(file, JSON.stringify({ forward: [`push=${target.url}`] }))
-    await relay.says('Reloaded the settings: 1')
+    writeFileSync(file, JSON.stringify({ forward: [`push=${target.url}`, `pul_request=${target.url}`] }))
+    await relay.says('Reloaded the settings: 2')
+    await relay.says('relay.json: github sends no event pul_request (did you mean pull_request?)')
     await deliver(relay, 'b')
     expect(await relay.object({ type: 'attempt', n: 2 })).toMatchObject({ status: 200 })
 

@@ -218,11 +218,4 @@ describe('who may read /metrics', () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
       expect(await ask(relay, method)).toMatchObject(wrong)
   })
-
-  it('is nobody while they are off', async () => {
-    await using own = await place({ host: 'none' })
-    const off = await own.serve()
-    expect(await ask(off, 'GET')).toMatchObject({ status: 404, body: '{"error":"Not found"}' })
-    expect(await ask(off, 'POST')).toMatchObject({ status: 404 })
-  })
 })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { chmodSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -7,7 +7,6 @@ import { type DeliveryOptions, githubDelivery, post } from '../kit/delivery.js'
 import { addressOf, signInAt } from '../kit/pages.js'
 import type { Place, Serving } from '../kit/place.js'
 import { portOf } from '../kit/ports.js'
-import { receiver } from '../kit/receiver.js'
 import type { Ran, Running, StartOptions } from '../kit/run.js'
 import { bare } from './example.js'
 
@@ -175,38 +174,6 @@ describe('a newcomer', () => {
     busy.close()
     const fourth = start(flag, 'other', '--port', any)
     expect(await fourth.url()).toMatch(/^http:/)
-  })
-})
-
-describe('a newcomer’s routes', () => {
-  it('name no event and each other, to a program that sleeps; the messages say so', async () => {
-    await using target = await receiver()
-    await target.down()
-    const { port } = new URL(target.url)
-    await using here = await bare()
-    const serving = await here.serve()
-    const file = path.join(here.cwd, 'relay.json')
-    writeFileSync(path.join(here.cwd, 'deploy.sh'), '#!/bin/sh\n')
-    chmodSync(path.join(here.cwd, 'deploy.sh'), 0o755)
-    // The end of the banner, after which relay watches the file.
-    await serving.says('run relay setup')
-    const routes = { forward: [`pul_request=127.0.0.1:${port}`, port, port], exec: ['push=./deploy.sh'] }
-    writeFileSync(file, JSON.stringify(routes))
-    await serving.says('is there twice')
-
-    const event = advice(serving.err, /relay\.json: github sends no event \w+ \(did you mean (\w+)\?\)/)
-    const twice = `http://localhost:${port} is there twice, and gets each delivery once. Remove one`
-    expect(serving.err).toContain(twice)
-    const reloads = serving.err.split('Reloaded').length
-    writeFileSync(file, JSON.stringify({ ...routes, forward: [`${event}=127.0.0.1:${port}`] }))
-    await serving.says('Reloaded the settings: 2 routes')
-    expect(serving.err.split('Reloaded').length).toBeGreaterThan(reloads)
-
-    expect(await here.run('trigger', 'pull_request.opened')).toMatchObject({ code: 0 })
-    await serving.object({ type: 'target', state: 'down' })
-    await target.up()
-    await target.has(1)
-    await serving.object({ type: 'target', state: 'up' })
   })
 })
 

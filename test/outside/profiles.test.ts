@@ -2,11 +2,10 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { startSandbox } from 'webhook-relay/testing'
-import { emptyFolder } from '../kit/folder.js'
 import { fill } from '../kit/journal.js'
 import { signIn } from '../kit/pages.js'
 import { CLIENT, hostVariables, place } from '../kit/place.js'
-import { fails, run } from '../kit/run.js'
+import { fails } from '../kit/run.js'
 import { bare, objects, opened } from './example.js'
 import { json, notes } from './fixture.js'
 
@@ -27,13 +26,6 @@ describe('relay profiles', () => {
       { name: 'default', sandbox: true, running: { pid: serving.pid, url: serving.address } },
       { name: 'work', provider: 'github', store: 'file', running: null },
     ])
-  })
-
-  it('makes nothing where there are none', async () => {
-    const home = path.join(emptyFolder(), 'home')
-    const ran = await run(['profiles'], { env: { RELAY_HOME: home } })
-    expect(ran).toEqual(notes(expect.stringContaining('relay serve creates one\n')))
-    expect(existsSync(home)).toBe(false)
   })
 })
 

@@ -95,26 +95,6 @@ describe('relay replay', () => {
     expect(new Set(ids).size).toBe(1)
   })
 
-  it('changes fields in the style they are written in, and signs that', async () => {
-    await using target = await receiver()
-    const recorded = readFileSync('fixtures/gitea/push.json', 'utf8')
-    const cwd = folder({ 'a.json': fixture(), 'gitea.json': recorded })
-    const sets = ['number=7', 'zen=<hi>', 'a.b[0].__proto__={"x":"="}'].flatMap((set) => ['--set', set])
-    const argv = ['replay', 'a.json', 'gitea.json', '--to', target.url, ...sets]
-    expect((await run(argv, { env, cwd })).code).toBe(0)
-    const [github, gitea] = target.received
-    expect(github?.body.toString()).toBe(
-      '{"action":"opened","number":7,"zen":"<hi>","a":{"b":[{"__proto__":{"x":"="}}]}}\n',
-    )
-    const { body = '' }: Fixture = JSON.parse(recorded)
-    const payload = { ...JSON.parse(body), number: 7, zen: '<hi>', a: { b: [{ ['__proto__']: { x: '=' } }] } }
-    const escaped = (text: string): string => `\\u${text.charCodeAt(0).toString(16).padStart(4, '0')}`
-    expect(gitea?.body.toString()).toBe(
-      JSON.stringify(payload, null, 2).replace(/[<>&\u2028\u2029]/g, escaped) + /\s*$/.exec(body)?.[0],
-    )
-    expect(target.received.map((handed) => signedBy(handed, SECRET))).toEqual([true, true])
-  })
-
   it('to the running relay: accepted, refused when tampered with', async () => {
     await using here = await place({ host: 'none' })
     await here.serve()

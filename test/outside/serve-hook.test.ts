@@ -1,6 +1,6 @@
 import { cpSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { asked, NEVER_ANSWERED, NOW, repository } from '../kit/code-host.js'
+import { repository } from '../kit/code-host.js'
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { linesOf } from '../kit/journal.js'
 import { CLIENT, hostVariables, place, type Serving } from '../kit/place.js'
@@ -106,17 +106,6 @@ describe('the hook of relay serve --hook', () => {
       expect(await hooks()).toEqual([[], []])
     },
   )
-
-  it('is used again after an end during its creation, when the code host has made it and does not answer', async () => {
-    for (const each of [NOW, NEVER_ANSWERED]) here.sandbox.faults.next('hook', each)
-    const serving = await here.serveWith({ seams: { limits: { removal: 300 } } }, ...HOOK)
-    await asked(here.sandbox, /^POST .*\/hooks$/)
-    const { err } = await serving.stop()
-    expect(err).toContain('could not be removed: The code host did not answer within 0.3 s.')
-    const [ids, listed] = await hooks()
-    expect([ids.length, listed]).toEqual([1, [null]])
-    await expectUsedAgain(ids[0])
-  })
 
   it.each([
     ['fails', '502', 'The sandbox failed (502)', undefined],

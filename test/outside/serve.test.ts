@@ -75,16 +75,6 @@ describe('relay serve, asked to stop,', () => {
   })
 })
 
-describe('a code host at', () => {
-  it.each(['http://127.0.0.1:1', 'http://localhost:1', 'https://git.example.org'])(
-    '%s is taken',
-    async (url) => {
-      const relay = await here.serveWith({ env: { RELAY_PROVIDER_URL: url } })
-      expect((await relay.stop()).code).toBe(0)
-    },
-  )
-})
-
 const PROFILE = { RELAY_PROFILE: 'sandbox' }
 
 describe('relay serve --sandbox', () => {

@@ -254,18 +254,6 @@ describe('a client secret', () => {
   const inFolder = 'RELAY_CLIENT_SECRET=canary'
 
   it.each<Given>([
-    { ...here, env: secret },
-    { dotenv: `RELAY_PROVIDER_URL=${url}`, env: secret },
-    { ...here, user: { providerUrl: 'https://other.example' }, env: secret },
-  ])('is not sent to an address that only the folder names, wherever it is from: %j', (given) => {
-    const place = String.raw`(RELAY_PROVIDER_URL in \.env|providerUrl in .*/relay\.json)`
-    const why = String.raw`^RELAY_CLIENT_SECRET is not sent to an address that only this folder names \(${place}\)`
-    const how = String.raw`\. Set the address yourself: with --provider-url, with RELAY_PROVIDER_URL in the environment, or as providerUrl in your config\.json$`
-    const message = expect.stringMatching(why + how)
-    expect(failure(() => checkSecretsPlace(load(given).origins))).toEqual({ kind: 'settings', message })
-  })
-
-  it.each<Given>([
     { ...here, env: secret, flags: { providerUrl: url } },
     { ...here, env: { ...secret, RELAY_PROVIDER_URL: url } },
     { ...here, dotenv: inFolder, user: { providerUrl: url } },

@@ -7,7 +7,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { type HeaderLines, indexHeaders, passedOn } from '../../src/http/headers.js'
-import { ENCODING_IDS, type EncodingId, FORMS, writeJson, writings } from '../../src/webhook/encodings.js'
+import { type EncodingId, FORMS, writeJson, writings } from '../../src/webhook/encodings.js'
 import { type MessageBody, restore } from '../../src/webhook/restore.js'
 import { SECRET, sign } from '../kit/delivery.js'
 
@@ -46,9 +46,6 @@ const indented = (...lines: string[]): string => `{\n  ${lines.join(',\n  ')}\n}
 describe('restore, after smee parsed the body', () => {
   it.each([
     ['compact JSON', '{"a":[1,-2.5,true,null,{}],"b":"x"}', 'compact'],
-    ['U+2028', '{"a":"\u2028"}', 'compact'],
-    ['half an emoji', String.raw`{"a":"\ud83d"}`, 'compact'],
-    ['short escapes', String.raw`{"a":"\b\f\n\r\t\"\\"}`, 'compact'],
     ['control characters, as JavaScript writes them', String.raw`{"a":"\u001b[1m"}`, 'compact'],
     ['control characters, as GitHub writes them', String.raw`{"a":"\u001B[1m"}`, 'compact-upper'],
     [
@@ -58,10 +55,7 @@ describe('restore, after smee parsed the body', () => {
     ],
     ['a newline at the end', '{"a":1}\n', 'compact-newline'],
     ['an emoji, as Gitea', indented('"a": "😀é"', '"b": {}', '"c": []'), 'indented-go'],
-    ['HTML, as Gitea', indented(String.raw`"a": "\u003cb\u003e \u0026 co"`), 'indented-go'],
-    ['U+2028, as Gitea', indented(String.raw`"a": "\u2028\u2029"`), 'indented-go'],
     ['control characters, as Gitea', indented(String.raw`"a": "\u001b\u0008\u000c\n"`), 'indented-go-long'],
-    ['control characters, as newer Go', indented(String.raw`"a": "\u001b\b\f\n\u003c"`), 'indented-go'],
     [
       'bytes that are not UTF-8, as Gitea writes them',
       indented(String.raw`"a": "\ufffd\u0008"`),
@@ -74,9 +68,6 @@ describe('restore, after smee parsed the body', () => {
     ['escaped slashes and an emoji', String.raw`{"a":"\/\ud83d\ude00"}`, 'compact-php'],
     ['ASCII', String.raw`{"a":"\u00e9\ud83d\ude00"}`, 'compact-ascii'],
     ['ASCII, as Python', String.raw`{"a": "\u00e9\u007f", "b": [1, 2]}`, 'spaced-ascii'],
-    ['an integer of 53 bits', '{"a":9007199254740991}', 'compact'],
-    ['integer-like keys in ascending order', '{"1":1,"2":2,"x":3}', 'compact'],
-    ['a string', '"x"', 'compact'],
     ['nesting of 1,000, as over HTTP', `${'['.repeat(1000)}${']'.repeat(1000)}`, 'compact'],
     ['four spaces', '{\n    "a": "/é"\n}', 'four-spaces'],
     ['tabs', '{\n\t"a": "/é"\n}\n', 'tab-newline'],
@@ -85,17 +76,6 @@ describe('restore, after smee parsed the body', () => {
     ['Python without ensure_ascii', '{"a": "é", "b": [1, 2]}', 'spaced'],
   ])('restores %s', async (_, body, how) => {
     expect(await restored(throughSmee(body), signed(body))).toEqual({ body, how })
-  })
-
-  it.each([
-    ['an integer above 2^53', '{"a":12345678901234567890}'],
-    ['1.0', '{"a":1.0}'],
-    ['integer-like keys in another order', '{"x":1,"2":2,"1":3}'],
-    ['a repeated key', '{"a":1,"a":2}'],
-    ['another indentation', '{\n   "a": 1\n}'],
-    ['leading white space', ' {"a":1}'],
-  ])('does not restore %s', async (_, body) => {
-    expect(await restored(throughSmee(body), signed(body))).toBeUndefined()
   })
 })
 
@@ -372,23 +352,12 @@ function encodingOf({ provider, event, headers }: Fixture): EncodingId {
 }
 
 describe('an encoding', () => {
-  const anyId = fc.constantFrom(...ENCODING_IDS)
-
   /** Characters that programs escape differently, lone surrogates, and text that only looks like an escape. */
   const unit = fc.oneof(
     fc.constantFrom('\\', '"', '/', '\u001f', '\b', '\n', '\u007f', '<', '&', '\u2028', 'é', '😀', '\\u001f'),
     fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
   )
   const value = fc.jsonValue({ stringUnit: unit })
-
-  it('every encoding keeps the value', () => {
-    fc.assert(
-      fc.property(value, anyId, (one, id) => {
-        expect(JSON.stringify(JSON.parse(writeJson(id, one)))).toBe(JSON.stringify(one))
-      }),
-      { numRuns: 1000 },
-    )
-  })
 
   it('writes nothing that is larger than the limit: indenting could fill the memory', () => {
     const deep = `${'['.repeat(900)}${'1,'.repeat(100_000)}1${']'.repeat(900)}`

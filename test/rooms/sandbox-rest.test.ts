@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/sandbox.js'
 import { exchange, requestText } from '../kit/http.js'
 import { type Receiver, receiver, valuesOf } from '../kit/receiver.js'
-import { answerOf, call, json, NOW, refusal, signIn, start } from './sandbox-rig.js'
+import { answerOf, call, json, refusal, signIn, start } from './sandbox-rig.js'
 
 let sandbox: Sandbox
 let headers: { authorization: string }
@@ -22,8 +22,6 @@ describe('the refusals of the REST API', () => {
     { resource, code, field, ...(message !== undefined && { message }) },
   ]
   const unprocessable = (message: string) => invalid('IssueComment', 'unprocessable', 'data', message)
-  const locked = (what: string): string => `Unable to create ${what} because issue is locked.`
-  const head = '0'.repeat(40)
 
   it.each<[string, unknown, number, string, object[]?]>([
     ['GET /nothing', undefined, 404, 'Not Found'],
@@ -34,17 +32,9 @@ describe('the refusals of the REST API', () => {
     [comment, {}, 422, 'Invalid request.\n\n"body" wasn\'t supplied.'],
     [comment, { body: 1 }, 422, "Invalid request.\n\nFor 'properties/body', 1 is not a string."],
     [comment, [], 400, 'Body should be a JSON object'],
-    ['POST /repos/octo/demo/issues/4/comments', { body: 'x' }, 403, locked('comment')],
-    ['POST /repos/octo/no-issues/issues/1/comments', { body: 'x' }, 410, 'Issues are disabled for this repo'],
-    ['POST /repos/octo/demo/issues/99/comments', { body: 'x' }, 404, 'Not Found'],
-    ['POST /repos/octo/nothing/issues/1/comments', { body: 'x' }, 404, 'Not Found'],
     ['PATCH /repos/octo/demo/issues/comments/1', { body: 'x' }, 404, 'Not Found'],
     [react, { content: 'thumbs' }, 422, 'Validation Failed', invalid('Reaction', 'invalid', 'content')],
-    ['POST /repos/octo/demo/issues/4/reactions', { content: 'heart' }, 403, locked('reaction')],
     ['POST /repos/octo/demo/pulls/comments/1/reactions', { content: 'heart' }, 404, 'Not Found'],
-    [merge, { sha: head }, 409, 'Head branch was modified. Review and try the merge again.'],
-    ['PUT /repos/octo/demo/pulls/3/merge', {}, 405, 'Pull Request is not mergeable'],
-    ['PUT /repos/octo/demo/pulls/1/merge', {}, 404, 'Not Found'],
     [
       merge,
       { merge_method: 'octopus' },
@@ -131,21 +121,6 @@ describe('a hook', () => {
     expect(sent.filter(([path]) => path !== '/all')).toEqual([['/pulls', 'pull_request']])
   })
 
-  it('shares the GUID of a delivery with the other hooks', async () => {
-    await create('/one', ['issue_comment'])
-    await create('/two', ['issue_comment'])
-    await sandbox.idle()
-    const before = app.received.length
-    await comment('one')
-    await comment('two')
-    const guids = (path: string): unknown[] =>
-      app.received
-        .slice(before)
-        .flatMap((each) => (each.path === path ? valuesOf(each, 'x-github-delivery') : []))
-    expect(new Set(guids('/one')).size).toBe(2)
-    expect(guids('/one')).toEqual(guids('/two'))
-  })
-
   it('loses a secret that a change of its settings does not repeat', async () => {
     const { id } = await create('/hook', ['push'])
     const changed = { content_type: 'json', insecure_ssl: '0', url: `${app.url}/new` }
@@ -199,35 +174,6 @@ describe('a hook', () => {
     expect(await answerOf(hooks(`GET /${id}/deliveries?cursor=second`))).toEqual(
       refusal(400, 'Invalid cursor'),
     )
-  })
-})
-
-describe('the fault of a repository', () => {
-  const comment = (repo: string): Promise<Response> =>
-    call(sandbox, `POST /repos/octo/${repo}/issues/1/comments`, headers, { body: repo })
-  const stored = (repo: string): number =>
-    sandbox.state.comments.filter((each) => each.repo === `octo/${repo}`).length
-
-  it.each([
-    ['502', 502, {}, '<html><head><title>502 Bad Gateway'],
-    ['rate-limit', 403, { remaining: '0', reset: String(NOW / 1000 + 60) }, '{"message":"API rate limit'],
-    ['secondary-limit', 403, { remaining: '4999' }, '{"message":"You have exceeded a secondary rate limit'],
-    ['invalid-json', 200, { remaining: '4999' }, '{"id":1,"html_url":"http'],
-  ])('%s is answered %i, and nothing is written', async (name, status, limits, text) => {
-    const answer = await comment(`fault-${name}`)
-    expect([answer.status, stored(`fault-${name}`)]).toEqual([status, 0])
-    for (const [limit, value] of Object.entries(limits))
-      expect(answer.headers.get(`x-ratelimit-${limit}`)).toBe(value)
-    expect(answer.headers.get('retry-after')).toBe(name === 'secondary-limit' ? '60' : null)
-    expect((await answer.text()).startsWith(text)).toBe(true)
-  })
-
-  it.each([
-    ['reset', 0],
-    ['reset-after', 1],
-  ])('%s ends the connection when %i comment was written', async (name, count) => {
-    await expect(comment(`fault-${name}`)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
-    expect(stored(`fault-${name}`)).toBe(count)
   })
 })
 

@@ -413,23 +413,6 @@ describe('a gosmee server with Redis', () => {
     for (const n of numbers) await post(server.channel, githubDelivery({ body: `{"n": ${n}}` }))
   }
 
-  it('continues after a break where relay stopped reading', async () => {
-    await using server = await gosmee({ stream: 1000 })
-    await using rig = await tunnel(server.channel)
-    await rig.status({ roundTrip: 'ok' })
-    await send(server, 1, 2)
-    await rig.has(2)
-    server.refuse(503)
-    server.hangUp()
-    await rig.status({ why: 'the server answers 503' })
-    const away = rig.statuses.length
-    server.refuse(undefined)
-    await send(server, 3)
-    await rig.status({ state: 'connected', roundTrip: 'ok' }, away)
-    await rig.has(3)
-    expect([rig.numbers(), rig.logged]).toEqual([[1, 2, 3], []])
-  })
-
   it('is asked again without an id that it does not accept', async () => {
     await using server = await gosmee({ stream: 1000 })
     const { store } = await openDatabase({ kind: 'memory', folder: '' })
