@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import {
+  badBreaks,
   inspector,
   openDesk,
   openInspector,
@@ -55,6 +56,35 @@ describeWith('chromium', 'a delivery in the inspector', () => {
     expect(await parts()).toEqual(['Targets', 'Payload', 'Forward', 'Headers', 'Signature'])
     await tab.page.setViewportSize({ width: 1440, height: 900 })
     await expect.poll(parts).toEqual(['Forward', 'Targets', 'Payload', 'Headers', 'Signature'])
+    expect(tab.faults).toEqual([])
+  })
+
+  it('wraps JSON on a phone so that no comma stands alone, in a payload and in an edit', async () => {
+    // Of each length, so that some end where the window does.
+    const lengths = Array.from({ length: 30 }, (_, i) => 15 + i)
+    const body = JSON.stringify({
+      values: lengths.map((length) => ({ v: 'x'.repeat(length), number: 1 })),
+      names: lengths.map((length) => ({ ['n'.repeat(length)]: true, end: `https://example.com/${length}` })),
+      words: lengths.map((length) => ['x'.repeat(length % 5) + ' word'.repeat(length / 5), length ** 9]),
+      deep: { a: { b: { c: { d: { e: { f: { g: { h: 'a sentence of several words' } } } } } } } },
+    })
+    await using tab = await openDesk({
+      bodies: [body],
+      path: '/inspect/deliveries/1',
+      viewport: { width: 360, height: 740 },
+    })
+    const { page } = tab
+    await inspector.payload(page).nth(5).waitFor()
+    await page.getByRole('textbox', { name: 'Payload' }).focus()
+    for (let isAtEnd = false; !isAtEnd; await page.keyboard.press('PageDown')) {
+      expect(await badBreaks(page)).toEqual([])
+      isAtEnd = await page.getByText('a sentence of several words').isVisible()
+    }
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    await inspector.focusedEditor(page).waitFor()
+    await page.keyboard.press('End')
+    await page.keyboard.insertText(`\n  "typed": "${'https://example.com/'.repeat(3)}",`)
+    expect(await badBreaks(page)).toEqual([])
     expect(tab.faults).toEqual([])
   })
 

@@ -9,6 +9,7 @@ import { type Place, place, type Serving } from './place.js'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const FIND_VIOLATIONS = readFileSync('test/kit/find-violations.js', 'utf8')
 const FIND_OVERFLOW = readFileSync('test/kit/find-overflow.js', 'utf8')
+const FIND_BAD_BREAKS = readFileSync('test/kit/find-bad-breaks.js', 'utf8')
 
 let connected: Promise<Browser> | undefined
 
@@ -181,6 +182,11 @@ export async function violations(page: Page): Promise<readonly string[]> {
 /** The elements that are cut off or scroll sideways. */
 export function overflow(page: Page): Promise<readonly string[]> {
   return page.evaluate<readonly string[]>(FIND_OVERFLOW)
+}
+
+/** The lines of code that do not read well where they wrap. */
+export function badBreaks(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>(FIND_BAD_BREAKS)
 }
 
 /** Presses Tab until what has the focus contains this text. */

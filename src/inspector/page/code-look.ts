@@ -91,23 +91,32 @@ const LOOK = EditorView.theme({
 })
 
 const INDENT = Decoration.mark({ class: 'json-indent' })
-const NAME = Decoration.mark({ class: 'json-name' })
 const STRING = Decoration.mark({ class: 'json-string' })
 const NUMBER = Decoration.mark({ class: 'json-number' })
 const LITERAL = Decoration.mark({ class: 'json-literal' })
+/** The end of a token with the comma or colon after it: a line that must break anywhere does not break here. */
+const END = Decoration.mark({ class: 'json-end' })
+const END_LENGTH = 3
 
 const tokens = new MatchDecorator({
-  regexp: /^ +|("[^"\\]*(?:\\.[^"\\]*)*"?)(: *)?|-?\d[\d.eE+-]*|true|false|null/g,
-  decorate(add, from, to, [token, text, colon]) {
-    if (text !== undefined) add(from, to, colon === undefined ? STRING : NAME)
-    else if (token.startsWith(' ')) add(from, to, INDENT)
-    else add(from, to, /^[tfn]/.test(token) ? LITERAL : NUMBER)
+  regexp: /^ +|("[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*|true|false|null|[\]}])(,| *:|)/g,
+  decorate(add, from, to, [spaces, token, sign = '']) {
+    if (token === undefined) {
+      add(from, from, Decoration.line({ attributes: { style: `--indent: ${spaces.length}` } }))
+      return add(from, to, INDENT)
+    }
+    const end = from + token.length
+    const isString = token.startsWith('"')
+    if (isString && !sign.endsWith(':')) add(from, end, STRING)
+    else if (/^[tfn]/.test(token)) add(from, end, LITERAL)
+    else if (/^[-\d]/.test(token)) add(from, end, NUMBER)
+    add(Math.max(from, end - END_LENGTH), to, END)
   },
 })
 
 /**
- * The look of JSON, in the lines that are seen: a parser does not reach the end of 10 MB. A line that wraps continues a little further
- * right, and does not break between a name and its value.
+ * The look of JSON, in the lines that are seen: a parser does not reach the end of 10 MB. A value that does not fit in a line begins a new
+ * one, a little further right than its name.
  */
 export const JSON_LOOK: Extension = [
   ViewPlugin.fromClass(
@@ -124,10 +133,14 @@ export const JSON_LOOK: Extension = [
   ),
   EditorView.theme({
     '.cm-content .cm-line, .cm-content .cm-deletedChunk .cm-deletedLine': {
-      paddingLeft: '4ch',
-      textIndent: 'calc(0.25rem - 4ch)',
+      '--hang': 'calc(min(var(--indent, 0) * var(--space) * 1ch, 40vw) + 2ch)',
+      paddingLeft: 'calc(var(--hang) + 0.25rem)',
+      textIndent: 'calc(-1 * var(--hang))',
     },
-    '.json-indent, .json-name': { whiteSpace: 'pre' },
+    // The removed lines that one column shows have no marks.
+    '&.cm-merge-b': { '--space': '1' },
+    '.json-indent, .json-end': { whiteSpace: 'pre' },
+    '.json-indent': { letterSpacing: 'calc(var(--space) * 1ch - 1ch)' },
   }),
 ]
 
