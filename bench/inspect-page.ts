@@ -1,8 +1,18 @@
 // How quick the inspector's page is: frames while deliveries arrive, by Chromium's own tracing, and large payloads.
 import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 import { delivery, load, smallPush } from './load.js'
-import { type Benchmark, type Figures, measure, notMeasured, pair, Relay, thousands } from './rig.js'
+import {
+  type Benchmark,
+  type Figures,
+  freePort,
+  measure,
+  notMeasured,
+  pair,
+  Relay,
+  thousands,
+} from './rig.js'
 
 const CHROMIUM = '/usr/bin/chromium'
 const ROUNDS = 3
@@ -17,6 +27,19 @@ const ARGS = [
 /** Bytes of a payload of each size, and what a line of the page shows once it is there. */
 const MIB = 1_048_576
 const LARGE = { '1 MB': MIB, '25 MB': 25 * MIB - 1024 } as const
+/** What an open page asks again, below the API's address. `200` is also what the live stream reads at once. */
+const ASKED = {
+  list: 'deliveries?limit=50',
+  'list of 200': 'deliveries?limit=200',
+  'list of an event': 'deliveries?event=push&limit=50',
+  'list of failed': 'deliveries?status=failed&limit=50',
+  'list of an hour': 'deliveries?since=1h&limit=50',
+  'search in payloads': 'deliveries?repo=octo%2Fdemo&text=no-such-text&limit=50',
+  delivery: 'deliveries/1',
+  'last hour': 'timeline',
+  state: 'state',
+  refused: 'refused',
+}
 /** What a long journal has. */
 const LONG = { deliveries: [delivery('push', smallPush('octo/demo'))], count: 1_000_000 }
 /** Moves something in every frame, so that the browser draws as many as it can. */
@@ -29,17 +52,25 @@ const MOVE = `
 
 export const inspectPage: Benchmark = {
   about: `
-The inspector's page in Chromium, of an empty journal (with --full, of ${thousands(LONG.count)} deliveries). First, how long the page loads until it has painted a delivery, and how long a new
+The inspector's page in Chromium, of an empty journal (with --full, of ${thousands(LONG.count)} deliveries). First,
+how long the page loads until it has painted a delivery, and how long a new
 delivery takes to appear. Then ${BURST.perSecond} pushes of 7,678 bytes arrive per second for
 ${BURST.count / BURST.perSecond} s: frames that are drawn, and afterwards the page's JavaScript heap and its
-elements. At last the first lines of payloads of 1 and 25 MB, and of the difference of two of 1 MB with 75 changes,
+elements. Then what each request that an open page repeats holds the service's event loop for, at the
+longest, in processor time. At last the first lines of payloads of 1 and 25 MB, and of the difference of two of 1 MB with 75 changes,
 from the address to the screen. ${ROUNDS} rounds, each in a new tab.`,
 
   async run({ full, rounds }, scope) {
     if (!existsSync(CHROMIUM)) return [notMeasured('all of it', `${CHROMIUM} does not exist`)]
     const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS })
     scope.defer(() => browser.close())
-    const relays = await pair((build) => new Relay(scope, build).serve('--max-body', String(25 * MIB)))
+    const relays = await pair(async (build) => {
+      const env = {
+        NODE_OPTIONS: `--import=${path.resolve('bench/turns.mjs')}`,
+        TURNS_PORT: `${await freePort()}`,
+      }
+      return new Relay(scope, build, env).serve('--max-body', String(25 * MIB))
+    })
     if (full) for (const relay of [relays.relay, relays.earlier]) if (relay) await load(relay.url, LONG)
     return measure(rounds(ROUNDS), relays, (relay) => figuresOf(browser, relay))
   },
@@ -63,6 +94,7 @@ async function figuresOf(browser: Browser, relay: Relay): Promise<Figures> {
       ...framesOf(drawn),
       'heap, MiB': usedSize / 1_048_576,
       elements: await page.locator('*').count(),
+      ...(await turnsOf(page, relay)),
       ...(await payloadsOf(page, relay)),
     }
   } finally {
@@ -106,6 +138,21 @@ async function appears(page: Page, relay: Relay, act: () => Promise<unknown>): P
   await act()
   await page.getByText(repo).first().waitFor()
   return performance.now() - begun
+}
+
+/** Milliseconds of processor time that the longest turn of the event loop takes while each request is answered. */
+async function turnsOf(page: Page, relay: Relay): Promise<Figures> {
+  for (let i = 0; i < 100; i++) await fetch(`${relay.url}/webhook`, { method: 'POST', body: '{}' })
+  const ask = async () => Number(await (await fetch(`http://127.0.0.1:${relay.env['TURNS_PORT']}`)).text())
+  const figures: Record<string, number> = {}
+  // Away from the relay, so that nothing else is asked.
+  await page.goto('about:blank')
+  for (const [what, address] of Object.entries(ASKED)) {
+    await ask()
+    await page.request.get(`${relay.url}/inspect/api/${address}`)
+    figures[`${what}, longest turn, ms`] = await ask()
+  }
+  return figures
 }
 
 /** Milliseconds until large payloads are shown, each after the page was on the list. */

@@ -18,6 +18,10 @@ import type { rowOf } from './write.js'
 
 /** Entries read at once: some milliseconds, and bounded memory. */
 const PAGE = 256
+/** Of those whose bodies are searched. */
+const TEXT_PAGE = 128
+/** Entries of the index by time that one query goes through: 3 milliseconds. */
+const TIME_STEP = 20_000
 /** Numbers that one query goes through: some milliseconds where no index finds those that match. */
 const WINDOW = 4096
 /** Bytes of bodies that are searched at once: as many as a page has if they are small, or a large one. */
@@ -109,7 +113,7 @@ export class JournalQueries {
     let before = Math.min(filter.before ?? end, end)
     if (until < Infinity) before = Math.min(before, (await this.firstSince(until)) ?? end)
     for (let left = filter.last ?? Infinity; left > 0 && before > first;) {
-      const limit = text === undefined ? Math.min(left, PAGE) : PAGE
+      const limit = text === undefined ? Math.min(left, PAGE) : TEXT_PAGE
       const from = Math.max(first, before - WINDOW)
       const ends = [from, before]
       const all = [...ends, ...values, ...(isRanged ? ends : []), limit]
@@ -189,10 +193,22 @@ export class JournalQueries {
 
   /** The number of the first entry that was received at this instant or later; undefined when there is none. */
   protected async firstSince(instant: number): Promise<number | undefined> {
-    const query = 'SELECT min(n) AS n FROM delivery WHERE received_at BETWEEN ? AND ?'
-    const values = [Math.min(Math.max(instant, 0), Number.MAX_SAFE_INTEGER), this.clock() + CORRECTION_MS]
-    const [row] = await this.sql.query<{ n: number | null }>(query, values)
-    return row?.n ?? undefined
+    // A clock may have been wrong, so the one that is first by time need not be it.
+    const query = `SELECT min(n) AS n, max(received_at) AS last, count(*) AS count FROM
+      (SELECT n, received_at FROM delivery WHERE received_at BETWEEN ? AND ? ORDER BY received_at, n LIMIT ${TIME_STEP}) AS step`
+    const end = this.clock() + CORRECTION_MS
+    let first = Infinity
+    for (let from = Math.min(Math.max(instant, 0), Number.MAX_SAFE_INTEGER); ;) {
+      const [row] = await this.sql.query<{ n: number | null; last: number; count: number }>(query, [
+        from,
+        end,
+      ])
+      first = Math.min(first, row?.n ?? Infinity)
+      if (!row || row.count < TIME_STEP) return first === Infinity ? undefined : first
+      // Of those at one instant, the first came first.
+      from = row.last + 1
+      await setImmediate()
+    }
   }
 
   /** The rows for which a column has one of the values. */
