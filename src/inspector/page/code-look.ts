@@ -97,6 +97,8 @@ const LITERAL = Decoration.mark({ class: 'json-literal' })
 /** The end of a token with the comma or colon after it: a line that must break anywhere does not break here. */
 const END = Decoration.mark({ class: 'json-end' })
 const END_LENGTH = 3
+/** So long, a text with hyphens stays together, as `"2026-01-31T12:00:00Z"` does. Characters. */
+const WHOLE_LENGTH = 22
 
 const tokens = new MatchDecorator({
   regexp: /^ +|("[^"\\]*(?:\\.[^"\\]*)*"?|-?\d[\d.eE+-]*|true|false|null|[\]}])(,| *:|)/g,
@@ -110,7 +112,8 @@ const tokens = new MatchDecorator({
     if (isString && !sign.endsWith(':')) add(from, end, STRING)
     else if (/^[tfn]/.test(token)) add(from, end, LITERAL)
     else if (/^[-\d]/.test(token)) add(from, end, NUMBER)
-    add(Math.max(from, end - END_LENGTH), to, END)
+    const isWhole = token.length <= WHOLE_LENGTH && token.includes('-')
+    add(isWhole ? from : Math.max(from, end - END_LENGTH), to, END)
   },
 })
 
@@ -133,7 +136,7 @@ export const JSON_LOOK: Extension = [
   ),
   EditorView.theme({
     '.cm-content .cm-line, .cm-content .cm-deletedChunk .cm-deletedLine': {
-      '--hang': 'calc(min(var(--indent, 0) * var(--space) * 1ch, 40vw) + 2ch)',
+      '--hang': 'calc(min(var(--indent, 2) * var(--space) * 1ch, 40vw) + 2ch)',
       paddingLeft: 'calc(var(--hang) + 0.25rem)',
       textIndent: 'calc(-1 * var(--hang))',
     },

@@ -211,7 +211,9 @@ export function compare(into: HTMLElement, texts: readonly string[], options: Co
   })
   const lineCounts = changes.map(({ fromA, toA }) => before.slice(fromA, toA).split('\n').length)
   if (isNarrow && lineCounts.every((count) => count <= MAX_UNIFIED)) {
-    const merge = unifiedMergeView({ original: before, mergeControls: false, ...settings })
+    // No break after the indentation: the removed lines have no marks that say so.
+    const original = before.replaceAll(/^ +/gm, (spaces) => '\u{a0}'.repeat(spaces.length))
+    const merge = unifiedMergeView({ original, mergeControls: false, ...settings })
     const { extensions } = side(after, label)
     return handles(open(into, after, [extensions, merge, HEIGHT]))
   }
