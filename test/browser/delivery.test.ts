@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import {
   badBreaks,
+  groundOfSearch,
   inspector,
   openDesk,
   openInspector,
@@ -145,6 +146,37 @@ describeWith('chromium', 'a delivery in the inspector', () => {
     const removed = await page.getByText('"one"').boundingBox()
     const added = await inspector.changes(page).filter({ hasText: '"two"' }).boundingBox()
     expect(removed && added && removed.y < added.y).toBe(true)
+    expect(tab.faults).toEqual([])
+  })
+
+  it('compares side by side on a phone, too, where one column would draw thousands of removed lines', async () => {
+    const bodies = [Array.from({ length: 3000 }, (_, i) => i), ['two']].map((body) => JSON.stringify(body))
+    const viewport = { width: 360, height: 740 }
+    await using tab = await openDesk({ bodies, path: '/inspect/deliveries/2/compare/1', viewport })
+    await inspector.changes(tab.page, 'Payload').filter({ hasText: '"two"' }).waitFor()
+    expect(await tab.page.locator('*').count()).toBeLessThan(1500)
+    expect(tab.faults).toEqual([])
+  })
+
+  it('shows a payload that cannot be edited, its invisible characters, and a search in the colours of the page', async () => {
+    const hidden = ['\u202a', '\u202c', '\u2060', '\u2068', '\u200b', '\ufeff']
+    await using tab = await openDesk({
+      bodies: [JSON.stringify({ zen: hidden.join('') })],
+      path: '/inspect/deliveries/1',
+      colorScheme: 'dark',
+    })
+    const { page } = tab
+    await inspector.hiddenCharacters(page).first().waitFor()
+    const symbols = hidden.map((char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)
+    expect(await inspector.hiddenCharacters(page).allTextContents()).toEqual(symbols)
+    // A phone would open its keyboard.
+    const payload = page.getByRole('textbox', { name: 'Payload' })
+    expect(await payload.getAttribute('contenteditable')).toBe('false')
+    await page.getByRole('button', { name: 'Find' }).click()
+    await page.getByRole('button', { name: 'Next' }).waitFor()
+    // CodeMirror's own light gradients would hide the words, which axe-core does not see.
+    expect(await groundOfSearch(page)).toEqual(['none', 'rgb(23, 24, 29)'])
+    expect(await violations(page)).toEqual([])
     expect(tab.faults).toEqual([])
   })
 

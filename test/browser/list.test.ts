@@ -50,6 +50,58 @@ describeWith('chromium', 'the list of the inspector', () => {
     expect(tab.faults).toEqual([])
   })
 
+  it('takes no new delivery into a page that begins further back', async () => {
+    await using tab = await openDesk({ bodies: ['{}', '{}', '{}'], path: '/inspect/?before=3' })
+    const { page, relay } = tab
+    await inspector.row(page, 2).waitFor()
+    await waitUntilLive(page)
+    await relay.deliver()
+    await page.getByText('Last hour: 4 received').waitFor()
+    await inspector.topRow(page, 2).waitFor()
+    expect(await inspector.rows(page).count()).toBe(2)
+    expect(await page.getByRole('button', { name: 'new' }).count()).toBe(0)
+  })
+
+  it('ends after 20,000 rows, more of which no browser would draw, and continues on a page of its own', async () => {
+    await using tab = await openDesk({ bodies: ['{}'] })
+    const { page } = tab
+    const { deliveries } = await (
+      await page.request.get(`${tab.relay.address}/inspect/api/deliveries`)
+    ).json()
+    const newest = 1_000_000
+    await page.route('**/inspect/api/deliveries?*', async (route) => {
+      const { searchParams } = new URL(route.request().url())
+      const before = Number(searchParams.get('before') ?? newest + 1)
+      // More than are asked for, so that the end is near.
+      const limit = 4000
+      const page = Array.from({ length: limit }, (_, i) => ({ ...deliveries[0], n: before - 1 - i }))
+      await route.fulfill({ json: { deliveries: page, next: before - limit } })
+    })
+    await page.reload()
+    await inspector.row(page, newest).hover()
+    const more = page.getByRole('link', { name: 'Continue before' })
+    for (let pages = 0; pages < 100 && (await more.count()) === 0; pages++) {
+      await page.mouse.wheel(0, 10_000_000)
+      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
+    }
+    expect(await more.getAttribute('href')).toMatch(/\?before=980001$/)
+    expect(await inspector.rows(page).count()).toBeLessThan(100)
+  })
+
+  it('leaves keys with a modifier to the browser, and all keys to an open dialog', async () => {
+    await using tab = await openDesk({ bodies: ['{}'], path: '/inspect/deliveries/1' })
+    const { page } = tab
+    await inspector.payload(page).first().waitFor()
+    const dialogs = page.getByRole('dialog')
+    for (const modifier of ['Control', 'Alt', 'Meta']) await page.keyboard.press(`${modifier}+e`)
+    expect(await dialogs.count()).toBe(0)
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('e')
+    expect(await dialogs.allTextContents()).toEqual([expect.stringContaining('Everywhere')])
+    expect(tab.faults).toEqual([])
+  })
+
   it('keeps showing a delivery that retention removes meanwhile, and says so', async () => {
     await using here = await place({ host: 'none' })
     let later = 0

@@ -189,6 +189,15 @@ export function badBreaks(page: Page): Promise<readonly string[]> {
   return page.evaluate<readonly string[]>(FIND_BAD_BREAKS)
 }
 
+/** The image and the colour behind the buttons of the search in a payload. */
+export function groundOfSearch(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>(`
+    const button = document.querySelector('.code-view').shadowRoot.querySelector('.find button')
+    const { backgroundImage, backgroundColor } = getComputedStyle(button)
+    ;[backgroundImage, backgroundColor]
+  `)
+}
+
 /** Presses Tab until what has the focus contains this text. */
 export async function tabTo(page: Page, text: string): Promise<void> {
   let focused: readonly string[] = []

@@ -17,6 +17,11 @@ describe('laid out JSON', () => {
     )
   })
 
+  it('goes through a text of 25 million characters, on which a regular expression would overflow the stack', () => {
+    const json = `["${'x\\\\'.repeat(8_000_000)}"]`
+    expect(pretty(json).text).toHaveLength(json.length + 4)
+  })
+
   it.each([
     ['{"a":1e400,"b":12345678901234567890}', '{\n  "a": 1e400,\n  "b": 12345678901234567890\n}'],
     ['{"__proto__":1,"2":3,"1":4,"1":5}', '{\n  "__proto__": 1,\n  "2": 3,\n  "1": 4,\n  "1": 5\n}'],
