@@ -28,7 +28,8 @@ Every command, and [every setting](#settings). \`relay <command> --help\` prints
 [options of relay itself](#relay) work with every command.`
 
 const SETTINGS = `A setting is read from its flag, else from its variable, else from \`.env\`, \`relay.json\` or your own \`config.json\`, where
-its key is its name. The last column says whether \`relay.json\` can set it: to anything, or only to an address on this machine.
+its key is its name. The last column says whether \`relay.json\` can set it: to anything, only to an
+address on this machine, or only to sources whose deliveries are proved.
 ${SECRET_FILES} \`relay config\` prints the settings in force.`
 
 const { stdout, stderr } = process

@@ -23,7 +23,7 @@ import { type Database, openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
 import { Refusals } from './webhook/refusals.js'
-import type { Senders } from './webhook/signature.js'
+import { type Source, sourceOf, type Sources } from './webhook/signature.js'
 
 export interface RelayOptions {
   readonly log?: Log
@@ -53,6 +53,8 @@ export interface Relay extends AsyncDisposable {
   /** Which deliveries go where; may be replaced while it runs. */
   readonly routing: Routing
   readonly tokens: Tokens
+  /** The code host, and every other source of deliveries, by name. */
+  readonly sources: Sources
   /** Where deliveries come in that do not come over HTTP. */
   readonly intake: Intake
   readonly refusals: Refusals
@@ -146,7 +148,9 @@ function createReceiving(
   { settings, host, database, changed, running, log, clock }: Common,
   { ready, measure }: { readonly ready: ReadyCheck; readonly measure: typeof createMetrics | undefined },
   onDelivery: RelayOptions['onDelivery'],
-): Pick<Relay, 'routing' | 'journal' | 'intake' | 'refusals'> & { readonly metrics: Metrics | undefined } {
+): Pick<Relay, 'routing' | 'journal' | 'sources' | 'intake' | 'refusals'> & {
+  readonly metrics: Metrics | undefined
+} {
   const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
   const routing = createRouting(settings.routes)
   const journal = new Journal(database.sql, {
@@ -157,22 +161,24 @@ function createReceiving(
   const metrics = measure?.(journal, {
     routes: () => routing.routes,
     refused: () => refusals.list,
-    tunnel: () => running?.tunnel(),
+    tunnels: () => running?.tunnels() ?? [],
     ready,
     hostAllowed: ownHosts(settings),
     clock,
     log,
   })
   const onRefused = (): void => changed({ type: 'refused' })
-  const refusals = new Refusals({ scheme: host.webhook, secrets, maxBody, onRefused, log, clock })
+  const refusals = new Refusals({ maxBody, onRefused, log, clock })
   const plan = (delivery: Delivery): Plan => ({
     targets: routing.targetsOf(delivery),
     ignoredBy: routing.ignoredBy(delivery),
     onDuplicate,
   })
-  const senders: Senders = (source) => (source === host.name ? { scheme: host.webhook, secrets } : undefined)
-  const intake = createIntake({ senders, journal, plan, clock, onDelivery })
-  return { routing, journal, intake, refusals, metrics }
+  const { name } = host
+  const sources = new Map<string, Source>([[name, { name, schemeText: name, scheme: host.webhook, secrets }]])
+  for (const source of settings.sources ?? []) sources.set(source.name, sourceOf(source))
+  const intake = createIntake({ sources, journal, plan, clock, onDelivery })
+  return { routing, journal, sources, intake, refusals, metrics }
 }
 
 /** How users sign in, and tokens are renewed. */
@@ -195,12 +201,12 @@ function createSignIn(
  */
 function lazyInspector(
   live: { inspector?: Inspector },
-  parts: Common & Omit<InspectorParts, 'profile' | 'secrets' | 'running' | 'hostAllowed'>,
+  parts: Common & Omit<InspectorParts, 'profile' | 'running' | 'hostAllowed'>,
 ): (() => Promise<Inspector>) | undefined {
   const { settings, running } = parts
-  const { profile, webhookSecrets: secrets, inspect } = settings
+  const { profile, inspect } = settings
   if (!running || inspect === false) return undefined
-  const own = { profile, secrets, running, hostAllowed: ownHosts(settings) }
+  const own = { profile, running, hostAllowed: ownHosts(settings) }
   return createCached(Infinity, async () => {
     const { createInspector } = await import('./inspector/inspector.js')
     return (live.inspector = await createInspector({ ...parts, ...own }))

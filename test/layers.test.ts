@@ -7,6 +7,7 @@ const RANKS: readonly (readonly string[])[] = [
   ['base', 'json'],
   ['store', 'http', 'net'],
   ['tokens', 'journal', 'instance'],
+  ['schemes'],
   ['codehost'],
   ['webhook', 'dispatch'],
   ['tunnel', 'replay', 'auth'],

@@ -17,6 +17,12 @@ export function formPayload(body: Uint8Array): Uint8Array | undefined {
   return value === undefined ? undefined : Buffer.from(value)
 }
 
+/** The fields of a form; of one that is given twice, the last. Empty for more than {@link MAX_FIELDS}. */
+export function formFields(body: Uint8Array): Readonly<Record<string, string>> {
+  const fields = [...new URLSearchParams(Buffer.from(body).toString())]
+  return Object.fromEntries(fields.length > MAX_FIELDS ? [] : fields)
+}
+
 /** Undefined for what is not UTF-8, also by its escapes, and for a `%` without two digits. */
 function decode(latin1: string): string | undefined {
   const bytes = Buffer.from(latin1, 'latin1')

@@ -1,9 +1,9 @@
 import { RelayError } from './errors.js'
+import { isCodeHost, PROVIDER_NAMES, type ProviderName } from './providers.js'
 import type { Secret } from './secret.js'
 import type { SharedAddress, SharedStore } from './shared-store.js'
 
-export const PROVIDER_NAMES = ['github', 'gitea', 'sandbox'] as const
-export type ProviderName = (typeof PROVIDER_NAMES)[number]
+export { isCodeHost, PROVIDER_NAMES, type ProviderName }
 
 export const STORE_KINDS = ['file', 'keychain', 'memory'] as const
 export type StoreKind = (typeof STORE_KINDS)[number]
@@ -33,6 +33,15 @@ export interface RouteSettings {
   readonly ignore: readonly string[]
 }
 
+/** A sender of deliveries other than the code host. */
+export interface SourceSettings {
+  readonly name: string
+  /** As written: `stripe`, or `hmac header=X-Signature`. */
+  readonly scheme: string
+  /** Of a scheme that proves nothing, an empty one. */
+  readonly secrets: WebhookSecrets
+}
+
 /** The complete, checked settings of a relay. Only `cli/settings/` reads the environment. */
 export interface Settings {
   readonly profile: string
@@ -43,6 +52,8 @@ export interface Settings {
   readonly providerUrl: string
   readonly oauthClient?: OAuthClient | undefined
   readonly webhookSecrets: WebhookSecrets
+  /** Default: none. */
+  readonly sources?: readonly SourceSettings[] | undefined
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
@@ -103,6 +114,11 @@ export const NO_ROUTES: RouteSettings = { forward: [], exec: [], ignore: [] }
 export const DEFAULT_TUNNEL = 'https://smee.io'
 /** In place of a tunnel's URL: another channel than the saved one, for example because its address has leaked. */
 export const NEW_TUNNEL = 'new'
+
+/** Whether a tunnel's setting is the URL of a channel. A server, or `new`, has relay make one for each source. */
+export function isChannel(tunnel: string): boolean {
+  return tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/'
+}
 
 /** Room for any e-mail address (254), and short enough for a store key that also has a hash. Bytes. */
 const MAX_USER_ID = 256

@@ -65,6 +65,8 @@ interface FlagDetails {
   /** The default in words, where the command has no fixed value for it. */
   readonly defaultText?: string | undefined
   readonly repeatable?: true | undefined
+  /** The setting that it sets. */
+  readonly setting?: SettingName
   /** The variable of a setting. */
   readonly env?: string
   /** The value of the flag without one. */

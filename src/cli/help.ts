@@ -60,7 +60,7 @@ export function optionsOf({ options = [], settings = [] }: CommandSpec): FlagSpe
   })
   const flags = settings.map((name): FlagSpec => {
     const { flag = '', help, env, bare, list } = settingOf(name)
-    return [flag, help, { env, bare, repeatable: list, defaultText: defaultText(name) }]
+    return [flag, help, { setting: name, env, bare, repeatable: list, defaultText: defaultText(name) }]
   })
   return [...own, ...flags]
 }
@@ -175,6 +175,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'serve --sandbox': 'sandbox demo',
   'serve --tunnel': 'tunnel expose smee',
   setup: 'init register install',
+  source: 'sender senders sources',
   show: 'view inspect cat describe open',
   trigger: 'send fire emit simulate fake test ping',
   verify: 'validate signature',

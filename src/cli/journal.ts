@@ -95,17 +95,17 @@ export function readFilter({ failed, last, ...flags }: FilterFlags, now: number)
 export async function warnOfMatches(
   { out }: Shell,
   { values: { provider } }: Attached,
-  matches: readonly string[],
+  { events: matches = [] }: Filter,
 ): Promise<void> {
   if (matches.length === 0) return
   // Loaded late: most lists have no match.
-  const [{ schemeOf }, { whyNeverSent }] = await Promise.all([
+  const [{ hostScheme }, { whyNeverSent }] = await Promise.all([
     import('../codehost/schemes.js'),
     import('../codehost/events.js'),
   ])
-  const { events } = schemeOf(provider)
-  for (const match of matches) {
-    const why = whyNeverSent(match, provider, events)
+  const { events } = hostScheme(provider)
+  for (const { text } of matches) {
+    const why = whyNeverSent(text, provider, events)
     if (why !== undefined) out.log.warn(why)
   }
 }

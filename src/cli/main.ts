@@ -143,11 +143,13 @@ function declare(command: Command, spec: CommandSpec, context: HelpContext, star
 
 /** With `port to listen on (env: RELAY_PORT) (default: 8787)` as its help. */
 function toOption([flags, help, more = {}]: FlagSpec): Option {
-  const { choices, repeatable, env, bare, default: value, defaultText = value } = more
+  const { choices, repeatable, setting, env, bare, default: value, defaultText = value } = more
   const notes = `${repeatable ? ' (repeatable)' : ''}${env === undefined ? '' : ` (env:\u00a0${env})`}`
   const option = new Option(flags, help + notes + defaultNote(defaultText)).preset(bare)
   if (value !== undefined) option.default(value)
   if (choices) option.choices(choices)
+  // A flag that is repeated, as `--source`, and its setting have different names.
+  if (setting !== undefined) option.attributeName = () => setting
   if (repeatable) option.argParser<readonly string[] | undefined>((text, before) => [...(before ?? []), text])
   return option
 }

@@ -289,6 +289,7 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
         store,
         sandbox,
         hooks,
+        sources: (settings.sources ?? []).map(({ name, scheme }) => ({ name, scheme })),
         targets: namedTargets(createRouting(settings.routes)),
         secretPrint: secretPrint(record, current),
         // No other place has the one that is made with a memory store.

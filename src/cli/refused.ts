@@ -1,9 +1,11 @@
 import { RelayError } from '../base/errors.js'
+import { isCodeHost } from '../base/settings.js'
 import type { RunningInstance } from '../instance/running.js'
 import { readPayload } from '../journal/payload.js'
 import type { RefusedEntry, RefusedSummary } from '../server/instance.js'
 import type { Explanation } from '../webhook/explain.js'
 import type { RefusedKind } from '../webhook/refused.js'
+import { pathOf } from '../webhook/signature.js'
 import type { Flags, Shell } from './command.js'
 import { callInstance } from './instance-client.js'
 import { type FilterFlags, readFilter } from './journal.js'
@@ -48,17 +50,20 @@ export async function logRefused(shell: Shell, flags: Flags & FilterFlags): Prom
   const { out, signal } = shell
   const given = Object.keys(flags).find((name) => FILTERS.has(name))
   if (given !== undefined) throw new RelayError('usage', `--refused cannot be combined with --${given}`)
-  const { last = Infinity } = readFilter({ last: flags.last }, Date.now())
-  const { refused, counts } = await callInstance(
+  const { last = Infinity, source } = readFilter({ last: flags.last, source: flags.source }, Date.now())
+  const { refused: all, counts } = await callInstance(
     instanceOf(await attach(shell, flags)),
     'refused',
     {},
     { signal },
   )
+  const refused = all.filter((each) => source === undefined || each.source === source)
   for (const each of refused.slice(Math.max(0, refused.length - last)))
     if (shell.json) out.object(refusedObject(each))
     else for (const line of refusedLines(each, out.width)) out.result(line)
   if (refused.length === 0) throw new RelayError('no_match', 'The running instance has refused no request')
+  // Of all sources.
+  if (source !== undefined) return
   if (shell.json) return out.object({ type: 'refused_counts', ...counts })
   const counted = KINDS.filter(([kind]) => counts[kind] !== undefined)
   const texts = counted.map(([kind, name]) => `${counts[kind]?.toLocaleString('en-US')} ${name}`)
@@ -67,9 +72,17 @@ export async function logRefused(shell: Shell, flags: Flags & FilterFlags): Prom
 
 /** `refused:3  2026-01-31 12:04:11  tunnel 401  push  72d3162e`, and the reason: on the same line where it fits `columns`. */
 function refusedLines(refused: RefusedSummary, columns: number): readonly Text[] {
-  const { id, at, via, status, event, deliveryId, reason } = refused
+  const { id, at, via, source, status, event, deliveryId, reason } = refused
   const time = dim(columns === Infinity ? localTime(at) : spokenTime(at, Date.now()))
-  const cells = [bold(`refused:${id}`), time, yellow(`${via} ${status}`), event ?? '-', deliveryId ?? '-']
+  const from = isCodeHost(source) ? [] : [source]
+  const cells = [
+    bold(`refused:${id}`),
+    time,
+    yellow(`${via} ${status}`),
+    ...from,
+    event ?? '-',
+    deliveryId ?? '-',
+  ]
   const line = join(cells, '  ')
   const whole = t`${line}  ${reason}`
   return whole.width <= columns ? [whole] : [line, ...t`  ${reason}`.wrap(columns, 2)]
@@ -77,9 +90,9 @@ function refusedLines(refused: RefusedSummary, columns: number): readonly Text[]
 
 /** For a program, without headers and body. */
 function refusedObject(refused: RefusedSummary): Record<string, unknown> {
-  const { id, at, via, status, kind, reason, event, deliveryId, size } = refused
+  const { id, at, via, source, status, kind, reason, event, deliveryId, size } = refused
   const time = new Date(at).toISOString()
-  return { type: 'refused', id, time, via, status, kind, reason, event, delivery: deliveryId, size }
+  return { type: 'refused', id, time, via, source, status, kind, reason, event, delivery: deliveryId, size }
 }
 
 // show and verify refused:N
@@ -122,11 +135,12 @@ export async function showRefused(
 }
 
 function refusedPage(entry: RefusedEntry, body: Buffer, isTerminal: boolean): Line[] {
-  const { id, at, via, status, reason, event, deliveryId, headers, size } = entry
+  const { id, at, via, source, status, reason, event, deliveryId, headers, size } = entry
+  const path = isCodeHost(source) ? '' : ` to ${pathOf(source)}`
   const properties = [
     ['refused', shownTime(at, isTerminal)],
     ['reason', reason],
-    ['came', via === 'tunnel' ? 'through the tunnel' : `over HTTP, answered ${status}`],
+    ['came', via === 'tunnel' ? 'through the tunnel' : `over HTTP${path}, answered ${status}`],
     ['claims', `event ${event ?? '(none)'}, delivery ${deliveryId ?? '(none)'}`],
   ] as const
   const cut = body.length < size ? `; the first ${body.length} were stored` : ''
@@ -149,19 +163,27 @@ function refusedPage(entry: RefusedEntry, body: Buffer, isTerminal: boolean): Li
  * the reason that the instance found counts instead. @throws RelayError as {@link showRefused}
  */
 export async function refusedItem(shell: Shell, attached: Attached, id: number) {
-  const { via, size, reason, event, deliveryId, headers, body } = await readRefused(shell, attached, id)
+  const { at, via, source, size, reason, event, deliveryId, headers, body } = await readRefused(
+    shell,
+    attached,
+    id,
+  )
   const recorded = {
-    provider: instanceOf(attached).provider,
+    provider: source,
     event: event ?? '',
     deliveryId: deliveryId ?? '',
     headers,
     body: Buffer.from(body, 'base64'),
+    receivedAt: at,
   }
   const { invalid } = await import('../webhook/explain.js')
   const isKnown = via === 'http' && recorded.body.length === size
   return {
     name: `refused:${id}`,
     load: async () => recorded,
-    instead: ({ valid }: Explanation) => (valid || isKnown ? undefined : invalid('unverifiable', reason)),
+    instead: (known: Explanation) =>
+      known.valid || (isKnown && known.reason !== 'unverifiable')
+        ? undefined
+        : invalid('unverifiable', reason),
   }
 }

@@ -5,7 +5,7 @@ import { Disposal } from '../base/lifetime.js'
 import { RelayError } from '../base/errors.js'
 import { LIMITS, type Limits } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
-import { type OAuthClient, parseUserId, type Settings } from '../base/settings.js'
+import { type OAuthClient, parseUserId, type Settings, type SourceSettings } from '../base/settings.js'
 import { isSharedAddress } from '../base/shared-store.js'
 import { systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
@@ -175,14 +175,21 @@ export function codeHostOf({ provider, providerUrl }: Values): Pick<Settings, 'p
 
 // What a service needs
 
+interface ServiceOptions {
+  readonly sandbox: boolean
+  readonly inspect: boolean
+  /** Default: there are none. */
+  readonly readSources?: (data: Database) => Promise<readonly SourceSettings[]>
+}
+
 /**
  * The settings of a service. What the profile's data completes is known once the service has the profile: the webhook secret that it makes,
- * and what relay setup stored.
+ * what relay setup stored, and the sources.
  * @throws RelayError `settings`, also from `complete`; `storage` from `complete`
  */
 export function serviceSettings(
   parts: Parts,
-  { sandbox, inspect }: { readonly sandbox: boolean; readonly inspect: boolean },
+  { sandbox, inspect, readSources }: ServiceOptions,
 ): IncompleteSettings {
   const { values: known } = join(parts)
   const { host, port, maxBody, sandboxPort } = known
@@ -228,7 +235,9 @@ export function serviceSettings(
       const setup = sandbox ? undefined : await readStoredClient(database.secrets)
       const { values } = join({ ...parts, setup })
       const given = values.webhookSecret
-      return complete(values, given ? new Secret(given) : await makeProfileSecret(database.store))
+      const sources = await readSources?.(database)
+      const secret = given ? new Secret(given) : await makeProfileSecret(database.store)
+      return { ...complete(values, secret), sources }
     },
   }
 }

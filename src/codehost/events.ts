@@ -1,5 +1,6 @@
 import { suggest } from '../base/text.js'
-import type { EventSpec, EventTable } from './host.js'
+import { memberOf } from '../json/parse.js'
+import type { EventSpec, EventTable } from '../schemes/scheme.js'
 
 /**
  * Reads a table of events, one a line: `name: marks | action action …`. The flag `bare` or `repeatable` may stand between the name
@@ -67,17 +68,6 @@ function isMarked(payload: unknown, mark: string): boolean {
   return typeof member === 'string' && values.split('|').includes(member)
 }
 
-/** The member at a path of names joined by dots; undefined if there is none; JSON has no other undefined. */
-export function memberOf(payload: unknown, path: string): unknown {
-  return path.split('.').reduce(ownMember, payload)
-}
-
-/** An object's own member: a payload may be any JSON value, and name one `__proto__`. */
-export function ownMember(value: unknown, key: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined
-  return Object.getOwnPropertyDescriptor(value, key)?.value
-}
-
 /** Words for events, and the events that are meant. Not all exist at every code host. */
 const MEANINGS: Readonly<Record<string, readonly string[]>> = {
   branch: ['create'],
@@ -120,6 +110,9 @@ const ANY = '*'
  * Undefined if it may.
  */
 export function whyNeverSent(match: string, provider: string, table: EventTable): string | undefined {
+  if (match.startsWith(`${provider}/`)) return whyNeverSent(match.slice(provider.length + 1), provider, table)
+  // Of another source, which the table says nothing of.
+  if (match.includes('/')) return undefined
   const [event = '', action = ANY] = match.split('.', 2)
   const known = sentEvents(table)
   const all = new Set([...known.values()].flat().filter((each) => each !== ANY))

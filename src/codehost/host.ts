@@ -2,6 +2,7 @@ import type { Cancellable } from '../base/wait.js'
 import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { HeaderReader, SendOnce } from '../net/client.js'
+import type { EventTable, WebhookScheme } from '../schemes/scheme.js'
 
 /** A repository. `owner` may have slashes between its parts (GitLab's groups). */
 export interface Repo {
@@ -90,7 +91,7 @@ export type TokenSource = string | (() => Promise<string>)
 
 /** What all code hosts of one kind have in common. */
 export interface HostTraits {
-  readonly webhook: WebhookScheme
+  readonly webhook: HostScheme
   readonly words: HostWords
   /** The event that a test of a hook delivers. */
   readonly testEvent: string
@@ -327,50 +328,5 @@ export interface AppAccount {
   readonly log: DeliveryLog
 }
 
-/** The ways in which code hosts write JSON, by the names that `webhook/encodings.ts` gives them. */
-export type Style = 'compact' | 'indented-go' | 'one-space-go'
-
-/** How a sender names, writes and signs a delivery. Header names are lower-case. */
-export interface WebhookScheme {
-  /** The headers that prove a delivery, and the form of their values: what lacks them is refused before any byte is hashed. */
-  readonly proof: Readonly<Record<string, RegExp>>
-  /** Whether this secret made the proof of these bytes. Takes constant time; an empty secret matches nothing. */
-  readonly verify: (header: HeaderReader, signed: Uint8Array, secret: Secret) => boolean
-  /** Whether the proof covers the body. A plain token (GitLab's X-Gitlab-Token) does not, and a tunnel, which shows it, refuses it. */
-  readonly provesBody: boolean
-  readonly eventHeader: string
-  /** The event that a value of that header names, without spaces, for routes and filters. Default: the value. */
-  readonly eventName?: (value: string) => string
-  /** Headers with the delivery id; the first that is present counts. */
-  readonly idHeaders: readonly [string, ...string[]]
-  /** Header with the hook's id. */
-  readonly hookHeader?: string
-  /** What a form delivery's signature covers: the body as sent, or the JSON text inside `payload`. */
-  readonly formSignature: 'body' | 'payload'
-  /** The headers of a made-up delivery, in the code host's spelling; with a secret, it is signed. */
-  readonly headers: (event: string, id: string, signed: Uint8Array, secret?: Secret) => Record<string, string>
-  /** Where a payload has what listings show of it, member names joined by dots; the first place with a usable value counts. */
-  readonly summary: Readonly<Record<'action' | 'repo' | 'number', readonly string[]>>
-  /** How the JSON of an event is written. */
-  readonly style: (event: string) => Style
-  /** What it sends. */
-  readonly events: EventTable
-}
-
-/** The events of a code host, by name, as `events.ts` reads them from a table. */
-export type EventTable = ReadonlyMap<string, EventSpec>
-
-export interface EventSpec {
-  /** Marks of the event's payload; see `events.ts`. Undefined: no payload proves it. */
-  readonly marks: readonly string[] | undefined
-  /** Has no member of its own: fits only a payload that no other event fits. */
-  readonly bare: boolean
-  /** Marks of payloads without a time or id of their own, so that equal bytes can mean two things that happened. Undefined: none. */
-  readonly repeatable: readonly string[] | undefined
-  /** None, some, or any (`*`). Undefined: the code host sends the event to no hook that relay makes. */
-  readonly actions: readonly string[] | undefined
-}
-
-/** Header names that relay accepts from every code host; the code host's own wins. */
-export const GENERIC_EVENT = 'x-provider-event'
-export const GENERIC_DELIVERY = 'x-provider-delivery'
+/** How a code host signs: always by the same header, and with a table of its events. */
+export type HostScheme = WebhookScheme & { readonly events: EventTable }

@@ -102,7 +102,7 @@ async function lastOutput({ stdin, stdout }: ChildProcess): Promise<void> {
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Relay's own secrets, the paths of files with them, and addresses that may contain passwords. */
-const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK)_SECRET|TOKEN_KEY|STORE|FORWARD$)/
+const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK|SOURCE_\w+)_SECRET|TOKEN_KEY|STORE|FORWARD$)/
 
 /** Length limit of a value from a delivery, in bytes of UTF-8. */
 const MAX_LENGTH = 1024
@@ -110,7 +110,13 @@ const MAX_LENGTH = 1024
 /** The environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
 function commandEnvironment(
   env: Environment,
-  { event, action, repo, deliveryId }: Pick<Summary, 'event' | 'action' | 'repo' | 'deliveryId'>,
+  {
+    event,
+    action,
+    repo,
+    deliveryId,
+    provider,
+  }: Pick<Summary, 'event' | 'action' | 'repo' | 'deliveryId' | 'provider'>,
 ): Record<string, string | undefined> {
   return {
     ...Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.test(name))),
@@ -118,6 +124,7 @@ function commandEnvironment(
     RELAY_ACTION: clean(action ?? ''),
     RELAY_REPO: clean(repo ?? ''),
     RELAY_DELIVERY: clean(deliveryId),
+    RELAY_SOURCE: clean(provider),
   }
 }
 

@@ -7,7 +7,7 @@ import type { Clock } from '../base/time.js'
 import type { Journal } from '../journal/journal.js'
 import type { Attempt, Due, Entry, Forward, Outcome } from '../journal/types.js'
 import { type Environment, openCommandTarget } from './command-target.js'
-import { openHttpTarget } from './http-target.js'
+import { openHttpTarget, type Sendable } from './http-target.js'
 import { labelOf, type Route } from './routes.js'
 import type { DeliveryResult, OpenTarget } from './target.js'
 
@@ -56,6 +56,8 @@ export interface DispatcherOptions {
   readonly limits: Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'probe'>
   readonly random?: Random | undefined
   readonly timer?: Timer
+  /** What is sent to an address. Default: what came. */
+  readonly sendable?: Sendable | undefined
   /** What is sent to a target. Default: HTTP and commands. */
   readonly open?: (route: Route) => OpenTarget
 }
@@ -453,9 +455,9 @@ function defect(error: unknown): DeliveryResult {
   return { outcome: 'refused', status: null, answer: new Uint8Array(), error: why }
 }
 
-function openTarget({ target }: Route, { env, limits, clock }: Parts): OpenTarget {
+function openTarget({ target }: Route, { env, limits, clock, sendable }: Parts): OpenTarget {
   return target.kind === 'http'
-    ? openHttpTarget(target.url, { clock, limit: limits.http })
+    ? openHttpTarget(target.url, { clock, limit: limits.http, sendable })
     : openCommandTarget(target.command, { env, limit: limits.command, grace: limits.grace })
 }
 

@@ -6,6 +6,9 @@ import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import { DeliverySender, NotHttpError } from '../net/delivery-sender.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
 
+/** An entry as its receiver can verify it now, without the headers of the connection on which it came. */
+export type Sendable = (entry: Entry) => Pick<Entry, 'headers' | 'body'>
+
 /** The outcome of an HTTP status. 3xx is final: redirects are not followed, since the bytes were signed for one receiver. */
 function statusOutcome(status: number): Outcome {
   if (status >= 200 && status < 300) return 'succeeded'
@@ -19,15 +22,20 @@ function statusOutcome(status: number): Outcome {
  */
 export function openHttpTarget(
   url: string,
-  { clock, limit }: { readonly clock: Clock; readonly limit: number },
+  {
+    clock,
+    limit,
+    sendable = ({ headers, body }) => ({ headers: passedOn(headers), body }),
+  }: { readonly clock: Clock; readonly limit: number; readonly sendable?: Sendable | undefined },
 ): OpenTarget {
   const { username, password } = new URL(url)
   const own = username === '' && password === '' ? [] : [basic(username, password)]
   const sender = new DeliverySender(url, limit)
 
   const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<DeliveryResult> => {
-    const sent = [...forwardedHeaders(entry.headers, attempt), ...own]
-    const { status, header, lines, start } = await sender.post(sent, entry.body, signal)
+    const { headers, body } = sendable(entry)
+    const sent = [...forwardedHeaders(headers, attempt), ...own]
+    const { status, header, lines, start } = await sender.post(sent, body, signal)
     return {
       outcome: statusOutcome(status),
       status,
@@ -71,9 +79,9 @@ function decoded(text: string): string {
 /** The header that relay adds. */
 const ATTEMPT = 'X-Relay-Attempt'
 
-/** The headers for a target: the provider's as recorded, in their order and spelling, and the number of the attempt. */
-function forwardedHeaders(recorded: readonly Header[], attempt: number): Header[] {
-  const headers = passedOn(recorded).filter(
+/** The headers for a target: the sender's, in their order and spelling, and the number of the attempt. */
+function forwardedHeaders(all: readonly Header[], attempt: number): Header[] {
+  const headers = all.filter(
     // With one that is not sendable, the delivery would never be sent.
     (header) => header[0].toLowerCase() !== ATTEMPT.toLowerCase() && isSendable(header),
   )

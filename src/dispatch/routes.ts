@@ -1,8 +1,9 @@
 import { RelayError } from '../base/errors.js'
 import { parseUrl, expandLocal } from '../base/address.js'
+import { isCodeHost } from '../base/providers.js'
 import type { RouteSettings } from '../base/settings.js'
 import { suggest } from '../base/text.js'
-import { type Match, matches, parseMatch } from '../journal/filter.js'
+import { type Match, matches, namesSource, parseMatch, SOURCE } from '../journal/filter.js'
 import type { Delivery } from '../journal/types.js'
 import { EVENT_NAMES } from '../codehost/schemes.js'
 import type { Target } from './target.js'
@@ -38,12 +39,20 @@ export function parseForward(text: string): Route {
   const at = isAddress(whole) ? -1 : whole.indexOf('=')
   const written = whole.slice(at + 1).trim()
   const url = expandLocal(written)
-  // Text with a slash before its `=` is an address that was not recognized, and can contain a password.
-  if (!isHttp(url) || whole.slice(0, Math.max(at, 0)).includes('/'))
+  // Other text with a slash before its `=` is an address that was not recognized, and can contain a password.
+  const match = at === -1 ? ALL : whole.slice(0, at).trim()
+  if (!isHttp(url) || (match.includes('/') && !SOURCE_MATCH.test(match)))
     throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address${hintFor(written)}`)
   checkHost(url, whole)
-  return createRoute(readMatch(at === -1 ? ALL : whole.slice(0, at).trim()), { kind: 'http', url }, name)
+  return createRoute(readMatch(match), { kind: 'http', url }, name)
 }
+
+const SOURCE_MATCH = new RegExp(`^${SOURCE}/[\\w:*-][\\w.: /*-]*$`)
+/** Before a command, an event with spaces has words like GitLab's `Push Hook`: `bin/run x=1` is a command. */
+const BEFORE_COMMAND = new RegExp(
+  `^\\s*(${SOURCE}/[\\w:*-][\\w.:/*-]*(?: [A-Z][\\w.:/*-]*)*|[^\\s=]*)=(.*)$`,
+  's',
+)
 
 const NAMED = /^([a-z][\w-]{0,31})=(.*)$/is
 
@@ -59,7 +68,9 @@ function readName(
   const rest = after.trim()
   if (name === '') return { rest: text }
   const events = EVENT_NAMES
-  const match = new RegExp(`^(?:\\*|(?:\\*|${events.join('|')})(?:\\.[\\w.:*-]+)?)=`)
+  const match = new RegExp(
+    `^(?:\\*|(?:\\*|${events.join('|')})(?:\\.[\\w.:*-]+)?|${SOURCE}/[\\w:*-][\\w.: /*-]*)=`,
+  )
   const isName =
     !events.includes(name) && (match.test(rest) || (isTarget(rest) && suggest(name, events) === undefined))
   return isName ? { name, rest } : { rest: text }
@@ -72,8 +83,8 @@ function readName(
  */
 export function parseExec(text: string): Route {
   const { name, rest: whole } = readName(text.trim(), () => false)
-  const [, match, rest] = /^\s*([^\s=]*)=(.*)$/s.exec(whole) ?? []
-  const isMatch = match !== undefined && /^[\w.:*-]*$/.test(match)
+  const [, match, rest] = BEFORE_COMMAND.exec(whole) ?? []
+  const isMatch = match !== undefined && (/^[\w.:*-]*$/.test(match) || SOURCE_MATCH.test(match))
   if (isMatch && /^[A-Z_][A-Z\d_]*$/.test(match)) {
     throw invalid(`'${match}=' sets a variable; for a command that begins so, write '*=${match}=…'`)
   }
@@ -164,7 +175,7 @@ function invalid(why: string): RelayError {
 }
 
 /** The fields of a delivery that decide its targets. */
-export type Routed = Pick<Delivery, 'event' | 'action'>
+export type Routed = Pick<Delivery, 'event' | 'action' | 'provider' | 'verifiedBy'>
 
 /** The current routes. */
 export interface Routing {
@@ -215,7 +226,12 @@ export function routesFor(
   delivery: Routed,
 ): readonly Route[] {
   if (ignore.some((match) => matches(match, delivery))) return []
-  return routes.filter(({ match }) => matches(match, delivery))
+  return routes.filter(({ match }) => takes(match, delivery))
+}
+
+/** Whether a route with this match takes a delivery. What nothing proves is only for routes that name its source. */
+function takes(match: Match, delivery: Routed): boolean {
+  return matches(match, delivery) && (delivery.verifiedBy !== 'none' || namesSource(match))
 }
 
 /** The match that keeps a delivery from every target; undefined if there is none, also where no route takes it. */
@@ -230,12 +246,17 @@ export function explain(
   delivery: Routed,
 ): readonly Explanation[] {
   const ignored = ignoredBy(ignore, delivery)
-  const { event, action } = delivery
-  const name = action === null ? event : `${event}.${action}`
+  const { event, action, provider } = delivery
+  const whole = action === null ? event : `${event}.${action}`
+  const name = isCodeHost(provider) ? whole : `${provider}/${whole}`
   return routes.map(({ label: target, match: text }) => {
     if (ignored !== undefined) return { target, matched: false, why: `${name} is ignored by ${ignored}` }
-    const matched = matches({ text }, delivery)
-    return { target, matched, why: `${name} ${matched ? 'matches' : 'does not match'} ${text}` }
+    const matched = takes({ text }, delivery)
+    const isUnproved = !matched && matches({ text }, delivery)
+    const why = isUnproved
+      ? `nothing proves it, and ${text} names no source`
+      : `${name} ${matched ? 'matches' : 'does not match'} ${text}`
+    return { target, matched, why }
   })
 }
 

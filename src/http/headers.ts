@@ -35,8 +35,8 @@ const OF_ONE_HOP = new Set([
   'expect',
 ])
 const CONNECTION = 'connection'
-/** Names of headers with credentials. They are neither stored nor forwarded. */
-export const CREDENTIALS = /^(?:authorization|cookie|proxy-.*)$/i
+/** Names of headers with credentials. They are not stored, and forwarded only where relay itself knows the value. */
+export const CREDENTIALS = /^(?:authorization|cookie|proxy-.*|x-gitlab-token)$/i
 
 /** The headers that a forwarded delivery keeps: not those of one connection, those that `Connection` names, or credentials. */
 export function passedOn(headers: readonly Header[]): Header[] {

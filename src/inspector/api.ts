@@ -28,6 +28,8 @@ export interface ListQuery {
   readonly event?: string
   /** `owner/name` */
   readonly repo?: string
+  /** The name of a source. */
+  readonly source?: string
   /** As `relay log --status`, but `failed` also finds what an attempt failed at and a later one brought. */
   readonly status?: DeliveryStatus
   /** Text in the payload, in any case of a to z. */
@@ -63,6 +65,10 @@ export interface DeliveryHead extends Pick<
   Summary,
   'n' | 'receivedAt' | 'event' | 'action' | 'repo' | 'size' | 'duplicates'
 > {
+  /** The name of its source, unless that is the code host. */
+  readonly source?: string
+  /** Nothing proves it. */
+  readonly unproved?: true
   /** `#12`, a branch or a tag; null where the payload names none. */
   readonly subject: string | null
   /** Why it was forwarded to no target, if not for want of a route: `ignored by push`. */
@@ -115,6 +121,12 @@ export interface DeliveryDetail
   /** Sentences: how the signature was proved, what it covers, and how a tunnel's bytes were restored. */
   readonly proof: readonly string[]
   readonly restored: { readonly how: string; readonly unproved: boolean } | null
+  /** What a target gets when it is forwarded again, a sentence. */
+  readonly again: string
+  /** Lower-case names of the headers of its source that relay makes for a copy, besides those of made-headers.ts. */
+  readonly made: readonly string[]
+  /** Whether a header names the event, so that a copy can have another. */
+  readonly hasEventHeader: boolean
   /** `json` and `form` carry a JSON payload (a form in its field `payload`); `text` is other UTF-8, `bytes` is not UTF-8. */
   readonly bodyKind: 'json' | 'form' | 'text' | 'bytes'
   /** In the order of the routes. */
@@ -182,6 +194,13 @@ export interface TargetState {
   readonly nextProbeAt?: number
 }
 
+export interface TunnelState {
+  readonly source: string
+  readonly state: string
+  readonly payloadUrl: string | null
+  readonly detail: string | null
+}
+
 export interface InstanceState {
   readonly profile: string
   readonly provider: string
@@ -190,12 +209,10 @@ export interface InstanceState {
   readonly deliveries: number
   readonly targets: readonly TargetState[]
   readonly ignored: readonly string[]
-  /** Null without a tunnel. */
-  readonly tunnel: {
-    readonly state: string
-    readonly payloadUrl: string | null
-    readonly detail: string | null
-  } | null
+  /** The code host's; null without a tunnel. */
+  readonly tunnel: TunnelState | null
+  /** Those of the other sources, if there are any. */
+  readonly sourceTunnels?: readonly TunnelState[]
   /** The hooks at the code host that this profile made or uses. */
   readonly hooks: readonly {
     readonly repo: string

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../base/errors.js'
-import { HUB_SIGNATURE } from '../codehost/hub-signature.js'
+import { isCodeHost } from '../base/providers.js'
 import { formatStatus, labelOf, routesFor } from '../dispatch/routes.js'
 import { indexHeaders } from '../http/headers.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
@@ -27,6 +27,7 @@ import type {
   TargetMark,
 } from './api.js'
 import type { InspectorParts } from './parts.js'
+import { describeProof, verdictOf } from './proof.js'
 import { publicId, targetLabel, targetNames } from './state.js'
 
 const DEFAULT_LIMIT = 50
@@ -66,6 +67,7 @@ function readFilter(query: ListQuery, now: number): Filter {
   const given: FilterText = {
     event: query.event ? query.event.split(',').map((each) => each.trim()) : undefined,
     repo: query.repo || undefined,
+    source: query.source || undefined,
     since: query.since || undefined,
     until: query.until || undefined,
     status: query.status || undefined,
@@ -100,7 +102,7 @@ export async function linesOf(
 }
 
 function headOf(summary: Summary): DeliveryHead {
-  const { n, receivedAt, event, action, repo, size, duplicates, restored, ignoredBy } = summary
+  const { n, receivedAt, provider, event, action, repo, size, duplicates, restored, ignoredBy } = summary
   const from = editedFrom(summary)
   return {
     n,
@@ -108,6 +110,8 @@ function headOf(summary: Summary): DeliveryHead {
     event,
     action,
     repo,
+    ...(!isCodeHost(provider) && { source: provider }),
+    ...(summary.verifiedBy === 'none' && { unproved: true }),
     subject: subjectOf(summary),
     size,
     duplicates,
@@ -169,7 +173,7 @@ export async function describeDelivery(parts: InspectorParts, n: number): Promis
     deliveryId,
     hookId,
     verdict: verdictOf(summary),
-    proof: proofOf(summary, parts.host),
+    ...describeProof(entry, parts),
     restored: restored ? { how: restored.how, unproved: restored.unproved === true } : null,
     headers,
     bodyKind: bodyKind(entry),
@@ -229,40 +233,3 @@ function bodyKind({ headers, body }: Entry): DeliveryDetail['bodyKind'] {
 
 /** Bytes in which a payload begins. */
 const START = 1024
-
-function verdictOf(summary: Summary): string {
-  const { verifiedBy, restored } = summary
-  const from = editedFrom(summary)
-  const secret = `the ${verifiedBy} webhook secret`
-  if (from !== undefined) return `edited copy of #${from}, signed with ${secret}`
-  const restoration = restored
-    ? `, its bytes restored (${restored.how})${restored.unproved ? ', its event not proved' : ''}`
-    : ''
-  return `verified with ${secret}${restoration}`
-}
-
-/** How a delivery was proved genuine, sentence by sentence. */
-function proofOf(
-  { verifiedBy, restored, headers }: Summary,
-  { webhook }: InspectorParts['host'],
-): readonly string[] {
-  const covers =
-    webhook.formSignature === 'payload' && isForm(indexHeaders(headers))
-      ? 'the payload inside the form'
-      : 'the exact bytes of the body'
-  // As it was sent. Gitea sends another one too, which relay does not use.
-  const [signature] = headers.find(([name]) => name.toLowerCase() === HUB_SIGNATURE) ?? [HUB_SIGNATURE]
-  const still = verifiedBy === 'previous' ? ', which is still accepted' : ''
-  return [
-    `${signature} is the HMAC-SHA256 of ${covers} with the ${verifiedBy} webhook secret${still}.`,
-    'It covers the body only: headers, and so the event and the delivery id, are not signed.',
-    ...(restored
-      ? [
-          `The tunnel had changed the body. Its bytes were restored (${restored.how}), and the signature proves that they are those that were sent.`,
-          restored.unproved
-            ? 'The event is not proved: the payload may also be of another.'
-            : 'The payload proves the event that the headers name.',
-        ]
-      : []),
-  ]
-}

@@ -17,6 +17,7 @@ import { forwardAgain, sendEdited } from './send.js'
 import { Sessions } from './sessions.js'
 import { openShell, type StaticFile } from './shell.js'
 import { createStateReader, readTimeline } from './state.js'
+import { pathOf } from '../webhook/signature.js'
 
 /** The web inspector: everything below /inspect/. */
 export interface Inspector {
@@ -118,9 +119,10 @@ function addReads(app: Router, parts: InspectorParts): void {
       const name = `${entry.event.replaceAll(/[^\w-]/g, '-')}-${entry.n}.json`
       return c.body(fixtureText(toFixture(entry)), 200, download(name, 'application/json'))
     })
-    .get('/inspect/api/deliveries/:n/curl', async (c) =>
-      c.text(curlCommand(await findEntry(parts, readNumber(c, 'n')), `${parts.url()}/webhook`)),
-    )
+    .get('/inspect/api/deliveries/:n/curl', async (c) => {
+      const entry = await findEntry(parts, readNumber(c, 'n'))
+      return c.text(curlCommand(entry, parts.url() + pathOf(entry.provider)))
+    })
     .get('/inspect/api/refused', async (c) => c.json(await listRefused(parts)))
     .get('/inspect/api/refused/:id', async (c) => c.json(await describeRefused(parts, readNumber(c, 'id'))))
     .get('/inspect/api/state', async (c) => c.json(await readState()))

@@ -1,5 +1,4 @@
 import type { Log } from '../base/log.js'
-import type { WebhookSecrets } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { TargetStatus } from '../dispatch/dispatcher.js'
@@ -11,14 +10,15 @@ import type { Tokens } from '../tokens/tokens.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
+import type { Sources } from '../webhook/signature.js'
 
 /** What only the running instance knows and does. */
 export interface Running {
   /** Milliseconds since 1970-01-01 UTC. */
   startedAt(): number
   targets(): readonly TargetStatus[]
-  /** Undefined without a tunnel. */
-  tunnel(): TunnelStatus | undefined
+  /** One for each source, if there is a tunnel. */
+  tunnels(): readonly TunnelStatus[]
   /** What is wrong with the hooks of `--hook`, by repository. */
   hookProblems(): ReadonlyMap<string, string>
   /** Forwards what waits, after forwards were recorded as waiting. */
@@ -30,8 +30,8 @@ export interface InspectorParts {
   readonly profile: string
   /** The instance's address. */
   readonly url: () => string
-  readonly host: Pick<CodeHost, 'name' | 'origin' | 'webhook'>
-  readonly secrets: WebhookSecrets
+  readonly host: Pick<CodeHost, 'name' | 'origin'>
+  readonly sources: Sources
   /** Largest accepted webhook body, in bytes. */
   readonly maxBody: number
   readonly routing: Routing

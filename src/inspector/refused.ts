@@ -30,15 +30,15 @@ export async function describeRefused(parts: InspectorParts, id: number): Promis
 }
 
 async function lineOf(refused: Refused): Promise<RefusedLine> {
-  const { id, at, via, status, kind, event, deliveryId, size, reason } = refused
-  return { id, at, via, status, kind, event, deliveryId, size, reason: await reason() }
+  const { id, at, via, source, status, kind, event, deliveryId, size, reason } = refused
+  return { id, at, via, source, status, kind, event, deliveryId, size, reason: await reason() }
 }
 
 /**
  * What `relay verify` says, line by line: whether the signature matches, why not, and what that cannot say. Where the bytes that
  * were signed are not known (the body was not stored whole, or a tunnel changed it), only the reason found then counts.
  */
-async function verdictOf(refused: Refused, { secrets, host }: InspectorParts): Promise<readonly string[]> {
+async function verdictOf(refused: Refused, { sources }: InspectorParts): Promise<readonly string[]> {
   const { via, body, headers, size, kind, status } = refused
   const answered =
     via === 'tunnel' ? 'It came through the tunnel and was not taken.' : `It was answered ${status}.`
@@ -52,8 +52,14 @@ async function verdictOf(refused: Refused, { secrets, host }: InspectorParts): P
     ]
   if (body.length > MAX_EXPLAINED)
     return [reason, 'Its body is too large to analyse here: relay verify does that.', answered]
-  const explanation = await explain({ headers, body }, { secrets, scheme: host.webhook })
-  if (!explanation.valid) return [sentence(`The signature does not match: ${explanation.hint}`), answered]
+  const source = sources.get(refused.source)
+  const explanation = source && (await explain({ headers, body }, source, refused.at))
+  if (!explanation || (!explanation.valid && explanation.reason === 'unverifiable'))
+    return [reason, 'Its token is not stored, so it cannot be checked again.', answered]
+  if (!explanation.valid) {
+    const { reason: why, hint } = explanation
+    return [sentence(why === 'stale' ? hint : `The signature does not match: ${hint}`), answered]
+  }
   const text = isUtf8(Buffer.from(body)) ? '' : ' Its body is not UTF-8.'
   return [`The signature matches.${text}`, reason, answered]
 }

@@ -1,11 +1,14 @@
 import { RelayError } from '../base/errors.js'
+import { isCodeHost } from '../base/providers.js'
+import { schemeOf } from '../codehost/schemes.js'
 import { routesFor } from '../dispatch/routes.js'
 import { type Header, indexHeaders, isSendable } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
-import { prepare, withFreshId } from '../replay/prepare.js'
+import { prepare } from '../replay/prepare.js'
 import { isForm } from '../webhook/signature.js'
-import type { ForwardRequest, Sent, SendRequest } from './api.js'
+import type { DeliveryDetail, ForwardRequest, Sent, SendRequest } from './api.js'
 import { findEntry } from './deliveries.js'
+import { describeProof } from './proof.js'
 import { isMadeHeader } from './made-headers.js'
 import type { InspectorParts } from './parts.js'
 import { targetsNamed } from './state.js'
@@ -37,21 +40,30 @@ export async function forwardAgain(
  * @throws RelayError as intake; `not_found`; `bad_request` for a target, header or payload that cannot be; `too_large`.
  */
 export async function sendEdited(parts: InspectorParts, edit: SendRequest): Promise<Sent> {
-  const { intake, host, secrets, maxBody, routing } = parts
+  const { intake, host, sources, maxBody, routing } = parts
   const { from, event, target } = edit
   const entry = await findEntry(parts, from)
   const targets = target === undefined ? undefined : targetsNamed([target], routing.routes)
-  const headers = headersOf(entry, edit)
+  const headers = headersOf(entry, edit, describeProof(entry, parts))
   const body = bodyOf(entry, headers, edit.body)
   if (body.byteLength > maxBody)
     throw new RelayError(
       'too_large',
       `The body has ${body.byteLength} bytes, the limit is ${maxBody} (--max-body)`,
     )
-  const recorded = { ...entry, provider: host.name, event, headers, body }
-  const request = withFreshId(prepare(recorded, { secret: secrets.current }))
+  // What an earlier code host sent is sent as by this one.
+  const source = sources.get(isCodeHost(entry.provider) ? host.name : entry.provider)
+  if (!source)
+    throw new RelayError('conflict', `Not sent: relay was started without the source ${entry.provider}`)
+  const recorded = { ...entry, provider: source.name, scheme: source.schemeText, event, headers, body }
+  const request = prepare(recorded, {
+    secret: source.secrets.current,
+    freshId: true,
+    isMade: true,
+    now: parts.clock(),
+  })
   try {
-    const { n } = await intake.receive(request, { source: host.name, edited: { from, targets } })
+    const { n } = await intake.receive(request, { source: source.name, edited: { from, targets } })
     return { n }
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'invalid_event') throw error
@@ -61,20 +73,28 @@ export async function sendEdited(parts: InspectorParts, edit: SendRequest): Prom
   }
 }
 
-/** A header that names the event, of any provider: Gitea sends three. */
+/** A header that names the event, of any code host: Gitea sends three. */
 const EVENT = /^x-[a-z]+-event$/i
 
 /** The headers of a copy. Its id and its signatures are still those of the entry. */
-function headersOf(entry: Entry, { event, headers: edited }: SendRequest): readonly Header[] {
+function headersOf(
+  entry: Entry,
+  { event, headers: edited }: SendRequest,
+  { made, hasEventHeader }: Pick<DeliveryDetail, 'made' | 'hasEventHeader'>,
+): readonly Header[] {
   for (const header of edited ?? []) {
     const name = JSON.stringify(header[0])
-    if (isMadeHeader(header[0]))
+    if (isMadeHeader(header[0]) || made.includes(header[0].toLowerCase()))
       throw new RelayError('bad_request', `Not sent: relay makes the header ${name} for each delivery`)
     if (!isSendable(header)) throw new RelayError('bad_request', `Not sent: the header ${name} is malformed`)
   }
-  const made = entry.headers.filter(([name]) => isMadeHeader(name))
-  const headers = edited ? [...made, ...edited] : entry.headers
-  return headers.map(([name, value]) => [name, EVENT.test(name) ? event : value])
+  const isMade = (name: string): boolean => isMadeHeader(name) || made.includes(name.toLowerCase())
+  const headers = edited ? [...entry.headers.filter(([name]) => isMade(name)), ...edited] : entry.headers
+  const isEvent = (name: string): boolean =>
+    isCodeHost(entry.provider)
+      ? EVENT.test(name)
+      : hasEventHeader && schemeOf(entry.scheme ?? entry.provider).event.includes(name.toLowerCase())
+  return headers.map(([name, value]) => [name, isEvent(name) ? event : value])
 }
 
 /** The body of a copy: the text as it is; where its Content-Type says so, in a form with the other fields of the entry's. */

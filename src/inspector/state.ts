@@ -1,11 +1,13 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { createCached, inTime } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
+import { isCodeHost } from '../base/settings.js'
 import { type SavedHook, SavedHooks } from '../codehost/hooks.js'
 import { labelOf, type Route, type Routing, shortNames } from '../dispatch/routes.js'
 import type { Minute, Summary } from '../journal/types.js'
-import type { InstanceState, Timeline } from './api.js'
+import type { InstanceState, Timeline, TunnelState } from './api.js'
 import type { InspectorParts } from './parts.js'
+import type { TunnelStatus } from '../tunnel/tunnel.js'
 
 /** 5 s: reading who is signed in decrypts every token. */
 const CACHE_MS = 5000
@@ -32,7 +34,8 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
       users(),
     ])
     const nameOf = targetNames(routing)
-    const tunnel = running.tunnel()
+    const tunnels = running.tunnels().map(tunnelState)
+    const sourceTunnels = tunnels.filter(({ source }) => !isCodeHost(source))
     return {
       profile,
       provider: host.name,
@@ -51,11 +54,16 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
         ...(nextProbeAt !== undefined && { nextProbeAt }),
       })),
       ignored: routing.ignore.map(({ text }) => text),
-      tunnel: tunnel ? { state: tunnel.state, payloadUrl: tunnel.url, detail: tunnel.why } : null,
+      tunnel: tunnels.find(({ source }) => isCodeHost(source)) ?? null,
+      ...(sourceTunnels.length > 0 && { sourceTunnels }),
       hooks: hookStates(hooks, running.hookProblems()),
       users: owners?.map(({ userId, expiresAt, origin }) => ({ userId, expiresAt, origin })) ?? null,
     }
   }
+}
+
+function tunnelState({ source, state, url, why }: TunnelStatus): TunnelState {
+  return { source, state, payloadUrl: url, detail: why }
 }
 
 /** Those that were made, and those that could not be. */

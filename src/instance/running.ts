@@ -48,6 +48,8 @@ export interface RunningInstance extends InstanceRecord {
   readonly madeSecret: string | null
   /** The repositories of `--hook`, as `owner/name`. */
   readonly hooks: readonly string[]
+  /** Its sources besides the code host, without their secrets. */
+  readonly sources?: readonly { readonly name: string; readonly scheme: string }[]
   /** Its targets without their secrets, with the names that its routes give: they may come from its flags alone. */
   readonly targets: readonly { readonly id: string; readonly name?: string }[]
 }

@@ -1,8 +1,12 @@
 import { RelayError } from '../base/errors.js'
+import { isCodeHost, PROVIDER_NAMES } from '../base/providers.js'
 import { parseDuration } from '../base/time.js'
 import { type Delivery, isFailedAttempt, type Summary } from './types.js'
 
-/** Which deliveries are meant, as written: `push`, `pull_request.opened`, `pull_request.*`, `*.closed`, `*`. */
+/**
+ * Which deliveries are meant, as written. Of the code host: `push`, `pull_request.opened`, `pull_request.*`, `*.closed`. Of another source:
+ * `stripe/invoice.paid`, `stripe/invoice.*`, `slack/*`. Of all: `*`.
+ */
 export interface Match {
   readonly text: string
 }
@@ -10,31 +14,63 @@ export interface Match {
 /** A word of letters, digits, `_ . : -` and inner spaces: what events may be called, less a dot at either end. */
 const NAME = '[\\w:-](?:[\\w.: -]*[\\w:-])?'
 const WHOLE = new RegExp(`^(?:\\*|${NAME})(?:\\.(?:\\*|${NAME}))?$`)
+/** The name of a source. */
+export const SOURCE = '[a-z][a-z0-9-]{0,31}'
+/** Its events may have slashes too. A `*` may stand for the rest of a name. */
+const OF_SOURCE = new RegExp(`^${SOURCE}/(?:\\*|[\\w:-](?:[\\w.: /-]*(?:[\\w:-]|[\\w.: /-]\\*))?)$`)
 /** Events are at most 100 characters, so are the actions people choose for `repository_dispatch`. */
-const MAX_LENGTH = 201
+const MAX_LENGTH = 240
 
 /**
- * Reads `event` or `event.action`. `*` may stand for all of either part, never for a piece of one.
+ * Reads `event` or `event.action`, where `*` may stand for all of either part, never for a piece of one; or `source/event`, where it may
+ * stand for the end of the event.
  * @throws RelayError `usage`
  */
 export function parseMatch(text: string): Match {
-  if (text.length <= MAX_LENGTH && WHOLE.test(text)) return { text }
+  if (text.length <= MAX_LENGTH && (WHOLE.test(text) || OF_SOURCE.test(text))) return { text }
   const named = text.length <= MAX_LENGTH ? ` '${text}'` : ''
-  throw new RelayError(
-    'usage',
-    `Invalid match${named}: write event or event.action, with * for all of a part`,
+  const form = text.includes('/')
+    ? 'source/event, with * for the end of an event'
+    : 'event or event.action, with * for all of a part'
+  throw new RelayError('usage', `Invalid match${named}: write ${form}`)
+}
+
+/** A delivery that fits a match. `*` as a name is matched only by `*`. */
+export function exampleOf({ text }: Match): Pick<Delivery, 'event' | 'action' | 'provider'> {
+  const at = text.indexOf('/')
+  if (at !== -1) return { provider: text.slice(0, at), event: text.slice(at + 1), action: null }
+  const [event = '', action = null] = text.split('.', 2)
+  return { provider: PROVIDER_NAMES[0], event, action }
+}
+
+/** Whether a match names its source. One that proves nothing is taken by no other. */
+export function namesSource({ text }: Match): boolean {
+  return text.includes('/')
+}
+
+/**
+ * Of the code host, an event alone, and `event.*`, mean it with any action and with none; `*.action` means any event with that action. Of
+ * another source, an event alone, and `event.*`, mean it and all whose name continues it after a dot.
+ */
+export function matches(
+  { text }: Match,
+  { event, action, provider }: Pick<Delivery, 'event' | 'action' | 'provider'>,
+): boolean {
+  if (text === '*' || text === '*.*') return true
+  const at = text.indexOf('/')
+  if (at !== -1) return text.slice(0, at) === provider && continues(event, text.slice(at + 1))
+  return (
+    isCodeHost(provider) &&
+    (text === event ||
+      text === `${event}.*` ||
+      (action !== null && (text === `${event}.${action}` || text === `*.${action}`)))
   )
 }
 
-/** An event alone, and `event.*`, mean it with any action and with none; `*.action` means any event with that action. */
-export function matches({ text }: Match, { event, action }: Pick<Delivery, 'event' | 'action'>): boolean {
-  return (
-    text === '*' ||
-    text === '*.*' ||
-    text === event ||
-    text === `${event}.*` ||
-    (action !== null && (text === `${event}.${action}` || text === `*.${action}`))
-  )
+function continues(event: string, wanted: string): boolean {
+  if (wanted.endsWith('*') && !wanted.endsWith('.*')) return event.startsWith(wanted.slice(0, -1))
+  const name = wanted.replace(/\.\*$/, '')
+  return event === name || event.startsWith(`${name}.`)
 }
 
 /**
@@ -51,6 +87,8 @@ export interface Filter {
   readonly events?: readonly Match[]
   /** `owner/name`, in any case. */
   readonly repo?: string
+  /** The name of a source. */
+  readonly source?: string
   /** Received at or after this instant, in milliseconds; Infinity: only what comes from now on. */
   readonly since?: number
   /** Received before this instant, in milliseconds. */
@@ -67,10 +105,11 @@ export interface Filter {
 
 /** Whether an entry is looked for, apart from its text, when it was received, and how many there may be. */
 export function passes(
-  summary: Pick<Summary, 'event' | 'action' | 'repo' | 'forwards'>,
-  { events = [], repo, status }: Filter,
+  summary: Pick<Summary, 'event' | 'action' | 'provider' | 'repo' | 'forwards'>,
+  { events = [], repo, source, status }: Filter,
 ): boolean {
   return (
+    (source === undefined || summary.provider === source) &&
     (repo === undefined || summary.repo?.toLowerCase() === repo.toLowerCase()) &&
     (events.length === 0 || events.some((match) => matches(match, summary))) &&
     (status === undefined || hasStatus(summary, status))
@@ -89,6 +128,7 @@ function hasStatus({ forwards }: Pick<Summary, 'forwards'>, wanted: NonNullable<
 export interface FilterText {
   readonly event?: readonly string[] | undefined
   readonly repo?: string | undefined
+  readonly source?: string | undefined
   readonly since?: string | undefined
   readonly until?: string | undefined
   readonly status?: string | undefined
@@ -103,25 +143,34 @@ const MAX_TEXT = 200
  * @throws RelayError `usage` that begins with the name of the part.
  */
 export function parseFilter(
-  { event, repo, since, until, status, text }: FilterText,
+  { event, repo, source, since, until, status, text }: FilterText,
   now: number,
   nameOf: (part: keyof FilterText) => string,
 ): Filter {
   const given = DELIVERY_STATUSES.find((each) => each === status)
   if (repo !== undefined && !/^[^\s/]+\/[^\s/]+$/.test(repo))
     throw new RelayError('usage', `${nameOf('repo')}: must be owner/name`)
+  if (source !== undefined && !new RegExp(`^${SOURCE}$`).test(source))
+    throw new RelayError('usage', `${nameOf('source')}: must be the name of a source`)
   if (status !== undefined && given === undefined)
     throw new RelayError('usage', `${nameOf('status')}: must be one of ${DELIVERY_STATUSES.join(', ')}`)
   if (text !== undefined && (text === '' || text.length > MAX_TEXT))
     throw new RelayError('usage', `${nameOf('text')}: must be 1 to ${MAX_TEXT} characters`)
   return {
-    ...(event && { events: event.map(parseMatch) }),
+    ...(event && { events: event.map((each) => parseMatch(ofSource(each, source))) }),
     ...(repo !== undefined && { repo }),
+    ...(source !== undefined && { source }),
     ...(since !== undefined && { since: parseSince(nameOf('since'), since, now) }),
     ...(until !== undefined && { until: parseInstant(nameOf('until'), until, now) }),
     ...(given && { status: given }),
     ...(text !== undefined && { text }),
   }
+}
+
+/** The match with the source that is looked for, where it names none: events of the code host alone are written without. */
+function ofSource(match: string, source: string | undefined): string {
+  const isNamed = source === undefined || isCodeHost(source) || match.startsWith(`${source}/`)
+  return isNamed ? match : `${source}/${match}`
 }
 
 /** A date, or a date and time with or without its zone (RFC 3339, whose `T` can be a space). */

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemClock } from '../base/time.js'
 import { FAILED_ATTEMPT } from '../store/schema.js'
 import { marks, type Sql, type SqlValue } from '../store/sql.js'
-import { type Filter, matches, passes } from './filter.js'
+import { exampleOf, type Filter, matches, passes } from './filter.js'
 import type {
   Attempt,
   Delivery,
@@ -97,14 +97,19 @@ export class JournalQueries {
 
   /** {@link select} in steps of some milliseconds, for a caller that may stop before something is found. The event loop turns in between. */
   async *walk(filter: Filter): AsyncGenerator<WalkStep> {
-    const { status, repo, text, since = -Infinity, until = Infinity } = filter
+    const { status, repo, source, text, since = -Infinity, until = Infinity } = filter
     const events = await this.#eventsOf(filter)
     if (events?.length === 0) return
-    const values = [...(events ?? []), ...(repo === undefined ? [] : [repo.toLowerCase()])]
+    const values = [
+      ...(events ?? []),
+      ...(repo === undefined ? [] : [repo.toLowerCase()]),
+      ...(source === undefined ? [] : [source]),
+    ]
     const isRanged = status !== undefined && STATUS[status].includes('?')
     const condition = [
       events ? `AND event IN (${marks(events.length)})` : '',
       repo === undefined ? '' : 'AND lower(repo) = ?',
+      source === undefined ? '' : 'AND source = ?',
       status === undefined ? '' : `AND ${STATUS[status]}`,
     ].join(' ')
     const query = `SELECT * FROM delivery WHERE n >= ? AND n < ? ${condition} ORDER BY n DESC LIMIT ?`
@@ -251,7 +256,10 @@ export class JournalQueries {
     )
     if (rows.length > MAX_EVENTS) return undefined
     const all = rows.map(({ event }) => event)
-    return all.filter((event) => events.some((match) => matches(match, split(event))))
+    // The index does not say whose they are: those of other sources are sorted out later.
+    return all.filter((event) =>
+      events.some((match) => matches(match, { ...split(event), provider: exampleOf(match).provider })),
+    )
   }
 
   async #withText(
@@ -330,6 +338,7 @@ function toDelivery(row: DeliveryRow): Omit<Summary, 'forwards'> {
     n,
     receivedAt: row.received_at,
     provider: row.source,
+    ...(row.scheme !== row.source && { scheme: row.scheme }),
     ...split(row.event),
     deliveryId: row.delivery_id,
     hookId: row.hook_id,

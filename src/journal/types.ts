@@ -1,7 +1,7 @@
 import type { Header } from '../http/headers.js'
 
-/** How a delivery's signature verified: with the current webhook secret or the one before it. */
-export type VerifiedBy = 'current' | 'previous'
+/** How a delivery's signature verified: with its source's current secret or the one before it; `none`: nothing proves it. */
+export type VerifiedBy = 'current' | 'previous' | 'none'
 
 /** Of a delivery that came through a tunnel, which does not carry the bytes that were signed. */
 export type Restored = {
@@ -11,7 +11,7 @@ export type Restored = {
   readonly sha256: string
   /** Set if the payload does not prove the event: it fits others too, or none that is known. */
   readonly unproved?: true
-  /** Set if the code host can send these bytes for two things that happened: they hold neither a time nor an id. */
+  /** Set if the sender can send these bytes for two things that happened, since they hold neither a time nor an id; or if it signs the id. */
   readonly repeatable?: true
 }
 
@@ -19,8 +19,10 @@ export type Restored = {
 export interface Delivery {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly receivedAt: number
-  /** The source: the code host's name. */
+  /** The source: the code host's name, or that of another sender. */
   readonly provider: string
+  /** How it is signed, as the settings write it; the source's name if absent. */
+  readonly scheme?: string
   readonly event: string
   /** The sender's id of the delivery. */
   readonly deliveryId: string

@@ -1,4 +1,5 @@
 import { MAX_START } from '../base/bytes.js'
+import { isCodeHost } from '../base/settings.js'
 import { FAILED_ATTEMPT } from '../store/schema.js'
 import { ask, marks, execute, type SqlValue, type Statement, type Tx } from '../store/sql.js'
 import {
@@ -19,16 +20,18 @@ import {
  * the second hook of a repository brings a duplicate. Ids, not digests: GitHub's begin with the time, so a burst writes one page.
  *
  * One that came through a tunnel is known by what was signed: the ids are not signed, and anyone with the tunnel's address could send a body
- * again under others, or spoil an id before the delivery comes that has it. Where the payload does not prove the event, the event takes part,
- * so that a copy under another does not take the place of the genuine one. Where the code host can send the same bytes again for something
- * new, the id does.
+ * again under others, or spoil an id before the delivery comes that has it. Where the payload does not prove the event of a code host, the
+ * event takes part, so that a copy under another does not take the place of the genuine one; other senders name it only in a header, which
+ * anybody could write again and again, so that their bytes count once. Where the sender can send the same bytes again for something new, the
+ * id does.
  */
 function keyOf(delivery: Delivery): string {
-  const { provider, deliveryId, restored } = delivery
+  const { provider, scheme = provider, deliveryId, restored } = delivery
   if (!restored) return `${provider} ${deliveryId}`
   const { sha256, unproved, repeatable } = restored
-  if (unproved) return `body:${sha256} ${eventOf(delivery)}`
-  return repeatable ? `body:${sha256} ${deliveryId}` : `body:${sha256}`
+  const bytes = isCodeHost(provider) ? `body:${sha256}` : `body:${provider}:${sha256}`
+  if (unproved && isCodeHost(scheme)) return `${bytes} ${eventOf(delivery)}`
+  return repeatable ? `${bytes} ${deliveryId}` : bytes
 }
 
 /** The event as it is stored: with its action, which only a code host has. An event may have dots, and never a line feed. */
@@ -157,7 +160,7 @@ export function rowOf(delivery: Delivery) {
   return {
     received_at: delivery.receivedAt,
     source: provider,
-    scheme: provider,
+    scheme: delivery.scheme ?? provider,
     verified: delivery.verifiedBy,
     event: eventOf(delivery),
     repo,

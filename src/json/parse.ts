@@ -43,3 +43,14 @@ function isDeeper(value: unknown, levels: number): boolean {
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** The member at a path of names joined by dots; undefined if there is none; JSON has no other undefined. */
+export function memberOf(payload: unknown, path: string): unknown {
+  return path.split('.').reduce(ownMember, payload)
+}
+
+/** An object's own member: a payload may be any JSON value, and name one `__proto__`. */
+export function ownMember(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  return Object.getOwnPropertyDescriptor(value, key)?.value
+}

@@ -15,6 +15,19 @@ const BACKSLASH = 0x5c
 const WHITE_SPACE = /[ \t\r\n]*/y
 const SCALAR = /[^ \t\r\n{}[\]:,"]+/y
 
+/** Whether the text ends inside an array or an object. */
+export function isCutOff(text: string): boolean {
+  if (!/^\s*[{[]/.test(text)) return false
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '"') at = endOfString(text, at) - 1
+    else if (char === '{' || char === '[') depth++
+    else if (char === '}' || char === ']') depth--
+  }
+  return depth > 0
+}
+
 /**
  * The tokens of JSON text, in order, without white space. Text keeps what values lose: large numbers, escapes, repeated names and the
  * order of numeric names. Checks neither the order of the tokens nor how numbers, literals and strings are written.
@@ -71,6 +84,31 @@ export function layOut(json: string): string {
     previous = token
   }
   return parts.join('')
+}
+
+/**
+ * The text with another value at a path of names, and every other byte as it was; undefined where the path leads to no text, number or
+ * literal. Of members with one name the last counts, as in JSON.parse.
+ */
+export function replaceScalar(
+  text: string,
+  path: readonly string[],
+  value: string | number,
+): string | undefined {
+  /** The name before the value that is read, at each depth. */
+  const names: (string | undefined)[] = []
+  let before = ''
+  let found: Token | undefined
+  for (const token of tokens(text)) {
+    const raw = text.slice(token.start, token.end)
+    const isOpening = raw === '{' || raw === '['
+    if (before === ':' && token.depth === path.length && path.every((name, i) => names[i + 1] === name))
+      found = isOpening ? undefined : token
+    if (isOpening) names[token.depth + 1] = undefined
+    else if (raw === ':') names[token.depth] = stringOf(before)
+    before = raw
+  }
+  return found && text.slice(0, found.start) + JSON.stringify(value) + text.slice(found.end)
 }
 
 const SCALAR_VALUE = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/

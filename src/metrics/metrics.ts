@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { createCached, inTime } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import { type Log, createLogThrottle } from '../base/log.js'
+import { isCodeHost } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import { type Route, shortNames } from '../dispatch/routes.js'
 import type { FetchHandler } from '../http/listen.js'
@@ -13,8 +14,8 @@ import type { RefusedKind, RefusedList } from '../webhook/refused.js'
 export interface MetricsParts {
   readonly routes: () => readonly Route[]
   readonly refused: () => Pick<RefusedList, 'counts'>
-  /** Undefined without a tunnel. */
-  readonly tunnel: () => TunnelStatus | undefined
+  /** One for each source, if there is a tunnel. */
+  readonly tunnels: () => readonly TunnelStatus[]
   /** Rejects while the instance cannot take deliveries. */
   readonly ready: () => Promise<void>
   /** Check of the Host header, stricter than the service's own. */
@@ -50,7 +51,7 @@ const NONE: Readonly<Record<RefusedKind, number>> = {
 
 /** Loads prom-client with this file. */
 export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsParts): Metrics {
-  const { routes, refused, tunnel, ready } = parts
+  const { routes, refused, tunnels, ready } = parts
   const register = new Registry()
   collectDefaultMetrics({ register })
   const metrics = createAll(register)
@@ -62,9 +63,10 @@ export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsPa
     // An increase from nothing is not seen, so what has not happened yet counts 0.
     for (const target of new Set(routes().map(({ id }) => labelOf(id))))
       for (const status of ['succeeded', 'failed']) forwards.inc({ target, status }, 0)
-    const status = tunnel()
-    if (status) connected.set(Number(status.state === 'connected'))
-    else connected.remove()
+    connected.reset()
+    // The code host's has no label.
+    for (const { source, state } of tunnels())
+      connected.set(isCodeHost(source) ? {} : { source }, Number(state === 'connected'))
     metrics.refused.reset()
     for (const [reason, count] of Object.entries({ ...NONE, ...refused().counts() }))
       metrics.refused.inc({ reason }, count)
@@ -165,7 +167,8 @@ function createAll(register: Registry) {
     ready: gauge('relay_ready', '1 while deliveries can be taken, as GET /ready says; otherwise 0.'),
     connected: gauge(
       'relay_tunnel_connected',
-      '1 while the tunnel is connected, otherwise 0. Absent without a tunnel.',
+      '1 while the tunnel is connected, otherwise 0. Absent without a tunnel. That of a source has its name.',
+      'source',
     ),
     refused: counter('relay_deliveries_refused_total', 'Requests that were refused.', 'reason'),
     waiting: gauge(

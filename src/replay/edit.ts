@@ -1,7 +1,8 @@
 import { RelayError } from '../base/errors.js'
 import { formPayload } from '../base/bytes.js'
 import { parseJson } from '../json/parse.js'
-import type { Style } from '../codehost/host.js'
+import { replaceScalar } from '../json/text.js'
+import type { Style } from '../schemes/scheme.js'
 import { writeJson } from '../webhook/encodings.js'
 
 /** A place in a payload, and its new value. */
@@ -65,6 +66,19 @@ export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style
   const fields = new URLSearchParams(Buffer.from(body).toString())
   fields.set('payload', json)
   return Buffer.from(fields.toString())
+}
+
+/** A member of the JSON and the text or number that relay itself sets there. */
+export type Member = readonly [path: readonly string[], value: string | number]
+
+/** Sets members of a body. Every other byte stays, but where a member is new or in a form: then as {@link editBody}. */
+export function setMembers(body: Uint8Array, members: readonly Member[], kind: BodyKind): Uint8Array {
+  return members.reduce((before, [path, value]) => {
+    const text = kind.form ? undefined : replaceScalar(Buffer.from(before).toString(), path, value)
+    return text === undefined
+      ? editBody(before, [{ path, value, only: true }], kind)
+      : new Uint8Array(Buffer.from(text))
+  }, body)
 }
 
 function readValue(text: string): unknown {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs'
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
@@ -8,16 +8,18 @@ import { z } from 'zod'
 import type { Cancellable } from '../base/wait.js'
 import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
-import { MAX_MAX_BODY } from '../base/settings.js'
+import { isCodeHost, MAX_MAX_BODY } from '../base/settings.js'
 import { lineOf } from '../json/text.js'
+import { senderScheme } from '../schemes/senders.js'
 import { type Fixture, fixtureBody, PAYLOAD_ENCODINGS, toFixture } from './fixture.js'
 
 // Loaded only by commands that read fixtures: reading the schema's library takes longer than most commands do.
 
 export interface LoadOptions extends Cancellable {
-  /** The event and the provider of a file that holds a bare payload. Default provider: `github`. */
+  /** The event, the source and its scheme of a file that holds a bare payload. Default: `github`, and the source's name. */
   readonly event?: string | undefined
   readonly provider?: string | undefined
+  readonly scheme?: string | undefined
   /** The stream that `-` names. */
   readonly stdin?: Readable | undefined
 }
@@ -47,6 +49,15 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const text = (form: RegExp, what: string) => z.string(`must be ${what}`).regex(form, `must be ${what}`)
 
+/** Whether a text is a scheme that relay knows. */
+export function isScheme(scheme: string): boolean {
+  try {
+    return isCodeHost(scheme) || senderScheme(scheme) !== undefined
+  } catch {
+    return false
+  }
+}
+
 const headerValue = text(
   /^[\t\x20-\x7e\x80-\xff]*$/,
   'text in latin1 without control characters, or a list of such',
@@ -59,13 +70,17 @@ export const fixtureSchema = z
       $schema: z.string('must be an address').optional().describe('Where this schema is, for editors.'),
       relay: z.literal(1, "must be 1, the format's version").describe("The format's version."),
       provider: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github').describe(
-        'The code host that sends it: github, gitea, sandbox.',
+        'What sends it: github, gitea or sandbox, or the first word of the scheme.',
       ),
       source: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github')
         .optional()
         .describe('What received it, by name; the provider if absent.'),
-      event: text(/^[A-Za-z0-9_.: -]{1,100}$/, 'the name of an event, like push').describe(
-        'The event as the provider names it in its header.',
+      scheme: text(/^[\x21-\x7e][\x20-\x7e]{0,499}$/, 'a scheme like stripe')
+        .refine(isScheme, 'names no scheme that relay knows')
+        .optional()
+        .describe('How it is signed, as the settings write it; the provider if absent.'),
+      event: text(/^[A-Za-z0-9_.: /-]{1,100}$/, 'the name of an event, like push').describe(
+        'The event as the provider names it in its header or body.',
       ),
       delivery: text(/^[\x21-\x7e]{1,200}$/, '1 to 200 visible ASCII characters').describe(
         "The provider's id of the delivery.",
@@ -183,7 +198,11 @@ function unreadable(name: string, cause: unknown): RelayError {
   return new RelayError('usage', `${name}: ${REASONS[code] ?? `cannot be read (${code})`}`, { cause })
 }
 
-function parse(bytes: Uint8Array, name: string, { event, provider = 'github' }: LoadOptions): Fixture {
+function parse(
+  bytes: Uint8Array,
+  name: string,
+  { event, provider = 'github', scheme }: LoadOptions,
+): Fixture {
   let text: string
   try {
     // Without a byte order mark, which editors on Windows write.
@@ -199,7 +218,7 @@ function parse(bytes: Uint8Array, name: string, { event, provider = 'github' }: 
       `${name}: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push`,
     )
   const headers = [['Content-Type', 'application/json']] as const
-  return toFixture({ provider, event, deliveryId: randomUUID(), headers, body: bytes })
+  return toFixture({ provider, scheme, event, deliveryId: randomUUID(), headers, body: bytes })
 }
 
 /**
@@ -260,7 +279,8 @@ export function packagedFolder(): string {
 
 /** The events that this package has a fixture of, `event` or `event.action`, sorted. */
 export function packagedEvents(provider: string): string[] {
-  const names = readdirSync(path.join(packagedFolder(), provider)).map((file) => path.basename(file, '.json'))
+  const folder = path.join(packagedFolder(), provider)
+  const names = existsSync(folder) ? readdirSync(folder).map((file) => path.basename(file, '.json')) : []
   return names.filter((name) => !name.endsWith('.form')).toSorted()
 }
 

@@ -1,11 +1,21 @@
 import { createHmac, randomUUID } from 'node:crypto'
+import { formPayload } from '../base/bytes.js'
 import type { Secret } from '../base/secret.js'
-import { type WebhookScheme } from '../codehost/host.js'
 import { schemeOf } from '../codehost/schemes.js'
-import { type Header, indexHeaders, passedOn, spelledHeader } from '../http/headers.js'
-import type { WebhookRequest } from '../webhook/intake.js'
-import { isForm, provenBy, signedBytes } from '../webhook/signature.js'
-import { type Edit, editBody } from './edit.js'
+import {
+  type Header,
+  type HeaderLines,
+  indexHeaders,
+  only,
+  passedOn,
+  spelledHeader,
+} from '../http/headers.js'
+import type { Entry } from '../journal/types.js'
+import { proofsFor, sign, staleness } from '../schemes/proof.js'
+import { isInBody, type Place, type Proof, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { digestOf, payloadOf, type WebhookRequest } from '../webhook/intake.js'
+import { isForm, provenBy, signedBytes, type Source } from '../webhook/signature.js'
+import { type BodyKind, type Edit, editBody, type Member, setMembers } from './edit.js'
 import type { Recorded } from './fixture.js'
 
 /** The part to corrupt after signing. */
@@ -16,79 +26,197 @@ export interface PrepareOptions {
   readonly secret: Secret | undefined
   readonly edits?: readonly Edit[]
   readonly tamper?: Tamper | undefined
+  /** Gives it a new delivery id; where the id is signed, only if the body is changed or made up anyway. */
+  readonly freshId?: boolean
+  /** The body is not as a sender sent it. */
+  readonly isMade?: boolean
+  /** Sends what is recorded, however old. */
+  readonly keepSignature?: boolean | undefined
+  /** Milliseconds since 1970-01-01 UTC. Default: now. */
+  readonly now?: number
 }
 
-/** Headers with the id of a delivery, with its event and with a signature, of any provider. */
+export interface Prepared extends WebhookRequest {
+  /** Whether it was signed again because its signed time is too long ago. */
+  readonly isRenewed: boolean
+}
+
+/** Headers with the id of a delivery, with its event and with a signature, of any code host. */
 const DELIVERY = /^x-[a-z]+-delivery$/i
 const EVENT = /^x-[a-z]+-event$/i
 const SIGNATURE = /^x-[a-z]+-signature(?:-256)?$/i
 
 /**
- * The request for a recorded delivery. Keeps the recorded bytes and signature if the secret made that signature; otherwise signs
- * it as its provider does. Adds the headers that a hand-written fixture lacks.
- * @throws RelayError `usage` as {@link editBody}
+ * The request for a recorded delivery. Keeps the recorded bytes and signature if the secret made that signature and its time is within
+ * the sender's tolerance; otherwise signs it as its sender does, now. Adds the headers that a hand-written fixture lacks.
+ * @throws RelayError `usage` as {@link editBody}; `settings` for a scheme that relay does not know the parts of
  */
-export function prepare(recorded: Recorded, { secret, edits = [], tamper }: PrepareOptions): WebhookRequest {
-  const scheme = schemeOf(recorded.provider)
-  const headers = complete(recorded, scheme)
+export function prepare(
+  recorded: Recorded,
+  {
+    secret,
+    edits = [],
+    tamper,
+    freshId = false,
+    isMade = edits.length > 0,
+    keepSignature = false,
+    now = Date.now(),
+  }: PrepareOptions,
+): Prepared {
+  const scheme = schemeOf(recorded.scheme ?? recorded.provider)
+  const isSigned = (secret ? proofsFor(secret, scheme) : []).some((proof) => proof.id !== undefined)
+  const id = freshId && !keepSignature && (isMade || !isSigned) ? randomUUID() : undefined
+  const headers = complete(recorded, scheme).map(([name, value]): Header => [
+    name,
+    id !== undefined && isIdHeader(name, scheme) ? likeId(value, id) : value,
+  ])
   const index = indexHeaders(headers)
   const kind = { form: isForm(index), style: scheme.style(recorded.event) }
-  const body = edits.length > 0 ? editBody(recorded.body, edits, kind) : recorded.body
-  const isSigned = !secret || provenBy(index, body, { scheme, secrets: { current: secret } })
-  const lines = isSigned
-    ? headers
-    : signAgain(headers, secret, signedBytes(index, body, scheme) ?? body, recorded)
+  const edited = edits.length > 0 ? editBody(recorded.body, edits, kind) : recorded.body
+  const body = id === undefined || !isMade ? edited : withFreshId(edited, id, index, scheme, kind)
+  const proven = secret && provenBy(index, body, { scheme, secrets: { current: secret } })
+  const isStale = isStaleNow(proven?.proof, index, body, now)
+  if (!secret || keepSignature || (proven && !isStale))
+    return { ...tampered({ headers, body }, scheme, tamper), isRenewed: false }
+  const timed = setMembers(body, timeIn(secret, scheme, now), kind)
+  const bytes = signedBytes(index, timed, scheme) ?? timed
+  const lines = signAgain(headers, secret, bytes, scheme, now)
   // After signing, so that the signature no longer fits.
-  if (tamper === 'signature') return { headers: lines.map(corrupted), body }
-  return { headers: lines, body: tamper === 'body' ? corruptedBody(body) : body }
+  return { ...tampered({ headers: lines, body: timed }, scheme, tamper), isRenewed: isStale && !isMade }
 }
 
-/** The request with a new delivery id. Ids are not signed. */
-export function withFreshId({ headers, body }: WebhookRequest): WebhookRequest {
-  const id = randomUUID()
-  return { headers: headers.map(([name, value]) => [name, DELIVERY.test(name) ? id : value]), body }
+/**
+ * An entry as it is forwarded: as it came, unless its sender's token is not stored, or the time that its signature covers is so long ago
+ * that its receiver would refuse it. Then it is signed with the current secret of its source.
+ */
+export function forwardable(entry: Entry, source: Source | undefined, now: number): Prepared {
+  const headers = passedOn(entry.headers)
+  if (!source) return { headers, body: entry.body, isRenewed: false }
+  const lines = indexHeaders(headers)
+  const { current } = source.secrets
+  const proof = proofsFor(current, source.scheme).find(
+    (each) => lines.has(each.header) || each.algorithm === 'token',
+  )
+  if (proof?.algorithm !== 'token' && !isStaleNow(proof, lines, entry.body, now))
+    return { headers, body: entry.body, isRenewed: false }
+  return prepare({ ...entry, scheme: source.schemeText }, { secret: current, now })
 }
 
-/** The delivery id of a request. */
-export function deliveryId({ headers }: Pick<WebhookRequest, 'headers'>): string {
-  return headers.find(([name]) => DELIVERY.test(name))?.[1] ?? ''
+function isStaleNow(proof: Proof | undefined, lines: HeaderLines, body: Uint8Array, now: number): boolean {
+  if (!proof?.time) return false
+  const payload = isInBody(proof.time.place) ? payloadOf(lines, body) : undefined
+  return staleness(proof, { lines, payload }, now) !== undefined
 }
 
-function complete(recorded: Recorded, { eventHeader, idHeaders }: WebhookScheme): Header[] {
+/** The sender's id of a delivery, as intake reads it. */
+export function deliveryId(
+  { headers, body }: WebhookRequest,
+  { provider, scheme: text = provider }: Pick<Recorded, 'provider' | 'scheme'>,
+): string {
+  const scheme = schemeOf(text)
+  const ofHeader = headers.find(([name]) => isIdHeader(name, scheme))?.[1]
+  const ofBody = idsIn(body, indexHeaders(headers), scheme)[0]?.[1]
+  return ofHeader ?? ofBody ?? (scheme.idOr === 'digest' ? digestOf(body) : '')
+}
+
+function isIdHeader(name: string, { id, events }: WebhookScheme): boolean {
+  return events ? DELIVERY.test(name) : id.includes(name.toLowerCase())
+}
+
+/** The ids in a body. */
+function idsIn(body: Uint8Array, lines: HeaderLines, { id }: WebhookScheme): [path: string[], id: string][] {
+  const places = id.filter(isInBody)
+  const payload = places.length > 0 ? payloadOf(lines, body) : undefined
+  return places.flatMap((place): [string[], string][] => {
+    const known = valueAt(place, lines, payload)
+    return typeof known === 'string' ? [[place.slice(2).split('.'), known]] : []
+  })
+}
+
+/** A new id like one that is known: what stands before its last `_` stays, as in Stripe's `evt_`. */
+function likeId(known: string, fresh: string): string {
+  const start = known.slice(0, known.lastIndexOf('_') + 1)
+  return start === '' ? fresh : start + fresh.replaceAll('-', '')
+}
+
+function withFreshId(
+  body: Uint8Array,
+  fresh: string,
+  lines: HeaderLines,
+  scheme: WebhookScheme,
+  kind: BodyKind,
+): Uint8Array {
+  const ids = idsIn(body, lines, scheme)
+  if (!kind.form || formPayload(body))
+    return setMembers(
+      body,
+      ids.map(([path, known]) => [path, likeId(known, fresh)]),
+      kind,
+    )
+  const fields = new URLSearchParams(Buffer.from(body).toString())
+  for (const [[name = '']] of ids) fields.set(name, fresh)
+  return ids.length === 0 ? body : Buffer.from(fields.toString())
+}
+
+/** The signed time in the body, now. */
+function timeIn(secret: Secret, scheme: WebhookScheme, now: number): Member[] {
+  const [time] = proofsFor(secret, scheme).flatMap((proof) => proof.time ?? [])
+  return time && isInBody(time.place) ? [[time.place.slice(2).split('.'), Math.floor(now / time.unit)]] : []
+}
+
+function complete(recorded: Recorded, { event, id, events }: WebhookScheme): Header[] {
+  const { body, deliveryId: own } = recorded
   const headers = passedOn(recorded.headers)
-  const lacking = (wanted: RegExp, line: Header): Header[] =>
-    headers.some(([name]) => wanted.test(name)) ? [] : [line]
+  const isInPayload = (places: readonly Place[]): boolean => {
+    const lines = indexHeaders(headers)
+    const payload = places.some(isInBody) ? payloadOf(lines, body) : undefined
+    return places.some((place) => isInBody(place) && valueAt(place, lines, payload) !== undefined)
+  }
+  const lacking = (places: readonly Place[], known: RegExp, value: string): Header[] => {
+    const names = places.filter((place) => !isInBody(place))
+    const isThere = headers.some(([name]) => (events ? known.test(name) : names.includes(name.toLowerCase())))
+    const isLacking = names[0] !== undefined && !isThere && !isInPayload(places)
+    return isLacking ? [[spelledHeader(names[0] ?? ''), value]] : []
+  }
   return [
     ...headers,
-    ...lacking(/^content-type$/i, ['Content-Type', 'application/json']),
-    ...lacking(EVENT, [spelledHeader(eventHeader), recorded.event]),
-    ...lacking(DELIVERY, [spelledHeader(idHeaders[0]), recorded.deliveryId]),
+    ...(headers.some(([name]) => /^content-type$/i.test(name))
+      ? []
+      : [['Content-Type', 'application/json'] as const]),
+    ...lacking(event, EVENT, recorded.event),
+    // An id that its sender did not give is relay's own.
+    ...(!events && own === digestOf(body) ? [] : lacking(id, DELIVERY, own)),
   ]
 }
 
-/** Signs every signature header present, and those that the provider always sends; SHA-1 only if it was present. */
+/** Signs every signature header present, and those that the sender always sends; SHA-1 only if it was present. */
 function signAgain(
   headers: readonly Header[],
   secret: Secret,
   bytes: Uint8Array,
-  { provider, event, deliveryId }: Recorded,
+  scheme: WebhookScheme,
+  now: number,
 ): Header[] {
+  const index = indexHeaders(headers)
+  const id = scheme.id.map((place) => only(index, place)).find((value) => value !== undefined) ?? ''
   const signatures = new Map<string, Header>()
-  for (const [name, value] of Object.entries(schemeOf(provider).headers(event, deliveryId, bytes, secret)))
-    if (SIGNATURE.test(name)) signatures.set(name.toLowerCase(), [name, value])
-  for (const [name] of headers) {
-    const key = name.toLowerCase()
-    if (!SIGNATURE.test(key) || signatures.has(key)) continue
-    const isSha1 = key === 'x-hub-signature'
-    const digest = createHmac(isSha1 ? 'sha1' : 'sha256', secret.reveal())
-      .update(bytes)
-      .digest('hex')
-    signatures.set(key, [name, isSha1 ? `sha1=${digest}` : digest])
-  }
+  for (const [name, value] of sign(secret, { id, body: bytes, now, lines: index }, scheme))
+    signatures.set(name.toLowerCase(), [name, value])
+  if (scheme.events)
+    for (const [name] of headers) {
+      const key = name.toLowerCase()
+      if (!SIGNATURE.test(key) || signatures.has(key)) continue
+      const isSha1 = key === 'x-hub-signature'
+      const digest = createHmac(isSha1 ? 'sha1' : 'sha256', secret.reveal())
+        .update(bytes)
+        .digest('hex')
+      signatures.set(key, [name, isSha1 ? `sha1=${digest}` : digest])
+    }
   // In the place and spelling of the first line with the name, without its others; the rest at the end.
+  const names = new Set(signatures.keys())
   const lines = headers.flatMap(([name, value]): Header[] => {
     const key = name.toLowerCase()
-    if (!SIGNATURE.test(key)) return [[name, value]]
+    if (!names.has(key) && !(scheme.events && SIGNATURE.test(key))) return [[name, value]]
     const signature = signatures.get(key)
     signatures.delete(key)
     return signature ? [[name, signature[1]]] : []
@@ -96,9 +224,22 @@ function signAgain(
   return [...lines, ...signatures.values()]
 }
 
-/** Changes the last digit of a signature. */
-function corrupted([name, value]: Header): Header {
-  return [name, SIGNATURE.test(name) ? value.slice(0, -1) + (value.endsWith('0') ? '1' : '0') : value]
+function tampered(
+  request: WebhookRequest,
+  scheme: WebhookScheme,
+  tamper: Tamper | undefined,
+): WebhookRequest {
+  const { headers, body } = request
+  if (tamper === 'signature') return { headers: headers.map((line) => corrupted(line, scheme)), body }
+  return { headers, body: tamper === 'body' ? corruptedBody(body) : body }
+}
+
+/** Changes the last digit of a signature; of base64, one that counts. */
+function corrupted([name, value]: Header, { proofs, events }: WebhookScheme): Header {
+  const isProof = proofs.some(({ header }) => header === name.toLowerCase())
+  if (!isProof && !(events && SIGNATURE.test(name))) return [name, value]
+  const at = value.replace(/=*$/, '').length - 2
+  return [name, value.slice(0, at) + (value[at] === '0' ? '1' : '0') + value.slice(at + 1)]
 }
 
 /** Changes the last decimal digit, so that JSON stays JSON; without a digit, adds a space. */

@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
+import { isCodeHost } from '../base/settings.js'
 import { nearestMatch, sentEvents } from '../codehost/events.js'
-import { schemeOf } from '../codehost/schemes.js'
-import { type Edit, editBody } from './edit.js'
-import { type Fixture, fixtureBody } from './fixture.js'
+import { hostScheme, schemeOf } from '../codehost/schemes.js'
+import { indexHeaders } from '../http/headers.js'
+import { isObject, parseJson } from '../json/parse.js'
+import { isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { SCHEME_NAMES } from '../schemes/senders.js'
+import { payloadOf } from '../webhook/intake.js'
+import { isForm, type Source } from '../webhook/signature.js'
+import { type Edit, editBody, type Member, setMembers } from './edit.js'
+import { type Fixture, fixtureBody, fromFixture, isOfCodeHost, type Recorded } from './fixture.js'
 import { packagedEvents, packagedFixture } from './load.js'
+import { deliveryId, prepare } from './prepare.js'
 
 /** The repository that made-up deliveries are about: the sandbox's. */
 const REPO = 'octo/demo'
@@ -21,10 +29,11 @@ const COMMON: Readonly<Record<string, string>> = {
     issue_comment.edited pull_request.opened pull_request.closed pull_request.reopened pull_request.synchronized`,
 }
 
-/** The events that this package has a fixture of: `event` or `event.action`. */
+/** The events that this package has a fixture of, for a code host or the text of a scheme: `event` or `event.action`. */
 export function triggers(provider: string): string[] {
+  if (!isOfCodeHost({ provider })) return examplesOf(provider).map(({ event }) => event)
   const folder = folderOf(provider)
-  const sent = sentEvents(schemeOf(provider).events)
+  const sent = sentEvents(hostScheme(provider).events)
   // Other fixtures are variants of an event.
   const isEvent = (name: string): boolean => {
     const [event = '', action, ...more] = name.split('.')
@@ -44,7 +53,7 @@ export function synthesize(provider: string, text: string, now: number): Fixture
   const all = triggers(provider)
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
   if (name === undefined) {
-    const near = nearestMatch(text, schemeOf(provider).events)
+    const near = nearestMatch(text, hostScheme(provider).events)
     const hint = all.some((each) => each === near) ? ` (did you mean ${near}?)` : ''
     throw new RelayError(
       'usage',
@@ -52,13 +61,119 @@ export function synthesize(provider: string, text: string, now: number): Fixture
     )
   }
   const [event = ''] = name.split('.')
-  const scheme = schemeOf(provider)
+  const scheme = hostScheme(provider)
   const recorded = fixtureBody(packagedFixture(folderOf(provider), name))
   const edits = editsOf(JSON.parse(Buffer.from(recorded).toString()), now)
   const body = Buffer.from(editBody(recorded, edits, { form: false, style: scheme.style(event) }))
   const delivery = randomUUID()
-  const headers = scheme.headers(event, delivery, body)
+  const headers = scheme.headers(event, delivery)
   return { relay: 1, provider, event, delivery, headers, body: body.toString() }
+}
+
+function withFreshId(recorded: Recorded): Recorded {
+  const request = prepare(recorded, { secret: undefined, freshId: true, isMade: true })
+  return { ...recorded, ...request, deliveryId: deliveryId(request, recorded) }
+}
+
+/** A scheme of one's own has none. */
+function examplesOf(scheme: string): readonly Fixture[] {
+  const isPackaged = SCHEME_NAMES.includes(scheme)
+  return isPackaged ? packagedEvents(scheme).map((name) => packagedFixture(scheme, name)) : []
+}
+
+/**
+ * Creates an unsigned delivery of any sender, of an event that this package has an example of.
+ * @throws RelayError `usage` when there is none
+ */
+export function exampleOf({ name: source, schemeText: scheme }: Sent, text: string): Recorded {
+  if (isCodeHost(scheme))
+    return { ...fromFixture(synthesize(scheme, text, Date.now())), provider: source, scheme }
+  const all = examplesOf(scheme)
+  const found =
+    all.find(({ event }) => event === text) ?? all.find(({ event }) => event.startsWith(`${text}.`))
+  const signatures = new Set(schemeOf(scheme).proofs.map(({ header }) => header))
+  if (found) {
+    const { headers, ...recorded } = fromFixture(found)
+    const unsigned = headers.filter(([name]) => !signatures.has(name.toLowerCase()))
+    return withFreshId({ ...recorded, provider: source, scheme, headers: unsigned })
+  }
+  throw new RelayError(
+    'usage',
+    `There is no example of ${JSON.stringify(text)}: relay trigger --list --source ${source} has them, and --body sends a body of your own`,
+  )
+}
+
+type Sent = Pick<Source, 'name' | 'schemeText'>
+
+/**
+ * Creates an unsigned delivery of these bytes, with an id of its own unless `keepId`. `added` names the members that the sender has for the
+ * event and the id and that the body lacked.
+ * @throws RelayError `usage` where the event is neither given nor in the body, the body is of another, or its scheme has no place for it
+ */
+export function deliveryOf(
+  { name: source, schemeText: text }: Sent,
+  given: string | undefined,
+  body: Uint8Array,
+  { keepId = false } = {},
+): { readonly recorded: Recorded; readonly added: readonly string[] } {
+  const scheme = schemeOf(text)
+  const type = contentTypeOf(body, scheme)
+  const lines = indexHeaders([['content-type', type]])
+  const payload = payloadOf(lines, body)
+  const textAt = (places: readonly Place[]): string | undefined =>
+    places.map((place) => valueAt(place, lines, payload)).find((value) => typeof value === 'string')
+  const [place] = scheme.event
+  // As intake names a slash command.
+  const known = textAt(scheme.event)?.replace(/^\//, '')
+  // One column holds both: `Merge Request Hook.open`.
+  const action = textAt(scheme.action)
+  const wanted =
+    action !== undefined && given?.endsWith(`.${action}`)
+      ? given.slice(0, -action.length - 1)
+      : given?.replace(/^\//, '')
+  const event = wanted ?? known ?? (place === undefined ? 'webhook' : undefined)
+  if (event === undefined) throw new RelayError('usage', 'The body names no event. Give it with --event')
+  if (place === undefined && wanted !== undefined)
+    throw new RelayError('usage', `The scheme ${text} has no place for an event: omit ${wanted}`)
+  const isOfBody = place !== undefined && isInBody(place)
+  if (isOfBody && known !== undefined && known !== event)
+    throw new RelayError('usage', `--event is ${event}, but the body is of ${known}: change one of them`)
+  const kind = { form: isForm(lines), style: scheme.style(event) }
+  const id = randomUUID()
+  const [idPlace] = scheme.id
+  const lacksId = isObject(payload) && !kind.form && !keepId && textAt(scheme.id) === undefined
+  const added: Member[] = [
+    ...(isOfBody && known === undefined ? [[place.slice(2).split('.'), event] as const] : []),
+    ...(lacksId && idPlace !== undefined && isInBody(idPlace)
+      ? [[idPlace.slice(2).split('.'), id] as const]
+      : []),
+  ]
+  const recorded = {
+    provider: source,
+    scheme: text,
+    event: action === undefined || scheme.events ? event : `${event}.${action}`,
+    deliveryId: id,
+    headers: Object.entries({ ...scheme.headers(event, id), 'Content-Type': type }),
+    body: setMembers(body, added, kind),
+  }
+  return {
+    recorded: keepId ? recorded : withFreshId(recorded),
+    added: added.map(([path]) => path.join('.')),
+  }
+}
+
+function contentTypeOf(body: Uint8Array, { content }: WebhookScheme): string {
+  try {
+    parseJson(body)
+    return 'application/json'
+  } catch {
+    const isFields = /^[^\s=&]+=[^\s]*$/.test(Buffer.from(body).toString().trimEnd())
+    return isFields
+      ? 'application/x-www-form-urlencoded'
+      : content === 'any'
+        ? 'text/plain'
+        : 'application/json'
+  }
 }
 
 function folderOf(provider: string): string {

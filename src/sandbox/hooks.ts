@@ -3,7 +3,8 @@ import type { Log } from '../base/log.js'
 import type { Secret } from '../base/secret.js'
 import type { Clock } from '../base/time.js'
 import { isTimeout } from '../base/wait.js'
-import { memberOf } from '../codehost/events.js'
+import { memberOf } from '../json/parse.js'
+import { sign } from '../schemes/proof.js'
 import { WEBHOOK } from '../codehost/github/webhook.js'
 import { DeliverySender } from '../net/delivery-sender.js'
 import { describeConnectionError } from '../net/errors.js'
@@ -244,7 +245,7 @@ export class Hooks {
       log.warn(`The sandbox could not deliver the webhook ${shown.event}: ${why}`)
     // https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers
     const headers = {
-      ...WEBHOOK.headers(shown.event, shown.guid, body, secret),
+      ...WEBHOOK.headers(shown.event, shown.guid),
       'Content-Type': type,
       'X-GitHub-Enterprise-Host': new URL(payloads.web).hostname,
       'X-GitHub-Enterprise-Version': SERVER_VERSION,
@@ -252,6 +253,7 @@ export class Hooks {
       'X-GitHub-Hook-Installation-Target-ID': String(app?.id ?? shown.repository_id),
       'X-GitHub-Hook-Installation-Target-Type': app ? 'integration' : 'repository',
       ...(secret && {
+        ...Object.fromEntries(sign(secret, { id: shown.guid, body, now: 0 }, WEBHOOK)),
         'X-Hub-Signature': `sha1=${createHmac('sha1', secret.reveal()).update(body).digest('hex')}`,
       }),
     }

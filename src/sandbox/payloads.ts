@@ -1,5 +1,5 @@
 import { REACTIONS } from '../codehost/host.js'
-import { memberOf } from '../codehost/events.js'
+import { memberOf } from '../json/parse.js'
 import { fixtureBody } from '../replay/fixture.js'
 import { packagedFixture } from '../replay/load.js'
 import type { Json } from './protocol.js'

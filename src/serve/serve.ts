@@ -14,6 +14,7 @@ import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
 import { lockProfile } from '../instance/profile.js'
 import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
+import { forwardable } from '../replay/prepare.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
 import type { Sandbox } from '../sandbox/sandbox.js'
 import type { ReadyCheck } from '../server/app.js'
@@ -30,7 +31,7 @@ import { sourceOf } from './hook-event.js'
 import type { HookParts, HookPlan } from './hooks.js'
 import { type Maintenance, startMaintenance } from './maintenance.js'
 import { Readiness } from './readiness.js'
-import { PayloadAddress, startTunnel } from './tunnel.js'
+import { checkTunnel, PayloadAddress, startTunnels } from './tunnel.js'
 
 export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'running'>, Cancellable {
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
@@ -44,7 +45,7 @@ export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'ru
   readonly onListening?: (place: { readonly url: string; readonly sandbox: string | null }) => void
   readonly onAttempt?: DispatcherOptions['onAttempt']
   readonly onTarget?: DispatcherOptions['onTarget']
-  /** Called for each change of the tunnel's state. */
+  /** Called for each change of a tunnel's state. */
   readonly onTunnel?: HookParts['onTunnel']
   /** Hooks to have while it runs, and to catch up from. Default: none. */
   readonly hooks?: HookPlan
@@ -87,7 +88,8 @@ interface State {
   dispatcher?: Dispatcher | undefined
   sources?: AsyncDisposable | undefined
   maintenance?: Maintenance | undefined
-  tunnel?: TunnelStatus | undefined
+  /** By source. */
+  readonly tunnels: Map<string, TunnelStatus>
   /** Another relay forwards. */
   isElsewhere?: boolean
   /** By repository. */
@@ -106,7 +108,7 @@ export async function serve(
 ): Promise<Serving> {
   const { log = silentLog, seams } = options
   await using closing = new Disposal()
-  const state: State = { options, log, hookProblems: new Map() }
+  const state: State = { options, log, tunnels: new Map(), hookProblems: new Map() }
   const readiness = new Readiness(log)
   const { host, port, maxBody } = given
   const { stop: grace, ...limits } = { ...LIMITS, ...seams?.limits }
@@ -186,6 +188,7 @@ async function open(
       ? await startEmbeddedSandbox(complete, url, log)
       : { settings: complete, sandbox: undefined }
   if (sandbox) closing.use(sandbox)
+  checkTunnel(settings)
   const relay = closing.use(await createRelay(settings, { ...relayOptions(state, ready), database }))
   relay.address = url
   const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
@@ -239,7 +242,7 @@ async function startDuties(
 ): Promise<AsyncDisposable> {
   const { options, log } = state
   const { seams, clock = seams?.clock ?? systemClock } = options
-  const { database, journal, limits, routing, changed } = relay
+  const { database, journal, limits, routing, sources, changed } = relay
   await using closing = new Disposal()
   const dispatcher = closing.use(
     new Dispatcher({
@@ -248,6 +251,7 @@ async function startDuties(
       env: options.env ?? {},
       log,
       mayRun,
+      sendable: (entry) => forwardable(entry, sources.get(entry.provider), clock()),
       onTarget(status) {
         options.onTarget?.(status)
         changed({ type: 'state' })
@@ -272,7 +276,7 @@ async function startDuties(
 }
 
 /**
- * Starts what makes deliveries come: the tunnel, and the App's webhook and hooks with its address. What they report is kept for the
+ * Starts what makes deliveries come: the tunnels, and the App's webhook and hooks with its address. What they report is kept for the
  * inspector until they have ended.
  */
 async function startSources(
@@ -288,7 +292,7 @@ async function startSources(
   const stop = new AbortController()
   const app = await ownAppOf(relay, log, stop.signal)
   closing.defer(async () => {
-    state.tunnel = undefined
+    state.tunnels.clear()
     state.hookProblems.clear()
     changed()
   })
@@ -302,7 +306,7 @@ async function startSources(
     hasSuccessor: async () => (await state.duties?.hasOthers()) === true,
     onTunnel(status) {
       options.onTunnel?.(status)
-      state.tunnel = status
+      state.tunnels.set(status.source, status)
       changed()
     },
     onHook(event) {
@@ -312,7 +316,7 @@ async function startSources(
       changed()
     },
   }
-  if (settings.tunnel !== undefined) closing.use(await startTunnel(parts, settings.tunnel))
+  if (settings.tunnel !== undefined) closing.use(await startTunnels(parts, settings.tunnel))
   if (app || hooks) {
     const { startApp, startHooks } = await import('./hooks.js')
     if (app) closing.use(startApp(parts, app, { stop, catchUp: hooks?.catchUp === true }))
@@ -351,7 +355,7 @@ function relayOptions(state: State, ready: ReadyCheck): RelayOptions {
     running: {
       startedAt: () => Date.parse(state.record?.startedAt ?? ''),
       targets: () => targetsOf(state),
-      tunnel: () => state.tunnel,
+      tunnels: () => [...state.tunnels.values()],
       hookProblems: () => state.hookProblems,
       forward: () => void state.dispatcher?.refresh(),
     },

@@ -1,10 +1,13 @@
 import { z } from 'zod'
-import { toRelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import type { Settings } from '../base/settings.js'
+import { DEFAULT_TUNNEL, isChannel, isCodeHost, type Settings } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
+import { schemeOf } from '../codehost/schemes.js'
 import type { Relay } from '../relay.js'
+import { provesBody } from '../schemes/proof.js'
 import type { Store } from '../store/kv.js'
+import { recordOf } from '../tunnel/channel.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
 
 /** What the sources of deliveries need. */
@@ -20,17 +23,43 @@ export interface SourceParts {
 }
 
 /**
- * Receives deliveries through a tunnel's channel too. The tunnel's status is stored for other commands. The tunnel is loaded only
- * here.
+ * Whether the sources can have a tunnel: each needs a channel of its own, and signatures of its bodies. Any reader of a channel could copy a
+ * plain token, and put another body under it.
+ * @throws RelayError `usage` that says what to do
  */
-export async function startTunnel(
+export function checkTunnel({ tunnel, sources = [] }: Pick<Settings, 'tunnel' | 'sources'>): void {
+  if (tunnel === undefined) return
+  for (const { name, scheme: text, secrets } of sources) {
+    const scheme = schemeOf(text)
+    const all = [secrets.current, ...(secrets.previous ? [secrets.previous] : [])]
+    if (all.every((secret) => provesBody(secret, scheme))) continue
+    const signs = scheme.proofs.some(({ algorithm }) => algorithm !== 'token')
+    const instead = signs ? `Set a signing token there (whsec_…) and here, or serve` : 'Serve'
+    throw new RelayError(
+      'usage',
+      `--tunnel cannot be used with the source ${name}: its deliveries do not prove their body, and anyone can read and write a channel. ${instead} it without --tunnel, with a profile of its own`,
+    )
+  }
+  const [first] = sources
+  if (first && isChannel(tunnel))
+    throw new RelayError(
+      'usage',
+      `--tunnel names one channel, which only the code host can use. For ${first.name}, which needs a channel of its own, name the server: --tunnel ${new URL(tunnel).origin}, or --tunnel alone for ${DEFAULT_TUNNEL}`,
+    )
+}
+
+/**
+ * Receives deliveries through tunnels too, each source's through a channel of its own. Their status is stored for other commands. The
+ * tunnel is loaded only here.
+ */
+export async function startTunnels(
   { relay, settings, address: payloadAddress, lost, log, clock, onTunnel }: SourceParts,
   address: string,
 ): Promise<AsyncDisposable> {
   const { Tunnel } = await import('../tunnel/tunnel.js')
-  const { intake, refusals, host } = relay
+  const { intake, refusals, sources } = relay
   const { store } = relay.database
-  const { webhookSecrets: secrets, maxBody } = settings
+  const { maxBody } = settings
   let written = Promise.resolve()
   const writeAfter = async (before: Promise<void>, change: () => Promise<unknown>): Promise<void> => {
     await before
@@ -38,23 +67,29 @@ export async function startTunnel(
   }
   /** One after the other. */
   const write = (change: () => Promise<unknown>): void => void (written = writeAfter(written, change))
-  const { name: source, webhook: scheme } = host
-  const parts = { address, source, scheme, secrets, intake, refusals, store, lost, maxBody, log, clock }
-  const tunnel = new Tunnel({
-    ...parts,
-    onStatus(status) {
-      onTunnel(status)
-      payloadAddress.noticed(status)
-      write(() => store.put(KEY, { v: 1, pid: process.pid, status: { ...status } }))
-    },
+  const onStatus = (status: TunnelStatus): void => {
+    const { source } = status
+    onTunnel(status)
+    if (isCodeHost(source)) payloadAddress.noticed(status)
+    write(() => store.put(recordOf(KEY, source), { v: 1, pid: process.pid, status: { ...status } }))
+  }
+  const shared = { address, intake, refusals, store, lost, maxBody, log, clock, onStatus }
+  const tunnels = [...sources.values()].map((source) => {
+    if (source.scheme.challenge !== undefined) log.warn(halfText(source.name))
+    return new Tunnel({ ...source, ...shared })
   })
   return {
     async [Symbol.asyncDispose]() {
-      await tunnel[Symbol.asyncDispose]()
-      write(() => store.delete(KEY))
+      await Promise.all(tunnels.map((tunnel) => tunnel[Symbol.asyncDispose]()))
+      for (const name of sources.keys()) write(() => store.delete(recordOf(KEY, name)))
       await written
     },
   }
+}
+
+/** What of a sender that asks for an answer, and sends forms, a smee server passes on. */
+function halfText(name: string): string {
+  return `${name} works only in part through --tunnel: a smee server takes its events, which are JSON; it refuses its forms, such as slash commands and buttons, and does not pass on the answer to url_verification, which ${name} asks for when an address is entered. For all of it, serve it without --tunnel at a public address`
 }
 
 const KEY = 'tunnel'
@@ -64,9 +99,20 @@ const record = z.object({
   status: z.custom<TunnelStatus>((value) => typeof value === 'object' && value !== null),
 })
 
-/** Status of that process's tunnel, as it was stored; undefined if it has none. @throws RelayError `storage` */
+/** Status of that process's tunnel for the code host, as it was stored; undefined if it has none. @throws RelayError `storage` */
 export async function readTunnel(store: Store, pid: number): Promise<TunnelStatus | undefined> {
-  const saved = record.safeParse(await store.get(KEY)).data
+  return readStatus(store, pid, KEY)
+}
+
+/** The same of all tunnels of a process: the code host's, then those of its sources by name. @throws RelayError `storage` */
+export async function readTunnels(store: Store, pid: number): Promise<readonly TunnelStatus[]> {
+  const keys = [KEY, ...(await store.list(`${KEY}/`))]
+  const all = await Promise.all(keys.map((key) => readStatus(store, pid, key)))
+  return all.filter((status) => status !== undefined)
+}
+
+async function readStatus(store: Store, pid: number, key: string): Promise<TunnelStatus | undefined> {
+  const saved = record.safeParse(await store.get(key)).data
   return saved?.pid === pid ? saved.status : undefined
 }
 

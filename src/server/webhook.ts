@@ -1,15 +1,16 @@
 import type { HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
+import { RelayError } from '../base/errors.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { type Header, indexHeaders } from '../http/headers.js'
-import type { CodeHost } from '../codehost/host.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
+import { pathOf, type Source } from '../webhook/signature.js'
 
 export interface WebhookParts {
-  /** The sender. */
-  readonly host: Pick<CodeHost, 'name' | 'webhook'>
+  /** Whose deliveries are taken, by name. */
+  readonly sources: ReadonlyMap<string, Source>
   readonly intake: Intake
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
@@ -20,43 +21,54 @@ const OK = { ok: true } as const
 const NONE = new Uint8Array()
 
 /**
- * POST /webhook: 200 `{"ok":true}` once the delivery is on disk; 413 `Request too large`, 401 `Invalid signature`,
- * 400 `Invalid event`, 503 `Delivery could not be stored`.
+ * POST /webhook, the code host's, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk, or the sender's challenge;
+ * 413 `Request too large`, 403 for a browser where nothing is proved, 401 `Invalid signature`, 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
-export function webhookRoutes({ host, intake, maxBody, refusals }: WebhookParts) {
-  return new Hono<HttpEnv>().post('/webhook', async (c) => {
+export function webhookRoutes({ sources, intake, maxBody, refusals }: WebhookParts) {
+  const take = async (c: Context<HttpEnv>, source: Source): Promise<Response> => {
     const headers = receivedHeaders(c)
+    // Any web page can have its reader's browser send something here. A browser then says so (Fetch, section 3.1).
+    if (source.scheme.proofs.length === 0 && c.req.header('origin') !== undefined)
+      throw new RelayError('forbidden', 'Deliveries that nothing proves are not taken from a browser')
     let body: Uint8Array = NONE
+    let challenge: string | undefined
     try {
       body = await readBody(c, maxBody)
-      await intake.receive({ headers, body }, { source: host.name })
+      challenge = (await intake.receive({ headers, body }, { source: source.name })).challenge
     } catch (error) {
-      throw refusals.http(error, { headers, body })
+      throw refusals.http(error, { headers, body }, source)
     }
+    const answer = challenge === undefined ? OK : { challenge }
     // On Node's own response where there is one: a `Response` takes 6 to 30 % more processor time for a delivery.
     const outgoing: HttpBindings['outgoing'] | undefined = c.env?.outgoing
-    if (!outgoing) return c.json(OK)
-    const json = JSON.stringify(OK)
-    outgoing.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': json.length }).end(json)
+    if (!outgoing) return c.json(answer)
+    const json = JSON.stringify(answer)
+    outgoing
+      .writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json) })
+      .end(json)
     return RESPONSE_ALREADY_SENT
-  })
+  }
+  const app = new Hono<HttpEnv>()
+  for (const source of sources.values()) app.post(pathOf(source.name), (c) => take(c, source))
+  return app
 }
 
 /**
  * The detail for the log of a request that no route takes, answered with `status`, if it looks like a delivery that was sent to
- * another path than /webhook. It is then in the list of refused requests.
+ * another path than its source's. It is then in the list of refused requests.
  */
 export function misdirectedDetail(
   c: Context<HttpEnv>,
   status: number,
-  { host, refusals }: Pick<WebhookParts, 'host' | 'refusals'>,
+  { sources, refusals }: Pick<WebhookParts, 'sources' | 'refusals'>,
 ): string | undefined {
   if (c.req.method !== 'POST') return undefined
-  const { eventHeader, proof } = host.webhook
   const headers = receivedHeaders(c)
   const lines = indexHeaders(headers)
-  const isDelivery = [eventHeader, ...Object.keys(proof)].some((name) => lines.has(name))
-  return isDelivery ? refusals.misdirected(headers, status) : undefined
+  const source = [...sources.values()].find(({ scheme: { event, proofs } }) =>
+    [...event, ...proofs.map(({ header }) => header)].some((name) => lines.has(name)),
+  )
+  return source && refusals.misdirected(headers, status, source)
 }
 
 /**

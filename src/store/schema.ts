@@ -12,7 +12,7 @@ export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
  * with it.
  *
  * - `delivery.key`: what makes a delivery the same as one before; see journal/write.ts.
- * - `delivery.scheme`: how the source signs, which is the code host's name.
+ * - `delivery.scheme`: how the source signs: a code host's name, or the text of a scheme.
  * - `delivery.event`: with the action after a line feed where the source is a code host.
  * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.

@@ -11,10 +11,11 @@ import { jsonOf } from '../journal/payload.js'
 import type { Attempt, Entry, Summary } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
 import { readText, sendOnce } from '../net/client.js'
-import type { Fixture } from '../replay/fixture.js'
+import { type Fixture, fromFixture } from '../replay/fixture.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
 import { serve, type ServeOptions, type Serving } from '../serve/serve.js'
+import { pathOf } from '../webhook/signature.js'
 import { type SignOptions, signed, TEST_SECRET } from './request.js'
 import { consent, type TestSandbox, viewOf } from './sandbox.js'
 
@@ -22,13 +23,15 @@ export interface TestRelayOptions
   extends Omit<ServeOptions, 'forwarding' | 'onTaken'>, Partial<RouteSettings> {
   /** Webhook secret. Default: {@link TEST_SECRET}. */
   readonly secret?: string
+  /** Schemes of further sources by their names, as `{ billing: 'stripe' }`. `secret` signs for each. */
+  readonly sources?: Readonly<Record<string, string>>
   /** Settings that replace the defaults below, e.g. `maxBody`. */
   readonly settings?: Partial<Settings>
 }
 
 /** Filter for deliveries. Every given field must match. */
 export interface DeliveryFilter {
-  /** `push`, `issues.opened`, `issues.*`, `*.closed`; one of a list must match. Default: every event. */
+  /** `push`, `issues.opened`, `issues.*`, `*.closed`, `stripe/invoice.*`; one of a list must match. Default: every event. */
   readonly event?: string | readonly string[]
   /** `owner/name`, case ignored. */
   readonly repo?: string
@@ -103,7 +106,16 @@ const MAX_LISTED = 10
  * @throws RelayError `settings` for an invalid route.
  */
 export async function startRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
-  const { secret = TEST_SECRET, settings: given, forward = [], exec = [], ignore = [], ...rest } = options
+  const {
+    secret = TEST_SECRET,
+    sources = {},
+    settings: given,
+    forward = [],
+    exec = [],
+    ignore = [],
+    ...rest
+  } = options
+  const secrets = { current: new Secret(secret) }
   const watch = new Watch()
   const serving = await serve(
     {
@@ -111,7 +123,8 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
       profile: 'test',
       folder: '',
       sandboxPort: 0,
-      webhookSecrets: { current: new Secret(secret) },
+      webhookSecrets: secrets,
+      sources: Object.entries(sources).map(([name, scheme]) => ({ name, scheme, secrets })),
       port: 0,
       allowedHosts: [],
       store: 'memory',
@@ -149,12 +162,15 @@ function testRelay(serving: Serving, watch: Watch): TestRelay {
     deliveries,
     async deliver(fixture, { timeout, signal, ...signing } = {}) {
       const request = signed(fixture, { ...signing, secret })
-      await using sender = openSender(`${url}/webhook`)
+      const recorded = fromFixture(fixture)
+      await using sender = openSender(
+        `${url}${relay.sources.has(recorded.provider) ? pathOf(recorded.provider) : '/webhook'}`,
+      )
       const { status, error, body } = await sender.send(request, { signal })
       const reason = error ?? `${status} ${Buffer.from(body).toString()}`
       if (status !== 200) throw new RelayError('target_failed', `The relay refused the delivery: ${reason}`)
       const wait = { signal, ...(timeout !== undefined && { timeout }) }
-      const [delivery] = await deliveries({ deliveryId: deliveryId(request) }, wait)
+      const [delivery] = await deliveries({ deliveryId: deliveryId(request, recorded) }, wait)
       if (!delivery) throw new Error('unreachable: the wait returns at least one')
       return delivery
     },

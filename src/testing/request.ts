@@ -4,11 +4,13 @@ import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import type { ProviderName } from '../base/settings.js'
+import { schemeOf } from '../codehost/schemes.js'
 import { readPath } from '../replay/edit.js'
-import { type Fixture, fromFixture } from '../replay/fixture.js'
-import { loadFixtures as load, type NamedFixture, packagedFolder } from '../replay/load.js'
-import { prepare, type Tamper, withFreshId } from '../replay/prepare.js'
-import { synthesize } from '../replay/synthesize.js'
+import { type Fixture, fromFixture, toFixture } from '../replay/fixture.js'
+import { isScheme, loadFixtures as load, type NamedFixture, packagedFolder } from '../replay/load.js'
+import { prepare, type Tamper } from '../replay/prepare.js'
+import { deliveryOf, exampleOf, synthesize } from '../replay/synthesize.js'
+import { writeJson } from '../webhook/encodings.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 
 /** GitHub's published example secret, which signs the fixtures of this package. It protects nothing. */
@@ -22,6 +24,8 @@ export interface LoadFixtureOptions extends Cancellable {
   readonly event?: string
   /** Code host of such a file: `github` or `gitea`. Default: `github`. */
   readonly provider?: string
+  /** How such a file is signed, for another sender than a code host: as of {@link FixtureOfOptions}. */
+  readonly scheme?: string
 }
 
 /**
@@ -51,26 +55,51 @@ export async function loadFixtures(
   const isPackaged = given.startsWith(PACKAGE_PREFIX)
   const found: NamedFixture[] = []
   const at = isPackaged ? path.join(packagedFolder(), given.slice(PACKAGE_PREFIX.length)) : given
-  for await (const each of load([at], options)) found.push(each)
+  const { scheme, provider = scheme && sourceNameOf(scheme), ...rest } = options
+  for await (const each of load([at], { ...rest, provider, scheme })) found.push(each)
   return found
 }
 
 export interface FixtureOfOptions {
   /** Code host that sends the delivery. Default: `github`. */
   readonly provider?: Exclude<ProviderName, 'sandbox'>
+  /** How another sender signs it, as `relay serve --source` has it: `stripe`, or `hmac header=X-Signature prefix=sha256=`. */
+  readonly scheme?: string
+  /** Name of the source that receives it. Default: the first word of the scheme. */
+  readonly source?: string
+  /** Body to send instead of an example: an object, written as its sender does, or the exact text. */
+  readonly body?: string | object
+}
+
+/** The source of a scheme, where it has no other name. */
+function sourceNameOf(scheme: string): string {
+  return scheme.split(' ', 1).join('')
 }
 
 /**
  * Creates a delivery of an event, e.g. `push` or `issues.opened`, as the code host would send it now, with every field of
  * a real one. It is about the sandbox's repository `octo/demo`: issue events about #1, pull request events about #2.
- * @throws RelayError `usage` for an event that `relay trigger --list` does not name.
+ * With a `scheme`, one of another sender: `fixtureOf('invoice.paid', { scheme: 'stripe' })`.
+ * @throws RelayError `usage` for an event that `relay trigger --list` does not name, unless there is a `body`; `settings` for
+ * an unknown scheme.
  */
-export function fixtureOf(event: string, { provider = 'github' }: FixtureOfOptions = {}): Fixture {
-  return synthesize(provider, event, Date.now())
+export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixture {
+  const { provider = 'github', scheme, body } = options
+  if (scheme === undefined && body === undefined) return synthesize(provider, event, Date.now())
+  const sent = scheme === undefined ? provider : checkedScheme(scheme)
+  const from = { name: options.source ?? sourceNameOf(sent), schemeText: sent }
+  if (body === undefined) return toFixture(exampleOf(from, event))
+  const text = typeof body === 'string' ? body : writeJson(schemeOf(sent).style(event), body)
+  return toFixture(deliveryOf(from, event, Buffer.from(text)).recorded)
+}
+
+function checkedScheme(scheme: string): string {
+  if (isScheme(scheme)) return scheme
+  throw new RelayError('settings', `relay knows no scheme ${JSON.stringify(scheme)}`)
 }
 
 export interface SignOptions {
-  /** Secret of the receiver. Default: {@link TEST_SECRET}. */
+  /** Secret of the receiver, which signs as the fixture's sender does. Default: {@link TEST_SECRET}. */
   readonly secret?: string
   /**
    * Payload fields to change before signing, by path: `{ 'issue.number': 7, 'issue.labels[0].name': 'bug' }`. The rest keeps
@@ -114,6 +143,11 @@ export function signed(
     if (path) return { path, value }
     throw new RelayError('usage', `Cannot set '${text}': not a path like pull_request.labels[0].name`)
   })
-  const request = prepare(fromFixture(fixture), { secret: new Secret(secret), edits, tamper })
-  return keepId ? request : withFreshId(request)
+  const { headers, body } = prepare(fromFixture(fixture), {
+    secret: new Secret(secret),
+    edits,
+    tamper,
+    freshId: !keepId,
+  })
+  return { headers, body }
 }

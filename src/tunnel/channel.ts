@@ -2,37 +2,53 @@ import { z } from 'zod'
 import { deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
-import { DEFAULT_TUNNEL, NEW_TUNNEL } from '../base/settings.js'
+import { DEFAULT_TUNNEL, isChannel, isCodeHost, NEW_TUNNEL } from '../base/settings.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import { type OutboundResponse, readText, type SendOnce } from '../net/client.js'
 import type { Store } from '../store/kv.js'
 
-const KEY = 'tunnel-channel'
+const CHANNEL = 'tunnel-channel'
 const record = z.object({ v: z.literal(1), server: z.string(), url: z.string() })
 /** Milliseconds that the server has to create a channel. */
 const TIMEOUT_MS = 15_000
 
+/** The key of a record about a source's channel; of the code host's, the name itself. */
+export function recordOf(name: string, source: string): string {
+  return isCodeHost(source) ? name : `${name}/${source}`
+}
+
+interface ChannelOptions {
+  readonly source: string
+  readonly store: Store
+  readonly sendOnce: SendOnce
+  readonly signal: AbortSignal
+}
+
 /**
- * The URL of the channel. An `address` with a path is the channel itself. For a server's address, creates a channel once
- * and saves it for the profile, so that the code host's webhook settings stay valid. For `new`, creates another one in its
+ * The URL of a source's channel. An `address` with a path is the channel itself. For a server's address, creates a channel once
+ * and saves it for the profile, so that the sender's webhook settings stay valid. For `new`, creates another one in its
  * place on the same server.
  * @throws RelayError `provider_failed` if the server does not create a channel; `storage`.
  */
 export async function findChannel(
   address: string,
-  { store, sendOnce, signal }: { store: Store; sendOnce: SendOnce; signal: AbortSignal },
+  { source, store, sendOnce, signal }: ChannelOptions,
 ): Promise<string> {
+  if (isChannel(address)) return address
+  const read = async (key: string) => record.safeParse(await store.get(key)).data
   const isNew = address === NEW_TUNNEL
-  if (!isNew && new URL(address).pathname !== '/') return address
-  const saved = record.safeParse(await store.get(KEY)).data
-  const server = isNew ? (saved?.server ?? DEFAULT_TUNNEL) : new URL(address).origin
+  const key = recordOf(CHANNEL, source)
+  const saved = await read(key)
+  // A source that has no channel yet gets one where the code host has its own.
+  const known = saved ?? (isNew ? await read(CHANNEL) : undefined)
+  const server = isNew ? (known?.server ?? DEFAULT_TUNNEL) : new URL(address).origin
   if (!isNew && saved?.server === server) return saved.url
   const url = await createChannel(server, sendOnce, deadline(TIMEOUT_MS, signal)).catch((cause: unknown) => {
     const { message, retryAfter } = failureOf(cause)
     const reason = `${server} did not create a channel: ${message}`
     throw new RelayError('provider_failed', reason, { cause, retryAfter })
   })
-  await store.put(KEY, { v: 1, server, url })
+  await store.put(key, { v: 1, server, url })
   return url
 }
 

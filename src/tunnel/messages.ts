@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { sleep } from '../base/wait.js'
-import { RelayError, toRelayError } from '../base/errors.js'
+import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
+import type { Clock } from '../base/time.js'
 import {
   type Header,
   type HeaderLines,
@@ -10,19 +11,19 @@ import {
   passedOn,
   spelledHeader,
 } from '../http/headers.js'
-import type { WebhookScheme } from '../codehost/host.js'
+import { formOf, hasProof, proofsFor } from '../schemes/proof.js'
+import type { Proof } from '../schemes/scheme.js'
 import { isTooDeep } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
 import { MAX_EXPLAINED, refusalHint, type Refusals } from '../webhook/refusals.js'
 import { type MessageBody, restore, type RestoreOptions } from '../webhook/restore.js'
-import { hasProof } from '../webhook/signature.js'
-import { claimsRoundTrip, type RoundTrips } from './round-trip.js'
+import type { Source } from '../webhook/signature.js'
+import { claimsRoundTrip, ROUND_TRIP, type RoundTrips } from './round-trip.js'
 
-export interface MessagesParts extends RestoreOptions {
-  /** The name of the sender. */
-  readonly source: string
+export interface MessagesParts extends Source, RestoreOptions {
+  readonly clock: Clock
   /** Characters of the messages that may wait. A single one may be longer. */
   readonly maxWaiting: number
   readonly intake: Intake
@@ -44,26 +45,30 @@ const MIN_PAUSE_MS = 10
 /** Unsigned messages that are read in a second, to say what they are, and their length. Anybody may send any number. */
 const EXPLAINED = { count: 10, length: 32_768 }
 const UNPROVED = new RelayError('invalid_signature', 'Invalid signature')
-const UNSIGNED = new RelayError('invalid_signature', 'Invalid signature', {
-  cause: new Error('invalid signature (there is no X-Hub-Signature-256, or it is malformed)'),
-})
+
+/** What is the sender's fault, or a stranger's. */
+const REFUSED: ReadonlySet<ErrorKind> = new Set(['invalid_signature', 'invalid_event', 'too_large'])
 
 /** A message that has arrived, with its id in the stream. */
 interface Arrived {
   readonly text: string
   readonly id: string
+  /** When, in milliseconds since 1970-01-01 UTC. */
+  readonly at: number
 }
 
 /** A delivery whose bytes are restored. */
 interface Restored {
   readonly request: WebhookRequest
   readonly how: string
+  readonly at: number
 }
 
 /** A channel's messages on their way to the intake, in order: those of all its connections. */
 export class Messages {
   readonly #parts: MessagesParts
   readonly #signed: RegExp
+  readonly #unsigned: RelayError
   readonly #waiting: Arrived[] = []
   /** Characters that wait. */
   #size = 0
@@ -76,14 +81,18 @@ export class Messages {
 
   constructor(parts: MessagesParts) {
     this.#parts = parts
-    this.#signed = signatureIn(parts.scheme)
+    const proofs = proofsFor(parts.secrets.current, parts.scheme)
+    this.#signed = signatureIn([...proofs, ...ROUND_TRIP.proofs])
+    const names = proofs.map(({ header }) => spelledHeader(header)).join(' or ')
+    const cause = new Error(`invalid signature (there is no ${names}, or it is malformed)`)
+    this.#unsigned = new RelayError('invalid_signature', 'Invalid signature', { cause })
   }
 
   /** One without a signature takes no place among those that wait. */
   take(text: string, id: string): void {
     if (!this.isSigned(text) && !this.#mayExplain(text))
-      return void this.#parts.refusals.tunnel(undefined, UNSIGNED)
-    this.#waiting.push({ text, id })
+      return void this.#parts.refusals.tunnel(undefined, this.#unsigned, this.#parts)
+    this.#waiting.push({ text, id, at: this.#parts.clock() })
     this.#size += text.length
     this.#working ??= this.#work()
   }
@@ -113,9 +122,9 @@ export class Messages {
   async #handle(batch: readonly Arrived[]): Promise<void> {
     const { signal, onHandled } = this.#parts
     const deliveries: Restored[] = []
-    for (const { text } of batch) {
+    for (const arrived of batch) {
       const began = performance.now()
-      const delivery = await this.#read(text)
+      const delivery = await this.#read(arrived)
       if (delivery) deliveries.push(delivery)
       else this.#owed += performance.now() - began
       const isPause = this.#owed >= MIN_PAUSE_MS && !signal.aborted
@@ -129,7 +138,7 @@ export class Messages {
   }
 
   /** The delivery in a message; undefined if there is none, or it was refused. Does not reject. */
-  async #read(text: string): Promise<Restored | undefined> {
+  async #read({ text, at }: Arrived): Promise<Restored | undefined> {
     const { refusals, roundTrips } = this.#parts
     let message: Message | undefined
     try {
@@ -137,13 +146,13 @@ export class Messages {
       if (!message || (await roundTrips.isOwn(message, message.lines))) return undefined
       const { headers, lines, raw } = message
       const restored = await restore(message, lines, this.#parts)
-      if (restored) return { request: { headers, body: restored.body }, how: restored.how }
+      if (restored) return { request: { headers, body: restored.body }, how: restored.how, at }
       // Without the message, which may be long.
       const isRaw = raw !== undefined
       const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts)
-      await refusals.tunnel(arrived(message), UNPROVED, why)
+      await refusals.tunnel(requestOf(message), UNPROVED, this.#parts, why)
     } catch (error) {
-      await this.#fail(message ? arrived(message) : { headers: [], body: Buffer.from(text) }, error)
+      await this.#fail(message ? requestOf(message) : { headers: [], body: Buffer.from(text) }, error)
     }
     return undefined
   }
@@ -169,10 +178,10 @@ export class Messages {
   }
 
   /** Resolves to the failure of storage, if that is to be tried again. */
-  async #receive({ request, how }: Restored): Promise<RelayError | undefined> {
-    const { intake, source, signal } = this.#parts
+  async #receive({ request, how, at }: Restored): Promise<RelayError | undefined> {
+    const { intake, name: source, signal } = this.#parts
     try {
-      await intake.receive(request, { source, restored: how })
+      await intake.receive(request, { source, restored: how, at })
     } catch (thrown) {
       const error = toRelayError(thrown)
       if (error.kind === 'storage' && !signal.aborted) return error
@@ -184,7 +193,8 @@ export class Messages {
   async #fail(request: WebhookRequest, thrown: unknown): Promise<void> {
     const error = toRelayError(thrown)
     const { refusals, log } = this.#parts
-    if (error.kind === 'invalid_event' || error.kind === 'too_large') return refusals.tunnel(request, error)
+    // A signature that is right may have a signed time of too long ago.
+    if (REFUSED.has(error.kind)) return refusals.tunnel(request, error, this.#parts)
     this.#hasLost = true
     log.error(`a delivery from the tunnel was lost: ${error.message}`, error)
   }
@@ -249,20 +259,25 @@ function invalidMessage(reason: string): RelayError {
 }
 
 /** The request with the body that the server wrote. */
-function arrived({ headers, raw, value }: Message): WebhookRequest {
+function requestOf({ headers, raw, value }: Message): WebhookRequest {
   return { headers, body: raw ?? Buffer.from(JSON.stringify(value)) }
 }
 
 /**
  * A well-formed signature in the text of a message: some microseconds for 7 KB, so that messages without one cost next to nothing.
- * Servers write the names of headers in lower case, and some a list of values.
+ * Servers write the names of headers in lower case, and some a list of values. Where a header may hold several, others come before it.
  */
-function signatureIn({ proof }: WebhookScheme): RegExp {
-  const members = Object.entries(proof).map(
-    ([name, { source }]) => `"${name}"${COLON}"${source.slice(1, -1)}"`,
-  )
+function signatureIn(proofs: readonly Proof[]): RegExp {
+  const members = proofs.map((proof) => {
+    const isOne = proof.separator === undefined
+    const value = isOne ? `${formOf(proof)}"` : `(?:[^"]{0,${MAX_BEFORE}}[, ])?${formOf(proof)}`
+    return `"${proof.header}"${COLON}"${value}`
+  })
   return new RegExp(members.join('|'))
 }
+
+/** Characters: of a time, and of some signatures with another secret or of another kind. */
+const MAX_BEFORE = 512
 
 /** With little white space, since more of it would be matched again and again. */
 const COLON = String.raw`\s{0,9}:\s{0,9}\[?\s{0,9}`
@@ -271,11 +286,11 @@ const COLON = String.raw`\s{0,9}:\s{0,9}\[?\s{0,9}`
  * A signature that does not match the exact bytes is invalid. Without the exact bytes, relay cannot distinguish a wrong secret
  * from bytes that the server changed.
  */
-async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: RestoreOptions): Promise<string> {
+async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: MessagesParts): Promise<string> {
   const lines = indexHeaders(held.headers)
   if (claimsRoundTrip(lines)) return 'another relay on this channel sent it to itself'
   if (isRaw || !hasProof(lines, options.scheme))
-    return `invalid signature (${await refusalHint(held, options)})`
+    return `invalid signature (${await refusalHint(held, options, options.clock())})`
   if (held.body.length <= MAX_EXPLAINED) {
     const message = { value: JSON.parse(Buffer.from(held.body).toString()) }
     for (const [current, { hint }] of likelySecrets(options.secrets))

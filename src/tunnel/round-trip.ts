@@ -2,14 +2,17 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { aborted, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import { HUB_SIGNATURE, hubSignature } from '../codehost/hub-signature.js'
-import type { WebhookScheme } from '../codehost/host.js'
+import { hostScheme } from '../codehost/schemes.js'
 import { type HeaderLines, only } from '../http/headers.js'
 import type { SendOnce } from '../net/client.js'
+import { sign } from '../schemes/proof.js'
 import { type MessageBody, restore } from '../webhook/restore.js'
 import { failureOf, refusal } from './channel.js'
 
 const USER_AGENT = 'webhook-relay'
+/** As relay signs what it sends itself, whoever else uses the channel. */
+export const ROUND_TRIP = hostScheme('github')
+const ID = 'x-github-delivery'
 /** Bytes of a message to itself, at most. */
 const MAX_BODY = 1024
 const CHANGED = 'it came back changed, and its bytes could not be restored'
@@ -25,21 +28,16 @@ export function claimsRoundTrip(lines: HeaderLines): boolean {
  */
 export class RoundTrips {
   readonly #key = new Secret(randomBytes(32).toString('hex'))
-  readonly #scheme: WebhookScheme
   /** The last one. `returned` aborts with what is wrong with it, or with ''. */
   #sent = { id: '', returned: new AbortController() }
-
-  constructor(scheme: WebhookScheme) {
-    this.#scheme = scheme
-  }
 
   /** Whether relay sent the message to itself. A message that somebody else sent never is, whatever its id. */
   async isOwn(message: MessageBody, lines: HeaderLines): Promise<boolean> {
     if (!claimsRoundTrip(lines)) return false
-    const options = { scheme: this.#scheme, secrets: { current: this.#key }, maxBody: MAX_BODY }
+    const options = { scheme: ROUND_TRIP, secrets: { current: this.#key }, maxBody: MAX_BODY }
     const isOwn = (await restore(message, lines, options).catch(() => undefined)) !== undefined
     const { id, returned } = this.#sent
-    if (only(lines, this.#scheme.idHeaders[0]) === id) returned.abort(isOwn ? '' : CHANGED)
+    if (only(lines, ID) === id) returned.abort(isOwn ? '' : CHANGED)
     return isOwn
   }
 
@@ -53,12 +51,13 @@ export class RoundTrips {
   ): Promise<void> {
     const { id, returned } = (this.#sent = { id: randomUUID(), returned: new AbortController() })
     const body = createBody()
+    const signed = sign(this.#key, { id, body, now: 0 }, ROUND_TRIP)
     const headers = {
       'content-type': 'application/json',
       'user-agent': USER_AGENT,
-      [this.#scheme.eventHeader]: 'ping',
-      [this.#scheme.idHeaders[0]]: id,
-      [HUB_SIGNATURE]: hubSignature(this.#key, body),
+      'x-github-event': 'ping',
+      [ID]: id,
+      ...Object.fromEntries(signed.map(([name, value]) => [name.toLowerCase(), value])),
     }
     const until = deadline(limit, signal)
     try {

@@ -1,23 +1,26 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { aborted, sleep, probeDelay, onSleep } from '../base/wait.js'
-import { RelayError, toRelayError } from '../base/errors.js'
+import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
+import { isCodeHost } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import type { Store } from '../store/kv.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
-import type { Sender } from '../webhook/signature.js'
-import { findChannel } from './channel.js'
+import type { Source } from '../webhook/signature.js'
+import { findChannel, recordOf } from './channel.js'
 import { type Connection, LIMITS, openConnection, type TunnelLimits } from './connection.js'
 import { Messages } from './messages.js'
 import { RoundTrips } from './round-trip.js'
 
 /** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
 export interface TunnelStatus {
+  /** Whose deliveries come through it. */
+  readonly source: string
   readonly state: 'connecting' | 'connected' | 'waiting'
-  /** The channel's URL, for the code host's webhook settings; null until there is a channel. Known while `waiting` too. */
+  /** The channel's URL, for the sender's webhook settings; null until there is a channel. Known while `waiting` too. */
   readonly url: string | null
   /** When `state` last changed. */
   readonly since: number
@@ -31,14 +34,13 @@ export interface TunnelStatus {
   readonly roundTrip: string | null
 }
 
-export interface TunnelOptions extends Sender {
+/** Of the source that it is for. */
+export interface TunnelOptions extends Source {
   /**
    * A channel's address; or a smee server's, where relay creates a channel and saves it for the profile; or `new`, for
-   * another channel in place of the saved one.
+   * another channel in place of the saved one. Each source has a channel of its own.
    */
   readonly address: string
-  /** The name of the sender. */
-  readonly source: string
   readonly intake: Intake
   readonly refusals: Refusals
   /** Holds the saved channel and the position in it. */
@@ -60,10 +62,10 @@ export interface TunnelOptions extends Sender {
 const MAX_RETRY_AFTER_MS = 900_000
 
 const GAP =
-  "the tunnel's server did not store all messages that it received while relay was away: redeliver the missing ones at the code host"
+  "the tunnel's server did not store all messages that it received while relay was away: redeliver the missing ones at"
 
-/** How far relay has read a channel, so that a server that keeps messages can continue after that. */
-const POSITION_KEY = 'tunnel-position'
+/** Record of how far relay has read a channel, so that a server that keeps messages can continue after that. */
+const POSITION = 'tunnel-position'
 const positionRecord = z.object({ v: z.literal(1), url: z.string(), id: z.string() })
 /**
  * Ids of messages in a Redis stream, which a gosmee server can continue from. smee's ids count the messages of a connection
@@ -101,19 +103,12 @@ export class Tunnel implements AsyncDisposable {
   /** The one that was opened last. */
   #newest: Opened | undefined
 
-  /** @throws RelayError `usage` for a sender whose deliveries prove themselves by a plain token */
   constructor({ clock = systemClock, sendOnce = sendOverNetwork, ...options }: TunnelOptions) {
-    // Any reader of the channel could copy such a proof, and put another body under it.
-    if (!options.scheme.provesBody)
-      throw new RelayError(
-        'usage',
-        `A tunnel cannot be used with ${options.source}: its deliveries do not prove their body`,
-      )
     this.#options = { ...options, clock, sendOnce }
     this.#limits = { ...LIMITS, ...options.limits }
-    this.#roundTrips = new RoundTrips(options.scheme)
+    this.#roundTrips = new RoundTrips()
     const unknown = { url: null, why: null, attempt: 0, retryAt: null, roundTrip: null }
-    this.#status = { state: 'connecting', since: clock(), ...unknown }
+    this.#status = { source: options.name, state: 'connecting', since: clock(), ...unknown }
     this.#running = this.#run()
   }
 
@@ -165,11 +160,12 @@ export class Tunnel implements AsyncDisposable {
 
   /** @throws RelayError `provider_failed` if the server does not create a channel; `storage`. */
   async #openChannel(): Promise<Channel> {
-    const { address, store, lost, sendOnce } = this.#options
+    const { address, name: source, store, lost, sendOnce } = this.#options
     const { signal } = this.#stop
-    const url = this.#status.url ?? (await findChannel(address, { store, sendOnce, signal }))
+    const url = this.#status.url ?? (await findChannel(address, { source, store, sendOnce, signal }))
     this.#change({ url })
-    const saved = positionRecord.safeParse(await store.get(POSITION_KEY)).data
+    const key = recordOf(POSITION, source)
+    const saved = positionRecord.safeParse(await store.get(key)).data
     const messages = new Messages({
       ...this.#options,
       maxWaiting: this.#limits.waiting,
@@ -177,7 +173,7 @@ export class Tunnel implements AsyncDisposable {
       async onHandled(id) {
         // What cannot be stored is found to be a duplicate later.
         if (STREAM_ID.test(id) && lost?.aborted !== true)
-          await store.put(POSITION_KEY, { v: 1, url, id }).catch(() => {})
+          await store.put(key, { v: 1, url, id }).catch(() => {})
       },
       signal,
     })
@@ -186,7 +182,7 @@ export class Tunnel implements AsyncDisposable {
 
   /** @throws RelayError `provider_failed` */
   async #open(channel: Channel): Promise<Connection> {
-    const { log, sendOnce, clock } = this.#options
+    const { log, name, sendOnce, clock } = this.#options
     const old = this.#newest
     /** What the old connection delivers from the request of this one on, since this one may deliver that too. */
     const seen = new Set<string>()
@@ -211,7 +207,7 @@ export class Tunnel implements AsyncDisposable {
         if (STREAM_ID.test(id)) channel.position = id
         channel.messages.take(text, id)
       },
-      onGap: () => log.warn(GAP),
+      onGap: () => log.warn(`${GAP} ${isCodeHost(name) ? 'the code host' : name}`),
       signal: this.#stop.signal,
     })
     const own: Opened = { connection }

@@ -1,3 +1,4 @@
+import { parseJson } from '../json/parse.js'
 import { endOfString, MAX_DEPTH } from '../json/text.js'
 
 const [SPACE, QUOTE, COMMA, COLON, BRACKET, BACKSLASH, BRACE] = [0x20, 0x22, 0x2c, 0x3a, 0x5b, 0x5c, 0x7b]
@@ -10,6 +11,8 @@ interface Layout {
   readonly spaced?: true
   /** Users of Gitea in one line. */
   readonly compactUsers?: true
+  /** Empty objects and arrays with line breaks in them. */
+  readonly openEmpties?: true
 }
 
 const COMPACT: Layout = { name: 'compact JSON', indent: '' }
@@ -17,6 +20,7 @@ const SPACED: Layout = { name: 'JSON with spaces', indent: '', spaced: true }
 const ONE: Layout = { name: 'one-space indented JSON', indent: ' ' }
 const ONE_USERS: Layout = { name: `${ONE.name} with compact users`, indent: ' ', compactUsers: true }
 const TWO: Layout = { name: 'two-space indented JSON', indent: '  ' }
+const TWO_OPEN: Layout = { name: `${TWO.name} with open empties`, indent: '  ', openEmpties: true }
 const TWO_USERS: Layout = { name: `${TWO.name} with compact users`, indent: '  ', compactUsers: true }
 const FOUR: Layout = { name: 'four-space indented JSON', indent: '    ' }
 const TAB: Layout = { name: 'tab-indented JSON', indent: '\t' }
@@ -52,6 +56,8 @@ const ASCII: Escapes = { chars: [DELETE, NON_ASCII] }
 const PHP: Escapes = { chars: [SLASH, NON_ASCII] }
 /** With JSON_UNESCAPED_UNICODE. */
 const PHP_UNICODE: Escapes = { chars: [SLASH, LINES] }
+/** Rails, with slashes. */
+const RAILS: Escapes = { chars: [HTML, SLASH, LINES] }
 
 const GITEA = " with Go's escapes, as Gitea writes it"
 const GITEA_LONG = " with Go's older escapes, as Gitea writes it"
@@ -63,13 +69,20 @@ const GITEA_1_15_REPLACED = ', as Gitea 1.15 writes it for bytes that are not UT
 type Style<Id = string> = readonly [id: Id, Layout, Escapes, name: string, newline?: 'newline']
 
 /**
- * The ways in which code hosts, and people who test webhooks, write the JSON that they sign. The likeliest come first.
+ * The ways in which code hosts and other senders, and people who test webhooks, write the JSON that they sign. The likeliest come first.
  *
  * Gitea indents every payload by two spaces, except `repository` and `wiki` events, which it indents by one (RepositoryPayload
  * and WikiPayload in modules/structs/hook.go, from v1.15 to main, and Forgejo). 1.15 writes users in one line, since
  * json-iterator copies what User.MarshalJSON returns (modules/structs/user.go); later versions indent the finished text, users
  * too. Both use json-iterator, and Gitea since 1.26 Go's own package, or `encoding/json/v2`, which escapes no HTML
  * (modules/json/jsonv2.go).
+ *
+ * Stripe indents by two spaces, with no newline at the end; until 2025 or so as older Ruby's `JSON.pretty_generate`, which has line breaks
+ * in what is empty (docs.stripe.com/webhooks shows such events). GitLab writes compact JSON with Yajl, whose escapes are in upper case
+ * (app/services/web_hook_service.rb, lib/gitlab/json.rb). Sentry writes compact ASCII with simplejson (src/sentry/utils/json.py). Shopify
+ * escapes HTML and slashes (shopify.dev/docs/api/admin-rest: `\u003cstrong\u003eGood snowboard!\u003c\/strong\u003e`), Slack slashes and
+ * all that is not ASCII (docs.slack.dev/interactivity: `https:\/\/hooks.slack.com\/actions\/…`). PagerDuty's, Linear's and Bitbucket's are
+ * compact (go-pagerduty webhookv3_test.go; @linear/sdk and Atlassian's plugins in their tests).
  */
 const STYLES = [
   ['compact', COMPACT, NONE, '', 'newline'],
@@ -78,6 +91,7 @@ const STYLES = [
   ['indented-go-long', TWO, GO_LONG, GITEA_LONG],
   ['indented-go-replaced', TWO, GO_REPLACED, GITEA_REPLACED],
   ['indented', TWO, NONE, '', 'newline'],
+  ['indented-open', TWO_OPEN, NONE, ', as older Ruby writes it'],
   ['gitea-users', TWO_USERS, GO_LONG, GITEA_1_15],
   ['gitea-users-replaced', TWO_USERS, GO_REPLACED, GITEA_1_15_REPLACED],
   ['one-space-go', ONE, GO, GITEA],
@@ -91,6 +105,7 @@ const STYLES = [
   ['compact-ascii', COMPACT, ASCII, ' in ASCII', 'newline'],
   ['compact-php', COMPACT, PHP, ' in ASCII with escaped slashes, as PHP writes it'],
   ['compact-php-unicode', COMPACT, PHP_UNICODE, ' with escaped slashes, as PHP writes it'],
+  ['compact-rails', COMPACT, RAILS, ' with escapes of HTML and slashes, as Shopify writes it'],
   ['spaced-ascii', SPACED, ASCII, ' and in ASCII, as Python writes it', 'newline'],
   ['spaced', SPACED, NONE, ', as Python writes it without ensure_ascii', 'newline'],
   ['four-spaces', FOUR, NONE, '', 'newline'],
@@ -100,7 +115,7 @@ const STYLES = [
   ['tab-go', TAB, GO, " with Go's escapes"],
 ] as const satisfies readonly Style[]
 
-/** One of the 26 ways to write JSON. */
+/** One of the 28 ways to write JSON. */
 export type EncodingId = (typeof STYLES)[number][0]
 
 const ALL: readonly Style<EncodingId>[] = STYLES
@@ -148,6 +163,7 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
     if (seen.has(key)) continue
     seen.add(key)
     if (layout.compactUsers && !occurs(USER_START)) continue
+    if (layout.openEmpties && length(layout) === length(TWO)) continue
     // Users are indented first, and take less than half of that in one line.
     const room = layout.compactUsers ? 2 * limit : limit
     const text =
@@ -166,9 +182,16 @@ const USER_START = String.raw`\{"id":-?\d+,"login":"`
 const USER =
   /\{(\n *)"id": -?\d+,\1"login": "([^"\\\n]+)",(?:\1"[^\n]*[^{[\n]){0,99}?\1"username": "\2"\n *\}/g
 
-function layOut(value: unknown, { indent, spaced, compactUsers }: Layout): string {
+/** One on its line: a text would end in a quote. Its line may have characters that `$` takes for the end of one. */
+const EMPTY_LINE = /(?<=^|\n)( *)([^\n]*)(\{\}|\[\])(?=,?(?:\n|$))/g
+
+function layOut(value: unknown, { indent, spaced, compactUsers, openEmpties }: Layout): string {
   const text = JSON.stringify(value, null, indent)
   if (spaced) return spaceOut(text)
+  if (openEmpties)
+    return text.replaceAll(EMPTY_LINE, (_, spaces: string, name: string, empty: string) =>
+      [spaces + name + empty.charAt(0), ...(empty === '[]' ? [''] : []), spaces + empty.charAt(1)].join('\n'),
+    )
   return compactUsers ? text.replaceAll(USER, (user) => JSON.stringify(JSON.parse(user))) : text
 }
 
@@ -194,6 +217,8 @@ function spaceOut(compact: string): string {
  */
 function measure(compact: string): (layout: Layout) => number {
   let [depth, colons, commas, breaks, levels] = [0, 0, 0, 0, 0]
+  /** What is empty adds these, if it has line breaks in it. */
+  let [openBreaks, openLevels] = [0, 0]
   const breakLine = (): void => {
     breaks++
     levels += depth
@@ -209,15 +234,21 @@ function measure(compact: string): (layout: Layout) => number {
       if (++depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
       // The code of the closing one is two higher. With nothing in between, both stay on one line.
       if (compact.charCodeAt(at + 1) !== code + 2) breakLine()
+      else {
+        openBreaks += code === BRACE ? 1 : 2
+        openLevels += depth - 1
+      }
     } else if (code === BRACE + 2 || code === BRACKET + 2) {
       depth--
       if (compact.charCodeAt(at - 1) !== code - 2) breakLine()
     }
   }
   const { length } = compact
-  return ({ indent, spaced }) => {
+  return ({ indent, spaced, openEmpties }) => {
     if (spaced) return length + colons + commas
-    return indent === '' ? length : length + colons + breaks + levels * indent.length
+    if (indent === '') return length
+    const indented = length + colons + breaks + levels * indent.length
+    return openEmpties ? indented + openBreaks + openLevels * indent.length : indented
   }
 }
 
@@ -263,4 +294,42 @@ function encode(payload: string): string {
 
 function percent(char: string): string {
   return `%${char.charCodeAt(0).toString(16).toUpperCase()}`
+}
+
+/** Growth that no real payload reaches, and characters that any may have. Indenting deeply nested JSON could fill the memory. */
+const MAX_GROWTH = 8
+const MIN_LIMIT = 65_536
+export const AS_FORM = 'as a form'
+
+/**
+ * What a body, or the payload of a form, may have been before it was changed, and how it was written then, for a sentence. The smallest
+ * changes come first.
+ */
+export function* originals(
+  bytes: Buffer,
+  inForm: boolean,
+): Generator<readonly [original: string, how: string]> {
+  const text = bytes.toString()
+  yield [`${text}\n`, 'with a newline at its end']
+  yield [text.trimEnd(), 'without white space at its end']
+  yield [text.replaceAll('\r\n', '\n'), 'with LF line ends']
+  yield [text.replaceAll(/\r?\n/g, '\r\n'), 'with CRLF line ends']
+  yield [text.replace(/^\uFEFF/, ''), 'without a byte order mark']
+  yield [`\uFEFF${text}`, 'with a byte order mark']
+  yield [Buffer.from(text, 'latin1').toString(), 'as UTF-8 but was read as Latin-1']
+  // Programs that send forms write their JSON compact.
+  const inForms = new Set([text])
+  try {
+    const value = parseJson(bytes)
+    for (const written of writings(value, Math.max(MAX_GROWTH * text.length, MIN_LIMIT))) {
+      if (written.text === undefined) continue
+      yield [written.text, `as ${written.name}`]
+      yield [`${written.text}\n`, `as ${written.name}, with a newline at its end`]
+      if (written.id === 'compact' || written.id === 'compact-upper') inForms.add(written.text)
+    }
+  } catch {
+    // It is no JSON.
+  }
+  const form = inForm ? `${AS_FORM} in another encoding` : AS_FORM
+  for (const json of inForms) for (const write of FORMS) yield [write(json), form]
 }

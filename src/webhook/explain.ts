@@ -5,14 +5,15 @@ import { Secret } from '../base/secret.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import { type HeaderLines, indexHeaders, only, spelledHeader } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'
-import { parseJson } from '../json/parse.js'
-import { endOfString } from '../json/text.js'
-import { HUB_SIGNATURE } from '../codehost/hub-signature.js'
-import { FORMS, writings } from './encodings.js'
-import type { WebhookRequest } from './intake.js'
+import { isCutOff } from '../json/text.js'
+import { keyIn, isSigned, isTime, LENGTHS, proofsFor, signaturesIn, staleness } from '../schemes/proof.js'
+import { isInBody, type Proof, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { HUB_PROOF } from '../schemes/senders.js'
+import { AS_FORM, originals } from './encodings.js'
+import { payloadOf, type WebhookRequest } from './intake.js'
 import { isForm, provenBy, type Sender, signedBytes } from './signature.js'
 
-/** Why a signature does not match. */
+/** Why a request is not proved. */
 export type Reason =
   | 'no_signature'
   | 'empty_signature'
@@ -20,7 +21,11 @@ export type Reason =
   | 'malformed_signature'
   | 'only_sha1'
   | 'wrong_header'
+  | 'malformed_part'
+  | 'stale'
   | 'secret_white_space'
+  | 'secret_form'
+  | 'other_template'
   | 're_encoded'
   | 'form'
   | 'truncated'
@@ -41,26 +46,45 @@ export function invalid(reason: Reason, hint: string): Invalid {
 }
 
 /**
- * Whether a request is signed with one of the secrets, as intake decides it, and why not. The reason is proved with the
- * configured secrets if possible, otherwise it is the most likely one. Hashes a body that does not match a few dozen times, and lets
- * the event loop run in between.
+ * Whether a request is proved by one of the secrets, as intake decides it, and why not. The reason is proved with the configured
+ * secrets if possible, otherwise it is the most likely one. Hashes a body that does not match a few dozen times, and lets the event
+ * loop run in between.
+ * @param now when it arrived, in milliseconds since 1970-01-01 UTC. Undefined if that is not known: then any signed time counts.
  */
-export async function explain({ headers, body }: WebhookRequest, sender: Sender): Promise<Explanation> {
+export async function explain(
+  { headers, body }: WebhookRequest,
+  sender: Sender,
+  now: number | undefined,
+): Promise<Explanation> {
   const lines = indexHeaders(headers)
-  const by = provenBy(lines, body, sender)
-  if (by) return { valid: true, by }
+  const proven = provenBy(lines, body, sender)
+  if (proven) {
+    const { by, proof } = proven
+    const isTimed = proof?.time !== undefined && now !== undefined
+    const stale = isTimed ? staleness(proof, { lines, payload: payloadOf(lines, body) }, now) : undefined
+    return stale === undefined ? { valid: true, by } : invalid('stale', stale)
+  }
+  const { scheme } = sender
+  const { current, previous = current } = sender.secrets
+  const secrets = [...new Set([current, previous])].filter((secret) => secret.reveal() !== '')
+  const proofs = secrets.flatMap((secret) => proofsFor(secret, scheme))
+  const proof = proofs.find(({ header }) => lines.has(header)) ?? proofs[0] ?? scheme.proofs[0] ?? HUB_PROOF
   const payload = isForm(lines) ? formPayload(body) : undefined
-  const request = { lines, body, payload, signed: signedBytes(lines, body, sender.scheme) ?? body, sender }
+  const signed = signedBytes(lines, body, scheme) ?? body
+  const signatures = signaturesIn(lines, proof)
+  const request = { lines, body, payload, signed, scheme, secrets, proof, signatures }
   return (
     explainHeader(request) ??
+    explainParts(request) ??
     explainSecret(request) ??
+    explainTemplate(request) ??
     explainForm(request) ??
     (await explainEncoding(request)) ??
     likeliestReason(request)
   )
 }
 
-/** A request whose signature does not match. */
+/** A request that none of the secrets proves. */
 interface Mismatch {
   readonly lines: HeaderLines
   readonly body: Uint8Array
@@ -68,102 +92,181 @@ interface Mismatch {
   readonly payload: Uint8Array | undefined
   /** The bytes that should have been signed; all of them if Content-Type says form but the body is not one. */
   readonly signed: Uint8Array
-  readonly sender: Sender
+  readonly scheme: WebhookScheme
+  readonly secrets: readonly Secret[]
+  /** The one that the request should have. */
+  readonly proof: Proof
+  /** Those in the proof's header that have its form. */
+  readonly signatures: readonly string[]
 }
 
-/** Whether one of the secrets made this signature, by default the one in the header, of these bytes. */
-function isSigned(
-  { lines, sender: { scheme, secrets } }: Mismatch,
-  bytes: Uint8Array,
-  signature = only(lines, HUB_SIGNATURE),
-): boolean {
-  const header = (name: string): string | undefined =>
-    name === HUB_SIGNATURE ? signature : only(lines, name)
-  const { current, previous } = secrets
-  return [current, previous].some((secret) => secret && scheme.verify(header, bytes, secret))
+/** Whether one of the secrets made one of the signatures of these bytes. */
+function isMade({ lines, secrets, proof, signatures }: Mismatch, signed: Uint8Array): boolean {
+  return secrets.some((secret) => isSigned(signatures, secret, { lines, signed }, proof))
 }
 
-const HEADER = 'X-Hub-Signature-256'
-const EXPECTED = `${HEADER}: sha256=<64 lower-case hex digits>`
-const EMPTY = invalid('empty_signature', 'the signature is empty: the webhook has no secret at the code host')
-/** A SHA-256 digest, with or without prefix: in hexadecimal, or in base64. */
-const HEX = /^(?:sha-?256=)?([0-9a-f]{64})$/i
-const BASE64 = /^(?:sha-?256=)?([\w+/-]{43})=?$/i
+/** `X-Hub-Signature-256: sha256=<64 lower-case hex digits>` */
+function expected({ header, prefix, algorithm, encoding, time }: Proof): string {
+  const bytes = LENGTHS[algorithm]
+  const digest = encoding === 'hex' ? `<${2 * bytes} lower-case hex digits>` : `<base64 of ${bytes} bytes>`
+  const [, key] = time?.place.split('#') ?? []
+  const pair = key === undefined ? '' : `${key}=<time>,`
+  const what = algorithm === 'token' ? '<the secret>' : digest
+  return `expected ${spelledHeader(header)}: ${pair}${prefix}${what}`
+}
 
-/** What is wrong with the signature header: missing, misplaced or malformed. Undefined if it is well-formed. */
+/** Who has the webhook's settings. */
+function hostOf({ scheme }: Mismatch): string {
+  return scheme.events ? 'the code host' : 'the sender'
+}
+
+/** What is wrong with the header that proves a request: missing, misplaced or malformed. Undefined if it is well-formed. */
 function explainHeader(request: Mismatch): Invalid | undefined {
+  const { lines, proof, signatures } = request
+  const { header, prefix, separator, algorithm, encoding, time } = proof
+  const name = spelledHeader(header)
+  const given = lines.get(header)
+  if (!given) return explainAbsence(request)
   // A proxy may have joined two lines into one.
-  const [signature, second] = (request.lines.get(HUB_SIGNATURE) ?? []).flatMap((value) => value.split(','))
-  if (signature === undefined) return explainAbsence(request)
-  if (second !== undefined) return invalid('repeated_signature', `${HEADER} is given more than once`)
-  if (/^(?:sha256=)?\s*$/i.test(signature)) return EMPTY
-  if (/^sha1=/i.test(signature))
-    return invalid('only_sha1', `${HEADER} holds a SHA-1 signature, expected ${EXPECTED}`)
-  if (/^sha256=[0-9a-f]{64}$/.test(signature)) return undefined
-  const [defect] = DEFECTS.find(([, form]) => form.test(signature)) ?? ['is malformed']
-  const note = matchNote(request, normalize(signature))
-  return invalid('malformed_signature', `${HEADER} ${defect}, expected ${EXPECTED}${note}`)
+  const isSingle = separator === undefined && algorithm !== 'token'
+  const [value = '', second] = isSingle ? given.flatMap((line) => line.split(',')) : given
+  if (second !== undefined) return invalid('repeated_signature', `${name} is given more than once`)
+  if (signatures.length > 0) return undefined
+  const [, pair = header] = time?.place.split('#') ?? []
+  const all = (separator === undefined ? [value] : value.split(separator).map((each) => each.trim())).filter(
+    (each) => !each.startsWith(`${pair}=`),
+  )
+  const isBegun = (each: string): boolean => each.toLowerCase().startsWith(prefix.toLowerCase())
+  if (all.every((each) => /^\s*$/.test(isBegun(each) ? each.slice(prefix.length) : each)))
+    return invalid('empty_signature', `${EMPTY} ${hostOf(request)}`)
+  const signature = all.find(isBegun) ?? all[0] ?? ''
+  if (algorithm === 'sha256' && /^(?:sha1=|[0-9a-f]{40}$)/i.test(signature))
+    return invalid('only_sha1', `${name} holds a SHA-1 signature, ${expected(proof)}`)
+  const found = readSignature(signature, proof)
+  const isUpper = algorithm !== 'token' && found?.[1] === 'hex' && /[A-Z]/.test(signature)
+  const isIn = isUpper ? 'upper case' : found?.[1]
+  const isOtherwise = isIn !== undefined && isIn !== encoding ? `is in ${isIn}` : 'is malformed'
+  const defect =
+    found && !isBegun(signature) && found[1] === encoding ? `lacks the prefix ${prefix.trim()}` : isOtherwise
+  return invalid('malformed_signature', `${name} ${defect}, ${expected(proof)}${matchNote(request, found)}`)
 }
 
-const DEFECTS = [
-  ['lacks the prefix sha256=', /^[0-9a-f]{64}$/i],
-  ['is in upper case', /^sha256=[0-9a-f]{64}$/i],
-  ['is in base64', BASE64],
-] as const
-
+const EMPTY = 'the signature is empty: the webhook has no secret at'
 /** Headers with a bare digest, like `X-Gitea-Signature`. They are empty if the webhook has no secret. */
 const DIGEST = /^x-(?!hub-)[a-z]+-signature$/
 
-/** Code hosts send three at most, and each may cost a hash of the body. */
+/** Senders send three at most, and each may cost a hash of the body. */
 const MAX_OTHERS = 4
 const MAX_NAME_LENGTH = 64
 
-/** Looks for the signature in other headers. */
+/** Looks for the proof in other headers. */
 function explainAbsence(request: Mismatch): Invalid {
-  const { lines, signed } = request
+  const { lines, signed, proof, scheme } = request
+  const name = spelledHeader(proof.header)
+  const other = scheme.proofs.find((each) => each.secretForm && lines.has(each.header))
+  if (other) {
+    const signatures = other.algorithm === 'token' ? [] : signaturesIn(lines, other)
+    if (isMade({ ...request, proof: other, signatures }, signed)) return invalid('secret_form', LACKS_MARK)
+    const [has, needs] = [other, proof].map((each) => (each.algorithm === 'token' ? 'token' : 'signature'))
+    const what = `the request has a ${has} in ${spelledHeader(other.header)}, but relay's secret is for a ${needs}`
+    return invalid('wrong_header', `${what} in ${name}: set the secret that the sender uses`)
+  }
+  const what = proof.algorithm === 'token' ? 'token' : 'signature'
+  const likely = what === 'token' ? /token|secret|key|auth/ : /signature|hmac|digest|sha-?(?:1|256|512)/
   const others = [...lines]
-    .filter(([name]) => name.length <= MAX_NAME_LENGTH && /signature|hmac|digest|sha-?256/.test(name))
-    .flatMap(([name, [value = '']]) => {
-      const signature = normalize(value)
-      return signature === undefined ? [] : [[name, signature] as const]
-    })
+    .filter(([each]) => each.length <= MAX_NAME_LENGTH && likely.test(each))
+    .map(([each, [value = '']]) => [each, readSignature(value, proof)] as const)
+    .filter(([, found]) => found)
     .slice(0, MAX_OTHERS)
-  const found =
-    others.find(([, signature]) => isSigned(request, signed, signature)) ??
-    others.find(([name]) => name.includes('signature'))
-  if (found) {
-    const [name, signature] = found
-    const note = matchNote(request, signature)
-    return invalid('wrong_header', `the signature is in ${spelledHeader(name)}, expected ${EXPECTED}${note}`)
+  const misplaced =
+    others.find(([, found]) => matches(request, found)) ??
+    others.find(([each]) => what === 'signature' && each.includes(what))
+  if (misplaced) {
+    const [where, found] = misplaced
+    const hint = `the ${what} is in ${spelledHeader(where)}, ${expected(proof)}`
+    return invalid('wrong_header', `${hint}${matchNote(request, found)}`)
   }
   const legacy = lines.get('x-hub-signature')?.[0] ?? ''
-  if (/^sha1=[0-9a-f]{40}$/i.test(legacy))
-    return invalid('only_sha1', `there is only a SHA-1 signature (X-Hub-Signature), expected ${EXPECTED}`)
-  if ([...lines].some(([name, [value]]) => value === '' && DIGEST.test(name))) return EMPTY
-  return invalid('no_signature', `there is no ${HEADER}: does the webhook have a secret at the code host?`)
+  if (proof.algorithm === 'sha256' && /^sha1=[0-9a-f]{40}$/i.test(legacy))
+    return invalid('only_sha1', `there is only a SHA-1 signature (X-Hub-Signature), ${expected(proof)}`)
+  if ([...lines].some(([each, [value]]) => value === '' && DIGEST.test(each)))
+    return invalid('empty_signature', `${EMPTY} ${hostOf(request)}`)
+  if (what === 'token')
+    return invalid('unverifiable', `there is no ${name}, which relay never stores: does the sender send it?`)
+  return invalid('no_signature', `there is no ${name}: does the webhook have a secret at ${hostOf(request)}?`)
 }
 
-/** The signature in the form `sha256=…`. */
-function normalize(value: string): string | undefined {
-  const [, hex] = HEX.exec(value) ?? []
-  if (hex !== undefined) return `sha256=${hex.toLowerCase()}`
-  const [, base64] = BASE64.exec(value) ?? []
-  return base64 === undefined ? undefined : `sha256=${Buffer.from(base64, 'base64').toString('hex')}`
-}
+/** As the proof's header should hold it, and how it was written. */
+type Found = readonly [signature: string, encoding: Proof['encoding']]
 
-function matchNote(request: Mismatch, signature: string | undefined): string {
-  if (signature === undefined) return ''
-  return isSigned(request, request.signed, signature)
-    ? '; otherwise it is right'
-    : '; it does not match the secret and the body either'
-}
-
-/** White space at either end of the secret that only one side has. Hashes the body at most 30 times for each secret. */
-function explainSecret(request: Mismatch): Invalid | undefined {
-  for (const [current, reason] of likelySecrets(request.sender.secrets))
-    if (isSigned({ ...request, sender: { ...request.sender, secrets: { current } } }, request.signed))
-      return reason
+/** A token, or a signature with any prefix and encoding; undefined if the text holds none of the right length. */
+function readSignature(text: string, { prefix, algorithm, encoding }: Proof): Found | undefined {
+  if (algorithm === 'token') return [text.startsWith(prefix) ? text : prefix + text, encoding]
+  const bytes = LENGTHS[algorithm]
+  // `v1,…` is two words.
+  for (const word of text.split(/[\s,]+/, 8)) {
+    const digest = word.replace(/^[a-z][\w-]{0,15}=(?=.)/i, '').replace(/={1,2}$/, '')
+    const isHex = digest.length === 2 * bytes && /^[\da-f]+$/i.test(digest)
+    if (!isHex && !(digest.length === Math.ceil((4 * bytes) / 3) && /^[\w+/-]+$/.test(digest))) continue
+    const own = isHex ? 'hex' : 'base64'
+    return [prefix + Buffer.from(digest, own).toString(encoding), own]
+  }
   return undefined
+}
+
+function matches(request: Mismatch, found: Found | undefined): boolean {
+  return found !== undefined && isMade({ ...request, signatures: [found[0]] }, request.signed)
+}
+
+function matchNote(request: Mismatch, found: Found | undefined): string {
+  if (!found) return ''
+  const covered = request.proof.algorithm === 'token' ? 'the secret' : 'the secret and the body'
+  return matches(request, found) ? '; otherwise it is right' : `; it does not match ${covered} either`
+}
+
+/** The headers with the id and the time that the signature covers. */
+function explainParts({ lines, proof: { signed, time, id } }: Mismatch): Invalid | undefined {
+  for (const [part, place] of [['{timestamp}', time?.place] as const, ['{id}', id] as const]) {
+    if (place === undefined || !signed.includes(part)) continue
+    const value = valueAt(place, lines, undefined)
+    if (typeof value === 'string' && (part === '{id}' || isTime(value))) continue
+    const [header = '', key] = place.split('#')
+    const name = key === undefined ? spelledHeader(header) : `${key}= in ${spelledHeader(header)}`
+    const defect = value !== undefined ? 'is malformed' : 'is missing or given more than once'
+    return invalid('malformed_part', `${name}, which the signature covers, ${defect}`)
+  }
+  return undefined
+}
+
+/** A secret with other white space at its ends, or another part of it as the key. Hashes the body at most 35 times for each. */
+function explainSecret(request: Mismatch): Invalid | undefined {
+  const { secrets, signed, proof } = request
+  const [current, previous] = secrets
+  if (!current) return undefined
+  for (const [secret, reason] of likelySecrets({ current, previous }))
+    if (isMade({ ...request, secrets: [secret] }, signed)) return reason
+  for (const [secret, tried, hint] of secrets.flatMap((each) => [...otherKeys(each, proof)]))
+    if (isMade({ ...request, secrets: [secret], proof: tried }, signed)) return invalid('secret_form', hint)
+  return undefined
+}
+
+const MARK = 'whsec_'
+const LACKS_MARK = `relay's secret lacks the ${MARK} at its start`
+const HAS_MARK = `relay's secret begins with ${MARK}, the sender's does not`
+const UNDECODED = `it is signed with the secret as text: this sender decodes the base64 after ${MARK}`
+const DECODED = 'it is signed with the secret decoded from base64: this sender uses it as text'
+
+/** What else may be the key: senders disagree on what `whsec_` means. */
+function* otherKeys(secret: Secret, proof: Proof): Generator<readonly [Secret, Proof, hint: string]> {
+  const text = secret.reveal()
+  const isMarked = text.startsWith(MARK)
+  const toggled = new Secret(isMarked ? text.slice(MARK.length) : MARK + text)
+  const { key, ...asText } = proof
+  if (key) for (const each of [secret, toggled]) yield [each, asText, UNDECODED]
+  else {
+    yield [toggled, proof, isMarked ? HAS_MARK : LACKS_MARK]
+    if (keyIn(secret)) yield [secret, { ...proof, key: 'base64' }, DECODED]
+  }
 }
 
 /** White space that copying adds before and after a secret, and its names in messages. */
@@ -207,86 +310,67 @@ export function* likelySecrets({
   }
 }
 
+/** What the signatures of senders cover. */
+const TEMPLATES = ['{body}', '{timestamp}.{body}', '{timestamp}:{body}', 'v0:{timestamp}:{body}']
+
+/** The signature covers other parts than the scheme says, such as the body without the time. */
+function explainTemplate(request: Mismatch): Invalid | undefined {
+  const { lines, proof, signed } = request
+  const isOfTime = (name: string): boolean =>
+    name.length <= MAX_NAME_LENGTH && /time/.test(name) && isTime(only(lines, name) ?? '')
+  const own = proof.time && !isInBody(proof.time.place) ? proof.time.place : undefined
+  const place = own ?? [...lines.keys()].find(isOfTime)
+  const time = place === undefined ? {} : { time: { place, unit: 1000, tolerance: 0 } as const }
+  for (const template of TEMPLATES) {
+    if (template === proof.signed || (place === undefined && template !== '{body}')) continue
+    if (!isMade({ ...request, proof: { ...proof, ...time, signed: template } }, signed)) continue
+    const where = own === undefined && place !== undefined ? ` with the time in ${spelledHeader(place)}` : ''
+    return invalid('other_template', `the signature covers ${template}${where}, expected ${proof.signed}`)
+  }
+  return undefined
+}
+
 /** Sender and relay disagree on whether the body is a form, or on which part of the form is signed. */
 function explainForm(request: Mismatch): Invalid | undefined {
-  const { lines, body } = request
+  const { lines, body, scheme } = request
   const payload = formPayload(body)
-  if (isSigned(request, body))
+  if (isMade(request, body))
     return payload
       ? invalid('form', 'the signature covers the form as sent, as GitHub signs: is the provider right?')
       : invalid('form', 'Content-Type says form, but the body is not a form')
-  if (!payload || !isSigned(request, payload)) return undefined
-  return isForm(lines)
-    ? invalid('form', 'the signature covers the JSON inside the form, as Gitea signs: is the provider right?')
-    : invalid('form', 'the body is a form, but Content-Type does not say so')
+  if (!payload || !isMade(request, payload)) return undefined
+  if (!isForm(lines)) return invalid('form', 'the body is a form, but Content-Type does not say so')
+  const otherwise = scheme.events ? ', as Gitea signs: is the provider right?' : ', not the form as sent'
+  return invalid('form', `the signature covers the JSON inside the form${otherwise}`)
 }
-
-const RE_ENCODED = 'the body was re-encoded on its way: it was signed'
 
 /** A proxy or library parsed the body and wrote it again, which changed the bytes that were signed. */
 async function explainEncoding(request: Mismatch): Promise<Invalid | undefined> {
-  const { payload } = request
+  const { payload, proof } = request
   const json = payload ?? request.body
-  if (!isUtf8(json)) return undefined
-  for (const [original, reason] of originals(Buffer.from(json), payload !== undefined)) {
-    if (isSigned(request, Buffer.from(original))) return reason
+  if (proof.algorithm === 'token' || !isUtf8(json)) return undefined
+  for (const [original, how] of originals(Buffer.from(json), payload !== undefined)) {
+    if (isMade(request, Buffer.from(original)))
+      return invalid(
+        how === AS_FORM ? 'form' : 're_encoded',
+        `the body was re-encoded on its way: it was signed ${how}`,
+      )
     await setImmediate()
   }
   return undefined
 }
 
-/** Growth that no real payload reaches, and characters that any may have. Indenting deeply nested JSON could fill the memory. */
-const MAX_GROWTH = 8
-const MIN_LIMIT = 65_536
-
-/** What a body, or the payload of a form, may have been before it was changed. The smallest changes come first. */
-function* originals(bytes: Buffer, inForm: boolean): Generator<readonly [original: string, Invalid]> {
-  const text = bytes.toString()
-  const as = (how: string): Invalid => invalid('re_encoded', `${RE_ENCODED} ${how}`)
-  yield [`${text}\n`, as('with a newline at its end')]
-  yield [text.trimEnd(), as('without white space at its end')]
-  yield [text.replaceAll('\r\n', '\n'), as('with LF line ends')]
-  yield [text.replaceAll(/\r?\n/g, '\r\n'), as('with CRLF line ends')]
-  yield [text.replace(/^\uFEFF/, ''), as('without a byte order mark')]
-  yield [`\uFEFF${text}`, as('with a byte order mark')]
-  yield [Buffer.from(text, 'latin1').toString(), as('as UTF-8 but was read as Latin-1')]
-  // Programs that send forms write their JSON compact.
-  const inForms = new Set([text])
-  try {
-    const value = parseJson(bytes)
-    for (const written of writings(value, Math.max(MAX_GROWTH * text.length, MIN_LIMIT))) {
-      if (written.text === undefined) continue
-      yield [written.text, as(`as ${written.name}`)]
-      yield [`${written.text}\n`, as(`as ${written.name}, with a newline at its end`)]
-      if (written.id === 'compact' || written.id === 'compact-upper') inForms.add(written.text)
-    }
-  } catch {
-    // It is no JSON.
-  }
-  const form = inForm ? as('as a form in another encoding') : invalid('form', `${RE_ENCODED} as a form`)
-  for (const json of inForms) for (const write of FORMS) yield [write(json), form]
-}
-
 /** The most likely reason if nothing matches. */
-function likeliestReason({ lines, body, payload }: Mismatch): Invalid {
+function likeliestReason({ lines, body, payload, proof, secrets, scheme }: Mismatch): Invalid {
   const { length } = body
+  const because = scheme.secretHint === undefined ? '' : `: ${scheme.secretHint}`
+  if (proof.algorithm === 'token') return invalid('wrong_secret', `the token is not relay's secret${because}`)
+  if (proof.key && !secrets.some((secret) => keyIn(secret)))
+    return invalid('secret_form', `relay's secret is not base64 after ${MARK}: was it copied whole?`)
   const announced = Number(only(lines, 'content-length'))
   if (announced > length)
     return invalid('truncated', `the body is cut off: only ${length} of ${announced} bytes arrived`)
   if (isCutOff(Buffer.from(payload ?? body).toString()))
     return invalid('truncated', `the body seems cut off: its JSON is incomplete after ${length} bytes`)
-  return invalid('wrong_secret', 'signed with another secret, or the body was changed on its way')
-}
-
-/** Whether the text ends inside an array or an object. */
-function isCutOff(text: string): boolean {
-  if (!/^\s*[{[]/.test(text)) return false
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charAt(at)
-    if (char === '"') at = endOfString(text, at) - 1
-    else if (char === '{' || char === '[') depth++
-    else if (char === '}' || char === ']') depth--
-  }
-  return depth > 0
+  return invalid('wrong_secret', `signed with another secret, or the body was changed on its way${because}`)
 }

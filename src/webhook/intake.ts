@@ -1,16 +1,18 @@
 import { hash } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
-import { formPayload } from '../base/bytes.js'
+import { formFields, formPayload } from '../base/bytes.js'
 import { excerpt } from '../base/log.js'
+import { isCodeHost } from '../base/providers.js'
 import { type Clock, systemClock } from '../base/time.js'
-import { CREDENTIALS, type Header, type HeaderLines, indexHeaders, only } from '../http/headers.js'
+import { CREDENTIALS, type Header, type HeaderLines, indexHeaders } from '../http/headers.js'
 import type { Journal } from '../journal/journal.js'
 import { type Delivery, EDITED_HEADER, isEditedHeader } from '../journal/types.js'
 import type { Plan, Receipt, Restored } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
-import { eventsOf, isRepeatable, memberOf } from '../codehost/events.js'
-import { GENERIC_DELIVERY, GENERIC_EVENT, type WebhookScheme } from '../codehost/host.js'
-import { isForm, provenBy, type Senders, signedBytes } from './signature.js'
+import { eventsOf, isRepeatable } from '../codehost/events.js'
+import { staleness, tokenHeaders } from '../schemes/proof.js'
+import { isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { isForm, provenBy, type Sources, signedBytes } from './signature.js'
 
 /** A received request: every header line, and the body's exact bytes. */
 export interface WebhookRequest {
@@ -27,12 +29,14 @@ export interface From {
    * its payload must fit its event.
    */
   readonly restored?: string | undefined
+  /** When it arrived, if it then waited for storage: its signed time counts from there. Milliseconds since 1970-01-01 UTC. */
+  readonly at?: number | undefined
   /** Set if a user edited and sent it: the number of the entry that it is a copy of, and its targets if not those of the routes. */
   readonly edited?: { readonly from: number; readonly targets?: readonly string[] | undefined }
 }
 
 export interface IntakeParts {
-  readonly senders: Senders
+  readonly sources: Pick<Sources, 'get'>
   readonly journal: Pick<Journal, 'append'>
   /** What becomes of a delivery. Must not throw. */
   readonly plan: (delivery: Delivery) => Plan
@@ -48,89 +52,142 @@ export interface Intake {
    * @throws RelayError `invalid_signature` if no configured secret made the signature; `invalid_event` if the event header, the
    * delivery header or the body is invalid; `storage` if it could not be stored, so that the sender may try again.
    */
-  receive(request: WebhookRequest, from: From): Promise<Receipt>
+  receive(request: WebhookRequest, from: From): Promise<Received>
 }
+
+/** `challenge`: what the sender expects to be answered with, to know that the address is its user's. */
+export type Received = Receipt & { readonly challenge?: string }
 
 /** The single entry point for deliveries, over HTTP and through a tunnel. */
 export function createIntake(parts: IntakeParts): Intake {
   const { journal, clock = systemClock, onDelivery } = parts
   return {
     async receive(request, from) {
-      const delivery = verified(request, from, parts.senders, clock())
+      const { challenge, ...delivery } = verified(request, from, parts.sources, clock())
       const plan = parts.plan(delivery)
       const targets = from.edited?.targets ?? plan.targets
       const receipt = await journal.append(delivery, { ...plan, targets }).catch((cause: unknown) => {
         throw new RelayError('storage', 'Delivery could not be stored', { cause })
       })
       onDelivery?.(delivery, receipt)
-      return receipt
+      return challenge === undefined ? receipt : { ...receipt, challenge }
     },
   }
 }
 
+type Verified = Delivery & Pick<Received, 'challenge'>
+
 /** The delivery in a request that one of its sender's secrets signed. */
 function verified(
-  { headers, body }: WebhookRequest,
-  { source, restored: how, edited }: From,
-  senders: Senders,
+  request: WebhookRequest,
+  from: From,
+  sources: IntakeParts['sources'],
   receivedAt: number,
-): Delivery {
+): Verified {
+  const { headers, body } = request
+  const { source, restored: how, at = receivedAt, edited } = from
   const lines = indexHeaders(headers)
-  const sender = senders(source)
-  const verifiedBy = sender && provenBy(lines, body, sender)
-  if (!verifiedBy) throw new RelayError('invalid_signature', 'Invalid signature')
+  const sender = sources.get(source)
+  const proven = sender && provenBy(lines, body, sender)
+  if (!proven) throw invalidSignature()
   const { scheme } = sender
-  const identity = readIdentity(lines, scheme)
+  const isHost = isCodeHost(source)
+  // What is wrong with a code host's headers is found before its body is read.
+  const named = isHost ? readIdentity(lines, undefined, body, scheme) : undefined
   const payload = readPayload(lines, body, scheme)
+  const stale = proven.proof && staleness(proven.proof, { lines, payload }, at)
+  if (stale !== undefined) throw invalidSignature(new Error(stale))
+  // Of several headers that may hold the id, the one that is signed.
+  const signedId = proven.proof?.id
+  const places = signedId === undefined ? scheme : { ...scheme, id: [signedId] }
+  const identity = named ?? readIdentity(lines, payload, body, places)
   const restored =
     how === undefined
       ? undefined
       : {
           how,
           sha256: hash('sha256', signedBytes(lines, body, scheme) ?? body, 'base64url'),
-          ...proveEvent(identity.event, payload, scheme),
+          ...proveEvent(identity.event, lines, payload, scheme),
+          ...(signedId !== undefined && { repeatable: true as const }),
         }
+  const summary = summarize(payload, lines, scheme)
+  const { action } = summary
+  const challenge = scheme.challenge && valueAt(scheme.challenge, lines, payload)
   return {
     receivedAt,
     provider: source,
+    ...(sender.schemeText !== source && { scheme: sender.schemeText }),
     ...identity,
-    ...summarize(payload, scheme),
-    headers: storedHeaders(headers, edited?.from),
+    ...summary,
+    // Only a code host's events have actions of their own; elsewhere both are one name.
+    ...(!isHost && { event: action === null ? identity.event : `${identity.event}.${action}`, action: null }),
+    headers: storedHeaders(headers, scheme, edited?.from),
     body,
-    verifiedBy,
+    verifiedBy: proven.by,
     ...(restored && { restored }),
+    ...(typeof challenge === 'string' && { challenge }),
   }
+}
+
+function invalidSignature(cause?: Error): RelayError {
+  return new RelayError('invalid_signature', 'Invalid signature', { cause })
 }
 
 /** The sender's names of an event, a delivery and, if it has one, a hook. */
 type Identity = Pick<Delivery, 'event' | 'deliveryId' | 'hookId'>
 
-/** GitHub and Gitea name events in lower-case words. Other providers use spaces and colons (`Push Hook`). */
-const EVENT = /^[A-Za-z0-9_.: -]{1,100}$/
-/** Visible ASCII. Providers send a UUID. */
+/** GitHub and Gitea name events in lower-case words. Other senders use dots, colons, slashes and spaces (`Push Hook`). */
+const EVENT = /^[A-Za-z0-9_.: /-]{1,100}$/
+const HOST_EVENT = /^[A-Za-z0-9_.: -]{1,100}$/
+/** Visible ASCII. Senders send a UUID. */
 const ID = /^[\x21-\x7e]{1,200}$/
+/** The event of a delivery that names none. */
+const UNNAMED = 'webhook'
 
-function readIdentity(lines: HeaderLines, scheme: WebhookScheme): Identity {
-  const read = (name: string, form: RegExp): string => {
-    const value = only(lines, name)
-    if (value === undefined || !form.test(value))
-      throw invalidEvent(`the header ${name} is missing, repeated or malformed`)
+function readIdentity(
+  lines: HeaderLines,
+  payload: unknown,
+  body: Uint8Array,
+  scheme: WebhookScheme,
+): Identity {
+  const { hook } = scheme
+  const read = (place: Place, form: RegExp): string => {
+    const value = valueAt(place, lines, payload)
+    if (typeof value !== 'string' || !form.test(value))
+      throw invalidEvent(
+        `the ${isInBody(place) ? 'member' : 'header'} ${place} is missing, repeated or malformed`,
+      )
     return value
   }
-  const { event, delivery } = identityHeaders(lines, scheme)
-  const { hookHeader, eventName = (value) => value } = scheme
+  const event = placeOf(scheme.event, lines, payload)
+  const id = placeOf(scheme.id, lines, payload)
+  // Most senders may leave it out, as Standard Webhooks do; a code host never does.
+  const isNamed = event !== undefined && (scheme.events !== undefined || isThere(event, lines, payload))
+  const isLacking = id === undefined || valueAt(id, lines, payload) === undefined
   return {
-    event: eventName(read(event, EVENT)),
-    deliveryId: read(delivery, ID),
-    hookId: hookHeader !== undefined && lines.has(hookHeader) ? read(hookHeader, ID) : '',
+    event: isNamed ? read(event, formOfEvent(scheme)).replace(/^\//, '') : UNNAMED,
+    deliveryId: isLacking && scheme.idOr === 'digest' ? digestOf(body) : read(id ?? '', ID),
+    hookId: hook !== undefined && lines.has(hook) ? read(hook, ID) : '',
   }
 }
 
-/** The names of the headers. Those that any provider may send count only where the sender's own are absent. */
-function identityHeaders(lines: HeaderLines, { eventHeader, idHeaders }: WebhookScheme) {
-  const either = (own: readonly [string, ...string[]], generic: string): string =>
-    own.find((name) => lines.has(name)) ?? (lines.has(generic) ? generic : own[0])
-  return { event: either([eventHeader], GENERIC_EVENT), delivery: either(idHeaders, GENERIC_DELIVERY) }
+/** What stands for the id of a delivery that has none. */
+export function digestOf(body: Uint8Array): string {
+  return hash('sha256', body, 'base64url')
+}
+
+function formOfEvent({ events }: Pick<WebhookScheme, 'events'>): RegExp {
+  return events ? HOST_EVENT : EVENT
+}
+
+/** The first of the places where a request says something, else the first, which errors name. */
+function placeOf(places: readonly Place[], lines: HeaderLines, payload: unknown): Place | undefined {
+  return places.find((place) => isThere(place, lines, payload)) ?? places[0]
+}
+
+function isThere(place: Place, lines: HeaderLines, payload: unknown): boolean {
+  const [header = ''] = place.split('#')
+  return isInBody(place) ? valueAt(place, lines, payload) !== undefined : lines.has(header)
 }
 
 /** What a refused request claims to be. Anybody can write these headers. */
@@ -142,38 +199,66 @@ export interface Claim {
   readonly text: string
 }
 
-export function claimOf(lines: HeaderLines, scheme: WebhookScheme): Claim {
-  const { event, delivery } = identityHeaders(lines, scheme)
-  const first = (name: string): string | null => {
-    const [value] = lines.get(name) ?? []
-    return value === undefined ? null : excerpt(value)
+/** The payload of any request, as far as it can be read. */
+export function payloadOf(lines: HeaderLines, body: Uint8Array): unknown {
+  return readPayload(lines, body, { formSignature: 'body', content: 'any' })
+}
+
+/** Bytes of a body that is read for what it claims: nearly every delivery fits, and anybody may send one. */
+const MAX_CLAIMED = 65_536
+
+/** What the headers, and the body where a scheme's places are there, claim. */
+export function claimOf(
+  lines: HeaderLines,
+  scheme: Pick<WebhookScheme, 'event' | 'id' | 'events'>,
+  body: Uint8Array,
+): Claim {
+  const { event, id } = scheme
+  const isRead = [...event, ...id].some(isInBody) && body.byteLength <= MAX_CLAIMED
+  const payload = isRead ? payloadOf(lines, body) : undefined
+  const first = (places: readonly Place[]): string | null => {
+    const place = placeOf(places, lines, payload)
+    if (place === undefined) return null
+    const value = isInBody(place) ? valueAt(place, lines, payload) : lines.get(place)?.[0]
+    return typeof value === 'string' ? excerpt(value) : null
   }
-  const shown = (name: string, form: RegExp): string => {
-    const value = first(name)
+  const shown = (places: readonly Place[], form: RegExp): string => {
+    const value = first(places)
     if (value === null) return '(none)'
-    return form.test(only(lines, name) ?? '') ? value : JSON.stringify(value)
+    const place = placeOf(places, lines, payload)
+    const isOne = place !== undefined && valueAt(place, lines, payload) !== undefined
+    return isOne && form.test(value) ? value : JSON.stringify(value)
   }
   return {
     event: first(event),
-    deliveryId: first(delivery),
-    text: `unproved: event ${shown(event, EVENT)}, delivery ${shown(delivery, ID)}`,
+    deliveryId: first(id),
+    text: `unproved: event ${shown(event, formOfEvent(scheme))}, delivery ${shown(id, ID)}`,
   }
 }
 
 const FIRST_FIELD = Buffer.from('payload=')
+const BRACE = 0x7b
 
 /**
- * The payload of a request that is proved. In a form that is signed as a whole it must be the first field: Content-Type is not signed,
- * and a comment in a JSON body may contain `&payload=…`.
+ * The payload of a request that is proved; undefined where the sender may send anything and this is no JSON. In a form that is signed
+ * as a whole, `payload` must be the first field: Content-Type is not signed, and a comment in a JSON body may contain `&payload=…`.
  */
-function readPayload(lines: HeaderLines, body: Uint8Array, { formSignature }: WebhookScheme): unknown {
+function readPayload(
+  lines: HeaderLines,
+  body: Uint8Array,
+  { formSignature, content }: Pick<WebhookScheme, 'formSignature' | 'content'>,
+): unknown {
   const isFirst =
     formSignature === 'payload' || Buffer.from(body.subarray(0, FIRST_FIELD.length)).equals(FIRST_FIELD)
-  const json = !isForm(lines) ? body : isFirst ? formPayload(body) : undefined
+  // A form escapes braces, so that this is JSON; read as one, fields could come from a text in it.
+  const isJson = !isForm(lines) || (content !== 'payload' && body[0] === BRACE)
+  const json = isJson ? body : isFirst ? formPayload(body) : undefined
+  if (!json && content !== 'payload') return formFields(body)
   if (!json) throw invalidEvent('the body is not a form with a payload')
   try {
     return parseJson(json)
   } catch (error) {
+    if (content === 'any') return undefined
     throw invalidEvent(`the body is ${error instanceof SyntaxError ? error.message : 'not JSON'}`)
   }
 }
@@ -187,7 +272,16 @@ function invalidEvent(why: string): RelayError {
  * another event, or is of a kind that relay does not know, such as one of a newer code host.
  * @throws RelayError `invalid_event` if it is of another event.
  */
-function proveEvent(event: string, payload: unknown, { events }: WebhookScheme): Partial<Restored> {
+function proveEvent(
+  event: string,
+  lines: HeaderLines,
+  payload: unknown,
+  { event: places, events }: WebhookScheme,
+): Partial<Restored> {
+  if (!events) {
+    const place = placeOf(places, lines, payload)
+    return place === undefined || isInBody(place) ? {} : { unproved: true }
+  }
   const possible = eventsOf(payload, events)
   if (possible.length > 0 && !possible.includes(event))
     throw invalidEvent(`the payload is of ${possible.join(' or ')}, not of the event that the header names`)
@@ -206,22 +300,21 @@ const MAX_REF_LENGTH = 'refs/heads/'.length + 255
  */
 export function summarize(
   payload: unknown,
-  { summary }: Pick<WebhookScheme, 'summary'>,
+  lines: HeaderLines,
+  scheme: Pick<WebhookScheme, 'action' | 'repo' | 'number' | 'events'>,
 ): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> {
-  const ref = textAt(payload, ['ref'], MAX_REF_LENGTH) ?? textAt(payload, ['release.tag_name'])
+  const textAt = (places: readonly Place[], maxLength = MAX_LENGTH): string | null => {
+    const isName = (value: unknown): value is string =>
+      typeof value === 'string' && value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
+    return places.map((place) => valueAt(place, lines, payload)).find(isName) ?? null
+  }
+  const ref = scheme.events ? (textAt(['$.ref'], MAX_REF_LENGTH) ?? textAt(['$.release.tag_name'])) : null
   return {
-    action: textAt(payload, summary.action),
-    repo: textAt(payload, summary.repo),
-    number: summary.number.map((path) => memberOf(payload, path)).find(isCount) ?? null,
+    action: textAt(scheme.action),
+    repo: textAt(scheme.repo),
+    number: scheme.number.map((place) => valueAt(place, lines, payload)).find(isCount) ?? null,
     ...(ref !== null && { ref }),
   }
-}
-
-/** The first of the members that is text in one line. */
-function textAt(payload: unknown, paths: readonly string[], maxLength = MAX_LENGTH): string | null {
-  const isName = (value: unknown): value is string =>
-    typeof value === 'string' && value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
-  return paths.map((path) => memberOf(payload, path)).find(isName) ?? null
 }
 
 function isCount(value: unknown): value is number {
@@ -232,7 +325,17 @@ function isCount(value: unknown): value is number {
  * The headers that are stored: those without credentials and, for a delivery that a user edited, the number of the entry that it is a
  * copy of. A request from outside cannot claim that: the header is not taken over from it.
  */
-function storedHeaders(headers: readonly Header[], editedFrom: number | undefined): readonly Header[] {
-  const kept = headers.filter(([name]) => !CREDENTIALS.test(name) && !isEditedHeader(name))
+function storedHeaders(
+  headers: readonly Header[],
+  scheme: WebhookScheme,
+  editedFrom: number | undefined,
+): readonly Header[] {
+  const tokens = tokenHeaders(scheme)
+  const kept = headers.filter(
+    ([name]) =>
+      !CREDENTIALS.test(name) &&
+      !isEditedHeader(name) &&
+      !(tokens.size > 0 && tokens.has(name.toLowerCase())),
+  )
   return editedFrom === undefined ? kept : [...kept, [EDITED_HEADER, String(editedFrom)]]
 }

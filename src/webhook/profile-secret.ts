@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Secret } from '../base/secret.js'
+import type { SourceSettings } from '../base/settings.js'
 import type { Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
@@ -24,4 +25,51 @@ export async function makeProfileSecret(
     return made.reveal()
   })
   return new Secret(value)
+}
+
+/** The record of a source that `relay source add` stored, where the webhook secret is too, and as it is. */
+const SOURCE_PREFIX = 'source-secret:'
+
+interface SourceRecord {
+  readonly scheme: string
+  readonly current: string
+  readonly previous: string | null
+}
+
+/** The sources that the profile has, with their secrets. @throws RelayError `storage` */
+export async function readProfileSources(store: Pick<Store, 'get' | 'list'>): Promise<SourceSettings[]> {
+  const keys = await store.list(SOURCE_PREFIX)
+  const found = await Promise.all(keys.map(async (key) => [key, await store.get<SourceRecord>(key)] as const))
+  return found.flatMap(([key, record]) => {
+    if (!record) return []
+    const { scheme, current, previous } = record
+    const secrets = {
+      current: new Secret(current),
+      previous: previous === null ? undefined : new Secret(previous),
+    }
+    return { name: key.slice(SOURCE_PREFIX.length), scheme, secrets }
+  })
+}
+
+/** Stores a source with its secret. Returns the secret that it had, which stays as the previous one. @throws RelayError `storage` */
+export async function putProfileSource(
+  store: Pick<Store, 'update'>,
+  { name, scheme }: Pick<SourceSettings, 'name' | 'scheme'>,
+  secret: Secret,
+): Promise<Secret | undefined> {
+  const current = secret.reveal()
+  const key = SOURCE_PREFIX + name
+  const earlier = await store.update(function* (records): Tx<string | null> {
+    const found = yield* records.get<SourceRecord>(key)
+    // The same one again is no rotation.
+    const previous = (found?.current === current ? found.previous : found?.current) ?? null
+    yield* records.put(key, { scheme, current, previous })
+    return previous
+  })
+  return earlier === null ? undefined : new Secret(earlier)
+}
+
+/** Removes a source with its secrets; false when the profile has none of that name. @throws RelayError `storage` */
+export async function removeProfileSource(store: Pick<Store, 'delete'>, name: string): Promise<boolean> {
+  return store.delete(SOURCE_PREFIX + name)
 }

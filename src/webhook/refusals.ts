@@ -1,14 +1,16 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
+import { isCodeHost } from '../base/settings.js'
 import { type Log, createLogThrottle, type LogThrottle } from '../base/log.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { CREDENTIALS, indexHeaders, only } from '../http/headers.js'
 import { explain } from './explain.js'
 import { claimOf, type WebhookRequest } from './intake.js'
 import { type Refused, type RefusedKind, RefusedList } from './refused.js'
-import { hasProof, type Sender } from './signature.js'
+import { hasProof, proofsFor, tokenHeaders } from '../schemes/proof.js'
+import { pathOf, type Sender, type Source } from './signature.js'
 
-export interface RefusalParts extends Sender {
+export interface RefusalParts {
   readonly log: Log
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
@@ -18,10 +20,9 @@ export interface RefusalParts extends Sender {
 }
 
 /** Finds why a request was refused, from what the list holds of it. */
-type FindReason = (held: WebhookRequest) => string | Promise<string>
+type FindReason = (held: WebhookRequest & Pick<Refused, 'at'>) => string | Promise<string>
 
 const NOTHING: WebhookRequest = { headers: [], body: new Uint8Array() }
-const WRONG_PATH = 'it looks like a delivery: the payload URL of the webhook must end in /webhook'
 const TUNNEL = 'a tunnel message was refused'
 
 /** Keeps refused requests, and logs why they were refused: the first of each kind at once, then how many in a second. */
@@ -29,43 +30,53 @@ export class Refusals {
   readonly list = new RefusedList()
   readonly #parts: RefusalParts
   readonly #throttle: LogThrottle
+  readonly #clock: Clock
 
   constructor(parts: RefusalParts) {
     this.#parts = parts
     this.#throttle = createLogThrottle(parts.log)
+    this.#clock = parts.clock ?? systemClock
   }
 
-  /** A request to /webhook that is answered with this error. Returns the error to answer with, whose detail says why. */
-  http(error: unknown, request: WebhookRequest): unknown {
-    const kind = error instanceof RelayError ? this.#kindOf(error, request) : undefined
+  /** A request to a source's address that is answered with this error. Returns the error to answer with, whose detail says why. */
+  http(error: unknown, request: WebhookRequest, source: Source): unknown {
+    const kind = error instanceof RelayError ? this.#kindOf(error, request, source) : undefined
     if (!(error instanceof RelayError) || !kind) return error
-    const about = { via: 'http', status: error.status, kind } as const
+    const about = { via: 'http', source, status: error.status, kind } as const
     if (error.kind !== 'invalid_signature') {
-      const reason = this.#reasonOf(error, request)
+      const reason = this.#reasonOf(error, request, source)
       const { claim } = this.#add(request, about, () => reason)
       return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
     }
-    const refused = this.#add(request, about, (held) => refusalHint(held, this.#parts))
-    this.#throttle(`answered 401: ${summaryOf(kind, error)}`, () => void this.#writeLater(refused))
+    const refused = this.#add(request, about, findSignature(request, error, source, this.#clock()))
+    const where = isCodeHost(source.name) ? '' : `${pathOf(source.name)} `
+    const summary = `${where}answered 401: ${summaryOf(kind, error)}`
+    this.#throttle(summary, () => void this.#writeLater(refused, source))
     return error
   }
 
   /** A delivery that was sent to a path that takes none, whose body is not read. Returns a detail for the log. */
-  misdirected(headers: WebhookRequest['headers'], status: number): string {
-    const about = { via: 'http', status, kind: 'wrong_path' } as const
-    const { claim } = this.#add({ ...NOTHING, headers }, about, () => WRONG_PATH)
-    return `${WRONG_PATH} (${claim})`
+  misdirected(headers: WebhookRequest['headers'], status: number, source: Source): string {
+    const about = { via: 'http', source, status, kind: 'wrong_path' } as const
+    const reason = `it looks like a delivery: the payload URL of the webhook must end in ${pathOf(source.name)}`
+    const { claim } = this.#add({ ...NOTHING, headers }, about, () => reason)
+    return `${reason} (${claim})`
   }
 
   /**
    * A message of the tunnel that is refused with this error; undefined if it was not read, so that it is only logged. The reason is
    * that of the error, unless it is to be found. Resolves once it is logged, or counted.
    */
-  async tunnel(request: WebhookRequest | undefined, error: RelayError, find?: FindReason): Promise<void> {
-    const kind = this.#kindOf(error, request ?? NOTHING) ?? 'invalid_event'
+  async tunnel(
+    request: WebhookRequest | undefined,
+    error: RelayError,
+    source: Source,
+    find?: FindReason,
+  ): Promise<void> {
+    const kind = this.#kindOf(error, request ?? NOTHING, source) ?? 'invalid_event'
     // Found at once, so that a large request is not held for it.
-    const known = this.#reasonOf(error, request ?? NOTHING)
-    const about = { via: 'tunnel', status: error.status, kind } as const
+    const known = this.#reasonOf(error, request ?? NOTHING, source)
+    const about = { via: 'tunnel', source, status: error.status, kind } as const
     const refused = request && this.#add(request, about, find ?? (() => known))
     let isFirst = false
     this.#throttle(`${TUNNEL}: ${summaryOf(kind, error)}`, () => (isFirst = true))
@@ -77,47 +88,50 @@ export class Refusals {
   /** Adds a request to the list. `find` is called for the reason when it is first asked for, with what the list holds. */
   #add(
     { headers, body }: WebhookRequest,
-    about: Pick<Refused, 'via' | 'status' | 'kind'>,
+    { source, ...about }: Pick<Refused, 'via' | 'status' | 'kind'> & { readonly source: Source },
     find: FindReason,
   ): Pick<Refused, 'reason'> & { readonly claim: string } {
-    const { scheme, onRefused, clock = systemClock } = this.#parts
     const lines = indexHeaders(headers)
-    const { event, deliveryId, text } = claimOf(lines, scheme)
+    const { event, deliveryId, text } = claimOf(lines, source.scheme, body)
+    const tokens = tokenHeaders(source.scheme)
     let found: Promise<string> | undefined
     const refused: Refused = this.list.add({
-      at: clock(),
+      at: this.#clock(),
+      source: source.name,
       ...about,
       reason: () => (found ??= (async () => find(refused))()),
       event,
       deliveryId,
-      headers: headers.filter(([name]) => !CREDENTIALS.test(name)),
+      headers: headers.filter(([name]) => !CREDENTIALS.test(name) && !tokens.has(name.toLowerCase())),
       body,
       size: Math.max(body.length, Number(only(lines, 'content-length')) || 0),
     })
-    onRefused?.()
+    this.#parts.onRefused?.()
     return { reason: refused.reason, claim: `${text}; relay show refused:${refused.id}` }
   }
 
-  #kindOf({ kind }: RelayError, { headers }: WebhookRequest): RefusedKind | undefined {
-    if (kind === 'invalid_signature')
-      return hasProof(indexHeaders(headers), this.#parts.scheme) ? kind : 'no_signature'
+  #kindOf({ kind }: RelayError, { headers }: WebhookRequest, { scheme }: Source): RefusedKind | undefined {
+    if (kind === 'invalid_signature') return hasProof(indexHeaders(headers), scheme) ? kind : 'no_signature'
     return kind === 'invalid_event' || kind === 'too_large' ? kind : undefined
   }
 
   /** Of a delivery that is too large, also what to do: code hosts send it only once. */
-  #reasonOf({ kind, cause, message }: RelayError, { headers }: WebhookRequest): string {
+  #reasonOf({ kind, cause, message }: RelayError, { headers }: WebhookRequest, { name }: Source): string {
     if (kind !== 'too_large') return cause instanceof Error ? cause.message : message
     const bytes = (count: number): string => `${count.toLocaleString('en-US')} byte${count === 1 ? '' : 's'}`
     const declared = only(indexHeaders(headers), 'content-length')
     const limit = bytes(this.#parts.maxBody)
     const size = declared === undefined ? `over ${limit}` : bytes(Number(declared))
-    return `${size}, the limit is ${limit}. Raise --max-body, then redeliver it at the code host`
+    return `${size}, the limit is ${limit}. Raise --max-body, then redeliver it at the ${isCodeHost(name) ? 'code host' : 'sender'}`
   }
 
-  async #writeLater({ reason, claim }: Pick<Refused, 'reason'> & { readonly claim: string }): Promise<void> {
+  async #writeLater(
+    { reason, claim }: Pick<Refused, 'reason'> & { readonly claim: string },
+    source: Source,
+  ): Promise<void> {
     // After the answer has been sent.
     await setImmediate()
-    this.#parts.log.warn(`POST /webhook was answered 401: ${await reason()} (${claim})`)
+    this.#parts.log.warn(`POST ${pathOf(source.name)} was answered 401: ${await reason()} (${claim})`)
   }
 }
 
@@ -126,13 +140,31 @@ function summaryOf(kind: RefusedKind, { message }: RelayError): string {
   return kind === 'no_signature' ? 'no well-formed signature' : message
 }
 
+/** Finds why a request is not proved: at once where a token says it, which costs nothing and is not in the list. */
+function findSignature(
+  request: WebhookRequest,
+  { cause }: RelayError,
+  source: Source,
+  now: number,
+): FindReason {
+  if (cause instanceof Error) return () => cause.message
+  const { scheme, secrets } = source
+  const lines = indexHeaders(request.headers)
+  const isStripped = [...tokenHeaders(scheme)].some((name) => lines.has(name))
+  const isCheap = proofsFor(secrets.current, scheme).every(
+    ({ header, algorithm }) => algorithm === 'token' || !lines.has(header),
+  )
+  const found = isStripped && isCheap ? refusalHint(request, source, now) : undefined
+  return (held) => found ?? refusalHint(held, source, held.at)
+}
+
 /** Bytes: 64 KiB, which nearly every delivery fits. Anybody may send a body that takes a few dozen hashes. */
 export const MAX_EXPLAINED = 65_536
 
 /** Why a request is refused, in one line for the user. Does not analyse a large body. */
-export async function refusalHint(request: WebhookRequest, sender: Sender): Promise<string> {
+export async function refusalHint(request: WebhookRequest, sender: Sender, now: number): Promise<string> {
   if (request.body.byteLength > MAX_EXPLAINED)
     return 'its signature does not match, and its body is too large to analyse'
-  const explanation = await explain(request, sender)
+  const explanation = await explain(request, sender, now)
   return explanation.valid ? 'its signature matches' : explanation.hint
 }

@@ -10,6 +10,8 @@ export interface Refused {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly at: number
   readonly via: 'http' | 'tunnel'
+  /** The name of the source that it was sent to. */
+  readonly source: string
   /** The HTTP status of the answer; for the tunnel, the one it would have been. */
   readonly status: number
   readonly kind: RefusedKind

@@ -3,9 +3,10 @@ import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
 import type { HeaderLines } from '../http/headers.js'
 import { MAX_DEPTH } from '../json/text.js'
-import { ownMember } from '../codehost/events.js'
+import { ownMember } from '../json/parse.js'
 import { type EncodingId, FORMS, writings } from './encodings.js'
-import { hasProof, isForm, provenBy, type Sender, signedBytes } from './signature.js'
+import { hasProof } from '../schemes/proof.js'
+import { isForm, provenBy, type Sender, signedBytes } from './signature.js'
 
 /** The body of a request as a tunnel's message carries it. */
 export interface MessageBody {
@@ -36,7 +37,7 @@ type Candidate = readonly [how: RestoredBody['how'], body: string | Uint8Array |
 /**
  * Restores the body of a request that a tunnel's server parsed and wrote again: the first way to write it that the signature
  * matches. Undefined if none does, so that nothing is restored that the HMAC does not prove. A signature that is absent or malformed
- * costs nothing; a wrong one costs at most 42 hashes, usually 30. Lets the event loop run after each.
+ * costs nothing; a wrong one costs at most 44 hashes, usually 30. Lets the event loop run after each.
  * @throws RelayError `too_large` if every way is larger than `maxBody`; `invalid_event` if the value is nested too deep.
  */
 export async function restore(

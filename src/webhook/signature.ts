@@ -1,8 +1,10 @@
 import { formPayload, isFormType } from '../base/bytes.js'
-import type { WebhookSecrets } from '../base/settings.js'
-import { type HeaderLines, only } from '../http/headers.js'
+import { isCodeHost, type SourceSettings, type WebhookSecrets } from '../base/settings.js'
+import { schemeOf } from '../codehost/schemes.js'
+import type { HeaderLines } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'
-import type { WebhookScheme } from '../codehost/host.js'
+import { hasProof, provenWith } from '../schemes/proof.js'
+import type { Proof, WebhookScheme } from '../schemes/scheme.js'
 
 /** How the deliveries of one source are signed. */
 export interface Sender {
@@ -10,8 +12,31 @@ export interface Sender {
   readonly secrets: WebhookSecrets
 }
 
-/** The sender with this name; undefined if relay does not know it. Today there is one, the code host. */
-export type Senders = (source: string) => Sender | undefined
+/** A source of deliveries, such as the code host. */
+export interface Source extends Sender {
+  readonly name: string
+  /** The scheme as the settings and the journal write it. */
+  readonly schemeText: string
+}
+
+/** @throws RelayError `settings` as `schemeOf` */
+export function sourceOf({ name, scheme, secrets }: SourceSettings): Source {
+  return { name, schemeText: scheme, scheme: schemeOf(scheme), secrets }
+}
+
+/** What relay takes deliveries from, by name. */
+export type Sources = ReadonlyMap<string, Source>
+
+/** The path of a source's address. */
+export function pathOf(source: string): string {
+  return isCodeHost(source) ? '/webhook' : `/webhook/${source}`
+}
+
+/** What proved a request. `proof`: undefined where the scheme needs none. */
+export interface Proven {
+  readonly by: VerifiedBy
+  readonly proof: Proof | undefined
+}
 
 /**
  * Which of the secrets made the signature of a request; undefined if none did. Nothing else of a request is read before, and nothing
@@ -21,17 +46,15 @@ export function provenBy(
   lines: HeaderLines,
   body: Uint8Array,
   { scheme, secrets: { current, previous } }: Sender,
-): VerifiedBy | undefined {
+): Proven | undefined {
+  if (scheme.proofs.length === 0) return { by: 'none', proof: undefined }
   const signed = hasProof(lines, scheme) ? signedBytes(lines, body, scheme) : undefined
   if (!signed) return undefined
-  const header = (name: string): string | undefined => only(lines, name)
-  if (scheme.verify(header, signed, current)) return 'current'
-  return previous && scheme.verify(header, signed, previous) ? 'previous' : undefined
-}
-
-/** Whether a request has a signature header in the right form. Without one it is refused before any byte is hashed. */
-export function hasProof(lines: HeaderLines, { proof }: Pick<WebhookScheme, 'proof'>): boolean {
-  return Object.entries(proof).some(([name, form]) => form.test(only(lines, name) ?? ''))
+  const request = { lines, signed }
+  const proof = provenWith(current, request, scheme)
+  if (proof) return { by: 'current', proof }
+  const earlier = previous && provenWith(previous, request, scheme)
+  return earlier && { by: 'previous', proof: earlier }
 }
 
 /** The bytes that the signature covers: the body, or the payload in a form of a sender that signs that. Undefined if it has none. */

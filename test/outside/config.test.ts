@@ -38,6 +38,7 @@ describe('relay config', () => {
       ['clientSecret', 'set', 'RELAY_CLIENT_SECRET'],
       ['webhookSecret', 'made at first start', 'default'],
       ['webhookSecretPrevious', '-', 'default'],
+      ['sources', '-', 'default'],
       ['port', '9000', 'port in <cwd>/relay.json'],
       ['host', '127.0.0.1', 'default'],
       ['allowHost', 'a,b', 'RELAY_ALLOWED_HOSTS'],

@@ -7,8 +7,8 @@ import { place, type Serving } from '../kit/place.js'
 import { type Received, receiver, valuesOf } from '../kit/receiver.js'
 import { fresh } from './fixture.js'
 
-/** A minute of retries, and a probe each second, in a fraction of that. */
-const LIMITS = { retries: [10, 10, 10, 10], probe: 20, http: 300 }
+/** A minute of retries, and a probe each second, in a fraction of that; a busy machine may answer late. */
+const LIMITS = { retries: [10, 10, 10, 10], probe: 20, http: 20_000 }
 
 const idOf = (request: Received): string => valuesOf(request, 'X-GitHub-Delivery')[0] ?? ''
 
@@ -92,7 +92,8 @@ describe('a target that cannot be reached', () => {
     async (how) => {
       await using target = await receiver()
       target.answers(how, how)
-      const relay = await serve(target.url)
+      const limits = { ...LIMITS, http: 1500 }
+      const relay = await here.serveWith({ seams: { limits } }, '--forward', target.url)
       await deliver(relay, 'a', 'b', 'c', 'd')
       expect(await relay.object({ type: 'target', state: 'down' })).toMatchObject({ target: target.url })
       await relay.object({ type: 'attempt', n: 4, state: 'succeeded' })

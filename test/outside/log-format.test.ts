@@ -31,7 +31,7 @@ describe.concurrent('relay serve --log-format json', () => {
     const url = String(started?.['url'])
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     const says = { level: 'info', message: 'relay is running', type: 'started', version: expect.any(String) }
-    const at = { sandbox: null, provider: 'github', providerUrl: 'https://github.com' }
+    const at = { sandbox: null, provider: 'github', providerUrl: 'https://github.com', sources: [] }
     const own = { profile: 'default', data: expect.stringMatching(/\/default$/), targets: ['app'] }
     expect(started).toEqual({ ...LINE, ...says, ...at, ...own, url, payloadUrl: `${url}/webhook` })
     expect((await post(`${url}/webhook`, githubDelivery({ id: 'first' }))).status).toBe(200)

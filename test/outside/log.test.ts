@@ -82,7 +82,15 @@ describe('relay log', () => {
       status: 200,
       ms: 38,
     }
-    const of = { provider: 'github', delivery: 'b', event: 'push', action: null, repo: 'octo/demo' }
+    const of = {
+      provider: 'github',
+      source: 'github',
+      scheme: 'github',
+      delivery: 'b',
+      event: 'push',
+      action: null,
+      repo: 'octo/demo',
+    }
     const rest = { number: null, ref: null, duplicates: 2, ignoredBy: null, size: 7, targets: [target] }
     const proof = { verifiedBy: 'current', restored: null, unproved: false, editedFrom: null }
     const time = '2023-11-14T22:14:20.000Z'

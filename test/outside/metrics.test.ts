@@ -46,13 +46,20 @@ describe('GET /metrics', () => {
     expect(await send()).toBe(503)
     storage.now('works')
 
-    const ended = async () => (await readMetrics(relay.address))['relay_forwards_total']?.values
+    // What waits is read again only after a moment.
+    const ended = async () => {
+      const { relay_forwards_total: forwards, relay_queue_deliveries: queues } = await readMetrics(
+        relay.address,
+      )
+      return { ...forwards?.values, waiting: queues?.values['target=app'] }
+    }
     const unnamed = `localhost:${down}`
     await expect.poll(ended).toEqual({
       'target=app status=succeeded': 1,
       'target=app status=failed': 1,
       [`target=${unnamed} status=succeeded`]: 0,
       [`target=${unnamed} status=failed`]: 0,
+      waiting: 0,
     })
     const metrics = await readMetrics(relay.address)
     const atLeast = (least: number) => expect.toSatisfy((value: number) => value >= least)

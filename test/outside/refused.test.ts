@@ -42,7 +42,7 @@ describe('relay log --refused', () => {
   it('prints records, the newest N', async () => {
     const { out } = await here.run('log', '--refused', '--json', '--last', '2')
     const why = { status: 400, kind: 'invalid_event', reason: 'the body is not JSON' }
-    const what = { via: 'http', event: 'push', delivery: 'd-3', size: 8 }
+    const what = { via: 'http', source: 'github', event: 'push', delivery: 'd-3', size: 8 }
     const counts = { invalid_signature: 1, wrong_path: 1, invalid_event: 1, no_signature: 1 }
     expect(objects(out)).toEqual([
       { v: 1, type: 'refused', id: 3, time: expect.stringMatching(/Z$/), ...what, ...why },

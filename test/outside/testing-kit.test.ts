@@ -20,7 +20,7 @@ import { receiver, valuesOf } from '../kit/receiver.js'
 
 const FILE = 'fixtures/github/issues.opened.json'
 const opened = await loadFixture(FILE)
-const all = await loadFixtures('fixtures')
+const all = [...(await loadFixtures('fixtures/github')), ...(await loadFixtures('fixtures/gitea'))]
 
 describe('loadFixture', () => {
   it.each([

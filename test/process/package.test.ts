@@ -101,7 +101,7 @@ describe.concurrent('the packed tarball', { timeout: 60_000 }, () => {
     const files = new Map([...codeBlocks('README.md'), ...codeBlocks('docs/testing.md')])
     const names = [...files.keys()]
     expect(names.join(' ')).toBe(
-      'bot.ts bot.test.ts verify.ts app.ts app.test.ts merge-bot.ts merge-bot.test.ts sandbox.test.ts deploy.sh webhooks.sh',
+      'bot.ts bot.test.ts verify.ts app.ts app.test.ts payments.ts payments.test.ts merge-bot.ts merge-bot.test.ts sandbox.test.ts deploy.sh webhooks.sh',
     )
     write(files)
     await compile('--noEmit', '--types', 'node', ...names.filter((name) => name.endsWith('.ts')))

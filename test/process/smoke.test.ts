@@ -33,6 +33,7 @@ const USES: Readonly<Record<string, readonly [argv: readonly string[], out: RegE
   revoke: [['--user', 'bob'], /^$/],
   routes: [['test', '2'], /^yes {2}push=exec:cat /],
   show: [['1'], /^#1 {2}ping {2}octo\/demo\n/],
+  source: [['list'], /^$/],
   token: [[], /^gho_\w+\n$/],
   trigger: [['issues'], /^ok {3}issues {2}200 /],
   verify: [[path.resolve('fixtures/github/push.json')], /^valid /],

@@ -17,6 +17,7 @@ const WORDS: Readonly<Record<WordKind, readonly string[]>> = {
   entries: ['last', '12', '11'],
   events: ['push', 'issues'],
   profiles: ['default', 'prod'],
+  sources: ['stripe'],
   triggers: ['push'],
 }
 

@@ -159,6 +159,7 @@ describe('the lines of relay serve', () => {
 
 const CHANNEL = 'https://smee.io/Kf3v'
 const CONNECTED: TunnelStatus = {
+  source: 'github',
   state: 'connected',
   url: CHANNEL,
   since: NOW,
@@ -188,6 +189,17 @@ describe('a tunnel', () => {
     ],
     ['tunnel is down: no traffic for 65 s; attempt 3 in 4s', LOST, CONNECTED],
     ['tunnel is down: no traffic for 65 s; reconnecting', { ...LOST, retryAt: NOW }, CONNECTED],
+    [
+      'tunnel of billing does not work: a test message was lost: x',
+      { source: 'billing', roundTrip: 'x' },
+      { ...CONNECTED, source: 'billing' },
+    ],
+    // The state of another source's is another.
+    [
+      `tunnel of billing connected: payload URL ${CHANNEL}`,
+      { source: 'billing', roundTrip: 'ok' },
+      CONNECTED,
+    ],
     [`tunnel is down: it is at \\u{1b}[2J; attempt 1 in 1s; payload URL ${CHANNEL}`, MOVES, undefined],
   ])('%s', (text, change, before) => {
     const { text: last } = reported(({ onTunnel }) => {
@@ -208,7 +220,15 @@ describe('a tunnel', () => {
   it('is an object for a program', () => {
     const { object } = reported(({ onTunnel }) => onTunnel({ ...CONNECTED, ...LOST, roundTrip: 'ok' }))
     const times = { since: new Date(NOW).toISOString(), retryAt: new Date(NOW + 4100).toISOString() }
-    expect(object).toEqual({ v: 1, type: 'tunnel', url: CHANNEL, ...LOST, ...times, roundTrip: 'ok' })
+    expect(object).toEqual({
+      v: 1,
+      type: 'tunnel',
+      source: 'github',
+      url: CHANNEL,
+      ...LOST,
+      ...times,
+      roundTrip: 'ok',
+    })
   })
 })
 
@@ -294,7 +314,8 @@ it.each<[{ forward?: string[]; ignore?: string[] }, string[]]>([
   [{ forward: ['3000', '3001', 'push=3002', 'issues=3002'] }, []],
 ])('warns of the routes %j: %j', (routes, warnings) => {
   const origins = { forward: { kind: 'flag', text: '--forward' } } as const
-  expect(routeWarnings({ forward: [], exec: [], ignore: [], ...routes }, 'github', origins)).toEqual(warnings)
+  const given = { forward: [], exec: [], ignore: [], ...routes }
+  expect(routeWarnings(given, { provider: 'github', origins, sources: [] })).toEqual(warnings)
 })
 
 describe('serve --tunnel', () => {

@@ -110,6 +110,8 @@ describe('reading a fixture', () => {
     [{ payload: {} }, 'line 10: payload: not together with body'],
     [{ encoding: 'compact' }, 'line 10: encoding: not together with body'],
     [{ boddy: '' }, 'line 10: boddy: no such field'],
+    [{ scheme: 'strpe' }, 'line 10: scheme: names no scheme that relay knows'],
+    [{ scheme: 'hmac' }, 'line 10: scheme: names no scheme that relay knows'],
     [{ relay: 2 }, "line 2: relay: must be 1, the format's version"],
     [{ provider: 'Git Hub' }, 'line 3: provider: must be a lower-case name like github'],
     [{ event: '' }, 'line 4: event: must be the name of an event, like push'],
@@ -136,6 +138,38 @@ describe('reading a fixture', () => {
     ['\n[]', 'line 2: must be an object'],
   ])('reports where %j is wrong: %s', (text, message) => {
     expect(failing(text)).toEqual(['usage', `x.json, ${message}`])
+  })
+})
+
+describe('the source of a fixture', () => {
+  const sent = { event: 'orders/create', deliveryId: 'a', headers: [], body: Buffer.from('{}') }
+
+  it.each([
+    [{ provider: 'github' }, { provider: 'github' }],
+    [{ provider: 'forgejo' }, { provider: 'forgejo' }],
+    [{ provider: 'shopify' }, { provider: 'shopify', source: 'shopify', scheme: 'shopify' }],
+    [
+      { provider: 'shop', scheme: 'shopify' },
+      { provider: 'shopify', source: 'shop', scheme: 'shopify' },
+    ],
+    [
+      { provider: 'second', scheme: 'github' },
+      { provider: 'github', source: 'second', scheme: 'github' },
+    ],
+    [
+      { provider: 'door', scheme: 'hmac header=X-Door' },
+      { provider: 'hmac', source: 'door', scheme: 'hmac header=X-Door' },
+    ],
+  ])('%o is written as %o, and comes back', (from, written) => {
+    const fixture = toFixture({ ...from, ...sent })
+    const { provider, source, scheme } = fixture
+    expect({ provider, source, scheme }).toEqual({ source: undefined, scheme: undefined, ...written })
+    expect(fromFixture(parseFixture(fixtureText(fixture), 'x.json'))).toEqual({ ...from, ...sent })
+  })
+
+  it('is the provider where a file names no other, signed as that is', () => {
+    const { provider, scheme } = fromFixture({ ...FIXTURE, provider: 'stripe', source: 'billing' })
+    expect({ provider, scheme }).toEqual({ provider: 'billing', scheme: 'stripe' })
   })
 })
 

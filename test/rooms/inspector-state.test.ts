@@ -14,7 +14,7 @@ const COUNTS = { waiting: 2, succeeded: 5, failed: 1 }
 /** The state of an instance whose keychain answers so, and the warnings. */
 async function stateWith(owners: () => Promise<readonly object[]>) {
   const warnings: string[] = []
-  const running = { targets: () => [TARGET], tunnel: () => undefined, hookProblems: () => new Map() }
+  const running = { targets: () => [TARGET], tunnels: () => [], hookProblems: () => new Map() }
   const parts = {
     profile: 'default',
     url: () => 'http://127.0.0.1:8787',

@@ -17,9 +17,11 @@ const form = (payload: string): string => new URLSearchParams({ payload }).toStr
 async function taken(request: WebhookRequest, from: Partial<From> = {}): Promise<Delivery | string> {
   let stored: Delivery | undefined
   const intake = createIntake({
-    senders: (source) => {
-      const scheme = { github: GITHUB, gitea: GITEA }[source]
-      return scheme && { scheme, secrets: SECRETS }
+    sources: {
+      get(source) {
+        const scheme = { github: GITHUB, gitea: GITEA }[source]
+        return scheme && { name: source, schemeText: source, scheme, secrets: SECRETS }
+      },
     },
     journal: {
       append: async (delivery) => {
@@ -150,13 +152,13 @@ describe('summarize', () => {
     [{ ref: 7, release: 'v1.0' }, {}],
     [{ ref: 'refs/heads/a\n' }, {}],
   ])('finds in %j: %j', (payload, found) => {
-    expect(summarize(payload, GITHUB)).toEqual({ ...nothing, ...found })
+    expect(summarize(payload, new Map(), GITHUB)).toEqual({ ...nothing, ...found })
   })
 
   it('accepts any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (payload) => {
-        const found = Object.keys({ ref: null, ...summarize(payload, GITHUB) })
+        const found = Object.keys({ ref: null, ...summarize(payload, new Map(), GITHUB) })
         expect(found).toEqual(['ref', 'action', 'repo', 'number'])
       }),
     )

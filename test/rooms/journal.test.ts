@@ -364,8 +364,39 @@ describe('a match', () => {
     ['Push Hook', 'Push Hook', null, true],
     ['pullrequest:created', 'pullrequest:created', null, true],
   ])('%s, given %s and %s: %s', (text, event, action, expected) => {
-    expect(matches(parseMatch(text), { event, action })).toBe(expected)
+    expect(matches(parseMatch(text), { event, action, provider: 'github' })).toBe(expected)
   })
+
+  it.each([
+    ['stripe/invoice.paid', 'invoice.paid', true],
+    ['stripe/invoice', 'invoice.paid', true],
+    ['stripe/invoice.*', 'invoice.paid', true],
+    ['stripe/invoice.*', 'invoice', true],
+    ['stripe/invoice.*', 'invoiceitem.created', false],
+    ['stripe/invoice', 'invoiceitem.created', false],
+    ['stripe/*', 'invoice.paid', true],
+    ['slack/*', 'invoice.paid', false],
+    ['stripe/orders/*', 'orders/create', true],
+    ['stripe/Push Hook', 'Push Hook', true],
+    ['stripe/repo:*', 'repo:push', true],
+    ['stripe/repo:*', 'issue:created', false],
+    ['*', 'invoice.paid', true],
+    ['invoice.paid', 'invoice.paid', false],
+    ['*.paid', 'invoice.paid', false],
+  ])('%s, given %s of the source stripe: %s', (text, event, expected) => {
+    expect(matches(parseMatch(text), { event, action: null, provider: 'stripe' })).toBe(expected)
+  })
+
+  it.each([
+    '/push',
+    'Stripe/x',
+    'stripe/',
+    'stripe//x',
+    'stripe/a*b',
+    'stripe/x ',
+    'stripe/**',
+    `${'a'.repeat(33)}/x`,
+  ])('of a source is not: %j', (text) => expect(() => parseMatch(text)).toThrow('Invalid match'))
 
   it.each(['', '.', 'push.', '.opened', 'pu*', 'pull_*.opened', 'push.*ed', '**', 'a=b', ' push', 'push '])(
     'is not: %j',
@@ -382,7 +413,7 @@ describe('a match', () => {
         const text = action === null ? event : `${event}.${action}`
         expect(parseMatch(text)).toEqual({ text })
         for (const wide of [text, event, `${event}.*`, '*', '*.*']) {
-          expect(matches(parseMatch(wide), { event, action })).toBe(true)
+          expect(matches(parseMatch(wide), { event, action, provider: 'gitea' })).toBe(true)
         }
       }),
     )

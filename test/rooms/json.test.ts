@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJson } from '../../src/json/parse.js'
-import { layOut, lineOf, MAX_DEPTH } from '../../src/json/text.js'
+import { layOut, lineOf, MAX_DEPTH, replaceScalar } from '../../src/json/text.js'
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text))
 const arrays = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
@@ -134,5 +134,49 @@ describe('lineOf', () => {
         expect(lineOf(`{\n${members.join(',\n')}\n}`, [key])).toBe(2 + keys.indexOf(key))
       }),
     )
+  })
+})
+
+describe('replaceScalar', () => {
+  const name = fc.oneof(fc.constantFrom('a', 'b', '__proto__', '"', 'é'), fc.string())
+  const value = fc.oneof(fc.string(), fc.integer())
+
+  it('sets one value, and leaves every other byte', () => {
+    fc.assert(
+      fc.property(
+        fc.array(name, { minLength: 1, maxLength: 3 }),
+        fc.json(),
+        fc.oneof(value, fc.constantFrom(true, null)),
+        value,
+        fc.constantFrom('', ' ', '\n\t'),
+        (path, other, before, after, space) => {
+          const nested = (inner: string): string =>
+            path.reduceRight(
+              (rest, key) =>
+                `{${space}"x y":${other},${JSON.stringify(key)}${space}:${space}${rest},"y z":[${other}]}`,
+              inner,
+            )
+          const [text, wanted] = [nested(JSON.stringify(before)), nested(JSON.stringify(after))]
+          fc.pre(!path.includes('x y') && !path.includes('y z'))
+          expect(replaceScalar(text, path, after)).toBe(wanted)
+        },
+      ),
+    )
+  })
+
+  it.each([
+    ['nothing there', '{"b":1}'],
+    ['an object', '{"a":{"b":1}}'],
+    ['a list', '{"a":[1]}'],
+    ['one in a list', '[{"a":1}]'],
+    ['one deeper', '{"b":{"a":1}}'],
+    ['text', '"a"'],
+  ])('finds no value where there is %s', (_, text) => {
+    expect(replaceScalar(text, ['a'], 1)).toBeUndefined()
+  })
+
+  it('sets the last of two members with one name, as JSON.parse reads', () => {
+    expect(replaceScalar('{"a":1,"a":2}', ['a'], 3)).toBe('{"a":1,"a":3}')
+    expect(replaceScalar('{"a":1,"a":{}}', ['a'], 3)).toBeUndefined()
   })
 })

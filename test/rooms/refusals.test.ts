@@ -9,6 +9,7 @@ const entry = (kind: RefusedKind, length = 0) => ({
   status: 401,
   kind,
   reason: () => Promise.resolve('unverifiable'),
+  source: 'github',
   event: 'push',
   deliveryId: 'd-1',
   headers: [],

@@ -29,7 +29,7 @@ describe('a hand-written fixture', () => {
     ['github', 'X-GitHub', []],
     ['sandbox', 'X-GitHub', []],
     ['gitea', 'X-Gitea', [['X-Gitea-Signature', hmac('sha256', '{"a":1}')]]],
-    ['bitbucket', 'X-Provider', []],
+    ['other', 'X-Provider', []],
   ])('of %s gets the headers that it lacks', (provider, prefix, more) => {
     expect(headersOf({ provider })).toEqual([
       ['Content-Type', 'application/json'],
@@ -71,5 +71,43 @@ describe('signing again', () => {
       ['X-Hub-Signature-256', `sha256=${digest}`],
       ['X-Last', '1'],
     ])
+  })
+})
+
+describe('a delivery whose signed time is too long ago', () => {
+  const now = Date.UTC(2026, 0, 31, 12)
+  const later = now + 3_600_000
+  const lines = (headers: readonly Header[]): Record<string, string> => Object.fromEntries(headers)
+
+  it('under svix- headers is signed again under these alone, with its id', () => {
+    const own = { 'svix-id': 'msg_1', 'svix-timestamp': String(now / 1000), 'svix-signature': 'v1,x' }
+    const recorded = fromFixture(
+      fixture({ provider: 'standard', event: 'a', headers: own, body: '{"type":"a"}' }),
+    )
+    const first = prepare(recorded, { secret, now })
+    const again = prepare({ ...recorded, ...first }, { secret, now: later, freshId: true })
+    expect([first.isRenewed, again.isRenewed]).toEqual([false, true])
+    const signed = createHmac('sha256', 's')
+      .update(`msg_1.${later / 1000}.{"type":"a"}`)
+      .digest('base64')
+    expect(lines(again.headers)).toEqual({
+      'Content-Type': 'application/json',
+      'svix-id': 'msg_1',
+      'svix-timestamp': String(later / 1000),
+      'svix-signature': `v1,${signed}`,
+    })
+  })
+
+  it('has the new time in the body of Linear, and every other byte', () => {
+    const body = `{"big":12345678901234567890,  "webhookTimestamp" : ${now}, "2":1, "1":2 }\n`
+    const recorded = fromFixture(fixture({ provider: 'linear', event: 'Issue', body }))
+    const first = prepare(recorded, { secret, now })
+    const again = prepare({ ...recorded, ...first }, { secret, now: later })
+    expect(Buffer.from(first.body).toString()).toBe(body)
+    expect(Buffer.from(again.body).toString()).toBe(body.replace(String(now), String(later)))
+    expect(lines(again.headers)['Linear-Signature']).toBe(hmac('sha256', Buffer.from(again.body).toString()))
+    expect(prepare({ ...recorded, ...first }, { secret, now: later, keepSignature: true }).body).toEqual(
+      first.body,
+    )
   })
 })

@@ -2,8 +2,8 @@ import { schemeOf } from '../../src/codehost/schemes.js'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { indexHeaders } from '../../src/http/headers.js'
-import { hubSignature } from '../../src/codehost/hub-signature.js'
-import { hasProof, provenBy } from '../../src/webhook/signature.js'
+import { hasProof, sign as signed } from '../../src/schemes/proof.js'
+import { provenBy } from '../../src/webhook/signature.js'
 
 const GITHUB = schemeOf('github')
 
@@ -12,7 +12,8 @@ const body = Buffer.from('Hello, World!')
 /** @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries#testing-the-webhook-payload-validation */
 const published = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'
 const hex = published.slice('sha256='.length)
-const sign = (key: string, bytes: Uint8Array): string => hubSignature(new Secret(key), bytes)
+const sign = (key: string, body: Uint8Array): string =>
+  signed(new Secret(key), { id: '', body, now: 0 }, GITHUB)[0]?.[1] ?? ''
 
 describe('hubSignature', () => {
   it('keys the digest with the UTF-8 of the secret (RFC 4231 case 2 for the digest)', () => {

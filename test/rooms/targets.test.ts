@@ -231,7 +231,10 @@ describe('the environment of a command', () => {
   }
 
   it("is relay's without its secrets, and the delivery, whatever it had of that", async () => {
-    const names = 'CLIENT_SECRET WEBHOOK_SECRET WEBHOOK_SECRET_PREVIOUS TOKEN_KEY STORE'.split(' ')
+    const ofSources = 'SOURCE_STRIPE_SECRET SOURCE_MY_SHOP_SECRET_PREVIOUS'
+    const names = `CLIENT_SECRET WEBHOOK_SECRET WEBHOOK_SECRET_PREVIOUS TOKEN_KEY STORE ${ofSources}`.split(
+      ' ',
+    )
     const files = names.map((name) => `${name}_FILE`)
     const secrets = [...names, ...files].map((name) => [`RELAY_${name}`, 'secret'])
     const own = { RELAY_PROFILE: 'sandbox', RELAY_ACTION: 'old', RELAY_FORWARD: 'http://a:b@c' }
@@ -243,6 +246,7 @@ describe('the environment of a command', () => {
       'RELAY_EVENT=issues',
       'RELAY_PROFILE=sandbox',
       'RELAY_REPO=',
+      'RELAY_SOURCE=github',
     ])
   })
 

@@ -1,91 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import type { Log } from '../../src/base/log.js'
-import { Secret } from '../../src/base/secret.js'
-import type { Delivery } from '../../src/journal/types.js'
 import { sendOnce, type SendOnce } from '../../src/net/client.js'
-import { schemeOf } from '../../src/codehost/schemes.js'
 import { openDatabase } from '../../src/store/open.js'
-import { Tunnel, type TunnelOptions, type TunnelStatus } from '../../src/tunnel/tunnel.js'
-import { createIntake } from '../../src/webhook/intake.js'
-import { Refusals } from '../../src/webhook/refusals.js'
-import { Changes } from '../kit/changes.js'
+import type { TunnelOptions } from '../../src/tunnel/tunnel.js'
 import { type DeliveryOptions, githubDelivery, post, SECRET, sign } from '../kit/delivery.js'
 import { stalling } from '../kit/network.js'
 import { receiver } from '../kit/receiver.js'
 import { gosmee, smee } from '../kit/smee.js'
 import type { TunnelServer } from '../kit/tunnel-server.js'
-
-interface RigOptions extends Partial<TunnelOptions> {
-  /** Of the journal. */
-  readonly append?: (delivery: Delivery) => Promise<void>
-}
-
-/** A tunnel with short limits, and all that comes of it. */
-async function tunnel(address: string, { append, ...options }: RigOptions = {}) {
-  const { store } = await openDatabase({ kind: 'memory', folder: '' })
-  const [logged, statuses, stored]: [string[], TunnelStatus[], Delivery[]] = [[], [], []]
-  const changes = new Changes(() => JSON.stringify({ logged, statuses, stored: stored.length }))
-  const write = (line: string): void => {
-    logged.push(line)
-    changes.changed()
-  }
-  const log: Log = { debug: write, info: write, warn: write, error: write }
-  const sender = { scheme: schemeOf('github'), secrets: { current: new Secret(SECRET) } }
-  const journal = {
-    async append(delivery: Delivery) {
-      await append?.(delivery)
-      stored.push(delivery)
-      changes.changed()
-      return { n: stored.length, duplicate: false, targets: [] }
-    },
-  }
-  const intake = createIntake({
-    senders: () => sender,
-    journal,
-    plan: () => ({ targets: [], ignoredBy: undefined, onDuplicate: 'if-failed' }),
-  })
-  const { maxBody = 1_048_576 } = options
-  const refusals = new Refusals({ ...sender, maxBody, log })
-  const opened = new Tunnel({
-    ...sender,
-    address,
-    source: 'github',
-    intake,
-    refusals,
-    store,
-    maxBody,
-    log,
-    onStatus(status) {
-      statuses.push(status)
-      changes.changed()
-    },
-    ...options,
-    limits: { tick: 5, retry: 20, ...options.limits },
-  })
-  const find = (fields: Partial<TunnelStatus>, from: number): TunnelStatus | undefined =>
-    statuses.slice(from).find((status) => isDeepStrictEqual({ ...status, ...fields }, status))
-  return {
-    logged,
-    statuses,
-    refused: refusals.list,
-    stored,
-    numbers: () => stored.map(({ body }): unknown => JSON.parse(Buffer.from(body).toString()).n),
-    has: (count: number) => changes.until(() => stored.length >= count, `${count} deliveries`),
-    async says(text: string): Promise<string> {
-      await changes.until(() => logged.some((line) => line.includes(text)), text)
-      return logged.find((line) => line.includes(text)) ?? ''
-    },
-    /** A status with these fields, after the first `from` statuses. */
-    async status(fields: Partial<TunnelStatus>, from = 0): Promise<TunnelStatus> {
-      await changes.until(() => find(fields, from) !== undefined, JSON.stringify(fields))
-      return find(fields, from) ?? expect.fail()
-    },
-    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
-  }
-}
+import { tunnel } from './tunnel-rig.js'
 
 /** A signed event whose body has a number. */
 function numbered(n: number, bytes = 100): string {
@@ -100,11 +24,6 @@ const several = (end: number, start = 0): string =>
   numbers(end, start)
     .map((n) => numbered(n))
     .join('')
-
-it('a sender whose deliveries do not prove their body is refused', async () => {
-  const scheme = { ...schemeOf('github'), provesBody: false }
-  await expect(tunnel('http://127.0.0.1:9/', { scheme })).rejects.toThrow('do not prove their body')
-})
 
 describe('a message', () => {
   const UNVERIFIABLE =

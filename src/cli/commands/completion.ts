@@ -3,15 +3,17 @@ import { Journal } from '../../journal/journal.js'
 import { listProfiles } from '../../instance/profile.js'
 import { sentEvents } from '../../codehost/events.js'
 import { REACTIONS } from '../../codehost/host.js'
-import { schemeOf } from '../../codehost/schemes.js'
+import { hostScheme } from '../../codehost/schemes.js'
 import { triggers } from '../../replay/synthesize.js'
 import type { Flags, Shell } from '../command.js'
 import { attach, openData } from '../profile.js'
 import { openSettings } from '../settings/read.js'
+import { SOURCE_SCHEMES } from '../settings/parse.js'
 import { isSettingName, SETTING_NAMES, settingOf } from '../settings/table.js'
+import { readSources } from '../sources.js'
 
-/** Words that depend on the profile: numbers of entries and `last`, events, profiles, events that can be triggered. */
-export type WordKind = 'entries' | 'events' | 'profiles' | 'triggers'
+/** Words that depend on the profile: numbers of entries and `last`, events, profiles, sources, events that can be triggered. */
+export type WordKind = 'entries' | 'events' | 'profiles' | 'sources' | 'triggers'
 
 /** A word that completes the one that is being typed. */
 interface Offer {
@@ -30,6 +32,11 @@ const WORDS: Readonly<Record<string, WordKind | readonly string[]>> = {
   event: 'triggers',
   match: 'events',
   reaction: REACTIONS,
+  scheme: SOURCE_SCHEMES,
+  source: 'sources',
+  '--source': 'sources',
+  '--sources': SOURCE_SCHEMES,
+  '--reveal <source>': 'sources',
   '--event': 'events',
   '--ignore': 'events',
   '--profile': 'profiles',
@@ -141,7 +148,8 @@ function wordsOf(place: Option | Argument): WordKind | readonly string[] {
   const isOption = 'attributeName' in place
   const name = isOption ? place.attributeName() : place.name()
   const ofSetting = isOption && isSettingName(name) ? settingOf(name).choices : undefined
-  return place.argChoices ?? WORDS[isOption ? `--${name}` : name] ?? ofSetting ?? []
+  const words = isOption ? (WORDS[place.flags] ?? WORDS[`--${name}`]) : WORDS[name]
+  return place.argChoices ?? words ?? ofSetting ?? []
 }
 
 /** Entries that are offered: as many as fit on a screen, and what people look at is recent. */
@@ -155,12 +163,13 @@ async function findWords(shell: Shell, flags: Flags, kind: WordKind): Promise<re
   const { provider } = attached.values
   if (kind === 'triggers') return triggers(provider)
   if (kind === 'events')
-    return [...sentEvents(schemeOf(provider).events)].flatMap(([event, actions]) => [
+    return [...sentEvents(hostScheme(provider).events)].flatMap(([event, actions]) => [
       event,
       ...actions.map((action) => `${event}.${action}`),
     ])
   const numbers: string[] = []
   await using data = await openData(attached)
+  if (kind === 'sources') return (await readSources(shell, attached, data)).map(({ name }) => name)
   if (data) for await (const { n } of new Journal(data.sql).select({ last: RECENT })) numbers.push(String(n))
   return ['last', ...numbers]
 }

@@ -5,11 +5,12 @@ import { type RunningInstance, secretPrint } from '../../instance/running.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { table, tilde } from '../output/text.js'
-import { type Attached, attach, webhookSecret } from '../profile.js'
+import { type Attached, attach, openData, webhookSecret } from '../profile.js'
 import { readSetup, userOf } from '../session.js'
 import { join, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
 import { didYouMean, type Loaded } from '../settings/read.js'
+import { readAddresses, readSources, type SetSource } from '../sources.js'
 import { defaultText, formatValue, SETTING_NAMES, type SettingName, settingOf } from '../settings/table.js'
 
 /** A value as a user would write it. Of a secret, the secret. */
@@ -37,10 +38,32 @@ export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?:
     each === 'webhookSecret' ? secret : describeSetting(each, here, attached.instance),
   )
   const one = settings.find((setting) => setting.name === name)
-  if (one) reveal(one, out, shell.json)
-  else if (shell.json)
-    out.object({ settings: Object.fromEntries(settings.map((each) => [each.name, asObject(each)])) })
-  else for (const line of table([['name', 'value', 'origin'], ...settings.map(asRow)])) out.result(line)
+  if (one) return reveal(one, out, shell.json)
+  const sources = (await sourcesHere(shell, attached)).map(
+    ({ name, scheme, address, origin, secretOrigin }) => {
+      return { name, scheme, address, origin, secret: secretOrigin?.text ?? null }
+    },
+  )
+  if (shell.json)
+    return out.object({
+      settings: Object.fromEntries(settings.map((each) => [each.name, asObject(each)])),
+      sources,
+    })
+  const ofSources = sources.map(({ name, address, origin }) => [`source ${name}`, address, tilde(origin)])
+  for (const line of table([['name', 'value', 'origin'], ...settings.map(asRow), ...ofSources]))
+    out.result(line)
+}
+
+/** The sources, with their secrets and the addresses to enter at their senders. */
+async function sourcesHere(
+  shell: Shell,
+  attached: Attached,
+): Promise<readonly (SetSource & { readonly address: string })[]> {
+  // Why the profile's data cannot be read was said with what setup stored.
+  await using data = await openData(attached).catch(() => undefined)
+  const addressOf = await readAddresses(attached, data)
+  const sources = await readSources(shell, attached, data)
+  return sources.map((source) => ({ ...source, address: addressOf(source.name) }))
 }
 
 /** What counts here without the running instance, or for the next one. */

@@ -6,15 +6,16 @@ import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorReason, RelayError } from '../../base/errors.js'
 import { inTime } from '../../base/wait.js'
-import { DEFAULTS } from '../../base/settings.js'
+import { DEFAULTS, isCodeHost } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import { findRunning, registered, secretPrint } from '../../instance/running.js'
-import { readTunnel } from '../../serve/tunnel.js'
+import { readTunnels } from '../../serve/tunnel.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
 import { type Database, databaseFile, mayHaveData, openDatabase } from '../../store/open.js'
 import { readHealth } from '../../store/postgres-health.js'
 import { VERSION } from '../../store/schema.js'
 import { RESERVE } from '../../store/sqlite.js'
+import type { TunnelStatus } from '../../tunnel/tunnel.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
@@ -23,7 +24,8 @@ import { type Attached, attach, commandFor, startCommand, storeOf, webhookSecret
 import { readStoredClient } from '../session.js'
 import { join } from '../settings/join.js'
 import { checkSecretsPlace, meantSetting } from '../settings/read.js'
-import { SETTING_NAMES, variablesOf } from '../settings/table.js'
+import { SECRET_VARIABLE, SETTING_NAMES, variablesOf } from '../settings/table.js'
+import { isUnsigned, lacksSecret, readSources } from '../sources.js'
 import {
   type Check,
   checkHook,
@@ -98,7 +100,9 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
     shell.signal.throwIfAborted()
     // Last and alone: no signal is heard while SQLite reads a large file.
     const database = await bounded('database', () => checkDatabase(subject))
-    return [machine, ...results].toSpliced(3, 0, database)
+    // Most people receive from their code host alone.
+    const shown = results.filter(({ check, state }) => check !== 'sources' || state !== 'skip')
+    return [machine, ...shown].toSpliced(3, 0, database)
   } finally {
     await data?.[Symbol.asyncDispose]()
   }
@@ -112,6 +116,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'sign-in': checkSignIn,
   hook: checkHook,
   tunnel: checkTunnel,
+  sources: checkSources,
 }
 
 /** Runs a check within a limit that is somewhat later than that of a request, whose error says more. */
@@ -181,13 +186,15 @@ const MIN_SECRET = 20
 /** A random text of that length has more different characters. */
 const MIN_DIFFERENT = 8
 
-const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_DEBUG']
+/** Commands that relay runs for deliveries have the last one, and can run relay. */
+const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_DEBUG', 'RELAY_SOURCE']
 
 /** Whether no variable is a misspelt setting, this shell agrees with the instance, and secrets are in the right place and hard to guess. */
 async function checkSettings({ shell, attached, data }: Subject): Promise<string> {
   const { own, conflict, instance, values } = attached
   for (const name of Object.keys(shell.env)) {
-    const meant = name.startsWith('RELAY_') && !KNOWN.includes(name) && meantSetting(name, KNOWN)
+    const isRead = KNOWN.includes(name) || SECRET_VARIABLE.test(name)
+    const meant = name.startsWith('RELAY_') && !isRead && meantSetting(name, KNOWN)
     if (meant) throw fail(`${name} is not read`, `set ${meant} instead`)
   }
   checkSecretsPlace(own.origins)
@@ -349,13 +356,26 @@ async function checkServer({ attached, data, problem }: Subject): Promise<string
 
 // The tunnel
 
-/** Whether the instance's tunnel is connected and works, as the instance reports. */
+/** Whether the instance's tunnels are connected and work, as the instance reports. The first that does not is named. */
 async function checkTunnel({ attached, data }: Subject): Promise<string> {
   const { instance } = attached
   if (!instance || !data) throw skip('no instance is running')
-  const status = await readTunnel(data.store, instance.pid)
+  const all = await readTunnels(data.store, instance.pid)
   const restart = commandFor(attached, 'serve --tunnel')
-  if (!status) throw skip(`none; ${restart} opens one`)
+  if (all.length === 0) throw skip(`none; ${restart} opens one`)
+  const results = await Promise.all(
+    all.map(async ({ source, ...status }) => {
+      const { text, ...result } = await settle(async () => tunnelText(status, restart))
+      return { ...result, text: isCodeHost(source) ? text : `${source}: ${text}` }
+    }),
+  )
+  const bad = results.find(({ state }) => state === 'fail') ?? results.find(({ state }) => state === 'skip')
+  if (bad?.state === 'fail') throw fail(bad.text, bad.fix ?? '')
+  if (bad) throw skip(bad.text)
+  return results.map(({ text }) => text).join('; ')
+}
+
+function tunnelText(status: Omit<TunnelStatus, 'source'>, restart: string): string {
   const { state, url, since, why, attempt, roundTrip } = status
   const payloadUrl = url === null ? 'no payload URL yet' : `payload URL ${url}`
   if (state === 'connecting') throw skip(`connecting for the first time; ${payloadUrl}`)
@@ -368,4 +388,24 @@ async function checkTunnel({ attached, data }: Subject): Promise<string> {
     throw fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, restart)
   const works = roundTrip === 'ok' ? ', and works' : '; the test message of this connection is on its way'
   return `connected to ${url} since ${localTime(since)}${works}`
+}
+
+// The sources
+
+/** Whether each source besides the code host has a secret. */
+async function checkSources({ shell, attached, data }: Subject): Promise<string> {
+  const sources = await readSources(shell, attached, data)
+  if (sources.length === 0) throw skip('none')
+  const missing = sources.filter(lacksSecret).map(({ name }) => name)
+  if (missing.length > 0)
+    throw fail(
+      `there is no secret for ${missing.join(', ')}`,
+      missing.map((name) => commandFor(attached, `source add ${name}`)).join('; '),
+    )
+  const places = sources.map(({ name, scheme, secretOrigin }) =>
+    isUnsigned(scheme)
+      ? `${name}: nothing proves its deliveries`
+      : `${name}: secret in ${secretOrigin?.text}`,
+  )
+  return places.join('; ')
 }

@@ -35,7 +35,7 @@ async function list(shell: Shell, flags: LogFlags): Promise<void> {
   if (flags.follow && flags.until !== undefined)
     throw new RelayError('usage', '--follow: cannot be combined with --until')
   const attached = await attach(shell, flags)
-  await warnOfMatches(shell, attached, flags.event ?? [])
+  await warnOfMatches(shell, attached, filter)
   if (flags.follow) await awaitJournal(attached, { signal })
   await using reader = await openJournal(attached)
   const { journal } = reader

@@ -5,7 +5,9 @@ import { findFixtures } from '../../replay/load.js'
 import type { Journal } from '../../journal/journal.js'
 import { hasFailed, type Summary } from '../../journal/types.js'
 import type { Shell } from '../command.js'
+import type { Source } from '../../webhook/signature.js'
 import { awaitForwarded, type FilterFlags, findEntry, isEntry, journalOf, readFilter } from '../journal.js'
+import { readSources, sourceNamed } from '../sources.js'
 import { type Item, openSending, readPlan, send, type SendFlags } from './send.js'
 
 type ReplayFlags = SendFlags & FilterFlags & { readonly forwarded?: boolean }
@@ -22,7 +24,12 @@ export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonl
   await using sending = await openSending(shell, flags, plan)
   const { attached, data } = sending
   const journal = (): Journal => journalOf(attached, data)
-  const items = await selectItems(shell, words, flags, { journal, provider: attached.values.provider })
+  const { provider } = attached.values
+  const source =
+    flags.source === undefined || words.length === 0
+      ? undefined
+      : sourceNamed(await readSources(shell, attached, data), flags.source)
+  const items = await selectItems(shell, words, flags, { journal, provider, source })
   const followed = flags.forwarded ? journal() : undefined
   // Under a new id, every target would get it again, not only those where it failed.
   const keepId = plan.keepId || flags.failed === true
@@ -35,9 +42,9 @@ export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonl
 }
 
 function checkSelection(words: readonly string[], flags: FilterFlags): void {
-  const { repo, since, failed, last, event = [] } = flags
+  const { repo, source, since, failed, last, event = [] } = flags
   const given = Object.entries({ repo, since, failed, last }).find(([, value]) => value !== undefined)
-  if (words.length === 0 && !given && event.length === 0)
+  if (words.length === 0 && !given && source === undefined && event.length === 0)
     throw new RelayError(
       'usage',
       'Nothing to replay: give files, folders, -, entry numbers or last; or --last, --event, --since, --failed',
@@ -53,6 +60,8 @@ interface Selection {
   readonly journal: () => Journal
   /** The provider of files that hold only a payload. */
   readonly provider: string | undefined
+  /** The source that all are of, in place of their own. */
+  readonly source?: Source | undefined
 }
 
 /** Bytes of fixtures that are read before anything is sent: those of most tests. Bounds memory and the wait before sending. */
@@ -69,7 +78,7 @@ export async function selectItems(
   shell: Shell,
   words: readonly string[],
   flags: FilterFlags,
-  { journal: open, provider }: Selection,
+  { journal: open, provider, source }: Selection,
 ): Promise<Item[]> {
   const { cwd, stdin, signal } = shell
   const items: Item[] = []
@@ -83,7 +92,8 @@ export async function selectItems(
     if (items.length === 0) throw new RelayError('no_match', 'No delivery in the journal matches')
     return items.toReversed()
   }
-  const options = { event: flags.event?.[0], provider, stdin, signal }
+  const of = source && { provider: source.name, scheme: source.schemeText }
+  const options = { event: flags.event?.[0], provider, ...of, stdin, signal }
   let size = 0
   for (const word of words) {
     if (isEntry(word)) {
@@ -94,7 +104,7 @@ export async function selectItems(
     const isPiped = word === '-'
     for await (const { name, load } of findFixtures([isPiped ? word : path.resolve(cwd, word)], options)) {
       // Only the bytes of its body stay, not the text of its file.
-      const read = (): Recorded => fromFixture(load())
+      const read = (): Recorded => ({ ...fromFixture(load()), ...of })
       const recorded = size < READ_AHEAD ? read() : undefined
       size += OVERHEAD + (recorded?.body.length ?? 0)
       // Relative, so that a report is the same on every machine.

@@ -1,3 +1,4 @@
+import { isCodeHost } from '../../base/settings.js'
 import { type LiveRoute, liveRoutes, type LiveRoutes } from '../../dispatch/live-routes.js'
 import { createRouting, explain, ignoredBy } from '../../dispatch/routes.js'
 import { Journal } from '../../journal/journal.js'
@@ -80,12 +81,15 @@ export async function runRoutesTest(shell: Shell, flags: Flags, word: string): P
   const configured = routes.filter(({ state }) => state !== 'gone')
   const results = explain(configured, ignore, entry)
   const ignored = ignoredBy(ignore, entry)
-  const { n, event, action } = entry
+  const { n, event, action, provider: source } = entry
   if (shell.json) return out.object({ n, event, action, ignoredBy: ignored ?? null, routes: results })
   for (const line of table(results.map(({ target, matched, why }) => [matched ? 'yes' : 'no', target, why])))
     out.result(line)
-  const name = `#${n} ${eventName(entry)}`
+  const name = `#${n} ${isCodeHost(source) ? '' : `${source}/`}${eventName(entry)}`
   if (ignored !== undefined) out.say(`${name} goes nowhere: it is ignored by ${ignored}`)
   else if (results.length === 0) out.say(`${name} goes nowhere: there are no routes`)
-  else if (!results.some(({ matched }) => matched)) out.say(`${name} goes nowhere: no route matches it`)
+  else if (!results.some(({ matched }) => matched))
+    out.say(
+      `${name} goes nowhere: ${entry.verifiedBy === 'none' ? 'nothing proves it, and no route that matches names its source' : 'no route matches it'}`,
+    )
 }

@@ -1,15 +1,23 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
+import { Disposal } from '../../base/lifetime.js'
+import { systemClock } from '../../base/time.js'
 import type { Recorded } from '../../replay/fixture.js'
 import { secretPrint } from '../../instance/running.js'
 import { parseEdit } from '../../replay/edit.js'
-import { deliveryId, prepare, type PrepareOptions, type Tamper, withFreshId } from '../../replay/prepare.js'
-import { type Answer, type Expectation, openSender, parseExpectation } from '../../replay/send.js'
-import type { WebhookRequest } from '../../webhook/intake.js'
+import { deliveryId, prepare, type Prepared, type PrepareOptions, type Tamper } from '../../replay/prepare.js'
+import {
+  type Answer,
+  type Expectation,
+  openSender,
+  parseExpectation,
+  type Sender,
+} from '../../replay/send.js'
 import type { Flags, Shell } from '../command.js'
 import { bytesField } from '../output/deliveries.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
-import { attach, openData, notServed, requireSecret, webhookSecret } from '../profile.js'
+import { attach, openData, notServed } from '../profile.js'
+import { openSources, type RecordedSource } from '../senders.js'
 import { targetAddress } from '../settings/parse.js'
 
 /** The flags of the commands that send requests: replay and trigger. */
@@ -20,6 +28,7 @@ export interface SendFlags extends Flags {
   readonly setOnly?: readonly string[]
   readonly tamper?: Tamper
   readonly keepId?: boolean
+  readonly keepSignature?: boolean
   readonly expect: string
   readonly stop?: boolean
 }
@@ -48,6 +57,7 @@ export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags): SendP
     edits: [...set.map((text) => parseEdit(text)), ...setOnly.map((text) => parseEdit(text, { only: true }))],
     tamper: flags.tamper,
     keepId: flags.keepId === true,
+    keepSignature: flags.keepSignature === true,
     expectation: parseExpectation(flags.expect),
     stop: flags.stop === true,
   }
@@ -76,6 +86,8 @@ export interface Result {
   readonly delivery: string
   readonly ok: boolean
   readonly expected: string
+  /** Whether it was signed again, because the time that its signature covers is too long ago. */
+  readonly signedAgain: boolean
   readonly answer: Answer
 }
 
@@ -95,38 +107,34 @@ export async function send(
   shell: Shell,
   plan: SendPlan,
   items: readonly Item[],
-  { attached, data }: Sending,
+  sending: Sending,
   onResult?: (result: Result) => Promise<Line | undefined>,
 ): Promise<void> {
   const { out, signal } = shell
-  const { to, secretEnv, expectation, keepId, stop } = plan
+  const { expectation, stop } = plan
   // Files were read synchronously, so Ctrl-C is noticed only now.
   await setImmediate()
   signal.throwIfAborted()
-  const { instance } = attached
-  if (to === undefined && !instance) throw notServed(attached, ', or name an address with --to')
-  const found = await webhookSecret(shell, attached, { secretEnv, data })
-  const { secret, place } = requireSecret(found, 'sign with')
+  await using mailer = new Mailer(shell, plan, sending)
   const width = items.reduce((widest, { name }) => Math.max(widest, textOf(name).width), 0)
   // Where the results are on the same screen, each is a line already.
   const isCounted = !out.isTerminal && items.length >= MIN_COUNTED
-  let [sent, failed, refused] = [0, 0, 0]
+  let [sent, failed, known] = [0, 0, 0]
   let hasLines = false
-  await using sender = openSender(to ?? `${instance?.url}/webhook`)
+  /** Those whose signature was refused. */
+  const refused: RecordedSource[] = []
   try {
     for (const { name, load } of items) {
       const recorded = await load()
       // An entry that is gone from the journal by now.
       if (!recorded) continue
-      const request = prepareNamed(name, recorded, { ...plan, secret })
-      const outgoing = keepId ? request : withFreshId(request)
-      const answer = await sender.send(outgoing, { signal })
-      const ok = expectation.fits(answer.status)
-      const delivery = deliveryId(outgoing)
-      const result = { name, event: recorded.event, delivery, ok, expected: expectation.text, answer }
+      const { source, isKnown, ...made } = await mailer.send(name, recorded)
+      const ok = expectation.fits(made.answer.status)
+      const result = { name, event: recorded.event, ok, expected: expectation.text, ...made }
       sent += 1
+      if (isKnown) known += 1
       if (!ok) failed += 1
-      if (!ok && answer.status === 401) refused += 1
+      if (!ok && made.answer.status === 401) refused.push(source)
       const line = await onResult?.(result)
       hasLines ||= line !== undefined
       if (shell.json) out.object(resultObject(result))
@@ -137,20 +145,90 @@ export async function send(
   } finally {
     out.count(undefined)
     if (failed === 0 && sent > 0 && !hasLines) out.say(`${sent} sent`)
+    if (known > 0) out.say(`${known} ${KNOWN}`)
   }
   if (sent === 0) throw new RelayError('no_match', 'The selected entries are gone from the journal')
-  if (failed === 0) return
-  const text = `${failed} of ${sent} answers were not as expected`
-  const isOther = to === undefined && instance && secretPrint(instance, secret) !== instance.secretPrint
-  if (refused === 0 || !isOther) throw new RelayError('target_failed', text)
+  if (failed > 0) throw failure(`${failed} of ${sent} answers were not as expected`, plan, sending, refused)
+}
+
+const KNOWN =
+  'under the recorded id, which is signed: where relay has it, it forwards it again only to targets at which it failed. --to sends it to one'
+
+/** What became of one item. `isKnown`: the instance may take it for a duplicate, though it was to have an id of its own. */
+type Mailed = Pick<Result, 'delivery' | 'signedAgain' | 'answer'> & {
+  readonly source: RecordedSource
+  readonly isKnown: boolean
+}
+
+/** Signs recorded deliveries, each as its source does, and posts them to the running instance or to the address of `--to`. */
+class Mailer implements AsyncDisposable {
+  readonly #shell: Shell
+  readonly #plan: SendPlan
+  readonly #sourceOf: ReturnType<typeof openSources>
+  readonly #base: string
+  readonly #senders = new Map<string, Sender>()
+  readonly #closing = new Disposal()
+
+  /** @throws RelayError `unavailable` without an address and an instance */
+  constructor(shell: Shell, plan: SendPlan, { attached, data }: Sending) {
+    const { instance } = attached
+    if (plan.to === undefined && !instance) throw notServed(attached, ', or name an address with --to')
+    this.#shell = shell
+    this.#plan = plan
+    this.#base = instance?.url ?? ''
+    const { secretEnv } = plan
+    this.#sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'sign with' })
+  }
+
+  async send(name: string, loaded: Recorded): Promise<Mailed> {
+    const { keepId, edits = [], to } = this.#plan
+    const { signal, seams } = this.#shell
+    const source = await this.#sourceOf(loaded)
+    const recorded = { ...loaded, scheme: source.schemeText }
+    // Another sender's delivery goes to a target as it was; relay itself would take it for a duplicate.
+    const isHost = source.place !== undefined
+    const freshId = !keepId && (isHost || edits.length > 0 || to === undefined)
+    const { current: secret } = source.secrets
+    const now = (seams?.clock ?? systemClock)()
+    const outgoing = prepareNamed(name, recorded, { ...this.#plan, secret, freshId, now })
+    const answer = await this.#sender(to ?? this.#base + source.path).send(outgoing, { signal })
+    const delivery = deliveryId(outgoing, recorded)
+    const isKnown = freshId && !isHost && delivery === recorded.deliveryId
+    return { source, delivery, isKnown, signedAgain: outgoing.isRenewed, answer }
+  }
+
+  #sender(url: string): Sender {
+    const sender = this.#senders.get(url) ?? this.#closing.use(openSender(url))
+    this.#senders.set(url, sender)
+    return sender
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#closing[Symbol.asyncDispose]()
+  }
+}
+
+/** The error for answers that were not as expected; where the instance has another secret, it says so. */
+function failure(
+  text: string,
+  { to }: SendPlan,
+  { attached: { instance } }: Sending,
+  refused: readonly RecordedSource[],
+): RelayError {
+  const other = refused.find(
+    ({ place, secrets }) =>
+      place !== undefined && instance && secretPrint(instance, secrets.current) !== instance.secretPrint,
+  )
+  if (to !== undefined || !instance || !other) return new RelayError('target_failed', text)
+  const { place } = other
   const whose = place === 'profile' ? 'the profile' : place
-  throw new RelayError(
+  return new RelayError(
     'target_failed',
     `${text}. This shell signs with the webhook secret of ${whose}, and process ${instance.pid} has another. Set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with`,
   )
 }
 
-function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions): WebhookRequest {
+function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions): Prepared {
   try {
     return prepare(recorded, options)
   } catch (error) {
@@ -164,13 +242,18 @@ const AROUND_NAME = 20
 const MAX_REASON = 120
 
 /**
- * `ok   push.json  200  31ms`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; `width` is that of the
+ * `ok   push.json  200  31ms`, `ok   #7  200  31ms  signed again`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; `width` is that of the
  * names, which lose their start where `columns` are too few for them.
  */
-function resultLine({ name, ok, expected, answer }: Result, width: number, columns: number): Line {
+function resultLine(
+  { name, ok, expected, signedAgain, answer }: Result,
+  width: number,
+  columns: number,
+): Line {
   const room = Math.min(width, columns - AROUND_NAME)
   const shown = textOf(name).cutStart(room).pad(room)
-  const line = t` ${shown}  ${answer.status ?? '-'}  ${Math.round(answer.ms)}ms`
+  const again = signedAgain ? '  signed again' : ''
+  const line = t` ${shown}  ${answer.status ?? '-'}  ${Math.round(answer.ms)}ms${again}`
   const reason = textOf((answer.error ?? Buffer.from(answer.body).toString()).trim()).cut(MAX_REASON)
   return ok
     ? t`${green('ok  ')}${line}`

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { errorReason, RelayError } from '../../base/errors.js'
+import { isCodeHost } from '../../base/settings.js'
 import { shortNames } from '../../dispatch/routes.js'
 import { fixtureText, toFixture } from '../../replay/fixture.js'
 import { editedFrom, type Entry, ignoredText } from '../../journal/types.js'
@@ -10,15 +11,15 @@ import { findEntry, namedTargets, openJournal } from '../journal.js'
 import {
   attemptResult,
   entryObject,
-  eventName,
   placeName,
   progressOf,
   readableBody,
   shortTime,
+  sourcedName,
   STATES,
   type TargetProgress,
 } from '../output/deliveries.js'
-import { bold, cyan, dim, type Line, t, textOf } from '../output/text.js'
+import { bold, cyan, dim, type Line, t, textOf, yellow } from '../output/text.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach, commandFor } from '../profile.js'
 import { refusedId, showRefused } from '../refused.js'
@@ -62,7 +63,7 @@ function entryPage(
   const nowhere =
     entry.ignoredBy === undefined ? 'no route matched it when it came' : ignoredText(entry.ignoredBy)
   return [
-    bold(`#${entry.n}  ${eventName(entry)}  ${placeName(entry)}`.trimEnd()),
+    bold(`#${entry.n}  ${sourcedName(entry)}  ${placeName(entry)}`.trimEnd()),
     '',
     ...[...properties(entry, isTerminal)].map(([name, text]) => t`${dim(name.padEnd(12))}${text}`),
     ...progress.flatMap((target) => [
@@ -78,12 +79,14 @@ function entryPage(
   ]
 }
 
-function* properties(entry: Entry, isTerminal: boolean): Generator<readonly [name: string, text: string]> {
+function* properties(entry: Entry, isTerminal: boolean): Generator<readonly [name: string, text: Line]> {
   const { receivedAt, provider, deliveryId, hookId, verifiedBy, restored, duplicates } = entry
   const from = editedFrom(entry)
+  const name = entry.scheme === undefined ? provider : `${provider} (${entry.scheme})`
+  const secret = isCodeHost(provider) ? `${verifiedBy} webhook secret` : `${verifiedBy} secret of ${provider}`
   yield ['received', shownTime(receivedAt, isTerminal)]
-  yield ['from', `${provider}${hookId === '' ? '' : `, hook ${hookId}`}, delivery ${deliveryId}`]
-  yield ['verified', `with the ${verifiedBy} webhook secret`]
+  yield ['from', `${name}${hookId === '' ? '' : `, hook ${hookId}`}, delivery ${deliveryId}`]
+  yield ['verified', verifiedBy === 'none' ? yellow('not: its source proves nothing') : `with the ${secret}`]
   if (restored) yield ['restored', `${restored.how}, after a tunnel changed the body`]
   if (restored?.unproved)
     yield ['unproved', 'the event: its name is not signed, and the payload may also be of another']

@@ -1,20 +1,22 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
-import { Secret } from '../../base/secret.js'
-import { schemeOf } from '../../codehost/schemes.js'
-import { explain, type Explanation } from '../../webhook/explain.js'
+import { proofsFor } from '../../schemes/proof.js'
+import { explain, type Explanation, invalid } from '../../webhook/explain.js'
 import type { Flags, Shell } from '../command.js'
 import { isEntry, journalOf } from '../journal.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
-import { attach, openData, requireSecret, webhookSecret } from '../profile.js'
+import { attach, openData } from '../profile.js'
 import { refusedId, refusedItem } from '../refused.js'
+import { openSources } from '../senders.js'
 import { selectItems } from './replay.js'
 import type { Item } from './send.js'
 
 type VerifyFlags = Flags & { readonly secretEnv?: string }
 
 /** A delivery to verify. `instead`: what is said instead of an explanation, if anything. */
-type VerifyItem = Item & { readonly instead?: (explanation: Explanation) => Explanation | undefined }
+type VerifyItem = Item & {
+  readonly instead?: (explanation: Explanation) => Explanation | undefined
+}
 
 /** Runs `relay verify`. */
 export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonly string[]): Promise<void> {
@@ -23,12 +25,7 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
   const ofProfile = words.some((word) => refusedId(word) !== undefined || isEntry(word))
   const attached = await attach(shell, flags, ofProfile ? 'existing' : 'alone')
   await using data = await openData(attached)
-  const found = requireSecret(await webhookSecret(shell, attached, { secretEnv, data }), 'verify with')
-  const previous = secretEnv === undefined ? attached.values.webhookSecretPrevious : undefined
-  const secrets = {
-    current: found.secret,
-    previous: previous === undefined ? undefined : new Secret(previous),
-  }
+  const sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'verify with' })
   const items: VerifyItem[] = []
   for (const word of words) {
     const id = refusedId(word)
@@ -37,29 +34,34 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
     else items.push(...(await selectItems(shell, [word], {}, selection)))
   }
   const width = Math.max(...items.map(({ name }) => textOf(name).width))
-  let invalid = 0
+  let wrong = 0
   for (const { name, load, instead } of items) {
     const recorded = await load()
     if (!recorded) continue
     const { provider, event, deliveryId: delivery } = recorded
+    const source = await sourceOf(recorded)
     // The headers count as recorded.
-    const known = await explain(recorded, { secrets, scheme: schemeOf(provider) })
-    const explanation = instead?.(known) ?? known
-    if (!explanation.valid) invalid += 1
+    const known = await explain(recorded, source, recorded.receivedAt)
+    const [proof] = proofsFor(source.secrets.current, source.scheme)
+    const isToken = proof?.algorithm === 'token' && !known.valid
+    const explanation = instead?.(known) ?? (isToken ? invalid('unverifiable', TOKEN) : known)
+    if (!explanation.valid) wrong += 1
     if (shell.json) out.object({ type: 'signature', name, provider, event, delivery, ...explanation })
     else
       for (const line of verdictLines(name, explanation, width, out.width)) out.result(line, INDENT + HANGING)
     // A large file takes seconds, and Ctrl-C is noticed only between two.
     await setImmediate(undefined, { signal })
   }
-  const which = items.length === 1 ? 'The signature does' : `${invalid} of ${items.length} signatures do`
-  if (invalid > 0) throw new RelayError('invalid_signature', `${which} not match`)
+  const which = items.length === 1 ? 'The signature does' : `${wrong} of ${items.length} signatures do`
+  if (wrong > 0) throw new RelayError('invalid_signature', `${which} not match`)
 }
+
+const TOKEN = 'its source proves it with a token alone, which is a credential, and not stored'
 
 /** The columns before the name and the reason. */
 const INDENT = 'invalid  '.length
 const HANGING = 4
-const SIGNED = { current: '', previous: 'signed with the previous secret' }
+const SIGNED = { current: '', previous: 'signed with the previous secret', none: 'its source proves nothing' }
 
 /** `valid    push.json`, `invalid  push.json  the signature is empty: …`; a reason that does not fit gets lines of its own. */
 function verdictLines(name: string, explanation: Explanation, width: number, columns: number): Text[] {

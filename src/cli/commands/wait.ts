@@ -14,6 +14,7 @@ interface WaitFlags extends Flags {
   readonly where?: readonly string[]
   readonly since: string
   readonly repo?: string
+  readonly source?: string
   readonly text?: string
   readonly timeout?: string
   readonly forwarded?: boolean
@@ -25,14 +26,14 @@ const DEFAULT_LIMIT_MS = 300_000
 /** Runs `relay wait`. */
 export async function runWait(shell: Shell, flags: WaitFlags, match: string): Promise<void> {
   const { out, signal } = shell
-  const { where = [], since, repo, text } = flags
-  const filter = parseFilter({ event: [match], since, repo, text }, Date.now(), (part) => `--${part}`)
+  const { where = [], since, repo, source, text } = flags
+  const filter = parseFilter({ event: [match], since, repo, source, text }, Date.now(), (part) => `--${part}`)
   const criteria = { filter, where: where.map(parseWhere) }
   const given = flags.timeout === undefined ? undefined : parseDuration(flags.timeout)
   if (flags.timeout !== undefined && given === undefined)
     throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
   const attached = await attach(shell, flags, given === undefined ? 'existing' : 'any')
-  await warnOfMatches(shell, attached, [match])
+  await warnOfMatches(shell, attached, filter)
   const { instance, profile } = attached
   const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
   const end = performance.now() + limit
@@ -72,8 +73,8 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
 }
 
 /** `push of octo/demo and ref==refs/heads/main` */
-function wantedText(match: string, { repo, text, where = [] }: WaitFlags): string {
-  const place = repo === undefined ? '' : ` of ${repo}`
+function wantedText(match: string, { repo, source, text, where = [] }: WaitFlags): string {
+  const place = [source, repo].map((each) => (each === undefined ? '' : ` of ${each}`)).join('')
   return [match + place, ...(text === undefined ? [] : [JSON.stringify(text)]), ...where].join(' and ')
 }
 

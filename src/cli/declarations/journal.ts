@@ -7,6 +7,8 @@ const SINCE = '1h (ago), 2026-01-31T12:00, or now'
 const STORED = { env: ['home', 'store'], exits: [6] } as const
 
 const REPO: FlagSpec = ['--repo <owner/name>', 'only deliveries of this repository']
+const SOURCE: FlagSpec = ['--source <name>', 'only deliveries of this source; events are then its own']
+const EVENTS = 'event or event.action, or source/event of another source; * matches any'
 const TEXT: FlagSpec = ['--text <text>', 'only deliveries with this text in the payload, in any case']
 const SECRET_ENV: FlagSpec = [
   '--secret-env <variable>',
@@ -50,15 +52,17 @@ relay inspect --no-browser  print the address and the code, also over SSH`,
   log: {
     summary: 'list deliveries and the state of their forwarding',
     description: `Lists the deliveries in the journal, oldest first: number, local time, event, repository, state of forwarding to each
-target, and number of duplicates. Works with or without a running relay serve.`,
+target, and number of duplicates. Of another source than the code host, its name is before the event. Works with or without a running relay serve.`,
     examples: `relay log
 relay log --event pull_request --event 'issues.*' --since 1h
 relay log --failed -n 100 --json | jq .n
 relay log -f --repo octo/demo
 relay log --status waiting --text v1.2.0
+relay log --source stripe --event 'invoice.*'
 relay log --refused`,
     options: [
-      ['--event <match>', 'event or event.action, * matches any', { repeatable: true }],
+      ['--event <match>', EVENTS, { repeatable: true }],
+      SOURCE,
       REPO,
       ['--since <when>', `only deliveries received since: ${SINCE}`],
       ['--until <when>', 'only deliveries received before'],
@@ -113,6 +117,7 @@ succeeded or failed. Without a running relay serve it ends at once, unless --tim
 git push && relay wait push --where "after==$(git rev-parse HEAD)"
 relay wait issue_comment --where 'comment.body ~ ^/ship'
 relay trigger push && relay wait push --forwarded --timeout 30s
+relay wait stripe/checkout.session.completed --timeout 10m
 relay wait ping --since now --json | jq -r .payload.zen`,
     details: () => [
       'Where:',
@@ -122,9 +127,10 @@ relay wait ping --since now --json | jq -r .payload.zen`,
         ['a.b~pattern', 'matches the regular expression'],
       ],
     ],
-    args: [['<match>', 'event or event.action, * matches any']],
+    args: [['<match>', EVENTS]],
     options: [
       ['--where <expression>', 'payload must match this expression; all must match', { repeatable: true }],
+      SOURCE,
       REPO,
       TEXT,
       ['--since <when>', `deliveries received since: ${SINCE}`, { default: '10s' }],
@@ -139,14 +145,15 @@ relay wait ping --since now --json | jq -r .payload.zen`,
   replay: {
     summary: 'send deliveries again',
     description: `Sends fixtures or deliveries of the journal to the running relay serve or to any URL. The recorded bytes and signature
-are sent unchanged if the signature matches the secret; otherwise the request is signed again. The first 8 MiB of files are
-checked before anything is sent, each later file when it is sent.`,
+are sent unchanged if the signature matches the secret of its source and the time that it covers is recent; otherwise the request
+is signed again. The first 8 MiB of files are checked before anything is sent, each later file when it is sent.`,
     examples: `relay replay last
 relay replay test/fixtures --to http://localhost:3000/hook
 relay replay --event push --since 1h --stop
 relay replay --failed --forwarded
 relay replay opened.json --set pull_request.number=7
 relay replay opened.json --tamper signature --expect 401
+relay replay --source stripe --since 1h --to http://localhost:3000/stripe
 echo '{"zen":"ok"}' | relay replay - --event ping`,
     args: [['[file...]', 'fixtures, folders, -, entry numbers, or last']],
     options: [
@@ -155,11 +162,13 @@ echo '{"zen":"ok"}' | relay replay - --event ping`,
         'only entries of this event; the event of files that name none',
         { repeatable: true },
       ],
+      ['--source <name>', 'only entries of this source; the source of files'],
       ['--repo <owner/name>', 'only entries of this repository'],
       ['--since <when>', 'only entries received since: 1h (ago), 2026-01-31T12:00'],
       ['--failed', 'only to targets at which an entry failed (implies --keep-id)'],
       ['--last <n>', 'the newest N'],
       ['--forwarded', 'wait until all were forwarded; exit 3 if that failed at a target'],
+      ['--keep-signature', 'send the recorded signature and id, whatever their age'],
       ...SEND.options,
     ],
     env: ['provider', ...SEND.env],
@@ -176,15 +185,21 @@ echo '{"zen":"ok"}' | relay replay - --event ping`,
     ...SEND,
     summary: 'send a made-up delivery of an event',
     description: `Sends a signed delivery as the code host would, to the running relay serve or to any URL. The payload is made up, with
-every field of a real one.`,
+every field of a real one. With --source, as another sender would. With --body, that of a file, byte for byte but for a new id and, where
+the body has it, the signed time; --keep-id leaves the id.`,
     examples: `relay trigger --list
 relay trigger push
 relay trigger issue_comment.created --set comment.body=/merge
 relay trigger pull_request.opened --to http://localhost:3000/hook
-relay trigger issues.opened --provider gitea --print > opened.json`,
+relay trigger issues.opened --provider gitea --print > opened.json
+relay trigger --list --source stripe
+relay trigger --source stripe --event invoice.paid --body invoice.json`,
     args: [['[event]', 'event or event.action']],
     options: [
       ['--list', 'list the events'],
+      ['--source <name>', 'source that it is of', { defaultText: 'the code host' }],
+      ['--event <event>', 'the same as the argument; without it, the one that the body names'],
+      ['--body <file|->', 'send this body'],
       ['--print', 'print the fixture instead of sending it'],
       ...SEND.options,
     ],
@@ -194,7 +209,7 @@ relay trigger issues.opened --provider gitea --print > opened.json`,
 
   verify: {
     summary: 'explain why a signature does not match',
-    description: `Checks the signatures of fixtures or of deliveries in the journal against the webhook secret. For one that does not match,
+    description: `Checks the signatures of fixtures or of deliveries in the journal against the webhook secret, or that of their source. For one that does not match,
 names the cause: another secret, or white space at its end; a body that was changed after signing, and how; a form read as
 JSON; a signature in another header or format. Never prints a secret or a correct signature.`,
     examples: `relay verify opened.json

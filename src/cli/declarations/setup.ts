@@ -21,6 +21,7 @@ const DOCTOR_FLAGS = [
   'baseUrl',
   'store',
 ] as const
+const SOURCE_ENV = ['sources', 'home', 'store', 'tokenKey'] as const
 const ALL_SETTINGS = SETTING_NAMES.filter((name) => name !== 'profile')
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
@@ -95,6 +96,59 @@ relay hook remove octo/gone --local  the repository was deleted`,
         options: [HOOK_URL, ['--local', 'forget the hook here, and ask the code host nothing']],
         exits: [4, 6, 8, 130],
         load: async () => (await import('../commands/hook.js')).runRemove,
+      },
+    },
+  },
+
+  source: {
+    summary: 'manage senders other than the code host',
+    description: `Manages the senders other than the code host, such as Stripe, Slack or GitLab. A source is a name and a scheme, which says
+how its deliveries are signed. Its address is POST /webhook/<name>. The schemes are standard, stripe,
+slack, gitlab, linear, shopify, bitbucket, sentry, pagerduty, hmac, token, none, github, gitea.`,
+    examples: `relay source add stripe
+relay source list
+relay serve --source billing=stripe --exec 'billing/invoice.*=./on-invoice.sh'`,
+    env: SOURCE_ENV,
+    details: () => [
+      'Secrets in variables, instead of the profile:',
+      [
+        ['RELAY_SOURCE_STRIPE_SECRET', 'of the source stripe; other names in capitals too, with _ for -'],
+        ['RELAY_SOURCE_STRIPE_SECRET_PREVIOUS', 'the secret before it, accepted during rotation'],
+      ],
+    ],
+    subcommands: {
+      add: {
+        summary: 'store the secret of a source',
+        description: `Reads the secret that the sender shows, from a prompt that does not show it or from standard input, and stores it in the
+profile with the scheme. relay serve then receives from the source. A secret that it replaces is accepted too, until the next
+one replaces it.`,
+        examples: `relay source add stripe
+relay source add billing=stripe < secret.txt
+relay source add 'shop=hmac header=X-Shop-Signature prefix=sha256='`,
+        args: [['<scheme>', 'scheme, name=scheme, or the name of a source that is there']],
+        env: SOURCE_ENV,
+        exits: [130],
+        load: async () => (await import('../commands/source.js')).runAdd,
+      },
+      list: {
+        summary: 'list the sources',
+        description: `Lists the sources with scheme, address, where the secret comes from, the last delivery, and the last request that the
+running relay serve refused.`,
+        examples: `relay source list
+relay source list --json | jq -r .address
+relay source list --reveal stripe  its secret`,
+        options: [['--reveal <source>', 'print only the secret of this source']],
+        env: SOURCE_ENV,
+        load: async () => (await import('../commands/source.js')).runList,
+      },
+      remove: {
+        summary: 'remove a source and its secrets',
+        description:
+          'Removes what relay source add stored. The deliveries of the source stay in the journal.',
+        examples: 'relay source remove stripe',
+        args: [['<source>', 'its name']],
+        env: SOURCE_ENV,
+        load: async () => (await import('../commands/source.js')).runRemove,
       },
     },
   },

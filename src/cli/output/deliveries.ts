@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { isCodeHost } from '../../base/settings.js'
 import {
   formatStatus,
   isCommand,
@@ -31,18 +32,31 @@ import { localTime, spokenTime } from './time.js'
 // How deliveries, attempts, targets and hooks are shown: for people as text, for programs as objects.
 
 /** The fields of a delivery that a line shows. */
-type DeliveryName = Pick<Delivery, 'event' | 'action' | 'repo' | 'number' | 'ref'>
+type DeliveryName = Pick<Delivery, 'event' | 'action' | 'repo' | 'number' | 'ref' | 'provider' | 'deliveryId'>
 
 /** `issue_comment.created` */
 export function eventName({ event, action }: Pick<DeliveryName, 'event' | 'action'>): string {
   return action === null ? event : `${event}.${action}`
 }
 
-/** `octo/demo#1`, `octo/demo  main`; empty where the payload names neither a repository nor a branch. */
-export function placeName({ repo, number, ref }: DeliveryName): string {
-  const subject = `${repo ?? ''}${number === null ? '' : `#${number}`}`
-  return ref === undefined ? subject : `${subject}  ${shortRef(ref)}`.trim()
+/** `issue_comment.created`; of another source than the code host `stripe  invoice.paid`. */
+export function sourcedName(delivery: Pick<DeliveryName, 'event' | 'action' | 'provider'>): string {
+  const { provider } = delivery
+  return isCodeHost(provider) ? eventName(delivery) : `${provider}  ${eventName(delivery)}`
 }
+
+/**
+ * `octo/demo#1`, `octo/demo  main`. Where the payload names neither a repository nor a branch, it is empty or, of another source than the
+ * code host, the delivery's id.
+ */
+export function placeName({ repo, number, ref, provider, deliveryId }: DeliveryName): string {
+  const subject = `${repo ?? ''}${number === null ? '' : `#${number}`}`
+  const place = ref === undefined ? subject : `${subject}  ${shortRef(ref)}`.trim()
+  return place === '' && !isCodeHost(provider) ? deliveryId : place
+}
+
+/** What is said of a delivery of a source that proves nothing. */
+export const UNVERIFIED = 'unverified'
 
 /** `38ms`, `1.2s` */
 export function shortTime(ms: number): string {
@@ -94,6 +108,8 @@ export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string,
   return {
     time: new Date(receivedAt).toISOString(),
     provider,
+    source: provider,
+    scheme: delivery.scheme ?? provider,
     delivery: deliveryId,
     event,
     action,
@@ -250,8 +266,9 @@ export class Printer {
 
   /** Widens the columns for an entry that is printed later. */
   fit(summary: Summary): void {
-    const shortest = this.#forms(progressAfter(summary.forwards, [])).at(-1)
-    const cells = [...this.#cells(summary), this.#isUnrouted(summary) ? textOf(UNROUTED) : shortest]
+    const shortest = this.#forms(progressAfter(summary.forwards, [])).at(-1) ?? textOf('')
+    const end = this.#isUnrouted(summary) ? textOf(UNROUTED) : shortest
+    const cells = [...this.#cells(summary), spaced([markOf(summary), end], GAP)]
     this.#widths = this.#widths.map((width, i) => Math.max(width, cells[i]?.width ?? 0))
   }
 
@@ -270,7 +287,7 @@ export class Printer {
     this.fit(summary)
     const end = this.#out.isTerminal
       ? (room: number) => this.#end(summary, progress, room)
-      : () => spaced([progressText(progress, summary), yellow(noteOf(summary))], GAP)
+      : () => spaced([progressText(progress, summary), markOf(summary), yellow(noteOf(summary))], GAP)
     const cells = this.#cells(summary, this.#share().event)
     this.#out.result(this.#row(cells, end))
   }
@@ -311,8 +328,12 @@ export class Printer {
     const { ignoredBy } = summary
     const note = noteOf(summary)
     const why = ignoredBy === undefined ? (this.#isUnrouted(summary) ? UNROUTED : '') : ignoredText(ignoredBy)
-    if (progress.length === 0) return yellow([why, note].filter(Boolean).join(', '))
-    const forms = this.#forms(progress)
+    const mark = markOf(summary)
+    if (progress.length === 0) {
+      const whole = spaced([mark, yellow([why, note].filter(Boolean).join(', '))], GAP)
+      return whole.width <= room || mark.width === 0 ? whole : mark
+    }
+    const forms = this.#forms(progress).map((form) => spaced([mark, form], GAP))
     const noted = note === '' ? [] : forms.map((form) => join([form, yellow(note)], GAP))
     return [...noted, ...forms].find(({ width }) => width <= room) ?? forms.at(-1) ?? textOf('')
   }
@@ -346,6 +367,11 @@ export class Printer {
   }
 }
 
+/** Before all else about what nothing proves, so that it is seen where there is little room. */
+function markOf({ verifiedBy }: Pick<Summary, 'verifiedBy'>): Text {
+  return yellow(verifiedBy === 'none' ? UNVERIFIED : '')
+}
+
 /** `edited copy of #3, 1 duplicate`; empty for a usual entry. */
 function noteOf(summary: Summary): string {
   const from = editedFrom(summary)
@@ -376,7 +402,7 @@ function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summar
 
 /** `pull_requ….opened`: the action says more than the end of the event, as long as enough of the event is left to know it. */
 function cutEvent(delivery: DeliveryName, width: number): Text {
-  const whole = textOf(eventName(delivery))
+  const whole = textOf(sourcedName(delivery))
   const action = textOf(delivery.action === null ? '' : `.${delivery.action}`)
   const room = width - action.width
   if (whole.width <= width || action.width === 0 || room < MIN_EVENT) return whole.cut(width)

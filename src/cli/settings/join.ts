@@ -1,6 +1,7 @@
 import type { Setup } from '../../auth/setup.js'
 import { RelayError } from '../../base/errors.js'
-import { type OAuthClient, PROVIDER_NAMES } from '../../base/settings.js'
+import { PROVIDER_NAMES } from '../../base/providers.js'
+import type { OAuthClient } from '../../base/settings.js'
 import type { SavedProfile } from '../../instance/profile.js'
 import type { RunningInstance } from '../../instance/running.js'
 import type { Values } from './parse.js'

@@ -1,10 +1,12 @@
 import {
   type DEFAULTS,
+  isCodeHost,
   MAX_MAX_BODY,
   NEW_TUNNEL,
   ON_DUPLICATE,
   parseUserId,
   PROVIDER_NAMES,
+  type SourceSettings,
   STORE_KINDS,
   type StoreText,
 } from '../../base/settings.js'
@@ -12,7 +14,8 @@ import { isSharedAddress, SharedStore, splitPassword } from '../../base/shared-s
 import { parseDuration } from '../../base/time.js'
 import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/address.js'
 import { parseExec, parseForward } from '../../dispatch/routes.js'
-import { parseMatch } from '../../journal/filter.js'
+import { parseMatch, SOURCE } from '../../journal/filter.js'
+import { SCHEME_NAMES, senderScheme } from '../../schemes/senders.js'
 import { type SettingName, SIZES } from './table.js'
 
 /** More in parallel than a program on the same machine is likely to answer faster. */
@@ -40,6 +43,7 @@ export const PARSERS = {
   clientSecret: anyText,
   webhookSecret: anyText,
   webhookSecretPrevious: anyText,
+  sources: sourceTexts,
   port,
   host: matching(/^[A-Za-z0-9.:_-]{1,255}$/, 'a host name or an IP address, without brackets or port'),
   allowHost: hostNames,
@@ -153,6 +157,41 @@ function lines(check: (text: string) => unknown): (text: string) => readonly str
     for (const value of values) check(value)
     return values
   }
+}
+
+/** The schemes that a source can have: the code hosts' too, for a second one. */
+export const SOURCE_SCHEMES: readonly string[] = [...SCHEME_NAMES, 'github', 'gitea']
+
+const NAME = new RegExp(`^${SOURCE}$`)
+
+/**
+ * Reads `[name=]scheme`, where the first word of the scheme is the default of the name.
+ * @throws Error that says what is wrong, and does not repeat what may be a secret
+ */
+export function parseSource(text: string): Pick<SourceSettings, 'name' | 'scheme'> {
+  const [, given, rest = ''] = /^(?:([^=\s]*)=)?(.*)$/s.exec(text.trim()) ?? []
+  const scheme = rest.trim().replaceAll(/\s+/g, ' ')
+  const [kind = '', ...parts] = scheme.split(' ')
+  if (!SOURCE_SCHEMES.includes(kind))
+    throw new Error(`must be a scheme, or name=scheme. The schemes are ${SOURCE_SCHEMES.join(', ')}`)
+  if (isCodeHost(kind) && parts.length > 0) throw new Error(`the scheme ${kind} takes no parts`)
+  if (!isCodeHost(kind)) senderScheme(scheme)
+  // That nothing is proved has to be written, and is not to be read into a name.
+  if (kind === 'none' && given === undefined)
+    throw new Error('nothing proves deliveries of the scheme none. Give the source a name, as in door=none')
+  const name = given ?? kind
+  if (isCodeHost(name)) throw new Error(`${name} is a code host's name: write --source hub=${kind}`)
+  if (NAME.test(name)) return { name, scheme }
+  throw new Error('the name of a source is 1–32 letters a–z, digits or "-", and begins with a letter')
+}
+
+function sourceTexts(text: string): readonly string[] {
+  const texts = lines(parseSource)(text)
+  const names = texts.map((each) => parseSource(each).name)
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice !== undefined)
+    throw new Error(`two sources are called ${twice}. Give one another name: --source other=scheme`)
+  return texts
 }
 
 function hostNames(text: string): readonly string[] {

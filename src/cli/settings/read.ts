@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import envPaths from 'env-paths'
 import { isLoopback } from '../../base/address.js'
 import { RelayError } from '../../base/errors.js'
-import type { Log } from '../../base/log.js'
+import { type Log, silentLog } from '../../base/log.js'
 import { DEFAULTS } from '../../base/settings.js'
 import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
 import { plain, suggest } from '../../base/text.js'
@@ -12,12 +12,13 @@ import { parseForward } from '../../dispatch/routes.js'
 import { isObject } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
 import { folderFiles, readJsonObject, readSecretFile, readSmallFile } from './files.js'
-import { type GivenValues, PARSERS, type Values } from './parse.js'
+import { type GivenValues, PARSERS, parseSource, type Values } from './parse.js'
 import {
   GITHUB_URL,
   isSettingName,
   keysOf,
   meantBy,
+  SECRET_VARIABLE,
   SETTING_NAMES,
   type SettingName,
   settingOf,
@@ -102,6 +103,28 @@ export function openSettings(shell: Shell, flags: Flags): OpenSettings {
   }
 }
 
+/** A secret that a variable holds, or the file that `<NAME>_FILE` names. */
+export type SecretReader = (
+  variable: string,
+) => { readonly text: string; readonly origin: Origin } | undefined
+
+/** Reads secrets from the environment or `.env`. @throws RelayError `settings`, also from what it returns */
+export function secretReader(shell: Shell): SecretReader {
+  const { env, cwd } = shell
+  const { dotenv } = folderFiles(shell, silentLog)
+  const places = [
+    [env, 'environment'] as const,
+    ...(dotenv === undefined ? [] : [[readDotenv(dotenv, shell), 'dotenv'] as const]),
+  ]
+  return (variable) => {
+    for (const [variables, kind] of places) {
+      const found = readVariable(variables, variable, { kind, cwd, fileEnv: `${variable}_FILE` })
+      if (found) return found
+    }
+    return undefined
+  }
+}
+
 /** Adds the defaults of what is not set. */
 export function withDefaults(given: GivenValues): Values {
   const values = { ...DEFAULTS, home: defaultHome(), ...given }
@@ -175,6 +198,10 @@ function given(name: SettingName, text: string | undefined, origin: Origin): Giv
     const value = PARSERS[name](text)
     if (isOfFolder(origin) && project === 'this machine' && !isOfThisMachine(value))
       throw new Error(`must be on this machine in a project's file: ${env} in the environment sets any other`)
+    if (isOfFolder(origin) && project === 'proved' && !isProved(value))
+      throw new Error(
+        `a project cannot have a source that nothing proves (none): set it with --source or ${env} in the environment`,
+      )
     return { value, origin }
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : 'invalid value'
@@ -191,6 +218,11 @@ function isOfThisMachine(value: unknown): boolean {
       })
     : [String(value)]
   return addresses.every((address) => isLoopback(new URL(address).hostname))
+}
+
+/** Whether deliveries of all these sources are proved. */
+function isProved(value: unknown): boolean {
+  return [value].flat().every((text) => parseSource(String(text)).scheme.split(' ')[0] !== 'none')
 }
 
 // Flags
@@ -224,13 +256,26 @@ type VariableKind = 'environment' | 'dotenv'
 /** A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names, relative to the working folder. */
 function variableSource(variables: Variables, kind: VariableKind, cwd: string): Source {
   return (name) => {
-    const [env = '', fileEnv = ''] = variablesOf(name)
-    const text = variables[env]
-    const file = variables[fileEnv]
-    if (text || !file) return given(name, text, variableOrigin(env, kind))
-    const origin = variableOrigin(fileEnv, kind)
-    return given(name, readSecretFile(path.resolve(cwd, file), origin.text), origin)
+    const [env = '', fileEnv] = variablesOf(name)
+    const found = readVariable(variables, env, { kind, cwd, fileEnv })
+    return found && given(name, found.text, found.origin)
   }
+}
+
+interface VariablePlace {
+  readonly kind: VariableKind
+  readonly cwd: string
+  /** The variable that names a file with the text. */
+  readonly fileEnv: string | undefined
+}
+
+function readVariable(variables: Variables, env: string, { kind, cwd, fileEnv }: VariablePlace) {
+  const text = variables[env]
+  const file = fileEnv === undefined ? undefined : variables[fileEnv]
+  if (text) return { text, origin: variableOrigin(env, kind) }
+  if (!file || fileEnv === undefined) return undefined
+  const origin = variableOrigin(fileEnv, kind)
+  return { text: readSecretFile(path.resolve(cwd, file), origin.text), origin }
 }
 
 function variableOrigin(variable: string, kind: VariableKind): Origin {
@@ -263,6 +308,7 @@ function readDotenv(file: string, shell: Shell): Variables {
   const variables = parseEnv(readSmallFile(file) ?? '')
   for (const [variable, text] of Object.entries(variables)) {
     if (!text || !variable.startsWith('RELAY_')) continue
+    if (SECRET_VARIABLE.test(variable)) continue
     const name = SETTING_NAMES.find((each) => variablesOf(each).includes(variable))
     const { project, secret, flag } = name ? settingOf(name) : {}
     if (project ?? secret) continue

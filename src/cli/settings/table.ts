@@ -1,12 +1,6 @@
 import path from 'node:path'
-import {
-  DEFAULT_TUNNEL,
-  DEFAULTS,
-  MAX_MAX_BODY,
-  ON_DUPLICATE,
-  PROVIDER_NAMES,
-  STORE_KINDS,
-} from '../../base/settings.js'
+import { PROVIDER_NAMES } from '../../base/providers.js'
+import { DEFAULT_TUNNEL, DEFAULTS, MAX_MAX_BODY, ON_DUPLICATE, STORE_KINDS } from '../../base/settings.js'
 import { formatDuration } from '../../base/time.js'
 import type { Context } from '../context.js'
 
@@ -32,7 +26,7 @@ interface Setting {
   /** Can also be read from such a file. */
   readonly inFile?: true
   /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
-  readonly project?: 'anything' | 'this machine'
+  readonly project?: 'anything' | 'this machine' | 'proved'
 }
 
 /** Known here, since loading the code hosts would slow down every start. */
@@ -59,8 +53,14 @@ export const SETTINGS = {
   clientSecret: { help: 'OAuth client secret', secret: true },
   webhookSecret: { help: 'webhook secret', defaultText: 'made at first start', secret: true },
   webhookSecretPrevious: { help: 'previous secret, accepted during rotation', secret: true },
+  sources: {
+    flag: '--source <name=scheme>',
+    help: 'another sender',
+    list: true,
+    project: 'proved',
+  },
   port: { flag: '--port <n>', help: 'port to listen on, 0 for any free port', project: 'anything' },
-  host: { flag: '--host <address>', help: 'address to listen on' },
+  host: { flag: '--host <address>', help: 'listen address' },
   allowHost: {
     env: 'RELAY_ALLOWED_HOSTS',
     flag: '--allow-host <names>',
@@ -126,7 +126,7 @@ export const SETTINGS = {
     project: 'anything',
   },
   keep: { flag: '--keep <duration>', help: 'delivery retention', format: formatDuration },
-  keepMax: { flag: '--keep-max <size>', help: 'maximum size of the journal', format: formatSize },
+  keepMax: { flag: '--keep-max <size>', help: 'journal size', format: formatSize },
   tunnel: {
     flag: '--tunnel [url]',
     bareDefault: DEFAULT_TUNNEL,
@@ -155,6 +155,14 @@ export function variablesOf(name: SettingName): string[] {
   const { env, secret, inFile = secret } = settingOf(name)
   return inFile ? [env, `${env}_FILE`] : [env]
 }
+
+/** The variable with a source's secret. That with `_PREVIOUS` added has the one before it, and `_FILE` added to either names a file. */
+export function secretVariable(source: string): string {
+  return `RELAY_SOURCE_${source.replaceAll('-', '_').toUpperCase()}_SECRET`
+}
+
+/** Every variable of that kind, for any source. */
+export const SECRET_VARIABLE = /^RELAY_SOURCE_[A-Z0-9_]+_SECRET(?:_PREVIOUS)?(?:_FILE)?$/
 
 /** A value as a user would write it: a duration or a size with its unit. */
 export function formatValue<Value extends string | number | readonly string[]>(

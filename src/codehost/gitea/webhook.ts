@@ -1,6 +1,7 @@
 import { eventTable } from '../events.js'
-import { HUB_PROOF, hubSignature } from '../hub-signature.js'
-import type { WebhookScheme } from '../host.js'
+import { HUB_PROOF } from '../../schemes/senders.js'
+import { GENERIC_DELIVERY, GENERIC_EVENT } from '../../schemes/scheme.js'
+import type { HostScheme } from '../host.js'
 
 /**
  * Gitea's events by the name in `X-Gitea-Event`, and those that Forgejo adds. Every pull request's payload has a `review`, which is null
@@ -40,34 +41,27 @@ const EVENTS = eventTable(`
 const ONE_SPACE_EVENTS: ReadonlySet<string> = new Set(['repository', 'wiki'])
 
 /** Gitea sends GitHub's and Gogs' header names besides its own. */
-export const WEBHOOK: WebhookScheme = {
-  ...HUB_PROOF,
-  eventHeader: 'x-gitea-event',
-  idHeaders: ['x-gitea-delivery'],
+export const WEBHOOK: HostScheme = {
+  proofs: [HUB_PROOF],
+  also: [{ ...HUB_PROOF, header: 'x-gitea-signature', prefix: '' }],
+  event: ['x-gitea-event', GENERIC_EVENT],
+  id: ['x-gitea-delivery', GENERIC_DELIVERY],
+  content: 'payload',
   formSignature: 'payload',
   events: EVENTS,
-  summary: {
-    action: ['action'],
-    // `repository` is the fork, and at GitHub what was forked: services/webhook/notifier.go, ForkRepository.
-    repo: ['forkee.full_name', 'repository.full_name'],
-    number: ['number', 'issue.number', 'pull_request.number'],
-  },
+  action: ['$.action'],
+  // `repository` is the fork, and at GitHub what was forked: services/webhook/notifier.go, ForkRepository.
+  repo: ['$.forkee.full_name', '$.repository.full_name'],
+  number: ['$.number', '$.issue.number', '$.pull_request.number'],
   style: (event) => (ONE_SPACE_EVENTS.has(event) ? 'one-space-go' : 'indented-go'),
-  headers: (event, id, signed, secret) => {
-    const signature = secret && hubSignature(secret, signed)
-    return {
-      'Content-Type': 'application/json',
-      'User-Agent': 'Go-http-client/1.1',
-      ...Object.fromEntries(
-        ['Gitea', 'GitHub', 'Gogs'].flatMap((name) => [
-          [`X-${name}-Delivery`, id],
-          [`X-${name}-Event`, event],
-        ]),
-      ),
-      ...(signature !== undefined && {
-        'X-Hub-Signature-256': signature,
-        'X-Gitea-Signature': signature.replace('sha256=', ''),
-      }),
-    }
-  },
+  headers: (event, id) => ({
+    'Content-Type': 'application/json',
+    'User-Agent': 'Go-http-client/1.1',
+    ...Object.fromEntries(
+      ['Gitea', 'GitHub', 'Gogs'].flatMap((name) => [
+        [`X-${name}-Delivery`, id],
+        [`X-${name}-Event`, event],
+      ]),
+    ),
+  }),
 }

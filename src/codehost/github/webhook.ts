@@ -1,6 +1,7 @@
 import { eventTable } from '../events.js'
-import { HUB_PROOF, hubSignature } from '../hub-signature.js'
-import type { WebhookScheme } from '../host.js'
+import { HUB_PROOF } from '../../schemes/senders.js'
+import { GENERIC_DELIVERY, GENERIC_EVENT } from '../../schemes/scheme.js'
+import type { HostScheme } from '../host.js'
 
 /** @see https://docs.github.com/webhooks/webhook-events-and-payloads */
 const EVENTS = eventTable(`
@@ -108,20 +109,19 @@ const EVENTS = eventTable(`
 export const HOOK_ID = 1
 
 /** @see https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers */
-export const WEBHOOK: WebhookScheme = {
-  ...HUB_PROOF,
-  eventHeader: 'x-github-event',
-  idHeaders: ['x-github-delivery'],
-  hookHeader: 'x-github-hook-id',
+export const WEBHOOK: HostScheme = {
+  proofs: [HUB_PROOF],
+  event: ['x-github-event', GENERIC_EVENT],
+  id: ['x-github-delivery', GENERIC_DELIVERY],
+  hook: 'x-github-hook-id',
+  content: 'payload',
   formSignature: 'body',
   events: EVENTS,
-  summary: {
-    action: ['action'],
-    repo: ['repository.full_name'],
-    number: ['number', 'issue.number', 'pull_request.number'],
-  },
+  action: ['$.action'],
+  repo: ['$.repository.full_name'],
+  number: ['$.number', '$.issue.number', '$.pull_request.number'],
   style: () => 'compact',
-  headers: (event, id, signed, secret) => ({
+  headers: (event, id) => ({
     Accept: '*/*',
     'Content-Type': 'application/json',
     'User-Agent': 'GitHub-Hookshot/relay',
@@ -130,6 +130,5 @@ export const WEBHOOK: WebhookScheme = {
     'X-GitHub-Hook-ID': String(HOOK_ID),
     'X-GitHub-Hook-Installation-Target-ID': '101',
     'X-GitHub-Hook-Installation-Target-Type': 'repository',
-    ...(secret && { 'X-Hub-Signature-256': hubSignature(secret, signed) }),
   }),
 }

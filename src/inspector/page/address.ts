@@ -14,7 +14,7 @@ export type View =
   | { readonly page: 'open' }
 
 /** The filters in an address, in this order. `limit` has no place in it. */
-const FILTERS = ['event', 'repo', 'status', 'text', 'since', 'until', 'before'] as const
+const FILTERS = ['event', 'source', 'repo', 'status', 'text', 'since', 'until', 'before'] as const
 
 /** Parses a path and its query (`?…` or empty). Undefined for an address that the inspector does not have. */
 export function parseAddress(path: string, search: string): View | undefined {

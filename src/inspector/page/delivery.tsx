@@ -114,6 +114,7 @@ function Detail({ detail, query }: DeliveryProps) {
 /** What it is, in a few lines, and whether that is proved. */
 function Head({ detail, query }: DeliveryProps) {
   const { n, receivedAt, size, deliveryId, editedFrom, older, newer, verdict, restored } = detail
+  const isDoubtful = detail.unproved || restored?.unproved
   const step = (to: number | null, text: string, icon: 'back' | 'forward') =>
     to === null ? null : (
       <a
@@ -144,8 +145,8 @@ function Head({ detail, query }: DeliveryProps) {
       <p class="head-subject">
         <Subject line={detail} />
       </p>
-      <p class={restored?.unproved ? 'verdict mark mark-down' : 'verdict mark mark-succeeded'}>
-        <Icon name={restored?.unproved ? 'ring' : 'check'} />
+      <p class={isDoubtful ? 'verdict mark mark-down' : 'verdict mark mark-succeeded'}>
+        <Icon name={isDoubtful ? 'ring' : 'check'} />
         <span>
           <Visible text={verdict} />
         </span>

@@ -59,7 +59,7 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
 }
 
 /** Forwards a delivery again, to all targets that match or to one. */
-export function ForwardDialog({ detail: { n, routes } }: { readonly detail: DeliveryDetail }) {
+export function ForwardDialog({ detail: { n, routes, again } }: { readonly detail: DeliveryDetail }) {
   const [isBusy, setBusy] = useState(false)
   const title = `Forward #${n} again`
   const [only, ...others] = routes
@@ -90,7 +90,7 @@ export function ForwardDialog({ detail: { n, routes } }: { readonly detail: Deli
   const isOne = others.length === 0
   return (
     <Dialog title={title}>
-      <p class="quiet">The target gets the same bytes once more, even if it succeeded there.</p>
+      <p class="quiet">{again}</p>
       <div class="choices">
         <Button
           class="button button-main"

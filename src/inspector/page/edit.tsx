@@ -24,7 +24,7 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
     if (!editor.current || !form.current || whyNot.value !== null || isBusy) return
     setBusy(true)
     try {
-      await send(detail.n, form.current, editor.current.text())
+      await send(detail, form.current, editor.current.text())
     } catch (error) {
       setFailure(messageFrom(error))
       setBusy(false)
@@ -90,13 +90,17 @@ function End({ why, failure }: EndProps) {
 }
 
 /** Sends the edit and shows what was made. @throws SyntaxError for what is no JSON; RequestError; Error for a wrong header */
-async function send(from: number, form: HTMLFormElement, body: string): Promise<void> {
+async function send(
+  { n: from, event, made }: DeliveryDetail,
+  form: HTMLFormElement,
+  body: string,
+): Promise<void> {
   JSON.parse(body)
   const fields = fieldsOf(form)
   const request: SendRequest = {
     from,
-    event: fields.get('event') ?? '',
-    headers: parseHeaders(fields.get('headers') ?? ''),
+    event: fields.get('event') ?? event,
+    headers: parseHeaders(fields.get('headers') ?? '', made),
     body,
     target: fields.get('target') || undefined,
   }
@@ -110,22 +114,25 @@ async function send(from: number, form: HTMLFormElement, body: string): Promise<
 }
 
 /** What is sent besides the payload. */
-function Fields({ detail: { event, routes, headers } }: { readonly detail: DeliveryDetail }) {
-  const own = headers.filter(([name]) => !isMadeHeader(name)).map(([name, value]) => `${name}: ${value}`)
+function Fields({ detail }: { readonly detail: DeliveryDetail }) {
+  const { event, routes, headers, made, hasEventHeader } = detail
+  const own = headers.filter(([name]) => !isMade(name, made)).map(([name, value]) => `${name}: ${value}`)
   return (
     <>
       <div class="edit-fields">
-        <label>
-          Event
-          <input
-            name="event"
-            defaultValue={event}
-            required
-            maxLength={100}
-            autoComplete="off"
-            spellcheck={false}
-          />
-        </label>
+        {hasEventHeader ? (
+          <label>
+            Event
+            <input
+              name="event"
+              defaultValue={event}
+              required
+              maxLength={100}
+              autoComplete="off"
+              spellcheck={false}
+            />
+          </label>
+        ) : null}
         <label>
           Send to
           <select name="target">
@@ -156,13 +163,17 @@ function Fields({ detail: { event, routes, headers } }: { readonly detail: Deliv
   )
 }
 
+function isMade(name: string, made: readonly string[]): boolean {
+  return isMadeHeader(name) || made.includes(name.toLowerCase())
+}
+
 /** @throws Error that names the line */
-function parseHeaders(text: string): Header[] {
+function parseHeaders(text: string, made: readonly string[]): Header[] {
   return text.split('\n').flatMap((line, i): Header[] => {
     if (line.trim() === '') return []
     const [, name = '', value = ''] = /^([^:\s]+)[ \t]*:(.*)$/.exec(line) ?? []
     if (name === '') throw new Error(`Line ${i + 1} of the headers is not “Name: value”.`)
-    if (isMadeHeader(name)) throw new Error(`${name} is made for each delivery and cannot be set.`)
+    if (isMade(name, made)) throw new Error(`${name} is made for each delivery and cannot be set.`)
     return [[name, value.trim()]]
   })
 }

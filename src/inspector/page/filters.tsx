@@ -23,8 +23,14 @@ const SPANS: Readonly<Record<string, string>> = {
   '7d': 'last 7 days',
 }
 
+interface FiltersProps {
+  readonly query: ListQuery
+  /** Whether other senders than the code host are listed. */
+  readonly hasSources: boolean
+}
+
 /** The filters, applied while they are typed. Fields are named as in the address, and a render never changes what they hold. */
-export function Filters({ query }: { readonly query: ListQuery }) {
+export function Filters({ query, hasSources }: FiltersProps) {
   const form = useRef<HTMLFormElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const apply = (): void => {
@@ -39,7 +45,7 @@ export function Filters({ query }: { readonly query: ListQuery }) {
   }, [formatQuery(query)])
   const { since, until } = query
   const isOwn = since !== undefined && SPANS[since] === undefined
-  const input = (name: 'event' | 'repo', placeholder: string) => (
+  const input = (name: 'event' | 'source' | 'repo', placeholder: string) => (
     <input name={name} placeholder={placeholder} autoComplete="off" autoCapitalize="off" spellcheck={false} />
   )
   return (
@@ -61,6 +67,7 @@ export function Filters({ query }: { readonly query: ListQuery }) {
         <Icon name="search" />
         <input type="search" name="text" placeholder="Text in the payload" autoComplete="off" />
       </Field>
+      {hasSources ? <Field label="Source">{input('source', 'source')}</Field> : null}
       <Field label="Event">{input('event', 'event')}</Field>
       <Field label="Repository">{input('repo', 'repository')}</Field>
       <Field label="Status">

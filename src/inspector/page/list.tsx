@@ -176,7 +176,10 @@ export function List({ query, openN }: ListProps) {
       <h1 class="sr-only">Deliveries</h1>
       <div class="tools">
         <Timeline />
-        <Filters query={query} />
+        <Filters
+          query={query}
+          hasSources={query.source !== undefined || lines.value.some(({ source }) => source !== undefined)}
+        />
       </div>
       <div class="held" role="status">
         {missed.value === 0 ? null : (
@@ -323,10 +326,11 @@ function Row({ line, query, isOpen }: RowProps) {
   )
 }
 
-/** `pull_request.opened`: the action in a weaker tone. */
-export function EventName({ line: { event, action } }: LineProps) {
+/** `pull_request.opened`, `stripe invoice.paid`: source and action in a weaker tone. */
+export function EventName({ line: { source, event, action } }: LineProps) {
   return (
     <span class="event">
+      <Visible class="action" text={source && `${source} `} />
       <Visible text={event} />
       <Visible class="action" text={action && `.${action}`} />
     </span>
@@ -342,9 +346,10 @@ export function Subject({ line: { repo, subject } }: LineProps) {
   )
 }
 
-export function Badges({ line: { duplicates, editedFrom, viaTunnel } }: LineProps) {
+export function Badges({ line: { duplicates, editedFrom, viaTunnel, unproved } }: LineProps) {
   return (
     <>
+      {unproved ? <span class="badge badge-warn">unproved</span> : null}
       {duplicates === 0 ? null : (
         <span class="badge" title={`Arrived again ${counted(duplicates, 'time')}`}>
           <Icon name="copies" />

@@ -64,6 +64,12 @@ function Instance({ state }: { readonly state: InstanceState }) {
       <div class="columns">
         <Section title="Tunnel">
           <Tunnel tunnel={tunnel} />
+          {state.sourceTunnels?.map((each) => (
+            <>
+              <h3>{each.source}</h3>
+              <Tunnel tunnel={each} />
+            </>
+          ))}
         </Section>
         <Section title="Hooks">
           <Hooks hooks={hooks} />

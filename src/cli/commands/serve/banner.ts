@@ -1,15 +1,16 @@
 import packageJson from '../../../../package.json' with { type: 'json' }
-import { DEFAULTS, type Settings } from '../../../base/settings.js'
+import { DEFAULTS, isChannel, type Settings } from '../../../base/settings.js'
 import { labelOf } from '../../../dispatch/routes.js'
 import type { Serving } from '../../../serve/serve.js'
-import { bold, dim, type Line, t, type Text, textOf, tilde } from '../../output/text.js'
-import { isChannel } from './events.js'
+import { pathOf } from '../../../webhook/signature.js'
+import { bold, dim, type Line, t, type Text, textOf, tilde, yellow } from '../../output/text.js'
+import { isUnsigned } from '../../sources.js'
 
 type Entry = readonly [name: string, text: Line]
 
 export interface BannerParts {
-  /** The payload URL of the tunnel, once there is one. */
-  readonly tunnelUrl: string | undefined
+  /** The payload URL of each source's tunnel, once there is one. */
+  readonly tunnelUrls: ReadonlyMap<string, string>
   /** The short name of a target. */
   readonly nameOf: (id: string) => string
   /** The repositories whose hooks relay makes. */
@@ -17,6 +18,9 @@ export interface BannerParts {
   /** The user of this shell, if signed in. */
   readonly signedIn: string | undefined
 }
+
+/** The address of a tunnel whose channel could not be made yet. */
+const LATER = 'printed below once the tunnel is connected'
 
 /** Columns before the texts; a longer text continues below its start. */
 export const BANNER_INDENT = 15
@@ -32,6 +36,7 @@ export function banner(serving: Serving, parts: BannerParts): Text[] {
     ...(relay.inspector ? [['inspector', inspector] as const] : []),
     ['code host', `${provider} at ${providerUrl}`],
     ...webhook(serving, parts),
+    ...sourceEntries(serving, parts),
     ['secret', `relay config --reveal webhookSecret${profileFlag}`],
     ['data', storePlace(store, tilde(folder))],
     ...targets(serving, parts),
@@ -59,6 +64,7 @@ export function bannerObject(serving: Serving, parts: BannerParts): Record<strin
     provider,
     providerUrl,
     payloadUrl: payloadUrl(serving, parts) ?? null,
+    sources: sourcesOf(serving, parts),
     data: storePlace(store, folder),
     targets: relay.routing.routes.map(({ id }) => parts.nameOf(id)),
   }
@@ -70,19 +76,37 @@ function webhook(serving: Serving, parts: BannerParts): Entry[] {
     parts.hooked.length > 0
       ? `of the webhook that relay creates in ${parts.hooked.join(', ')}`
       : 'for the webhook, with content type application/json and the secret below'
-  const url = payloadUrl(serving, parts) ?? 'printed below once the tunnel is connected'
+  const url = payloadUrl(serving, parts) ?? LATER
   return [
     ['payload URL', bold(url)],
     ['', dim(use)],
   ]
 }
 
+/** The other sources, with the addresses to enter at the senders. A new channel of the tunnel has none yet. */
+function sourcesOf({ url, settings }: Serving, { tunnelUrls }: BannerParts) {
+  const { sources = [], tunnel, publicUrl = url } = settings
+  return sources.map(({ name, scheme }) => {
+    const own = tunnel === undefined ? publicUrl + pathOf(name) : null
+    return { name, scheme, address: tunnelUrls.get(name) ?? own }
+  })
+}
+
+function sourceEntries(serving: Serving, parts: BannerParts): Entry[] {
+  const sources = sourcesOf(serving, parts)
+  const width = Math.max(...sources.map(({ name }) => name.length))
+  return sources.map(({ name, scheme, address }, i) => {
+    const note = isUnsigned(scheme) ? yellow('  unverified: nothing proves its deliveries') : ''
+    return [i === 0 ? 'sources' : '', t`${name.padEnd(width)}  ${bold(address ?? LATER)}${note}`]
+  })
+}
+
 /** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
-function payloadUrl({ url, settings }: Serving, { tunnelUrl }: BannerParts): string | undefined {
+function payloadUrl({ url, settings }: Serving, { tunnelUrls }: BannerParts): string | undefined {
   const { provider, tunnel, publicUrl = url } = settings
   if (provider === 'sandbox') return undefined
   if (tunnel === undefined) return `${publicUrl}/webhook`
-  return tunnelUrl ?? (isChannel(tunnel) ? tunnel : undefined)
+  return tunnelUrls.get(provider) ?? (isChannel(tunnel) ? tunnel : undefined)
 }
 
 /** The targets by name: where each leads, and what it gets. */

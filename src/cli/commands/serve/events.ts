@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { aborted } from '../../../base/wait.js'
 import { createLogThrottle, type LogThrottle } from '../../../base/log.js'
-import { NEW_TUNNEL } from '../../../base/settings.js'
+import { isChannel, isCodeHost } from '../../../base/settings.js'
 import { MAX_START } from '../../../base/bytes.js'
 import type { TargetStatus } from '../../../dispatch/dispatcher.js'
 import { isCommand, type Routing, shortNames } from '../../../dispatch/routes.js'
@@ -17,15 +17,16 @@ import {
   attemptText,
   caughtUpText,
   deliveryFields,
-  eventName,
   failedObject,
   hookStateText,
   placeName,
+  sourcedName,
+  UNVERIFIED,
 } from '../../output/deliveries.js'
 import { type Output, TIMED_INDENT } from '../../output/output.js'
 import { bold, dim, green, join, type Line, red, t, type Text, yellow } from '../../output/text.js'
 
-/** How long the banner waits for a new channel: creating one takes about half a second. Milliseconds. */
+/** How long the banner waits for new channels: creating one takes about half a second. Milliseconds. */
 const TUNNEL_LIMIT_MS = 3000
 
 type Fields = Readonly<Record<string, unknown>>
@@ -55,9 +56,10 @@ export class LiveOutput {
   /** Of the targets that are not up. */
   readonly #states = new Map<string, TargetStatus['state']>()
   readonly #last = new Map<string, Pick<Attempt, 'outcome' | 'error'>>()
-  readonly #connected = new AbortController()
   #names: ReadonlyMap<string, string> = new Map()
-  #tunnel: TunnelStatus | undefined
+  /** By source. */
+  readonly #tunnels = new Map<string, TunnelStatus>()
+  #onTunnelUrl = (): void => {}
 
   constructor({ out, json }: Pick<Shell, 'out' | 'json'>, routes: Pick<Routing, 'routes'>) {
     this.#out = out
@@ -74,11 +76,23 @@ export class LiveOutput {
   /** The short name of a target. */
   readonly nameOf = (id: string): string => this.#names.get(id) ?? shortNames([{ id }]).get(id) ?? id
 
-  /** The payload URL of `--tunnel`, if there is one. That of a new channel is waited for, some seconds, or until the signal. */
-  async payloadUrl(tunnel: string | undefined, signal: AbortSignal): Promise<string | undefined> {
-    const ends = [signal, this.#connected.signal, AbortSignal.timeout(TUNNEL_LIMIT_MS)]
+  /** The payload URLs of `--tunnel`, by source. Those of new channels are waited for, some seconds, or until the signal. */
+  async payloadUrls(
+    sources: Iterable<string>,
+    { tunnel, signal }: { readonly tunnel: string | undefined; readonly signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, string>> {
+    const all = [...sources]
+    const known = (): [string, string][] =>
+      all.flatMap((source) => {
+        const url = this.#tunnels.get(source)?.url
+        return typeof url === 'string' ? [[source, url]] : []
+      })
+    const complete = new AbortController()
+    this.#onTunnelUrl = () => known().length === all.length && complete.abort()
+    this.#onTunnelUrl()
+    const ends = [signal, complete.signal, AbortSignal.timeout(TUNNEL_LIMIT_MS)]
     if (tunnel !== undefined && !isChannel(tunnel)) await Promise.race(ends.map(aborted))
-    return this.#tunnel?.url ?? undefined
+    return new Map(known())
   }
 
   /** `#7  push  octo/demo  main  no route` */
@@ -87,6 +101,7 @@ export class LiveOutput {
     const down = targets.filter((id) => this.#states.get(id) === 'down').map(this.nameOf)
     const isUnrouted = targets.length === 0 && ignoredBy === undefined && !duplicate && this.#names.size > 0
     const notes = [
+      delivery.verifiedBy === 'none' && UNVERIFIED,
       duplicate && `duplicate, delivery ${delivery.deliveryId}`,
       from !== undefined && `edited copy of #${from}`,
       ignoredBy !== undefined && ignoredText(ignoredBy),
@@ -94,7 +109,7 @@ export class LiveOutput {
       down.length > 0 && `waits for ${down.join(', ')}`,
       targets.some((id) => this.#states.get(id) === 'elsewhere') && 'forwarded by another relay',
     ].filter(Boolean)
-    const parts = [`#${n}`, bold(eventName(delivery)), placeName(delivery), yellow(notes.join(', '))]
+    const parts = [`#${n}`, bold(sourcedName(delivery)), placeName(delivery), yellow(notes.join(', '))]
     this.#report({
       text: join(
         parts.filter((part) => String(part) !== ''),
@@ -168,8 +183,8 @@ export class LiveOutput {
 
   /** `tunnel connected: payload URL https://smee.io/…`, `tunnel is down: connection refused; attempt 2 in 4s` */
   readonly onTunnel: Observer<'onTunnel'> = (status) => {
-    const before = this.#tunnel
-    this.#tunnel = status
+    const before = this.#tunnels.get(status.source)
+    this.#tunnels.set(status.source, status)
     const times = { since: isoTime(status.since), retryAt: isoTime(status.retryAt) }
     this.#report({
       level: status.state === 'waiting' ? 'warn' : 'info',
@@ -177,7 +192,7 @@ export class LiveOutput {
       object: { type: 'tunnel', ...status, ...times },
       isShown: isTunnelNews(status, before),
     })
-    if (status.url !== null) this.#connected.abort()
+    this.#onTunnelUrl()
   }
 
   readonly onHook: Observer<'onHook'> = (event) => {
@@ -205,11 +220,6 @@ export class LiveOutput {
   }
 }
 
-/** Whether the URL of a tunnel is a channel. A server, or `new`, has relay make one. */
-export function isChannel(tunnel: string): boolean {
-  return tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/'
-}
-
 /** The seconds until then, for a person: at least one. */
 function secondsUntil(at: number): number {
   return Math.max(1, Math.round((at - Date.now()) / 1000))
@@ -220,22 +230,23 @@ function isoTime(at: number | null | undefined): string | null {
 }
 
 function tunnelText(
-  { state, url, why, attempt, retryAt, roundTrip }: TunnelStatus,
+  { source, state, url, why, attempt, retryAt, roundTrip }: TunnelStatus,
   before: TunnelStatus | undefined,
 ): Line {
-  if (state === 'connecting') return 'tunnel connecting'
+  const name = isCodeHost(source) ? 'tunnel' : `tunnel of ${source}`
+  if (state === 'connecting') return `${name} connecting`
   if (state === 'waiting') {
     const isLater = retryAt !== null && retryAt > Date.now()
     const next = isLater ? `attempt ${attempt} in ${secondsUntil(retryAt)}s` : 'reconnecting'
     // A later line need not repeat it.
     const isNew = url !== null && (before?.url !== url || before.state === 'connecting')
-    return t`tunnel ${red('is down')}: ${why ?? ''}; ${next}${isNew ? `; payload URL ${url}` : ''}`
+    return t`${name} ${red('is down')}: ${why ?? ''}; ${next}${isNew ? `; payload URL ${url}` : ''}`
   }
   if (before?.state !== 'connected' || roundTrip === null)
-    return t`tunnel ${green('connected')}: payload URL ${url ?? ''}`
+    return t`${name} ${green('connected')}: payload URL ${url ?? ''}`
   return roundTrip === 'ok'
-    ? t`tunnel ${green('works')}: a test message came back byte for byte`
-    : t`tunnel ${yellow('does not work')}: a test message was lost: ${roundTrip}`
+    ? t`${name} ${green('works')}: a test message came back byte for byte`
+    : t`${name} ${yellow('does not work')}: a test message was lost: ${roundTrip}`
 }
 
 /** The first attempts to reconnect, which are all printed. Later ones follow at equal intervals. */

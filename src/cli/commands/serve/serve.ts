@@ -7,14 +7,24 @@ import { createRouting, type Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
 import { serve, type Serving } from '../../../serve/serve.js'
+import { type Database, mayHaveData } from '../../../store/open.js'
+import { pathOf } from '../../../webhook/signature.js'
 import type { Flags, Shell } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim } from '../../output/text.js'
-import { profileFolder, publication, routeSettings, SANDBOX_PROFILE, startCommand } from '../../profile.js'
+import {
+  profileFolder,
+  publication,
+  routeSettings,
+  SANDBOX_PROFILE,
+  startCommand,
+  storeOf,
+} from '../../profile.js'
 import { readSetup, serviceSettings, userOf } from '../../session.js'
 import { join, type Parts } from '../../settings/join.js'
 import { checkSecretsPlace, type Loaded, openSettings } from '../../settings/read.js'
 import type { Values } from '../../settings/parse.js'
+import { hostInUrl, isUnsigned, servedSources, type SetSource } from '../../sources.js'
 import { formatRepo, parseRepo } from '../../target.js'
 import { banner, BANNER_INDENT, bannerObject } from './banner.js'
 import { LiveOutput } from './events.js'
@@ -24,6 +34,7 @@ interface ServeFlags extends Flags {
   readonly hook?: readonly string[]
   readonly catchUp?: boolean
   readonly inspect?: boolean
+  readonly allowUnsigned?: boolean
 }
 
 /** How long a stop may take without a word about it. Milliseconds. */
@@ -47,11 +58,15 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const parts = readParts(given, flags)
   const joined = join(parts)
   const { values } = joined
-  const { host } = values
   // Only a file may have said so.
   out = out.withLogFormat(values.logFormat)
   // Not a copy, which would open standard input.
   const shell: Shell = Object.create(given, { out: { value: out } })
+  let sources: readonly SetSource[] = []
+  const readOwn = async (data?: Database): Promise<readonly SetSource[]> =>
+    (sources = await servedSources(shell, joined, { data, allowUnsigned: flags.allowUnsigned === true }))
+  // A mistake is found before a profile is made for it.
+  if (!mayHaveData(storeOf(values), profileFolder(values))) await readOwn()
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
   const live = new LiveOutput(shell, createRouting(routeSettings(values)))
@@ -62,7 +77,11 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
     ),
   }
   await using serving = await serve(
-    serviceSettings(parts, { sandbox: flags.sandbox === true, inspect: flags.inspect !== false }),
+    serviceSettings(parts, {
+      sandbox: flags.sandbox === true,
+      inspect: flags.inspect !== false,
+      readSources: readOwn,
+    }),
     {
       log: out.timedLog,
       signal: shell.signal,
@@ -79,21 +98,36 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
       onHook: live.onHook,
     },
   )
-  const service: Service = { serving, loaded: joined, listeners: [live, published] }
+  const service: Service = { serving, loaded: joined, sources, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, service))
   const { nameOf } = live
+  await announce(shell, service, { live, hooked })
+  await untilQuit(shell, serving, nameOf)
+  await stop(serving, nameOf, out)
+}
+
+/** Prints what runs, with warnings of what the user should know. */
+async function announce(
+  { out, signal }: Shell,
+  service: Service,
+  { live, hooked }: { readonly live: LiveOutput; readonly hooked: readonly string[] },
+): Promise<void> {
+  const { serving, loaded, sources } = service
+  const { values } = loaded
+  const { host } = values
   const signedIn = await signedInUser(serving, values)
-  const tunnelUrl = await live.payloadUrl(values.tunnel, shell.signal)
-  const known = { tunnelUrl, nameOf, hooked, signedIn }
+  const { tunnel } = values
+  const tunnelUrls = await live.payloadUrls(serving.relay.sources.keys(), { tunnel, signal })
+  const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn }
   if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
-  if (!isLoopback(host.includes(':') ? `[${host}]` : host))
+  if (!isLoopback(hostInUrl(host)))
     out.log.warn(
       `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
     )
-  warnOfRoutes(out, service, joined)
-  await untilQuit(shell, serving, nameOf)
-  await stop(serving, nameOf, out)
+  for (const { name } of sources.filter(({ scheme }) => isUnsigned(scheme)))
+    out.log.warn(`${pathOf(name)} takes deliveries that nothing proves, from any program that reaches relay`)
+  warnOfRoutes(out, service, loaded)
 }
 
 /** Says what is still waiting, and that in-flight work takes a while. */
@@ -195,6 +229,7 @@ async function untilQuit(shell: Shell, serving: Serving, nameOf: (id: string) =>
 interface Service {
   readonly serving: Serving
   readonly loaded: Loaded
+  readonly sources: readonly SetSource[]
   readonly listeners: readonly { setRoutes(routes: Pick<Routing, 'routes'>): void }[]
 }
 
@@ -216,6 +251,7 @@ async function reload(shell: Shell, flags: Flags, service: Service): Promise<voi
   }
 }
 
-function warnOfRoutes({ log }: Output, { serving }: Service, { values, origins }: Loaded): void {
-  for (const text of routeWarnings(routeSettings(values), serving.settings.provider, origins)) log.warn(text)
+function warnOfRoutes({ log }: Output, { serving, sources }: Service, { values, origins }: Loaded): void {
+  const about = { provider: serving.settings.provider, origins, sources }
+  for (const text of routeWarnings(routeSettings(values), about)) log.warn(text)
 }

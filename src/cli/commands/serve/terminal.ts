@@ -2,16 +2,18 @@ import { type FSWatcher, watch } from 'node:fs'
 import path from 'node:path'
 import { toRelayError } from '../../../base/errors.js'
 import type { RouteSettings } from '../../../base/settings.js'
+import { didYouMean } from '../../../base/text.js'
 import type { TargetStatus } from '../../../dispatch/dispatcher.js'
 import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
-import { matches } from '../../../journal/filter.js'
+import { exampleOf, matches } from '../../../journal/filter.js'
 import { whyNeverSent } from '../../../codehost/events.js'
-import { schemeOf } from '../../../codehost/schemes.js'
+import { hostScheme } from '../../../codehost/schemes.js'
 import type { Serving } from '../../../serve/serve.js'
 import type { Shell } from '../../command.js'
 import type { Context } from '../../context.js'
 import { bold, dim, join, t } from '../../output/text.js'
 import { isOfFolder, type Origins } from '../../settings/read.js'
+import type { SetSource } from '../../sources.js'
 import { watchedFiles } from '../../settings/files.js'
 
 /** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
@@ -128,25 +130,33 @@ function watchFile(file: string, changed: () => void): FSWatcher | undefined {
 }
 
 /**
- * What is valid in the routes, and probably not meant: an event that the code host never sends, a route that repeats another, a command
+ * What is valid in the routes, and probably not meant: an event that the code host never sends, a source that is not there, a route that repeats another, a command
  * from the folder's files, whose author can be anyone, and a secret from there, which lets its readers sign deliveries that run commands.
  */
 export function routeWarnings(
   { forward, exec, ignore }: RouteSettings,
-  provider: string,
-  origins: Origins,
+  {
+    provider,
+    origins,
+    sources,
+  }: { readonly provider: string; readonly origins: Origins; readonly sources: readonly SetSource[] },
 ): string[] {
   const warnings: string[] = []
   const warn = (setting: 'forward' | 'exec' | 'ignore', why: string | undefined): void => {
     if (why !== undefined) warnings.push(`${origins[setting]?.text ?? setting}: ${why}`)
   }
-  const { events } = schemeOf(provider)
+  const { events } = hostScheme(provider)
   const routes = [
     ...forward.map((text) => ['forward', parseForward(text)] as const),
     ...exec.map((text) => ['exec', parseExec(text)] as const),
   ]
-  for (const [setting, { match }] of routes) warn(setting, whyNeverSent(match.text, provider, events))
-  for (const match of ignore) warn('ignore', whyNeverSent(match, provider, events))
+  const names = [provider, ...sources.map(({ name }) => name)]
+  const texts = [
+    ...routes.map(([setting, { match }]) => [setting, match.text] as const),
+    ...ignore.map((text) => ['ignore', text] as const),
+  ]
+  for (const [setting, text] of texts)
+    warn(setting, whyNoSource(text, names) ?? whyNeverSent(text, provider, events))
   for (const [i, [setting, route]] of routes.entries()) {
     const earlier = routes.slice(0, i).map(([, one]) => one)
     warn(setting, whyTwice(route, earlier))
@@ -154,11 +164,18 @@ export function routeWarnings(
   if (origins.exec && isOfFolder(origins.exec))
     for (const command of exec)
       warnings.push(`${origins.exec.text} runs a command for deliveries: ${command}`)
-  const secrets = [origins.webhookSecret, origins.webhookSecretPrevious]
+  const ofSources = sources.map(({ secretOrigin }) => secretOrigin)
+  const secrets = [origins.webhookSecret, origins.webhookSecretPrevious, ...ofSources]
   const secret = secrets.find((origin) => origin && isOfFolder(origin))
   if (exec.length > 0 && secret)
     warnings.push(`anyone who can read ${secret.text} can sign deliveries that run commands here`)
   return warnings
+}
+
+function whyNoSource(match: string, names: readonly string[]): string | undefined {
+  const [name = ''] = match.split('/', 1)
+  if (name === match || names.includes(name)) return undefined
+  return `${match} is of the source ${name}, which relay does not receive from${didYouMean(name, names)}. Add it with --source`
 }
 
 function whyTwice({ id, label, match, target }: Route, earlier: readonly Route[]): string | undefined {
@@ -168,7 +185,7 @@ function whyTwice({ id, label, match, target }: Route, earlier: readonly Route[]
   const other = earlier.find(
     (one) =>
       addressOf(one.target) === addressOf(target) &&
-      (matches(one.match, sampleOf(match)) || matches(match, sampleOf(one.match))),
+      (matches(one.match, exampleOf(match)) || matches(match, exampleOf(one.match))),
   )
   if (!other) return undefined
   return `deliveries that fit both ${match.text} and ${other.match.text} go twice to ${label.replace(/^[^=/]*=(?=exec:|https?:)/, '')}. Remove one of the routes`
@@ -176,10 +193,4 @@ function whyTwice({ id, label, match, target }: Route, earlier: readonly Route[]
 
 function addressOf(target: Route['target']): string {
   return target.kind === 'http' ? target.url : target.command
-}
-
-/** A delivery that a match fits. `*` as a name is matched only by `*`. */
-function sampleOf({ text }: Route['match']): { readonly event: string; readonly action: string | null } {
-  const [event = '', action = null] = text.split('.', 2)
-  return { event, action }
 }

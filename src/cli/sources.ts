@@ -1,0 +1,130 @@
+import { isLoopback } from '../base/address.js'
+import { RelayError } from '../base/errors.js'
+import { Secret } from '../base/secret.js'
+import type { SourceSettings } from '../base/settings.js'
+import { didYouMean } from '../base/text.js'
+import { checkTunnel, readTunnels } from '../serve/tunnel.js'
+import type { Database } from '../store/open.js'
+import { readProfileSources } from '../webhook/profile-secret.js'
+import { pathOf, type Source, sourceOf } from '../webhook/signature.js'
+import type { Shell } from './command.js'
+import { type Attached, commandFor, publicAddress } from './profile.js'
+import { parseSource } from './settings/parse.js'
+import { isOfFolder, type Loaded, type Origin, secretReader } from './settings/read.js'
+import { secretVariable } from './settings/table.js'
+
+/** A source that is set. */
+export interface SetSource extends SourceSettings {
+  /** What set it. */
+  readonly origin: string
+  /** Where its secret is; undefined where it has none. */
+  readonly secretOrigin: Origin | undefined
+}
+
+const PROFILE: Origin = { kind: 'profile', text: 'profile' }
+
+/**
+ * The sources that are set: those of the running instance, of the settings, and those that `relay source add` stored; of one name, the
+ * first. The secret of each is from its variable, else from the profile, but not for another scheme that only a project's file names: some
+ * schemes send the secret itself. A source without one has an empty one, which proves nothing.
+ * @param data the profile's data; undefined where it has none
+ * @throws RelayError `settings` for a file of a secret that cannot be read; `storage`
+ */
+export async function readSources(
+  shell: Shell,
+  { values, origins, instance }: Loaded & Partial<Pick<Attached, 'instance'>>,
+  data: Pick<Database, 'store'> | undefined,
+): Promise<readonly SetSource[]> {
+  const stored = data ? await readProfileSources(data.store) : []
+  const running = (instance?.sources ?? []).map((each) => ({ ...each, origin: `process ${instance?.pid}` }))
+  const set = (values.sources ?? []).map((text) => ({
+    ...parseSource(text),
+    origin: origins.sources?.text ?? '',
+  }))
+  const all = [...running, ...set, ...stored.map((each) => ({ ...each, origin: PROFILE.text }))]
+  const first = all.filter(({ name }, i) => all.findIndex((other) => other.name === name) === i)
+  const readSecret = secretReader(shell)
+  const isOfProject = !instance && origins.sources !== undefined && isOfFolder(origins.sources)
+  return first.map(({ name, scheme, origin }) => {
+    const variable = secretVariable(name)
+    const [current, previous] = [readSecret(variable), readSecret(`${variable}_PREVIOUS`)]
+    const own = stored.find((each) => each.name === name && (each.scheme === scheme || !isOfProject))?.secrets
+    const secrets = {
+      current: current ? new Secret(current.text) : (own?.current ?? new Secret('')),
+      previous: previous ? new Secret(previous.text) : current ? undefined : own?.previous,
+    }
+    const secretOrigin = current?.origin ?? (own && PROFILE)
+    return { name, scheme, secrets, origin, secretOrigin }
+  })
+}
+
+/** Returns the address to enter at a sender: that of the running instance's tunnel, else one below the public address. */
+export async function readAddresses(
+  attached: Attached,
+  data: Pick<Database, 'store'> | undefined,
+): Promise<(source: string) => string> {
+  const { instance } = attached
+  const tunnels = instance && data ? await readTunnels(data.store, instance.pid) : []
+  return (name) =>
+    tunnels.find(({ source }) => source === name)?.url ?? publicAddress(attached) + pathOf(name)
+}
+
+/** Whether a source lacks the secret that its scheme needs. */
+export function lacksSecret({ scheme, secrets }: SourceSettings): boolean {
+  return !isUnsigned(scheme) && secrets.current.reveal() === ''
+}
+
+/** Whether nothing proves the deliveries of a scheme. */
+export function isUnsigned(scheme: string): boolean {
+  return scheme.split(' ', 1)[0] === 'none'
+}
+
+/** The source with that name. @throws RelayError `usage` that names those there are */
+export function sourceNamed(sources: readonly SourceSettings[], name: string): Source {
+  const found = sources.find((source) => source.name === name)
+  if (found) return sourceOf(found)
+  const names = sources.map((source) => source.name)
+  const known = names.length === 0 ? 'There are none yet' : `There are: ${names.join(', ')}`
+  throw new RelayError(
+    'usage',
+    `There is no source of that name${didYouMean(name, names)}. ${known}. relay source add adds one`,
+  )
+}
+
+/**
+ * The sources that a service receives from.
+ * @throws RelayError `settings` for one without a secret; for one that nothing proves, where other machines may reach it and the user did
+ * not allow that; `usage` for one that cannot have a tunnel; as `readSources`
+ */
+export async function servedSources(
+  shell: Shell,
+  loaded: Loaded,
+  { data, allowUnsigned }: { readonly data: Database | undefined; readonly allowUnsigned: boolean },
+): Promise<readonly SetSource[]> {
+  const sources = await readSources(shell, loaded, data)
+  const { values } = loaded
+  const missing = sources.filter(lacksSecret).map(({ name }) => name)
+  if (missing.length > 0) {
+    const adds = missing.map((name) => commandFor(values, `source add ${name}`)).join(', ')
+    throw new RelayError(
+      'settings',
+      `There is no secret for ${missing.join(', ')}. Store it with ${adds}, or set ${missing.map(secretVariable).join(', ')}`,
+    )
+  }
+  const { host, publicUrl } = values
+  const reached = [hostInUrl(host), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])]
+  const outside = reached.find((name) => !isLoopback(name))
+  const open = sources.find(({ scheme }) => isUnsigned(scheme))
+  if (open && outside !== undefined && !allowUnsigned)
+    throw new RelayError(
+      'settings',
+      `Nothing proves what the source ${open.name} sends, and other machines can reach it at ${outside}. Start without it, or allow that with --allow-unsigned`,
+    )
+  checkTunnel({ tunnel: values.tunnel, sources })
+  return sources
+}
+
+/** A host as it is written in a URL. */
+export function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -1,0 +1,282 @@
+import { RelayError } from '../base/errors.js'
+import { parseDuration } from '../base/time.js'
+import { spelledHeader } from '../http/headers.js'
+import { isInBody, type Place, type Proof, type SignedTime, type WebhookScheme } from './scheme.js'
+
+const FIVE_MINUTES = 300_000
+const seconds = (place: Place, tolerance = FIVE_MINUTES): SignedTime => ({ place, unit: 1000, tolerance })
+
+const HMAC = { prefix: '', algorithm: 'sha256', encoding: 'hex', signed: '{body}' } as const
+
+/** The header in which GitHub and Gitea send the signature. */
+export const HUB_SIGNATURE = 'x-hub-signature-256'
+/** @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries */
+export const HUB_PROOF: Proof = { ...HMAC, header: HUB_SIGNATURE, prefix: 'sha256=' }
+
+/** @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+function standard(name: 'webhook' | 'svix'): Proof {
+  return {
+    ...HMAC,
+    header: `${name}-signature`,
+    separator: ' ',
+    prefix: 'v1,',
+    encoding: 'base64',
+    signed: '{id}.{timestamp}.{body}',
+    id: `${name}-id`,
+    time: seconds(`${name}-timestamp`),
+    key: 'base64',
+  }
+}
+
+/** A sender that is no code host, as data. What is left out is usual: JSON, nothing of a repository. */
+interface Row
+  extends
+    Pick<WebhookScheme, 'proofs' | 'event'>,
+    Partial<Omit<WebhookScheme, 'proofs' | 'event' | 'headers'>> {
+  /** Of its requests. */
+  readonly agent?: string
+}
+
+/**
+ * The senders that relay knows by name. A new one is a row here, its section in docs/senders.md, and its line in the test of all.
+ */
+const SENDERS = {
+  standard: {
+    proofs: [standard('webhook'), standard('svix')],
+    event: ['$.type'],
+    id: ['webhook-id', 'svix-id'],
+    secretHint: 'each endpoint has its own secret',
+  },
+  /** @see https://docs.stripe.com/webhooks#verify-manually */
+  stripe: {
+    proofs: [
+      {
+        ...HMAC,
+        header: 'stripe-signature',
+        separator: ',',
+        prefix: 'v1=',
+        signed: '{timestamp}.{body}',
+        time: seconds('stripe-signature#t'),
+      },
+    ],
+    event: ['$.type'],
+    id: ['$.id'],
+    style: () => 'indented',
+    agent: 'Stripe/1.0 (+https://stripe.com/docs/webhooks)',
+    secretHint:
+      'each endpoint has its own signing secret, test and live mode differ, and stripe listen prints another',
+  },
+  /** @see https://docs.slack.dev/authentication/verifying-requests-from-slack */
+  slack: {
+    proofs: [
+      {
+        ...HMAC,
+        header: 'x-slack-signature',
+        prefix: 'v0=',
+        signed: 'v0:{timestamp}:{body}',
+        time: seconds('x-slack-request-timestamp'),
+      },
+    ],
+    event: ['$.event.type', '$.type', '$.command'],
+    id: ['$.event_id', '$.trigger_id'],
+    content: 'fields',
+    challenge: '$.challenge',
+    agent: 'Slackbot 1.0 (+https://api.slack.com/robots)',
+    secretHint: 'it is the signing secret of the app, not a token or the verification token',
+  },
+  /** With a signing token as Standard Webhooks. @see https://docs.gitlab.com/user/project/integrations/webhooks/ */
+  gitlab: {
+    proofs: [
+      { ...standard('webhook'), secretForm: /^whsec_/ },
+      { ...HMAC, header: 'x-gitlab-token', algorithm: 'token', secretForm: /^(?!whsec_)/ },
+    ],
+    event: ['x-gitlab-event'],
+    action: ['$.object_attributes.action'],
+    // Only these stay the same when it is sent again; `X-Gitlab-Webhook-UUID` is another for each request.
+    id: ['webhook-id', 'idempotency-key'],
+    repo: ['$.project.path_with_namespace'],
+    number: ['$.object_attributes.iid'],
+    secretHint: 'each webhook has its own signing token or secret token',
+  },
+  /** @see https://linear.app/developers/webhooks#securing-webhooks */
+  linear: {
+    proofs: [
+      {
+        ...HMAC,
+        header: 'linear-signature',
+        time: { place: '$.webhookTimestamp', unit: 1, tolerance: 60_000 },
+      },
+    ],
+    event: ['$.type', 'linear-event'],
+    action: ['$.action'],
+    id: ['linear-delivery'],
+    secretHint: 'each webhook has its own signing secret, shown on its page',
+  },
+  /** @see https://shopify.dev/docs/apps/build/webhooks/subscribe/https */
+  shopify: {
+    proofs: [{ ...HMAC, header: 'x-shopify-hmac-sha256', encoding: 'base64' }],
+    event: ['x-shopify-topic'],
+    id: ['x-shopify-webhook-id'],
+    repo: ['x-shopify-shop-domain'],
+    secretHint: 'it is the client secret of the app; for webhooks made in the admin, the one shown there',
+  },
+  /** Jira, too. @see https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/ */
+  bitbucket: {
+    proofs: [{ ...HMAC, header: 'x-hub-signature', prefix: 'sha256=' }],
+    event: ['$.webhookEvent', '$.eventKey', 'x-event-key'],
+    id: ['x-request-uuid', 'x-request-id', 'x-atlassian-webhook-identifier'],
+    hook: 'x-hook-uuid',
+    repo: ['$.repository.full_name'],
+    number: ['$.pullrequest.id', '$.pullRequest.id'],
+    secretHint: 'each webhook has its own secret',
+  },
+  /** @see https://docs.sentry.io/organization/integrations/integration-platform/webhooks/ */
+  sentry: {
+    proofs: [{ ...HMAC, header: 'sentry-hook-signature' }],
+    event: ['sentry-hook-resource'],
+    action: ['$.action'],
+    id: ['request-id'],
+    secretHint: 'it is the client secret of the integration, not a token',
+  },
+  /** @see https://developer.pagerduty.com/docs/verifying-webhook-signatures */
+  pagerduty: {
+    proofs: [{ ...HMAC, header: 'x-pagerduty-signature', separator: ',', prefix: 'v1=' }],
+    event: ['$.event.event_type'],
+    id: ['$.event.id'],
+    secretHint: 'each subscription has its own secret, shown once when it is made',
+  },
+} as const satisfies Readonly<Record<string, Row>>
+
+/** Schemes that take their parts from the text after the name: `hmac header=X-Signature prefix=sha256=`. */
+const OWN = ['hmac', 'token', 'none'] as const
+
+/** The schemes, by name, that are not a code host's. */
+export const SCHEME_NAMES: readonly string[] = [...Object.keys(SENDERS), ...OWN]
+
+const ROWS: ReadonlyMap<string, Row> = new Map(Object.entries(SENDERS))
+
+/**
+ * The scheme that a text names: a name of the table, or `hmac`, `token` or `none` with parts as `key=value`, separated by spaces.
+ * Undefined for another name.
+ * @throws RelayError `settings` that names a part that is missing, unknown or malformed.
+ */
+export function senderScheme(text: string): WebhookScheme | undefined {
+  const [name = '', ...parts] = text.trim().split(/\s+/)
+  const row = ROWS.get(name) ?? ownRow(name, readParts(name, parts))
+  if (row && ROWS.has(name) && parts.length > 0) throw invalid(name, 'takes no parts')
+  return row && complete(row)
+}
+
+function complete({ agent = 'webhook-relay', ...row }: Row): WebhookScheme {
+  const { event, id = [] } = row
+  const headers = [event, id].map((places) => places.find((place) => !isInBody(place)))
+  return {
+    action: [],
+    repo: [],
+    number: [],
+    formSignature: 'body',
+    content: 'payload',
+    style: () => 'compact',
+    ...row,
+    id,
+    idOr: 'digest',
+    headers: (eventName, deliveryId) => ({
+      'Content-Type': 'application/json',
+      'User-Agent': agent,
+      ...(headers[0] !== undefined && { [spelledHeader(headers[0])]: eventName }),
+      ...(headers[1] !== undefined && { [spelledHeader(headers[1])]: deliveryId }),
+    }),
+  }
+}
+
+const KEYS = [
+  'header',
+  'prefix',
+  'encoding',
+  'algorithm',
+  'signed',
+  'event',
+  'id',
+  'time',
+  'tolerance',
+] as const
+type Parts = Partial<Readonly<Record<(typeof KEYS)[number], string>>>
+
+const HEADER = /^[\w-]{1,64}$/
+const PLACE = /^(?:[\w-]{1,64}(?:#\w{1,32})?|\$(?:\.[\w-]{1,64}){1,8})$/
+const FORMS: Readonly<Record<keyof Parts, readonly [RegExp, string]>> = {
+  header: [HEADER, "a header's name"],
+  prefix: [/^[\x21-\x7e]{0,64}$/, 'at most 64 visible characters'],
+  encoding: [/^(?:hex|base64)$/, 'hex or base64'],
+  algorithm: [/^sha(?:1|256|512)$/, 'sha256, sha1 or sha512'],
+  signed: [/^[\x21-\x7e]{1,200}$/, 'a text such as {timestamp}.{body}'],
+  event: [PLACE, "a header's name, or a member of the JSON such as $.type"],
+  id: [PLACE, "a header's name, or a member of the JSON such as $.id"],
+  time: [PLACE, "a header's name, or a member of the JSON such as $.time"],
+  tolerance: [/./, 'a duration such as 5m'],
+}
+
+function readParts(name: string, parts: readonly string[]): Parts {
+  const read: Record<string, string> = {}
+  for (const part of parts) {
+    const at = part.indexOf('=')
+    const key = KEYS.find((each) => each === part.slice(0, Math.max(at, 0)))
+    // The rest may be a secret in the wrong place.
+    const [wrong = ''] = /^[a-z]{1,16}=/i.exec(part) ?? []
+    if (!key) throw invalid(name, `has no part '${wrong}…': write ${KEYS.join('=, ')}=`)
+    const value = part.slice(at + 1)
+    const [form, what] = FORMS[key]
+    if (!form.test(value)) throw invalid(name, `needs ${key}= with ${what}`)
+    read[key] =
+      ['header', 'event', 'id', 'time'].includes(key) && !isInBody(value) ? value.toLowerCase() : value
+  }
+  return read
+}
+
+/** The scheme of a sender of one's own. */
+function ownRow(name: string, parts: Parts): Row | undefined {
+  if (!OWN.some((each) => each === name)) return undefined
+  const { header, prefix = '', event, id } = parts
+  const places = {
+    event: event === undefined ? [] : [event],
+    id: id === undefined ? [] : [id],
+    content: 'any',
+  } as const
+  if (name === 'none') return { ...places, proofs: [] }
+  if (header === undefined) throw invalid(name, 'needs the name of the header, as header=X-Signature')
+  if (name === 'token') {
+    // `prefix=Bearer` is written before a token with a space.
+    const before = /^\w+$/.test(prefix) ? `${prefix} ` : prefix
+    return { ...places, proofs: [{ ...HMAC, header, prefix: before, algorithm: 'token' }] }
+  }
+  return { ...places, proofs: [ownHmac(name, header, parts)] }
+}
+
+function ownHmac(name: string, header: string, parts: Parts): Proof {
+  const { prefix = '', encoding, algorithm, id, time, tolerance = '5m' } = parts
+  const signed = parts.signed ?? (time === undefined || isInBody(time) ? '{body}' : '{timestamp}.{body}')
+  const within = parseDuration(tolerance)
+  if (within === undefined) throw invalid(name, `needs tolerance= with ${FORMS.tolerance[1]}`)
+  if (!signed.includes('{body}')) throw invalid(name, 'needs {body} in signed=')
+  if (signed.includes('{id}') && (id === undefined || isInBody(id)))
+    throw invalid(name, 'needs id= with a header for the {id} in signed=')
+  const isInText = signed.includes('{timestamp}')
+  if (isInText && (time === undefined || isInBody(time)))
+    throw invalid(name, 'needs time= with a header for the {timestamp} in signed=')
+  if (time !== undefined && !isInText && !isInBody(time))
+    throw invalid(name, 'needs {timestamp} in signed=: a time that is not signed shows nothing')
+  return {
+    header,
+    prefix,
+    ...(prefix !== '' && { separator: prefix.includes(',') ? (' ' as const) : (',' as const) }),
+    algorithm: algorithm === 'sha1' || algorithm === 'sha512' ? algorithm : 'sha256',
+    encoding: encoding === 'base64' ? 'base64' : 'hex',
+    signed,
+    ...(id !== undefined && signed.includes('{id}') && { id }),
+    ...(time !== undefined && { time: seconds(time, within) }),
+  }
+}
+
+function invalid(name: string, why: string): RelayError {
+  return new RelayError('settings', `The scheme ${name} ${why}`)
+}

@@ -1,0 +1,102 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import {
+  fixtureOf,
+  loadFixture,
+  loadFixtures,
+  signedRequest,
+  startRelay,
+  TEST_SECRET,
+} from 'webhook-relay/testing'
+import { emptyFolder } from '../kit/folder.js'
+import { SENDERS } from './source-senders.js'
+
+const SENT = SENDERS.filter(({ trigger }) => trigger.length === 1)
+const sources = Object.fromEntries(SENDERS.map(({ name, scheme }) => [name, scheme]))
+
+/** Linear signs the time in the body. */
+const untimed = (body: string): string => body.replace(/"webhookTimestamp":\d+/, '')
+
+describe.each(SENT)(
+  'the testing kit, for $name ($scheme)',
+  ({ name, scheme, secret, event, trigger, isToken }) => {
+    const [wanted = ''] = trigger
+
+    it('makes requests that a relay takes, and none that is tampered with', async () => {
+      await using relay = await startRelay({ secret, sources: { [name]: scheme } })
+      const fixture = fixtureOf(wanted, { scheme, source: name })
+      // A code host's event is apart from its action.
+      const own = scheme === 'github' ? 'issues' : event
+      expect(fixture).toMatchObject({ provider: scheme, source: name, scheme, event: own })
+      const delivery = await relay.deliver(fixture)
+      expect(delivery).toMatchObject({ provider: name, event, action: null, verifiedBy: 'current' })
+      expect(untimed(Buffer.from(delivery.body).toString())).toBe(untimed(String(fixture.body)))
+      const url = `${relay.url}/webhook/${name}`
+      expect((await fetch(signedRequest(fixture, { secret, url }))).status).toBe(200)
+      for (const tamper of ['signature', ...(isToken ? [] : (['body'] as const))] as const)
+        expect((await fetch(signedRequest(fixture, { secret, url, tamper }))).status).toBe(401)
+      expect((await fetch(signedRequest(fixture, { secret: 'another', url }))).status).toBe(401)
+    })
+
+    it('makes another one each time', () => {
+      const [one, other] = [1, 2].map(() => fixtureOf(wanted, { scheme }))
+      expect(one?.delivery).not.toBe(other?.delivery)
+    })
+  },
+)
+
+describe('fixtureOf with a body', () => {
+  it('writes an object as its sender does, and sends text as it is', async () => {
+    const stripe = { scheme: 'stripe', body: { id: 'evt_1', type: 'x.y', a: {} } }
+    expect(fixtureOf('x.y', stripe).body).toMatch(
+      /^\{\n  "id": "evt_[0-9a-f]{32}",\n  "type": "x.y",\n  "a": \{\}\n\}$/,
+    )
+    const text = '{"type": "x.y",  "n": 12345678901234567890}'
+    expect(fixtureOf('x.y', { scheme: 'standard', body: text }).body).toBe(text)
+    await using relay = await startRelay({ sources })
+    const { body } = await relay.deliver(fixtureOf('x.y', { scheme: 'standard', body: text }))
+    expect(Buffer.from(body).toString()).toBe(text)
+    const door = 'hmac header=X-Door event=X-Event'
+    const made = fixtureOf('bell', { scheme: door, source: 'door', body: 'ding' })
+    expect(made).toMatchObject({ provider: 'hmac', source: 'door', scheme: door, body: 'ding' })
+    const request = signedRequest(made, { secret: 's' })
+    expect([request.headers.get('x-event'), request.headers.get('x-door')]).toEqual([
+      'bell',
+      expect.stringMatching(/^[0-9a-f]{64}$/),
+    ])
+  })
+
+  it('of an event that the body contradicts, or a scheme that nobody has, is refused', () => {
+    const make = (scheme: string) => () => fixtureOf('a', { scheme, body: { type: 'b' } })
+    expect(make('stripe')).toThrow('--event is a, but the body is of b')
+    expect(make('strpe')).toThrow('relay knows no scheme "strpe"')
+    expect(() => fixtureOf('x', { scheme: 'stripe' })).toThrow('There is no example of "x"')
+  })
+})
+
+describe('loadFixture with a scheme', () => {
+  it('reads a bare payload, and any fixture that comes with relay', async () => {
+    const file = path.join(emptyFolder(), 'paid.json')
+    writeFileSync(file, '{"type":"invoice.paid"}\n')
+    const bare = await loadFixture(file, { event: 'invoice.paid', scheme: 'stripe' })
+    expect(bare).toMatchObject({
+      provider: 'stripe',
+      source: 'stripe',
+      scheme: 'stripe',
+      event: 'invoice.paid',
+    })
+    await using relay = await startRelay({ sources })
+    expect(await relay.deliver(bare)).toMatchObject({ provider: 'stripe', event: 'invoice.paid' })
+    const names = [...new Set(SENT.map(({ scheme }) => scheme))].filter((scheme) => scheme !== 'github')
+    for (const scheme of names)
+      for (const { name, fixture } of await loadFixtures(`webhook-relay/fixtures/${scheme}`)) {
+        expect([name, await relay.deliver(fixture)]).toMatchObject([
+          name,
+          { provider: scheme, event: fixture.event },
+        ])
+        // Signed at noon on 31 January 2026, and again now.
+        expect(signedRequest(fixture, { secret: TEST_SECRET }).method).toBe('POST')
+      }
+  })
+})
