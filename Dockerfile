@@ -20,8 +20,8 @@ FROM debian:bookworm-slim
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /opt/relay /opt/relay
 RUN ln -s /opt/relay/dist/bin/relay.cjs /usr/local/bin/relay \
-  && groupadd --system --gid 10001 relay \
-  && useradd --system --uid 10001 --gid relay --home-dir /var/lib/relay --shell /usr/sbin/nologin relay \
+  && groupadd --gid 10001 relay \
+  && useradd --no-log-init --uid 10001 --gid relay --home-dir /var/lib/relay --shell /usr/sbin/nologin relay \
   && install -d -m 700 -o relay -g relay /var/lib/relay
 ENV NODE_ENV=production RELAY_HOME=/var/lib/relay RELAY_HOST=0.0.0.0
 USER relay

@@ -336,7 +336,8 @@ export class Container implements AsyncDisposable {
       return { code: 0, out: stdout + stderr }
     } catch (error) {
       const { code, stdout, stderr }: Record<string, unknown> = Object(error)
-      return { code: Number(code), out: `${String(stdout)}${String(stderr)}` }
+      // It has no code where a signal ended it.
+      return { code: typeof code === 'number' ? code : 128, out: `${String(stdout)}${String(stderr)}` }
     }
   }
 
@@ -354,7 +355,15 @@ export class Container implements AsyncDisposable {
   #asUser(): string[] {
     const { user } = this.#image.config
     const owner = [`--reuid=${user}`, `--regid=${user}`, '--clear-groups']
-    return ['setpriv', ...owner, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
+    // Another user's process is no longer ended with its parent unless it asks for that again.
+    return [
+      'setpriv',
+      ...owner,
+      '--pdeathsig=KILL',
+      '--no-new-privs',
+      '--bounding-set=-all',
+      '--inh-caps=-all',
+    ]
   }
 
   /** The number of its process 1 outside. @throws Error when it has ended. */

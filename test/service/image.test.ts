@@ -113,11 +113,11 @@ describeWith(['Linux', 'mount', 'mmdebstrap', 'docker-compose', 'postgres'], 'th
     await expect.poll(() => alone.isHealthy()).toBe(true)
     const user = await alone.exec('sh', '-c', 'id -u; id -g; stat -c %U:%a /var/lib/relay; touch /x')
     expect(user.out).toBe("10001\n10001\nrelay:700\ntouch: cannot touch '/x': Read-only file system\n")
-    expect((await alone.exec('cat', '/proc/1/comm')).out).toBe('node\n')
+    expect((await alone.exec('cat', '/proc/1/cmdline')).out).toBe('node\0/usr/local/bin/relay\0serve\0')
     alone.kill('SIGTERM')
     await expect.poll(() => alone.isHealthy()).toBe(false)
     expect(await alone.ended).toBe(0)
-  })
+  }, 60_000)
 
   it('is what both relays of compose.yaml run, as one service', async () => {
     const { services, secrets } = await composed()
@@ -160,5 +160,5 @@ describeWith(['Linux', 'mount', 'mmdebstrap', 'docker-compose', 'postgres'], 'th
     }
     for (const { container } of relays) container.kill('SIGTERM')
     for (const { container } of relays) expect(await container.ended).toBe(0)
-  })
+  }, 60_000)
 })
