@@ -88,6 +88,11 @@ describe('relay source add', () => {
     ['stripe', 'a\nb\n', 'Standard input is not one secret: it has several lines or control characters'],
     ['stripe', 'x'.repeat(5000), 'Standard input is longer than any secret (4 KiB)'],
     ['github', 'x', "<scheme>: github is a code host's name: write --source hub=github"],
+    [
+      'strpe',
+      'x',
+      `<scheme>: must be a scheme, or name=scheme (did you mean stripe?). The schemes are ${SCHEMES}`,
+    ],
     ['whsec_x', 'x', `<scheme>: must be a scheme, or name=scheme. The schemes are ${SCHEMES}`],
     [
       'door=none',
@@ -278,6 +283,22 @@ describe('relay source list', () => {
       },
     ])
     expect((await list()).out).toMatch(/profile +#1 \S.* refused:1 /)
+    const columns = await here.runWith(
+      { env, terminal: { columns: 80 } },
+      'source',
+      'list',
+      '--color',
+      'never',
+    )
+    expect(columns.out.replaceAll(/\d\d:\d\d:\d\d/g, 'T')).toBe(
+      [
+        `shop    ${relay.address}/webhook/shop`,
+        `        ${shop[1]}, secret: RELAY_SOURCE_SHOP_SECRET`,
+        `stripe  ${relay.address}/webhook/stripe`,
+        '        stripe, secret: profile, last #1 T, refused:1 T',
+        '',
+      ].join('\n'),
+    )
     await add(here, 'slack', 'canary')
     expect((await list()).err).toContain(`Restart relay serve (process ${relay.pid})`)
   })
@@ -399,9 +420,7 @@ describe('a source that nothing proves', () => {
     const { attempts } = await json(here.run('show', '1', '--json'))
     expect(attempts).toMatchObject([{ answer: 'knock' }])
     const { err } = await relay.stop()
-    expect(err).toContain(
-      `  sources      door  ${relay.address}/webhook/door  unverified: nothing proves its deliveries\n`,
-    )
+    expect(err).toContain(`  sources      door  ${relay.address}/webhook/door  unverified\n`)
     expect(err).toContain(
       '/webhook/door takes deliveries that nothing proves, from any program that reaches relay\n',
     )
@@ -523,7 +542,7 @@ describe('relay doctor', () => {
     expect(await sourcesOf(here, env)).toEqual({
       check: 'sources',
       state: 'ok',
-      text: 'slack: secret in RELAY_SOURCE_SLACK_SECRET; door: nothing proves its deliveries; stripe: secret in profile',
+      text: 'secret in RELAY_SOURCE_SLACK_SECRET: slack; nothing proves their deliveries: door; secret in profile: stripe',
     })
     expect(await sourcesOf(here, { RELAY_SOURCES: 'slack' })).toEqual({
       check: 'sources',

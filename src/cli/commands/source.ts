@@ -8,7 +8,7 @@ import { putProfileSource, removeProfileSource } from '../../webhook/profile-sec
 import type { Flags, Shell } from '../command.js'
 import { canAsk, Prompt, readInput } from '../input.js'
 import { callInstance } from '../instance-client.js'
-import { table } from '../output/text.js'
+import { bold, t, table, type Text } from '../output/text.js'
 import { spokenTime } from '../output/time.js'
 import { type Attached, attach, commandFor, onlyInMemory, openData, storeOf } from '../profile.js'
 import { parseSource } from '../settings/parse.js'
@@ -143,9 +143,21 @@ export async function runList(shell: Shell, flags: Flags & { readonly reveal?: s
     ])
   }
   if (json) return
-  for (const line of table(rows)) out.result(line)
+  for (const line of out.isTerminal ? paragraphs(rows) : table(rows)) out.result(line)
   const served = new Set(instance?.sources?.map(({ name }) => name))
   if (instance && sources.some(({ name }) => !served.has(name))) out.say(restart(attached))
+}
+
+/** The rows of a terminal, which is too narrow for their table: two lines for each source, without headings and what there is not. */
+function paragraphs([, ...sources]: readonly (readonly string[])[]): Text[] {
+  const width = Math.max(...sources.map(([name = '']) => name.length))
+  return sources.flatMap(
+    ([name = '', scheme = '', address = '', secret = '', delivery = '-', refusal = '-']) => {
+      const last = [delivery, refusal].filter((each) => each !== '-')
+      const about = [scheme, `secret: ${secret}`, ...(last.length > 0 ? [`last ${last.join(', ')}`] : [])]
+      return [t`${bold(name.padEnd(width))}  ${address}`, t`${' '.repeat(width)}  ${about.join(', ')}`]
+    },
+  )
 }
 
 function timeOf(at: number): string {
