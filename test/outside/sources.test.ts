@@ -159,7 +159,7 @@ describe('the secret of a source', () => {
     const { code, err } = await here.run('serve', '--source', 'stripe', '--source', 'my-shop=shopify')
     expect({ code, err }).toEqual({
       code: 2,
-      err: 'error: There is no secret for stripe, my-shop. Store it with relay source add stripe, relay source add my-shop, or set RELAY_SOURCE_STRIPE_SECRET, RELAY_SOURCE_MY_SHOP_SECRET\n',
+      err: 'error: There is no secret for stripe, my-shop. Store it with relay source add stripe, relay source add my-shop=shopify, or set RELAY_SOURCE_STRIPE_SECRET, RELAY_SOURCE_MY_SHOP_SECRET\n',
     })
     expect(contentsOf(here.home)).toBe('')
     await add(here, 'stripe', SECRET)
@@ -358,6 +358,10 @@ describe('sources in the settings', () => {
     ['Shop=stripe', 'the name of a source is 1–32 letters a–z, digits or "-", and begins with a letter'],
     ['shop=', `must be a scheme, or name=scheme. The schemes are ${SCHEMES}`],
     ['stripe whsec_canary', 'The scheme stripe takes no parts'],
+    [
+      'a=hmac header=X signed={time}.{body}',
+      'The scheme hmac needs signed= with a text of {timestamp}, {id} and {body}',
+    ],
     ['none', 'nothing proves deliveries of the scheme none. Give the source a name, as in door=none'],
     ['a=hmac', 'The scheme hmac needs the name of the header, as header=X-Signature'],
     [
@@ -509,12 +513,22 @@ describe('relay serve with sources', () => {
     await using here = await bare()
     await add(here, 'stripe', SECRET)
     const forward = ['--forward', 'stripe/no.such.event=3000', '--forward', 'strip/invoice.*=3000']
-    const relay = await here.serve(...forward, '--exec', 'github/pusg=true', '--ignore', 'slack/*')
+    const mistaken = ['--forward', 'stripe=http://127.0.0.1:3001', '--ignore', 'stripe']
+    const relay = await here.serve(
+      ...forward,
+      '--exec',
+      'github/pusg=true',
+      '--ignore',
+      'slack/*',
+      ...mistaken,
+    )
     const { err } = await relay.stop()
     expect(err.split('\n').filter((line) => line.startsWith('warning: '))).toEqual([
       'warning: --forward: strip/invoice.* is of the source strip, which relay does not receive from (did you mean stripe?). Add it with --source',
       'warning: --exec: github sends no event pusg (did you mean push?)',
       'warning: --ignore: slack/* is of the source slack, which relay does not receive from. Add it with --source',
+      'warning: --ignore: for the events of the source stripe, write stripe/*',
+      'warning: --forward: stripe is the name of a target that gets every event. For those of the source, write stripe/*=',
     ])
   })
 
@@ -574,6 +588,7 @@ describe('completion', () => {
     expect(await complete('source', 'add', 'str')).toEqual(['stripe'])
     expect(await complete('source', 'remove', '')).toEqual(['shop'])
     expect(await complete('source', 'list', '--reveal', '')).toEqual(['shop'])
+    expect(await complete('trigger', '--source', 'shop', 'inv')).toEqual(['invoice.paid'])
     expect(await complete('config', '--reveal', 'webhookSecretP')).toEqual(['webhookSecretPrevious'])
   })
 })
