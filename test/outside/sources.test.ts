@@ -51,7 +51,7 @@ describe('relay source add', () => {
     expect(added).toEqual({
       code: 0,
       out: '',
-      err: 'Stored the secret of stripe. The address to enter at the sender: http://127.0.0.1:8787/webhook/stripe\n',
+      err: 'Stored the secret of stripe. The address to enter at the sender: http://127.0.0.1:8787/webhook/stripe\nOnly this machine reaches that. relay serve --tunnel prints an address for the internet\n',
     })
     const relay = await here.serve()
     expect(await pay(relay, SECRET)).toBe(200)

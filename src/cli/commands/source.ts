@@ -1,3 +1,4 @@
+import { isLoopback } from '../../base/address.js'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import type { SourceSettings } from '../../base/settings.js'
@@ -34,6 +35,10 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
   const address = (await readAddresses(attached, data))(name)
   if (json) out.object({ type: 'source', name, scheme, address, replaced: earlier !== undefined })
   else out.say(`Stored the secret of ${name}. The address to enter at the sender: ${address}`)
+  if (!json && isLoopback(new URL(address).hostname))
+    out.say(
+      `Only this machine reaches that. ${commandFor(attached, 'serve --tunnel')} prints an address for the internet`,
+    )
   if (earlier)
     out.say(
       `The secret before it is accepted too, until another replaces this one. ${commandFor(attached, `source remove ${name}`)} removes both`,
