@@ -588,6 +588,7 @@ describe('completion', () => {
     expect(await complete('source', 'add', 'str')).toEqual(['stripe'])
     expect(await complete('source', 'remove', '')).toEqual(['shop'])
     expect(await complete('source', 'list', '--reveal', '')).toEqual(['shop'])
+    expect(await complete('trigger', '--source', 'gitlab', 'Pu')).toEqual([String.raw`Push\ Hook`])
     expect(await complete('trigger', '--source', 'shop', 'inv')).toEqual(['invoice.paid'])
     expect(await complete('config', '--reveal', 'webhookSecretP')).toEqual(['webhookSecretPrevious'])
   })

@@ -46,7 +46,8 @@ const WORDS: Readonly<Record<string, WordKind | readonly string[]>> = {
 
 /** How each shell takes an offer. `start` is `--flag=` before a value. */
 const FORMATS = {
-  bash: ({ word }: Offer) => word,
+  // Inserts it as it is.
+  bash: ({ word }: Offer) => word.replaceAll(' ', String.raw`\ `),
   // Compares the whole word, the others what follows the sign.
   fish: ({ word, help }: Offer, start: string) => `${start}${word}\t${help}`,
   // The first colon ends the word.
