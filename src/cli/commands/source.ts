@@ -9,6 +9,7 @@ import { putProfileSource, removeProfileSource } from '../../webhook/profile-sec
 import type { Flags, Shell } from '../command.js'
 import { canAsk, Prompt, readInput } from '../input.js'
 import { callInstance } from '../instance-client.js'
+import { UNVERIFIED } from '../output/deliveries.js'
 import { bold, t, table, type Text } from '../output/text.js'
 import { spokenTime } from '../output/time.js'
 import { type Attached, attach, commandFor, onlyInMemory, openData, storeOf } from '../profile.js'
@@ -142,7 +143,7 @@ export async function runList(shell: Shell, flags: Flags & { readonly reveal?: s
       name,
       scheme,
       address,
-      isUnsigned(scheme) ? 'unsigned' : (secret ?? 'missing'),
+      isUnsigned(scheme) ? UNVERIFIED : (secret ?? 'missing'),
       delivery ? shown(`#${delivery.n}`, delivery.receivedAt) : '-',
       refused ? shown(`refused:${refused.id}`, refused.at) : '-',
     ])
@@ -159,7 +160,11 @@ function paragraphs([, ...sources]: readonly (readonly string[])[]): Text[] {
   return sources.flatMap(
     ([name = '', scheme = '', address = '', secret = '', delivery = '-', refusal = '-']) => {
       const last = [delivery, refusal].filter((each) => each !== '-')
-      const about = [scheme, `secret: ${secret}`, ...(last.length > 0 ? [`last ${last.join(', ')}`] : [])]
+      const about = [
+        scheme,
+        secret === UNVERIFIED ? secret : `secret: ${secret}`,
+        ...(last.length > 0 ? [`last ${last.join(', ')}`] : []),
+      ]
       return [t`${bold(name.padEnd(width))}  ${address}`, t`${' '.repeat(width)}  ${about.join(', ')}`]
     },
   )
