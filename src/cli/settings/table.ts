@@ -55,7 +55,7 @@ export const SETTINGS = {
   webhookSecretPrevious: { help: 'previous secret, accepted during rotation', secret: true },
   sources: {
     flag: '--source <name=scheme>',
-    help: 'receive from another sender',
+    help: 'another sender',
     list: true,
     project: 'proved',
   },
