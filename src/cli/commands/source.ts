@@ -4,6 +4,7 @@ import { Secret } from '../../base/secret.js'
 import type { SourceSettings } from '../../base/settings.js'
 import { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
+import { isEmptySecret } from '../../schemes/proof.js'
 import { openDatabase } from '../../store/open.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
@@ -93,7 +94,7 @@ async function readSecret(shell: Shell, name: string): Promise<string> {
       `A terminal would show the secret. Pipe it in, for example relay source add ${name} < secret.txt`,
     )
   const secret = (await readInput(shell.stdin, INPUT, shell.signal)).toString('utf8').trim()
-  if (secret === '') throw new RelayError('usage', 'Standard input has no secret')
+  if (isEmptySecret(new Secret(secret))) throw new RelayError('usage', 'Standard input has no secret')
   if (/[\p{Cc}\p{Zl}]/u.test(secret))
     throw new RelayError(
       'usage',
