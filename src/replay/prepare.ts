@@ -87,11 +87,12 @@ export function prepare(
 
 /**
  * An entry as it is forwarded: as it came, unless its sender's token is not stored, or the time that its signature covers is so long ago
- * that its receiver would refuse it. Then it is signed with the current secret of its source.
+ * that its receiver would refuse it. Then it is signed with the current secret of its source. What nothing proved when it came is not:
+ * anybody may have sent it before its source had a secret.
  */
 export function forwardable(entry: Entry, source: Source | undefined, now: number): Prepared {
   const headers = passedOn(entry.headers)
-  if (!source) return { headers, body: entry.body, isRenewed: false }
+  if (!source || entry.verifiedBy === 'none') return { headers, body: entry.body, isRenewed: false }
   const lines = indexHeaders(headers)
   const { current } = source.secrets
   const proof = proofsFor(current, source.scheme).find(
@@ -116,7 +117,11 @@ export function deliveryId(
   const scheme = schemeOf(text)
   const ofHeader = headers.find(([name]) => isIdHeader(name, scheme))?.[1]
   const ofBody = idsIn(body, indexHeaders(headers), scheme)[0]?.[1]
-  return ofHeader ?? ofBody ?? (scheme.idOr === 'digest' ? digestOf(body) : '')
+  return (
+    ofHeader ??
+    (ofBody === undefined ? undefined : String(ofBody)) ??
+    (scheme.idOr === 'digest' ? digestOf(body) : '')
+  )
 }
 
 function isIdHeader(name: string, { id, events }: WebhookScheme): boolean {
@@ -124,12 +129,17 @@ function isIdHeader(name: string, { id, events }: WebhookScheme): boolean {
 }
 
 /** The ids in a body. */
-function idsIn(body: Uint8Array, lines: HeaderLines, { id }: WebhookScheme): [path: string[], id: string][] {
+function idsIn(
+  body: Uint8Array,
+  lines: HeaderLines,
+  { id }: WebhookScheme,
+): [path: string[], id: string | number][] {
   const places = id.filter(isInBody)
   const payload = places.length > 0 ? payloadOf(lines, body) : undefined
-  return places.flatMap((place): [string[], string][] => {
+  return places.flatMap((place): [string[], string | number][] => {
     const known = valueAt(place, lines, payload)
-    return typeof known === 'string' ? [[place.slice(2).split('.'), known]] : []
+    const isId = typeof known === 'string' || typeof known === 'number'
+    return isId ? [[place.slice(2).split('.'), known]] : []
   })
 }
 
@@ -137,6 +147,11 @@ function idsIn(body: Uint8Array, lines: HeaderLines, { id }: WebhookScheme): [pa
 function likeId(known: string, fresh: string): string {
   const start = known.slice(0, known.lastIndexOf('_') + 1)
   return start === '' ? fresh : start + fresh.replaceAll('-', '')
+}
+
+/** A number that only this id gives. */
+function numberOf(fresh: string): number {
+  return Number.parseInt(fresh.replaceAll('-', '').slice(0, 13), 16)
 }
 
 function withFreshId(
@@ -150,7 +165,7 @@ function withFreshId(
   if (!kind.form || formPayload(body))
     return setMembers(
       body,
-      ids.map(([path, known]) => [path, likeId(known, fresh)]),
+      ids.map(([path, known]) => [path, typeof known === 'number' ? numberOf(fresh) : likeId(known, fresh)]),
       kind,
     )
   const fields = new URLSearchParams(Buffer.from(body).toString())
