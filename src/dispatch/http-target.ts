@@ -34,7 +34,10 @@ export function openHttpTarget(
 
   const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<DeliveryResult> => {
     const { headers, body } = sendable(entry)
-    const sent = [...forwardedHeaders(headers, attempt), ...own]
+    const sent = [
+      ...forwardedHeaders(own.length > 0 ? withoutAuthorization(headers) : headers, attempt),
+      ...own,
+    ]
     const { status, header, lines, start } = await sender.post(sent, body, signal)
     return {
       outcome: statusOutcome(status),
@@ -60,6 +63,11 @@ export function openHttpTarget(
     },
     [Symbol.asyncDispose]: () => sender[Symbol.asyncDispose](),
   }
+}
+
+/** Those of a sender whose token is there: a request has one (RFC 9110 section 11.6.2), and the target's own is for it. */
+function withoutAuthorization(headers: readonly Header[]): Header[] {
+  return headers.filter(([name]) => name.toLowerCase() !== 'authorization')
 }
 
 /** The user name and password of the target's own address (RFC 7617). */
