@@ -32,8 +32,11 @@ export function openHttpTarget(
   const own = username === '' && password === '' ? [] : [basic(username, password)]
   const sender = new DeliverySender(url, limit)
 
-  const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<DeliveryResult> => {
-    const { headers, body } = sendable(entry)
+  const post = async (
+    { headers, body }: ReturnType<Sendable>,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<DeliveryResult> => {
     const sent = [
       ...forwardedHeaders(own.length > 0 ? withoutAuthorization(headers) : headers, attempt),
       ...own,
@@ -51,8 +54,10 @@ export function openHttpTarget(
 
   return {
     async deliver(entry, attempt, { signal }) {
+      // What cannot be sent is no failure of the target.
+      const sent = sendable(entry)
       try {
-        return await post(entry, attempt, signal)
+        return await post(sent, attempt, signal)
       } catch (error) {
         if (signal.aborted) return unanswered('killed', 'relay was stopped')
         if (isTimeout(error)) return unanswered('timed out', `no answer within ${limit / 1000} s`)

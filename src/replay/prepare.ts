@@ -1,5 +1,4 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { formPayload } from '../base/bytes.js'
 import type { Secret } from '../base/secret.js'
 import { schemeOf } from '../codehost/schemes.js'
 import {
@@ -14,7 +13,7 @@ import type { Entry } from '../journal/types.js'
 import { proofsFor, sign, staleness } from '../schemes/proof.js'
 import { isInBody, type Place, type Proof, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { digestOf, payloadOf, type WebhookRequest } from '../webhook/intake.js'
-import { isForm, provenBy, signedBytes, type Source } from '../webhook/signature.js'
+import { hasFields, provenBy, signedBytes, type Source } from '../webhook/signature.js'
 import { type BodyKind, type Edit, editBody, type Member, setMembers } from './edit.js'
 import type { Recorded } from './fixture.js'
 
@@ -71,7 +70,7 @@ export function prepare(
     id !== undefined && isIdHeader(name, scheme) ? likeId(value, id) : value,
   ])
   const index = indexHeaders(headers)
-  const kind = { form: isForm(index), style: scheme.style(recorded.event) }
+  const kind = { form: hasFields(index, recorded.body), style: scheme.style(recorded.event) }
   const edited = edits.length > 0 ? editBody(recorded.body, edits, kind) : recorded.body
   const body = id === undefined || !isMade ? edited : withFreshId(edited, id, index, scheme, kind)
   const proven = secret && provenBy(index, body, { scheme, secrets: { current: secret } })
@@ -161,16 +160,11 @@ function withFreshId(
   scheme: WebhookScheme,
   kind: BodyKind,
 ): Uint8Array {
-  const ids = idsIn(body, lines, scheme)
-  if (!kind.form || formPayload(body))
-    return setMembers(
-      body,
-      ids.map(([path, known]) => [path, typeof known === 'number' ? numberOf(fresh) : likeId(known, fresh)]),
-      kind,
-    )
-  const fields = new URLSearchParams(Buffer.from(body).toString())
-  for (const [[name = '']] of ids) fields.set(name, fresh)
-  return ids.length === 0 ? body : Buffer.from(fields.toString())
+  const ids = idsIn(body, lines, scheme).map(([path, known]): Member => [
+    path,
+    typeof known === 'number' ? numberOf(fresh) : likeId(known, fresh),
+  ])
+  return setMembers(body, ids, kind)
 }
 
 /** The signed time in the body, now. */

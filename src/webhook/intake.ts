@@ -12,7 +12,7 @@ import { parseJson } from '../json/parse.js'
 import { eventsOf, isRepeatable } from '../codehost/events.js'
 import { staleness, tokenHeaders } from '../schemes/proof.js'
 import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
-import { isForm, provenBy, type Sources, signedBytes } from './signature.js'
+import { hasFields, isForm, provenBy, type Sources, signedBytes } from './signature.js'
 
 /** A received request: every header line, and the body's exact bytes. */
 export interface WebhookRequest {
@@ -242,7 +242,6 @@ export function claimOf(
 }
 
 const FIRST_FIELD = Buffer.from('payload=')
-const BRACE = 0x7b
 
 /**
  * The payload of a request that is proved; undefined where the sender may send anything and this is no JSON. In a form that is signed
@@ -255,8 +254,8 @@ function readPayload(
 ): unknown {
   const isFirst =
     formSignature === 'payload' || Buffer.from(body.subarray(0, FIRST_FIELD.length)).equals(FIRST_FIELD)
-  // A form escapes braces, so that this is JSON; read as one, fields could come from a text in it.
-  const isJson = !isForm(lines) || (content !== 'payload' && body[0] === BRACE)
+  // JSON that is read as a form could have fields in its texts.
+  const isJson = content === 'payload' ? !isForm(lines) : !hasFields(lines, body)
   const json = isJson ? body : isFirst ? formPayload(body) : undefined
   if (!json && content !== 'payload') return formFields(body)
   if (!json) throw invalidEvent('the body is not a form with a payload')

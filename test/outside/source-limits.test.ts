@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
+import { clock } from '../kit/clock.js'
 import { githubDelivery, type Header, post, SECRET, sign } from '../kit/delivery.js'
 import { linesOf } from '../kit/journal.js'
 import { place, type Place } from '../kit/place.js'
@@ -220,4 +221,35 @@ describe('the names in a body', () => {
       expect({ code, err }).toEqual({ code: 0, err: '' })
     }
   })
+})
+
+it.each([
+  ['a form', (ts: number) => `ts=${ts}&id=7&text=a+b`],
+  ['JSON that curl -d sends', (ts: number) => `{"id":7, "ts":${ts}}`],
+])('%s is forwarded with its signed time made new', async (_, bodyAt) => {
+  const time = clock()
+  await using received = await receiver()
+  await using here = await place({ host: 'none', env: { RELAY_SOURCE_MINE_SECRET: OWN } })
+  const argv = ['--source', 'mine=hmac header=x-sig time=$.ts id=$.id', '--forward', `mine/*=${received.url}`]
+  const hex = (body: string): string => sign(OWN, body).replace('sha256=', '')
+  const serve = () => here.serveWith({ seams: { clock: time.now } }, ...argv)
+  received.answers(503)
+  const first = await serve()
+  const body = bodyAt(Math.floor(time.now() / 1000))
+  const headers: Header[] = [
+    ['Content-Type', 'application/x-www-form-urlencoded'],
+    ['X-Sig', hex(body)],
+  ]
+  const { status } = await post(`${first.address}/webhook/mine`, { headers, body: Buffer.from(body) })
+  expect(status).toBe(200)
+  await received.has(1)
+  await first.stop()
+  time.set(time.now() + 3_600_000)
+  await serve()
+  await received.has(2)
+  const renewed = bodyAt(Math.floor(time.now() / 1000))
+  expect(received.received.map((each) => [each.body.toString(), headerOf(each, 'x-sig')])).toEqual([
+    [body, [hex(body)]],
+    [renewed, [hex(renewed)]],
+  ])
 })
