@@ -14,7 +14,8 @@ import { UNVERIFIED } from '../output/deliveries.js'
 import { bold, t, table, type Text } from '../output/text.js'
 import { spokenTime } from '../output/time.js'
 import { type Attached, attach, commandFor, onlyInMemory, openData, storeOf } from '../profile.js'
-import { parseSource } from '../settings/parse.js'
+import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
+import { isOfFolder } from '../settings/read.js'
 import { isUnsigned, readAddresses, readSources, type SetSource, sourceNamed } from '../sources.js'
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
@@ -63,6 +64,13 @@ async function readNamed(shell: Shell, attached: Attached, text: string): Promis
   })
   const known = (await readSources(shell, attached, data)).find(({ name }) => name === text.trim())
   const named = known ?? parseNamed(text)
+  const { sources: origin } = attached.origins
+  // With `token` it would send a secret that is meant to sign.
+  if (origin && isOfFolder(origin) && SOURCE_SCHEMES.includes(named.name) && named.scheme !== named.name)
+    throw new RelayError(
+      'usage',
+      `${origin.text} uses the name ${named.name} for another scheme, ${named.scheme}. Give that source another name`,
+    )
   if (!isUnsigned(named.scheme)) return named
   throw new RelayError(
     'usage',
