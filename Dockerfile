@@ -4,7 +4,7 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
-# No package needs its install script here: keytar's keychain is not in a container, and the others come built.
+# Without install scripts: a container has no keychain for keytar, and the other packages come built.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN npm pack --pack-destination /tmp

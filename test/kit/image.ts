@@ -38,7 +38,7 @@ export interface Image {
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const run = promisify(execFile)
 
-/** Reads a Dockerfile's instructions. A line that ends in a backslash goes on in the next; comments may stand in between. */
+/** Reads a Dockerfile's instructions. A backslash at the end of a line joins it with the next. */
 export function readDockerfile(text: string): Instruction[] {
   const lines = text.replaceAll(/^#.*\n/gm, '').replaceAll('\\\n', ' ')
   return lines.split('\n').flatMap((line) => {
