@@ -9,7 +9,7 @@ import type { HookPlan } from '../../../serve/hooks.js'
 import { serve, type Serving } from '../../../serve/serve.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
 import { pathOf } from '../../../webhook/signature.js'
-import type { Flags, Shell } from '../../command.js'
+import { type Flags, type Shell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim } from '../../output/text.js'
 import {
@@ -47,6 +47,15 @@ const ROUTE_SETTINGS = ['forward', 'exec', 'ignore'] as const
 
 /** Runs `relay serve`. */
 export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
+  await serveUntilQuit(given, flags)
+}
+
+/** The same; `onServing` is called once other commands find the relay, and it takes deliveries. */
+export async function serveUntilQuit(
+  given: Shell,
+  flags: ServeFlags,
+  onServing = (): void => {},
+): Promise<void> {
   let { out } = given
   // First, since reading the settings can print a warning.
   given.continueWithoutOutput(({ message }) =>
@@ -60,8 +69,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const { values } = joined
   // Only a file may have said so.
   out = out.withLogFormat(values.logFormat)
-  // Not a copy, which would open standard input.
-  const shell: Shell = Object.create(given, { out: { value: out } })
+  const shell = shellWith(given, { out })
   let sources: readonly SetSource[] = []
   const readOwn = async (data?: Database): Promise<readonly SetSource[]> =>
     (sources = await servedSources(shell, joined, { data, allowUnsigned: flags.allowUnsigned === true }))
@@ -101,6 +109,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const service: Service = { serving, loaded: joined, sources, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, service))
   const { nameOf } = live
+  onServing()
   await announce(shell, service, { live, hooked })
   await untilQuit(shell, serving, nameOf)
   await stop(serving, nameOf, out)
