@@ -11,12 +11,21 @@ import { type Flags, type Shell, shellWith } from '../../command.js'
 import { Output } from '../../output/output.js'
 import { attach, notServed, SANDBOX_PROFILE } from '../../profile.js'
 import { serveUntilQuit } from '../serve/serve.js'
-import { commandOf } from './run.js'
-import { ACTIONS, type Call, INSTRUCTIONS, type Tool, TOOLS } from './tools.js'
+import { commandOf, type Fields } from './results.js'
+import { ACTIONS, INSTRUCTIONS, type Tool, TOOLS } from './tools.js'
 
 interface McpFlags extends Flags {
   readonly serve?: boolean
   readonly allowActions?: boolean
+}
+
+/** What all tools work with. */
+interface ToolParts {
+  readonly shell: Shell
+  /** The flags of every command that a tool runs. */
+  readonly flags: Fields
+  /** Resolves if a relay runs. @throws RelayError that says what to run */
+  readonly needRelay: () => Promise<void>
 }
 
 /** What only the relay of `--serve` takes. */
@@ -40,9 +49,9 @@ export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
   })
   const profile = flags.profile ?? (flags.sandbox ? SANDBOX_PROFILE : undefined)
   const common = profile === undefined ? {} : { profile }
-  await using relay = startOnDemand(shell, flags)
+  const relay = flags.serve ? startRelay(shell, flags) : undefined
   const needRelay = async (): Promise<void> => {
-    if (flags.serve) return relay.start()
+    await relay?.ready
     const attached = await attach(shell, common)
     if (!attached.instance) throw notServed(attached, '. relay mcp --serve would start one by itself')
   }
@@ -59,28 +68,24 @@ export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
     return server
   }
   const handle = serveStdio(createServer, { transport, onerror: ({ message }) => out.log.debug(message) })
-  const { onclose } = transport
-  transport.onclose = () => {
-    onclose?.()
-    ended.abort(new RelayError('cancelled', 'The client has gone'))
-  }
-  if (flags.serve) relay.start().catch((error: unknown) => out.log.warn(toRelayError(error).message))
+  for (const event of ['end', 'close']) stdin.once(event, () => ended.abort(CLIENT_GONE))
   await aborted(shell.signal)
   await handle.close()
+  await relay?.ended
 }
 
+const CLIENT_GONE = new RelayError('cancelled', 'The client has gone')
+/** Between two messages about a call, and looks whether relay still runs. Milliseconds. */
+const PROGRESS_MS = 2000
+
 /** A failure of the tool's command is a result that says what to do. */
-function addTool(
-  server: McpServer,
-  name: string,
-  { does, kind, command, options = [], args = {}, output, run }: Tool,
-  { shell, flags, needRelay }: Pick<Call, 'shell' | 'flags' | 'needRelay'>,
-): void {
+function addTool(server: McpServer, name: string, tool: Tool, { shell, flags, needRelay }: ToolParts): void {
+  const { does: description, kind, command, options = [], args = {}, output, needsRelay, run } = tool
   const known = commandOf(command).options
   const choices = z.object(Object.fromEntries(options.map((option) => [option, schemaOf(known.get(option))])))
-  const ownSchema = z.object(args)
+  const own = z.object(args)
   const config = {
-    description: does,
+    description,
     inputSchema: choices.extend(args),
     outputSchema: z.looseObject({ ...output, notes: z.array(z.string()).describe('messages of relay') }),
     annotations: {
@@ -91,64 +96,62 @@ function addTool(
   }
   server.registerTool(name, config, async (given, { mcpReq }) => {
     const progressToken = mcpReq._meta?.progressToken
-    const call: Call = {
-      shell: shellWith(shell, { signal: AbortSignal.any([shell.signal, mcpReq.signal]) }),
-      input: ownSchema.parse(given),
-      flags: { ...flags, ...choices.parse(given) },
-      needRelay,
-      progress(progress, message) {
-        const params = { progressToken, progress, message }
-        // A client that has gone reads none.
-        if (progressToken !== undefined)
-          mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
-      },
+    const gone = new AbortController()
+    const began = performance.now()
+    const look = async (): Promise<void> => {
+      const progress = Math.round((performance.now() - began) / 1000)
+      const params = { progressToken, progress, message: `${name}: ${progress} s` }
+      // Nothing reads it once the client has gone.
+      if (progressToken !== undefined)
+        mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
+      if (needsRelay?.(given)) await needRelay()
     }
+    const timer = setInterval(() => void look().catch((error: unknown) => gone.abort(error)), PROGRESS_MS)
     try {
-      const result = await run(call)
+      await look()
+      const signal = AbortSignal.any([shell.signal, mcpReq.signal, gone.signal])
+      const result = await run(
+        shellWith(shell, { signal }),
+        { ...flags, ...choices.parse(given) },
+        own.parse(given),
+      )
       return {
         content: [{ type: 'text', text: printableJson(JSON.stringify(result)) }],
         structuredContent: result,
       }
     } catch (error) {
       return { content: [{ type: 'text', text: toRelayError(error).message }], isError: true }
+    } finally {
+      clearInterval(timer)
     }
   })
 }
 
 /** What a tool can be given for an option of its command. */
-function schemaOf(option = new Option('')): z.ZodType {
-  const { argChoices, description, flags, parseArg } = option
+function schemaOf({ argChoices, description, flags, parseArg } = new Option('')): z.ZodType {
   const text = z.coerce.string()
   const value = argChoices ? z.enum(argChoices) : parseArg ? z.array(text) : text
-  return (flags.includes('<') ? value : z.boolean()).optional().describe(description.replaceAll('\u00a0', ' '))
+  return (flags.includes('<') ? value : z.boolean())
+    .optional()
+    .describe(description.replaceAll('\u00a0', ' '))
 }
 
-/** A relay that starts when it is needed and none runs. Disposing of it ends it. */
-function startOnDemand(given: Shell, flags: Flags) {
-  const stop = new AbortController()
-  const signal = AbortSignal.any([given.signal, stop.signal])
-  // Without the client of this process, it ends too.
-  const shell = shellWith(given, { signal, onKey: () => undefined, continueWithoutOutput: () => {} })
-  let started: Promise<void> | undefined
+/** Starts a relay if none runs: `ready` once one does, `ended` once this one has. */
+function startRelay(given: Shell, flags: Flags) {
+  // It ends with the client of this process, which is its output.
+  const shell = shellWith(given, { onKey: () => undefined, continueWithoutOutput: () => {} })
   let ended = Promise.resolve()
-  const serve = async (onServing: () => void): Promise<void> => {
-    const { instance } = await attach(shell, flags, 'any')
-    if (!instance) return serveUntilQuit(shell, flags, onServing)
-    onServing()
-  }
-  return {
-    /** Resolves once a relay runs. @throws RelayError that says why it cannot start */
-    start(): Promise<void> {
-      started ??= new Promise((resolve, reject) => {
-        ended = serve(resolve)
-          .then(() => reject(new RelayError('unavailable', 'relay has stopped')), reject)
-          .finally(() => (started = undefined))
-      })
-      return started
-    },
-    async [Symbol.asyncDispose]() {
-      stop.abort(new RelayError('cancelled', 'relay mcp ends'))
-      await ended
-    },
-  }
+  const ready = new Promise<void>((resolve, reject) => {
+    const run = async (): Promise<void> => {
+      const { instance } = await attach(shell, flags, 'any')
+      if (!instance) await serveUntilQuit(shell, flags, resolve)
+      resolve()
+    }
+    ended = run().catch((error: unknown) => {
+      shell.out.log.warn(`No relay runs: ${toRelayError(error).message}`)
+      reject(error)
+    })
+  })
+  ready.catch(() => {})
+  return { ready, ended }
 }

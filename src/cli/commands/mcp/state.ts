@@ -5,8 +5,7 @@ import { readTunnels } from '../../../serve/tunnel.js'
 import type { Shell } from '../../command.js'
 import { type Attached, attach, openData, startCommand } from '../../profile.js'
 import { openSession } from '../../session.js'
-import { marked } from './results.js'
-import { type Fields, hear } from './run.js'
+import { type Fields, hear, marked } from './results.js'
 
 /** 2 s for the keychain, which may ask its user, and then answers after a minute. */
 const KEYCHAIN_LIMIT_MS = 2000

@@ -79,11 +79,7 @@ export async function serveUntilQuit(
   const hooked = hooks?.repos.map(formatRepo) ?? []
   const live = new LiveOutput(shell, createRouting(routeSettings(values)))
   const published = publication(shell, joined, hooked)
-  using _ = {
-    [Symbol.dispose]: shell.onConnectionError((error) =>
-      out.log.error(`a connection failed and was closed: ${error.message}`, error),
-    ),
-  }
+  using _ = { [Symbol.dispose]: shell.onConnectionError((error) => reportConnection(out, error)) }
   await using serving = await serve(
     serviceSettings(parts, {
       sandbox: flags.sandbox === true,
@@ -108,11 +104,14 @@ export async function serveUntilQuit(
   )
   const service: Service = { serving, loaded: joined, sources, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, service))
-  const { nameOf } = live
   onServing()
   await announce(shell, service, { live, hooked })
-  await untilQuit(shell, serving, nameOf)
-  await stop(serving, nameOf, out)
+  await untilQuit(shell, serving, live.nameOf)
+  await stop(serving, live.nameOf, out)
+}
+
+function reportConnection({ log }: Output, error: Error): void {
+  log.error(`a connection failed and was closed: ${error.message}`, error)
 }
 
 /** Prints what runs, with warnings of what the user should know. */
