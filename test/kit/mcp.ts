@@ -1,5 +1,6 @@
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { emptyFolder } from './folder.js'
 import type { Place } from './place.js'
@@ -39,7 +40,7 @@ export async function codingAgent(
   })
   const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } })
   const { stderr } = transport
-  const said = stderr ? text(stderr) : Promise.resolve('')
+  const said = stderr instanceof Readable ? text(stderr) : Promise.resolve('')
   await client.connect(transport)
   // With the schemas of the results.
   await client.listTools()

@@ -34,7 +34,8 @@ const VERDICTS = new Set(['target_failed', 'invalid_signature'])
  */
 export async function hear(shell: Shell, line: string, flags: Fields, ...args: unknown[]): Promise<Printed> {
   const { load, options } = commandOf(line)
-  const defaults = Object.fromEntries([...options].map(([name, { defaultValue }]) => [name, defaultValue]))
+  const known = [...options].filter(([, { defaultValue }]) => defaultValue !== undefined)
+  const defaults = Object.fromEntries(known.map(([name, { defaultValue }]) => [name, defaultValue]))
   const printed: string[] = []
   const said: string[] = []
   const stdout = { write: (text: string | Uint8Array) => printed.push(String(text)) }
