@@ -10,22 +10,13 @@ import { aborted } from '../../../base/wait.js'
 import { type Flags, type Shell, shellWith } from '../../command.js'
 import { Output } from '../../output/output.js'
 import { attach, notServed, SANDBOX_PROFILE } from '../../profile.js'
-import { serveUntilQuit } from '../serve/serve.js'
+import { runServe } from '../serve/serve.js'
 import { commandOf, type Fields } from './results.js'
 import { ACTIONS, INSTRUCTIONS, type Tool, TOOLS } from './tools.js'
 
 interface McpFlags extends Flags {
   readonly serve?: boolean
   readonly allowActions?: boolean
-}
-
-/** What all tools work with. */
-interface ToolParts {
-  readonly shell: Shell
-  /** The flags of every command that a tool runs. */
-  readonly flags: Fields
-  /** Resolves if a relay runs. @throws RelayError that says what to run */
-  readonly needRelay: () => Promise<void>
 }
 
 /** What only the relay of `--serve` takes. */
@@ -49,9 +40,15 @@ export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
   })
   const profile = flags.profile ?? (flags.sandbox ? SANDBOX_PROFILE : undefined)
   const common = profile === undefined ? {} : { profile }
-  const relay = flags.serve ? startRelay(shell, flags) : undefined
+  let served: Promise<void> | undefined
+  const ready = new Promise<void>((resolve, reject) => {
+    if (flags.serve) served = serveIfNone(shell, { ...flags, onServing: resolve }).catch(reject)
+    else resolve()
+  })
+  ready.catch((error: unknown) => out.log.warn(toRelayError(error).message))
+  /** @throws RelayError that says what to run where no relay runs */
   const needRelay = async (): Promise<void> => {
-    await relay?.ready
+    await ready
     const attached = await attach(shell, common)
     if (!attached.instance) throw notServed(attached, '. relay mcp --serve would start one by itself')
   }
@@ -71,7 +68,7 @@ export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
   for (const event of ['end', 'close']) stdin.once(event, () => ended.abort(CLIENT_GONE))
   await aborted(shell.signal)
   await handle.close()
-  await relay?.ended
+  await served
 }
 
 const CLIENT_GONE = new RelayError('cancelled', 'The client has gone')
@@ -79,8 +76,12 @@ const CLIENT_GONE = new RelayError('cancelled', 'The client has gone')
 const PROGRESS_MS = 2000
 
 /** A failure of the tool's command is a result that says what to do. */
-function addTool(server: McpServer, name: string, tool: Tool, { shell, flags, needRelay }: ToolParts): void {
-  const { does: description, kind, command, options = [], args = {}, output, needsRelay, run } = tool
+function addTool(
+  server: McpServer,
+  name: string,
+  { does: description, kind, command, options = [], args = {}, output, needsRelay, run }: Tool,
+  { shell, flags, needRelay }: { shell: Shell; flags: Fields; needRelay: () => Promise<void> },
+): void {
   const known = commandOf(command).options
   const choices = z.object(Object.fromEntries(options.map((option) => [option, schemaOf(known.get(option))])))
   const own = z.object(args)
@@ -88,11 +89,7 @@ function addTool(server: McpServer, name: string, tool: Tool, { shell, flags, ne
     description,
     inputSchema: choices.extend(args),
     outputSchema: z.looseObject({ ...output, notes: z.array(z.string()).describe('messages of relay') }),
-    annotations: {
-      readOnlyHint: kind === 'reads',
-      destructiveHint: kind === 'acts',
-      openWorldHint: kind === 'acts',
-    },
+    annotations: { readOnlyHint: kind === 'reads', destructiveHint: kind === 'acts' },
   }
   server.registerTool(name, config, async (given, { mcpReq }) => {
     const progressToken = mcpReq._meta?.progressToken
@@ -110,48 +107,32 @@ function addTool(server: McpServer, name: string, tool: Tool, { shell, flags, ne
     try {
       await look()
       const signal = AbortSignal.any([shell.signal, mcpReq.signal, gone.signal])
-      const result = await run(
-        shellWith(shell, { signal }),
-        { ...flags, ...choices.parse(given) },
-        own.parse(given),
-      )
-      return {
-        content: [{ type: 'text', text: printableJson(JSON.stringify(result)) }],
-        structuredContent: result,
-      }
+      const all = { ...flags, ...choices.parse(given) }
+      const result = await run(shellWith(shell, { signal }), all, own.parse(given))
+      return { content: contentOf(printableJson(JSON.stringify(result))), structuredContent: result }
     } catch (error) {
-      return { content: [{ type: 'text', text: toRelayError(error).message }], isError: true }
+      return { content: contentOf(toRelayError(error).message), isError: true }
     } finally {
       clearInterval(timer)
     }
   })
 }
 
+const contentOf = (text: string) => [{ type: 'text' as const, text }]
+
 /** What a tool can be given for an option of its command. */
 function schemaOf({ argChoices, description, flags, parseArg } = new Option('')): z.ZodType {
   const text = z.coerce.string()
   const value = argChoices ? z.enum(argChoices) : parseArg ? z.array(text) : text
-  return (flags.includes('<') ? value : z.boolean())
-    .optional()
-    .describe(description.replaceAll('\u00a0', ' '))
+  const schema = flags.includes('<') ? value : z.boolean()
+  return schema.optional().describe(description.replaceAll('\u00a0', ' '))
 }
 
-/** Starts a relay if none runs: `ready` once one does, `ended` once this one has. */
-function startRelay(given: Shell, flags: Flags) {
+/** Serves unless a relay runs. */
+async function serveIfNone(shell: Shell, flags: Flags & { readonly onServing: () => void }): Promise<void> {
+  const { instance } = await attach(shell, flags, 'any')
   // It ends with the client of this process, which is its output.
-  const shell = shellWith(given, { onKey: () => undefined, continueWithoutOutput: () => {} })
-  let ended = Promise.resolve()
-  const ready = new Promise<void>((resolve, reject) => {
-    const run = async (): Promise<void> => {
-      const { instance } = await attach(shell, flags, 'any')
-      if (!instance) await serveUntilQuit(shell, flags, resolve)
-      resolve()
-    }
-    ended = run().catch((error: unknown) => {
-      shell.out.log.warn(`No relay runs: ${toRelayError(error).message}`)
-      reject(error)
-    })
-  })
-  ready.catch(() => {})
-  return { ready, ended }
+  const quiet = shellWith(shell, { onKey: () => undefined, continueWithoutOutput: () => {} })
+  if (instance) flags.onServing()
+  else await runServe(quiet, flags)
 }

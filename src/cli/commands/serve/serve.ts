@@ -35,6 +35,8 @@ interface ServeFlags extends Flags {
   readonly catchUp?: boolean
   readonly inspect?: boolean
   readonly allowUnsigned?: boolean
+  /** Of a command that serves, too: called once the relay takes deliveries, and other commands find it. */
+  readonly onServing?: () => void
 }
 
 /** How long a stop may take without a word about it. Milliseconds. */
@@ -47,15 +49,6 @@ const ROUTE_SETTINGS = ['forward', 'exec', 'ignore'] as const
 
 /** Runs `relay serve`. */
 export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
-  await serveUntilQuit(given, flags)
-}
-
-/** The same; `onServing` is called once other commands find the relay, and it takes deliveries. */
-export async function serveUntilQuit(
-  given: Shell,
-  flags: ServeFlags,
-  onServing = (): void => {},
-): Promise<void> {
   let { out } = given
   // First, since reading the settings can print a warning.
   given.continueWithoutOutput(({ message }) =>
@@ -104,7 +97,7 @@ export async function serveUntilQuit(
   )
   const service: Service = { serving, loaded: joined, sources, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, service))
-  onServing()
+  flags.onServing?.()
   await announce(shell, service, { live, hooked })
   await untilQuit(shell, serving, live.nameOf)
   await stop(serving, live.nameOf, out)
