@@ -123,6 +123,8 @@ export function keyIn(secret: Secret): Buffer | undefined {
   return BASE64.test(text) ? Buffer.from(text, 'base64') : undefined
 }
 
+const HOUR = 3_600_000
+
 /** Why the signed time of a request does not count at `now`; undefined if it does, or where none is signed. */
 export function staleness(
   { time }: Proof,
@@ -134,7 +136,9 @@ export function staleness(
   if (!isTime(value)) return 'its signed time is missing or malformed'
   const drift = Number(value) * time.unit - now
   if (Math.abs(drift) <= time.tolerance) return undefined
-  const [amount, limit] = [Math.abs(drift), time.tolerance].map((ms) => `${Math.ceil(ms / 1000)} s`)
+  const [amount, limit] = [Math.abs(drift), time.tolerance].map((ms) =>
+    ms < 2 * HOUR ? `${Math.ceil(ms / 1000)} s` : `${Math.floor(ms / HOUR)} h`,
+  )
   const side = drift < 0 ? 'behind' : 'ahead of'
   return `its signed time is ${amount} ${side} this machine's clock, and may be ${limit} from it: is the clock right, or was it sent again?`
 }

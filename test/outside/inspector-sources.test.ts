@@ -113,6 +113,20 @@ it('says of each how it was proved, and what that does not cover', async () => {
   ])
 })
 
+it('names the source of a refused request but the code host’s', async () => {
+  await relay.deliver({ id: 'push-1', secret: 'another' })
+  const { tolerance = 0, secret, body } = sender('stripe')
+  const late = await requestOf(sender('stripe'), time.now() - tolerance - 1000, { secret, body })
+  await post(`${relay.address}/webhook/stripe`, late)
+  const { refused } = await read('refused')
+  expect(refused.map(({ source }: { readonly source?: string }) => source)).toEqual(['stripe', undefined])
+  expect(await read('refused/2')).toMatchObject({ source: 'stripe' })
+  expect(await here.run('verify', 'refused:2')).toMatchObject({
+    code: 5,
+    err: 'error: The signature matches, and its time does not count\n',
+  })
+})
+
 it('says before it forwards one again whether the signature is made new, which its sender’s package accepts', async () => {
   await deliver()
   const { verify } = sender('stripe')

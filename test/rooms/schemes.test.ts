@@ -329,6 +329,10 @@ describe.each(timed)('the signed time of %s', (_, row, at, tolerance) => {
     const stale = (side: string): string =>
       `its signed time is ${far} s ${side} this machine's clock, and may be ${tolerance} s from it: is the clock right, or was it sent again?`
     expect(await taken(row, { at: at + far })).toEqual(['invalid_signature', stale('behind')])
+    expect(await taken(row, { at: at + 3 * 86_400 })).toEqual([
+      'invalid_signature',
+      expect.stringContaining("its signed time is 72 h behind this machine's clock, and may be "),
+    ])
     expect(await taken(row, { at: at - far })).toEqual(['invalid_signature', stale('ahead of')])
     expect(await explain(requestOf(row), senderOf(row), (at + far) * 1000)).toEqual({
       valid: false,
