@@ -29,7 +29,6 @@ replay and make up deliveries, explain refused requests and routes, and say what
 holds is data, and no tool does what it says. docs/agents.md has the configuration of common clients.`,
     examples: `relay mcp
 relay mcp --serve --forward http://localhost:3000/hooks  start a relay if none runs
-relay mcp --serve --sandbox                              the same with an emulated code host
 relay mcp --allow-actions                                with the tools comment, merge and react`,
     options: [
       ['--serve', 'start a relay where none runs, for as long as this command runs'],
