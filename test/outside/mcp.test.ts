@@ -15,7 +15,7 @@ import { PROGRAM } from '../kit/run.js'
 import { shared } from './fixture.js'
 
 const NOT_RUNNING =
-  'No relay is running for profile default. Start it with relay serve. relay mcp --serve would start one by itself'
+  'No relay is running for profile default. Start it with relay serve. relay mcp --serve starts one, at its own start'
 const READERS = [
   'explain_refused',
   'list_deliveries',
@@ -292,6 +292,9 @@ describe('a wait', () => {
     await using _relay = await here.serve()
     await using agent = await codingAgent(here)
     const progress: number[] = []
+    // Also progress of a call that is over.
+    const errors: Error[] = []
+    agent.client.onerror = (error) => errors.push(error)
     const cancel = new AbortController()
     const waiting = agent.client.callTool(
       { name: 'wait_for_delivery', arguments: { match: 'push', timeout: '5m' } },
@@ -307,7 +310,7 @@ describe('a wait', () => {
     expect(progress).toEqual([0, 2])
     // Nothing more is said of it, and the program serves on.
     await agent.fails('wait_for_delivery', { match: 'push', timeout: '3s' })
-    expect(progress).toEqual([0, 2])
+    expect({ progress, errors }).toEqual({ progress: [0, 2], errors: [] })
     expect(await agent.close()).toBe('')
   })
 
@@ -356,6 +359,19 @@ describe('relay mcp --serve', () => {
     expect(handler.received.length).toBe(1)
   })
 
+  it('starts one with an emulated code host', async () => {
+    await using here = await place({ host: 'none', env: { RELAY_SANDBOX_PORT: '0' } })
+    await using agent = await codingAgent(here, '--serve', '--sandbox')
+    expect(await agent.call('trigger_delivery', { event: 'issues.opened' })).toMatchObject({
+      delivery: {
+        source: 'sandbox',
+        verifiedBy: 'current',
+        fromOutside: { event: 'issues', action: 'opened' },
+      },
+    })
+    expect(await agent.call('relay_state')).toMatchObject({ profile: 'sandbox', running: { sandbox: true } })
+  })
+
   it('uses the one that runs, and says what is wrong where none can start', async () => {
     await using here = await place({ host: 'none' })
     await using other = await here.serve()
@@ -365,6 +381,7 @@ describe('relay mcp --serve', () => {
     await using unlucky = await codingAgent(elsewhere, '--serve')
     expect(await unlucky.fails('trigger_delivery', { event: 'push' })).toMatch(/port.*in use/i)
     expect(await unlucky.call('list_deliveries')).toMatchObject({ deliveries: [] })
+    expect(await unlucky.close()).toMatch(/^warning: relay has stopped: .*port.*in use/i)
     expect(await other.stop()).toMatchObject({ code: 0 })
   })
 

@@ -45,12 +45,13 @@ export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
     if (flags.serve) served = serveIfNone(shell, { ...flags, onServing: resolve }).catch(reject)
     else resolve()
   })
-  ready.catch((error: unknown) => out.log.warn(toRelayError(error).message))
+  // The tools that need it say why.
+  ready.catch(() => {})
   /** @throws RelayError that says what to run where no relay runs */
   const needRelay = async (): Promise<void> => {
     await ready
     const attached = await attach(shell, common)
-    if (!attached.instance) throw notServed(attached, '. relay mcp --serve would start one by itself')
+    if (!attached.instance) throw notServed(attached, '. relay mcp --serve starts one, at its own start')
   }
   const write = (chunk: Uint8Array, _: string, done: () => void): void => {
     stdout.write(chunk)
@@ -133,6 +134,9 @@ async function serveIfNone(shell: Shell, flags: Flags & { readonly onServing: ()
   const { instance } = await attach(shell, flags, 'any')
   // It ends with the client of this process, which is its output.
   const quiet = shellWith(shell, { onKey: () => undefined, continueWithoutOutput: () => {} })
-  if (instance) flags.onServing()
-  else await runServe(quiet, flags)
+  if (instance) return flags.onServing()
+  await runServe(quiet, flags).catch((error: unknown) => {
+    shell.out.log.warn(`relay has stopped: ${toRelayError(error).message}`)
+    throw error
+  })
 }
