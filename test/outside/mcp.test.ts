@@ -294,7 +294,7 @@ describe('a wait', () => {
     const progress: number[] = []
     // Also progress of a call that is over.
     const errors: Error[] = []
-    agent.client.onerror = (error) => errors.push(error)
+    Object.assign(agent.client, { onerror: (error: Error) => errors.push(error) })
     const cancel = new AbortController()
     const waiting = agent.client.callTool(
       { name: 'wait_for_delivery', arguments: { match: 'push', timeout: '5m' } },
