@@ -4,6 +4,7 @@ import { Secret } from '../base/secret.js'
 import type { SourceSettings } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
 import { checkTunnel, readTunnels } from '../serve/tunnel.js'
+import { isEmptySecret } from '../schemes/proof.js'
 import type { Database } from '../store/open.js'
 import { readProfileSources } from '../webhook/profile-secret.js'
 import { pathOf, type Source, sourceOf } from '../webhook/signature.js'
@@ -71,7 +72,7 @@ export async function readAddresses(
 
 /** Whether a source lacks the secret that its scheme needs. */
 export function lacksSecret({ scheme, secrets }: SourceSettings): boolean {
-  return !isUnsigned(scheme) && secrets.current.reveal() === ''
+  return !isUnsigned(scheme) && isEmptySecret(secrets.current)
 }
 
 /** Whether nothing proves the deliveries of a scheme. */
@@ -115,8 +116,12 @@ export async function servedSources(
       `There is no secret for ${missing.join(', ')}. Store it with ${adds}, or set ${missing.map(secretVariable).join(', ')}`,
     )
   }
-  const { host, publicUrl } = values
-  const reached = [hostInUrl(host), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])]
+  const { host, publicUrl, allowHost = [] } = values
+  const reached = [
+    hostInUrl(host),
+    ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname]),
+    ...allowHost,
+  ]
   const outside = reached.find((name) => !isLoopback(name))
   const open = sources.find(({ scheme }) => isUnsigned(scheme))
   if (open && outside !== undefined && !allowUnsigned)

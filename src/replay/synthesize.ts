@@ -5,7 +5,7 @@ import { nearestMatch, sentEvents } from '../codehost/events.js'
 import { hostScheme, schemeOf } from '../codehost/schemes.js'
 import { indexHeaders } from '../http/headers.js'
 import { isObject, parseJson } from '../json/parse.js'
-import { isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { SCHEME_NAMES } from '../schemes/senders.js'
 import { payloadOf } from '../webhook/intake.js'
 import { isForm, type Source } from '../webhook/signature.js'
@@ -122,7 +122,7 @@ export function deliveryOf(
   const lines = indexHeaders([['content-type', type]])
   const payload = payloadOf(lines, body)
   const textAt = (places: readonly Place[]): string | undefined =>
-    places.map((place) => valueAt(place, lines, payload)).find((value) => typeof value === 'string')
+    places.map((place) => asName(valueAt(place, lines, payload))).find((value) => typeof value === 'string')
   const [place] = scheme.event
   // As intake names a slash command.
   const known = textAt(scheme.event)?.replace(/^\//, '')

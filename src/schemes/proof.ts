@@ -66,9 +66,14 @@ export interface Signed {
   readonly signed: Uint8Array
 }
 
+/** Whether a secret holds nothing, so that anybody could sign with it. */
+export function isEmptySecret(secret: Secret): boolean {
+  return /^(?:whsec_)?$/.test(secret.reveal())
+}
+
 /** The proof that this secret made; undefined if it made none. Takes constant time; an empty secret matches nothing. */
 export function provenWith(secret: Secret, request: Signed, scheme: WebhookScheme): Proof | undefined {
-  if (secret.reveal() === '') return undefined
+  if (isEmptySecret(secret)) return undefined
   const proof = proofsFor(secret, scheme).find(({ header }) => request.lines.has(header))
   return proof && isSigned(signaturesIn(request.lines, proof), secret, request, proof) ? proof : undefined
 }
@@ -110,8 +115,8 @@ function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
   return prefix + hmac.digest(encoding)
 }
 
-/** What the reference libraries decode, with or without `whsec_` before it. */
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+/** What the reference library decodes, with or without `whsec_` before it, and `=` after it: a double click selects none. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
 function keyOf(secret: Secret, { key }: Proof): string | Buffer {
   return (key === 'base64' ? keyIn(secret) : undefined) ?? secret.reveal()

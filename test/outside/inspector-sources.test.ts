@@ -164,3 +164,14 @@ it('sends an edited copy as its source signs it, under an id of its own', async 
   const headers = [['Stripe-Signature', 't=1,v1=0']]
   expect((await inspector.send('send', { from: 2, event, body, headers })).status).toBe(400)
 })
+
+it.each([
+  ['a form without a payload', 'command=%2Fdeploy&text=a', 'command=%2Fdeploy&text=b'],
+  ['JSON that was sent as a form', '{"command":"/deploy"}', '{"command":"/undo"}'],
+])('sends %s as the text that was edited', async (_, body, edited) => {
+  const headers = [['Content-Type', 'application/x-www-form-urlencoded']] as const
+  await post(`${relay.address}/webhook/open`, { headers, body: Buffer.from(body) })
+  expect((await inspector.send('send', { from: 1, event: 'webhook', body: edited })).status).toBe(200)
+  const { out } = await here.run('show', '2', '--json')
+  expect(JSON.parse(out)).toMatchObject({ source: 'open', body: edited })
+})

@@ -407,6 +407,17 @@ describe("a source of a project's file", () => {
     expect(await pay(await here.serve(), SECRET, 'shop')).toBe(200)
   })
 
+  it('gets none under the name of a sender whose scheme it is not', async () => {
+    await using here = await bare()
+    project(here, { sources: ['stripe=token header=X-Token'] })
+    const added = await add(here, 'stripe', SECRET)
+    expect(added).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('uses the name stripe for another scheme, token header=X-Token. Give'),
+    })
+    expect(contentsOf(here.home)).not.toContain(SECRET)
+  })
+
   it('gets a secret by its name alone', async () => {
     await using here = await bare()
     project(here, { sources: ['shop=stripe'] })

@@ -363,8 +363,9 @@ describe('the list of refused requests', () => {
   /** The reason of a request to a source called `mine`, and of what is stored of it. */
   async function refusal(row: Row, change: Change, error: RelayError) {
     let now = ((row.signed?.[0] ?? 0) + 1000) * 1000
-    const refusals = new Refusals({ maxBody: 1000, log, clock: () => now })
     const source = { name: 'mine', schemeText: row.scheme, ...senderOf(row, change) }
+    const sources = new Map([[source.name, source]])
+    const refusals = new Refusals({ sources, maxBody: 1000, log, clock: () => now })
     refusals.http(error, requestOf(row, change), source)
     now += 5000
     const [refused] = refusals.list.list()

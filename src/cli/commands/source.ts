@@ -4,6 +4,7 @@ import { Secret } from '../../base/secret.js'
 import type { SourceSettings } from '../../base/settings.js'
 import { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
+import { isEmptySecret } from '../../schemes/proof.js'
 import { openDatabase } from '../../store/open.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
@@ -13,7 +14,8 @@ import { UNVERIFIED } from '../output/deliveries.js'
 import { bold, t, table, type Text } from '../output/text.js'
 import { spokenTime } from '../output/time.js'
 import { type Attached, attach, commandFor, onlyInMemory, openData, storeOf } from '../profile.js'
-import { parseSource } from '../settings/parse.js'
+import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
+import { isOfFolder } from '../settings/read.js'
 import { isUnsigned, readAddresses, readSources, type SetSource, sourceNamed } from '../sources.js'
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
@@ -62,6 +64,13 @@ async function readNamed(shell: Shell, attached: Attached, text: string): Promis
   })
   const known = (await readSources(shell, attached, data)).find(({ name }) => name === text.trim())
   const named = known ?? parseNamed(text)
+  const { sources: origin } = attached.origins
+  // With `token` it would send a secret that is meant to sign.
+  if (origin && isOfFolder(origin) && SOURCE_SCHEMES.includes(named.name) && named.scheme !== named.name)
+    throw new RelayError(
+      'usage',
+      `${origin.text} uses the name ${named.name} for another scheme, ${named.scheme}. Give that source another name`,
+    )
   if (!isUnsigned(named.scheme)) return named
   throw new RelayError(
     'usage',
@@ -93,7 +102,7 @@ async function readSecret(shell: Shell, name: string): Promise<string> {
       `A terminal would show the secret. Pipe it in, for example relay source add ${name} < secret.txt`,
     )
   const secret = (await readInput(shell.stdin, INPUT, shell.signal)).toString('utf8').trim()
-  if (secret === '') throw new RelayError('usage', 'Standard input has no secret')
+  if (isEmptySecret(new Secret(secret))) throw new RelayError('usage', 'Standard input has no secret')
   if (/[\p{Cc}\p{Zl}]/u.test(secret))
     throw new RelayError(
       'usage',
