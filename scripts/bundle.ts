@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { build, type Plugin } from 'rolldown'
 
+const MCP_SERVER = path.resolve('node_modules/@modelcontextprotocol/server/dist')
 await build({
   platform: 'node',
   tsconfig: false,
@@ -20,6 +21,8 @@ await build({
     'smee-client',
     'undici',
   ],
+  // What checks schemas that relay mcp never gets is Ajv on Node, 200 KB of code; in browsers it is small.
+  resolve: { alias: { '@modelcontextprotocol/server/_shims': `${MCP_SERVER}/shimsBrowser.mjs` } },
   // Some commands load lazily what others load at once.
   checks: { ineffectiveDynamicImport: false },
   plugins: [licences()],

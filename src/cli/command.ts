@@ -9,6 +9,11 @@ export interface Shell extends Context {
   readonly json: boolean
 }
 
+/** The same shell but for these parts. Not a copy, which would open standard input: that alone changes a terminal. */
+export function shellWith(shell: Context, parts: Partial<Shell>): Shell {
+  return Object.create(shell, Object.getOwnPropertyDescriptors(parts))
+}
+
 /** Flags as commander gives them: those of settings by their names, as text, or true for one without a value. */
 export type Flags = Partial<Record<SettingName, string | readonly string[] | true>> & {
   readonly json?: boolean

@@ -166,6 +166,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   log: 'list ls history deliveries events entries requests ps',
   'log --follow': 'tail follow watch stream logs',
   login: 'signin auth authorize authenticate connect',
+  mcp: 'agent agents tools claude codex cursor',
   react: 'reaction emoji like',
   replay: 'resend redeliver retry repeat',
   revoke: 'logout signout disconnect unauthorize',

@@ -2,7 +2,7 @@ import { Argument, Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { RelayError, toRelayError } from '../base/errors.js'
 import { printableText } from '../base/text.js'
-import type { CommandSpec, Flags, FlagSpec, Run, Shell } from './command.js'
+import { type CommandSpec, type Flags, type FlagSpec, type Run, shellWith } from './command.js'
 import type { Context, HelpContext } from './context.js'
 import { COMMANDS, defaultNote, fit, helpPage, meantCommand, optionsOf, overview, RELAY } from './help.js'
 import type { Output, OutputOptions } from './output/output.js'
@@ -15,9 +15,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
   const { json, jsonLog } = formatsOf(argv, context)
   const start: Start = async (load, flags, args) => {
     const [run, out] = await Promise.all([load(), openOutput(context, { ...flags, jsonLog })])
-    // It inherits the context, whose standard input is opened when it is first used: that alone changes a terminal.
-    const shell: Shell = Object.create(context, { out: { value: out }, json: { value: flags.json === true } })
-    await run(shell, flags, ...args)
+    await run(shellWith(context, { out, json: flags.json === true }), flags, ...args)
   }
   const program = createProgram(context, start, { argv, isSilent: json || jsonLog })
   try {
@@ -142,7 +140,7 @@ function declare(command: Command, spec: CommandSpec, context: HelpContext, star
 }
 
 /** With `port to listen on (env: RELAY_PORT) (default: 8787)` as its help. */
-function toOption([flags, help, more = {}]: FlagSpec): Option {
+export function toOption([flags, help, more = {}]: FlagSpec): Option {
   const { choices, repeatable, setting, env, bare, default: value, defaultText = value } = more
   const notes = `${repeatable ? ' (repeatable)' : ''}${env === undefined ? '' : ` (env:\u00a0${env})`}`
   const option = new Option(flags, help + notes + defaultNote(defaultText)).preset(bare)

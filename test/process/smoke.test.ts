@@ -25,6 +25,7 @@ const USES: Readonly<Record<string, readonly [argv: readonly string[], out: RegE
   inspect: [['--no-browser', '--json'], /^\{"v":1,"address":"[^"]+\/inspect\/"/],
   log: [['--json'], /^\{"v":1,"type":"delivery","n":1,/],
   login: [['--with-token', '--user', 'grace'], /^$/],
+  mcp: [[], /^$/],
   merge: [['octo/demo#2'], /^[\da-f]{40}\n$/],
   profiles: [[], /\ndefault .* runs at /],
   react: [['octo/demo#1', '+1'], /^\+1\n$/],

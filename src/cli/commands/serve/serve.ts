@@ -9,7 +9,7 @@ import type { HookPlan } from '../../../serve/hooks.js'
 import { serve, type Serving } from '../../../serve/serve.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
 import { pathOf } from '../../../webhook/signature.js'
-import type { Flags, Shell } from '../../command.js'
+import { type Flags, type Shell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim } from '../../output/text.js'
 import {
@@ -35,6 +35,8 @@ interface ServeFlags extends Flags {
   readonly catchUp?: boolean
   readonly inspect?: boolean
   readonly allowUnsigned?: boolean
+  /** Of a command that serves, too: called once the relay takes deliveries, and other commands find it. */
+  readonly onServing?: () => void
 }
 
 /** How long a stop may take without a word about it. Milliseconds. */
@@ -60,8 +62,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const { values } = joined
   // Only a file may have said so.
   out = out.withLogFormat(values.logFormat)
-  // Not a copy, which would open standard input.
-  const shell: Shell = Object.create(given, { out: { value: out } })
+  const shell = shellWith(given, { out })
   let sources: readonly SetSource[] = []
   const readOwn = async (data?: Database): Promise<readonly SetSource[]> =>
     (sources = await servedSources(shell, joined, { data, allowUnsigned: flags.allowUnsigned === true }))
@@ -71,11 +72,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const hooked = hooks?.repos.map(formatRepo) ?? []
   const live = new LiveOutput(shell, createRouting(routeSettings(values)))
   const published = publication(shell, joined, hooked)
-  using _ = {
-    [Symbol.dispose]: shell.onConnectionError((error) =>
-      out.log.error(`a connection failed and was closed: ${error.message}`, error),
-    ),
-  }
+  using _ = { [Symbol.dispose]: shell.onConnectionError((error) => reportConnection(out, error)) }
   await using serving = await serve(
     serviceSettings(parts, {
       sandbox: flags.sandbox === true,
@@ -100,10 +97,14 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   )
   const service: Service = { serving, loaded: joined, sources, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, service))
-  const { nameOf } = live
+  flags.onServing?.()
   await announce(shell, service, { live, hooked })
-  await untilQuit(shell, serving, nameOf)
-  await stop(serving, nameOf, out)
+  await untilQuit(shell, serving, live.nameOf)
+  await stop(serving, live.nameOf, out)
+}
+
+function reportConnection({ log }: Output, error: Error): void {
+  log.error(`a connection failed and was closed: ${error.message}`, error)
 }
 
 /** Prints what runs, with warnings of what the user should know. */
