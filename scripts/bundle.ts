@@ -40,16 +40,16 @@ await build({
         // All that `relay --version` needs.
         { name: 'version', test: /package\.json$/ },
         // With what bin/process.ts needs besides: that file runs the program, so it is in none that the library loads.
-        { name: 'main', test: /(?:src\/cli\/main\.ts|env-paths\/index\.js)$/ },
+        { name: 'main', test: /(?:src[\\/]cli[\\/]main\.ts|env-paths[\\/]index\.js)$/ },
         // What the commands that read a profile share, and nearly all that print.
         {
           name: 'profile',
-          test: /src\/(?:cli\/(?:profile|journal|refused|output\/(?:output|deliveries))|store\/(?:open|schema|sql))\.ts$/,
+          test: /src[\\/](?:cli[\\/](?:profile|journal|refused|output[\\/](?:output|deliveries))|store[\\/](?:open|schema|sql))\.ts$/,
         },
         // With the native code of SQLite.
-        { name: 'sqlite', test: /src\/store\/sqlite\.ts$/ },
+        { name: 'sqlite', test: /src[\\/]store[\\/]sqlite\.ts$/ },
         // What the commands that act for a user share.
-        { name: 'session', test: /src\/cli\/session\.ts$/ },
+        { name: 'session', test: /src[\\/]cli[\\/]session\.ts$/ },
       ],
     },
   },
@@ -115,7 +115,7 @@ function licences(): Plugin {
     generateBundle(_, bundle) {
       const modules = Object.values(bundle).flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
       const packages = modules.flatMap(
-        (id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? [],
+        (id) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+(?=[\\/])/.exec(id)?.[0] ?? [],
       )
       const source = [...new Set(packages)].toSorted().map(licenceOf).join('\n')
       this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })
