@@ -176,7 +176,6 @@ function createReceiving(
     log,
   })
   const onRefused = (): void => changed({ type: 'refused' })
-  const refusals = new Refusals({ maxBody, onRefused, log, clock })
   const plan = (delivery: Delivery): Plan => ({
     targets: routing.targetsOf(delivery),
     ignoredBy: routing.ignoredBy(delivery),
@@ -185,6 +184,7 @@ function createReceiving(
   const { name } = host
   const sources = new Map<string, Source>([[name, { name, schemeText: name, scheme: host.webhook, secrets }]])
   for (const source of settings.sources ?? []) sources.set(source.name, sourceOf(source))
+  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock })
   const intake = createIntake({ sources, journal, plan, clock, onDelivery })
   return { routing, journal, sources, intake, refusals, metrics }
 }

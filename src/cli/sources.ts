@@ -2,8 +2,9 @@ import { isLoopback } from '../base/address.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import type { SourceSettings } from '../base/settings.js'
-import { didYouMean } from '../base/text.js'
+import { didYouMean, shellWord } from '../base/text.js'
 import { checkTunnel, readTunnels } from '../serve/tunnel.js'
+import { isEmptySecret } from '../schemes/proof.js'
 import type { Database } from '../store/open.js'
 import { readProfileSources } from '../webhook/profile-secret.js'
 import { pathOf, type Source, sourceOf } from '../webhook/signature.js'
@@ -71,7 +72,7 @@ export async function readAddresses(
 
 /** Whether a source lacks the secret that its scheme needs. */
 export function lacksSecret({ scheme, secrets }: SourceSettings): boolean {
-  return !isUnsigned(scheme) && secrets.current.reveal() === ''
+  return !isUnsigned(scheme) && isEmptySecret(secrets.current)
 }
 
 /** Whether nothing proves the deliveries of a scheme. */
@@ -103,16 +104,24 @@ export async function servedSources(
 ): Promise<readonly SetSource[]> {
   const sources = await readSources(shell, loaded, data)
   const { values } = loaded
-  const missing = sources.filter(lacksSecret).map(({ name }) => name)
+  const lacking = sources.filter(lacksSecret)
+  const missing = lacking.map(({ name }) => name)
   if (missing.length > 0) {
-    const adds = missing.map((name) => commandFor(values, `source add ${name}`)).join(', ')
+    // A source of a flag is not known to another command.
+    const texts = lacking.map(({ name, scheme }) => (name === scheme ? name : `${name}=${scheme}`))
+    const words = texts.map((text) => (text.includes(' ') ? shellWord(text) : text))
+    const adds = words.map((word) => commandFor(values, `source add ${word}`)).join(', ')
     throw new RelayError(
       'settings',
       `There is no secret for ${missing.join(', ')}. Store it with ${adds}, or set ${missing.map(secretVariable).join(', ')}`,
     )
   }
-  const { host, publicUrl } = values
-  const reached = [hostInUrl(host), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])]
+  const { host, publicUrl, allowHost = [] } = values
+  const reached = [
+    hostInUrl(host),
+    ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname]),
+    ...allowHost,
+  ]
   const outside = reached.find((name) => !isLoopback(name))
   const open = sources.find(({ scheme }) => isUnsigned(scheme))
   if (open && outside !== undefined && !allowUnsigned)

@@ -117,7 +117,10 @@ export function whyNeverSent(match: string, provider: string, table: EventTable)
   const known = sentEvents(table)
   const all = new Set([...known.values()].flat().filter((each) => each !== ANY))
   const actions = event === ANY ? [...all] : known.get(event)
-  if (!actions) return `${provider} sends no event ${event}${hint(nearestMatch(match, table))}`
+  if (!actions) {
+    const meant = hint(nearestMatch(match, table))
+    return `${provider} sends no event ${event}${meant || `. For one of another source, write <source>/${match}`}`
+  }
   if (action === ANY || actions.includes(ANY) || actions.includes(action)) return undefined
   if (actions.length === 0) return `${provider} sends ${event} without an action${hint(event)}`
   const meant = nearestAction(action, actions)

@@ -32,9 +32,15 @@ export function openHttpTarget(
   const own = username === '' && password === '' ? [] : [basic(username, password)]
   const sender = new DeliverySender(url, limit)
 
-  const post = async (entry: Entry, attempt: number, signal: AbortSignal): Promise<DeliveryResult> => {
-    const { headers, body } = sendable(entry)
-    const sent = [...forwardedHeaders(headers, attempt), ...own]
+  const post = async (
+    { headers, body }: ReturnType<Sendable>,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<DeliveryResult> => {
+    const sent = [
+      ...forwardedHeaders(own.length > 0 ? withoutAuthorization(headers) : headers, attempt),
+      ...own,
+    ]
     const { status, header, lines, start } = await sender.post(sent, body, signal)
     return {
       outcome: statusOutcome(status),
@@ -48,8 +54,10 @@ export function openHttpTarget(
 
   return {
     async deliver(entry, attempt, { signal }) {
+      // What cannot be sent is no failure of the target.
+      const sent = sendable(entry)
       try {
-        return await post(entry, attempt, signal)
+        return await post(sent, attempt, signal)
       } catch (error) {
         if (signal.aborted) return unanswered('killed', 'relay was stopped')
         if (isTimeout(error)) return unanswered('timed out', `no answer within ${limit / 1000} s`)
@@ -60,6 +68,11 @@ export function openHttpTarget(
     },
     [Symbol.asyncDispose]: () => sender[Symbol.asyncDispose](),
   }
+}
+
+/** Those of a sender whose token is there: a request has one (RFC 9110 section 11.6.2), and the target's own is for it. */
+function withoutAuthorization(headers: readonly Header[]): Header[] {
+  return headers.filter(([name]) => name.toLowerCase() !== 'authorization')
 }
 
 /** The user name and password of the target's own address (RFC 7617). */

@@ -35,7 +35,7 @@ const ALL = '*'
  * @throws RelayError `settings`, naming what is wrong.
  */
 export function parseForward(text: string): Route {
-  const { name, rest: whole } = readName(text.trim(), isAddress)
+  const { name, rest: whole } = readName(text.trim(), isAddress, OF_SOURCE)
   const at = isAddress(whole) ? -1 : whole.indexOf('=')
   const written = whole.slice(at + 1).trim()
   const url = expandLocal(written)
@@ -47,30 +47,29 @@ export function parseForward(text: string): Route {
   return createRoute(readMatch(match), { kind: 'http', url }, name)
 }
 
-const SOURCE_MATCH = new RegExp(`^${SOURCE}/[\\w:*-][\\w.: /*-]*$`)
-/** Before a command, an event with spaces has words like GitLab's `Push Hook`: `bin/run x=1` is a command. */
-const BEFORE_COMMAND = new RegExp(
-  `^\\s*(${SOURCE}/[\\w:*-][\\w.:/*-]*(?: [A-Z][\\w.:/*-]*)*|[^\\s=]*)=(.*)$`,
-  's',
-)
+const OF_SOURCE = `${SOURCE}/[\\w:*-][\\w.: /*-]*`
+const SOURCE_MATCH = new RegExp(`^${OF_SOURCE}$`)
+/** Before a command, an event with spaces has words like GitLab's `Push Hook`: `bin/run x=1` and `bin/run ENV=1` are commands. */
+const OF_SOURCE_BEFORE_COMMAND = `${SOURCE}/[\\w:*-][\\w.:/*-]*(?: [A-Z][a-z][\\w.:/*-]*)*`
+const BEFORE_COMMAND = new RegExp(`^\\s*(${OF_SOURCE_BEFORE_COMMAND}|[^\\s=]*)=(.*)$`, 's')
 
 const NAMED = /^([a-z][\w-]{0,31})=(.*)$/is
 
 /**
  * The target's name, if the text begins with one: a word that is no event, before a match or, where `isTarget` holds for the
- * rest, before the target itself. There, a word that resembles an event is probably a misspelt match, and no name.
+ * rest, before the target itself. There, a word that resembles an event is probably a misspelt match, and no name. `ofSource`: the pattern of
+ * a match that names its source.
  */
 function readName(
   text: string,
   isTarget: (rest: string) => boolean,
+  ofSource: string,
 ): { readonly name?: string; readonly rest: string } {
   const [, name = '', after = ''] = NAMED.exec(text) ?? []
   const rest = after.trim()
   if (name === '') return { rest: text }
   const events = EVENT_NAMES
-  const match = new RegExp(
-    `^(?:\\*|(?:\\*|${events.join('|')})(?:\\.[\\w.:*-]+)?|${SOURCE}/[\\w:*-][\\w.: /*-]*)=`,
-  )
+  const match = new RegExp(`^(?:\\*|(?:\\*|${events.join('|')})(?:\\.[\\w.:*-]+)?|${ofSource})=`)
   const isName =
     !events.includes(name) && (match.test(rest) || (isTarget(rest) && suggest(name, events) === undefined))
   return isName ? { name, rest } : { rest: text }
@@ -82,7 +81,7 @@ function readName(
  * @throws RelayError `settings`, naming what is wrong.
  */
 export function parseExec(text: string): Route {
-  const { name, rest: whole } = readName(text.trim(), () => false)
+  const { name, rest: whole } = readName(text.trim(), () => false, OF_SOURCE_BEFORE_COMMAND)
   const [, match, rest] = BEFORE_COMMAND.exec(whole) ?? []
   const isMatch = match !== undefined && (/^[\w.:*-]*$/.test(match) || SOURCE_MATCH.test(match))
   if (isMatch && /^[A-Z_][A-Z\d_]*$/.test(match)) {

@@ -160,7 +160,9 @@ export interface Sent {
   readonly n: number
 }
 
-export interface RefusedLine extends Omit<Refused, 'reason' | 'headers' | 'body'> {
+export interface RefusedLine extends Omit<Refused, 'reason' | 'source' | 'headers' | 'body'> {
+  /** Of another source than the code host, its name. */
+  readonly source?: string
   readonly reason: string
 }
 

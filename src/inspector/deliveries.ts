@@ -15,7 +15,7 @@ import {
   subjectOf,
   type Summary,
 } from '../journal/types.js'
-import { isForm } from '../webhook/signature.js'
+import { hasFields } from '../webhook/signature.js'
 import type {
   AttemptLine,
   DeliveryDetail,
@@ -225,7 +225,7 @@ function attemptLine(attempt: Attempt): AttemptLine {
 /** Intake stores JSON only, so the start decides: parsing 25 MiB again would take a third of a second. */
 function bodyKind({ headers, body }: Entry): DeliveryDetail['bodyKind'] {
   if (!isUtf8(body)) return 'bytes'
-  const isFormed = isForm(indexHeaders(headers))
+  const isFormed = hasFields(indexHeaders(headers), body)
   const start = Buffer.from(body.subarray(0, START)).toString()
   if (isFormed) return /(?:^|&)payload=/.test(start) ? 'form' : 'text'
   return /^\s*[[{"\dtfn-]/.test(start) ? 'json' : 'text'

@@ -83,7 +83,9 @@ function sentences(entry: Entry, lines: HeaderLines, scheme: WebhookScheme): rea
     `${name} is the HMAC-${proof.algorithm.toUpperCase()} of ${covers} with ${secretOf(entry)}${still}.`,
     isNamedInside
       ? 'The body names the event, so that is proved too; headers are not signed.'
-      : 'It covers the body only: headers, and so the event and the delivery id, are not signed.',
+      : proof.signed === '{body}'
+        ? 'It covers the body only: headers, and so the event and the delivery id, are not signed.'
+        : 'The header that names the event is not signed.',
   ]
 }
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../base/errors.js'
+import { isCodeHost } from '../base/providers.js'
 import { explain } from '../webhook/explain.js'
 import type { Refused } from '../webhook/refused.js'
 import { MAX_EXPLAINED } from '../webhook/refusals.js'
@@ -31,7 +32,8 @@ export async function describeRefused(parts: InspectorParts, id: number): Promis
 
 async function lineOf(refused: Refused): Promise<RefusedLine> {
   const { id, at, via, source, status, kind, event, deliveryId, size, reason } = refused
-  return { id, at, via, source, status, kind, event, deliveryId, size, reason: await reason() }
+  const line = { id, at, via, status, kind, event, deliveryId, size, reason: await reason() }
+  return isCodeHost(source) ? line : { ...line, source }
 }
 
 /**

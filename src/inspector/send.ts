@@ -1,4 +1,5 @@
 import { RelayError } from '../base/errors.js'
+import { formPayload } from '../base/bytes.js'
 import { isCodeHost } from '../base/providers.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { routesFor } from '../dispatch/routes.js'
@@ -97,11 +98,15 @@ function headersOf(
   return headers.map(([name, value]) => [name, isEvent(name) ? event : value])
 }
 
-/** The body of a copy: the text as it is; where its Content-Type says so, in a form with the other fields of the entry's. */
+/**
+ * The body of a copy: the text as it is; where its Content-Type says so, in a form with the other fields of the entry's, unless that is one
+ * without a payload.
+ */
 function bodyOf(entry: Entry, headers: readonly Header[], text: string): Uint8Array {
-  if (!isForm(indexHeaders(headers))) return Buffer.from(text)
-  const before = isForm(indexHeaders(entry.headers)) ? Buffer.from(entry.body).toString() : ''
-  const fields = new URLSearchParams(before)
+  const wasForm = isForm(indexHeaders(entry.headers))
+  const isText = wasForm && !formPayload(entry.body)
+  if (isText || !isForm(indexHeaders(headers))) return Buffer.from(text)
+  const fields = new URLSearchParams(wasForm ? Buffer.from(entry.body).toString() : '')
   fields.set('payload', text)
   return Buffer.from(fields.toString())
 }

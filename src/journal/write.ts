@@ -42,6 +42,7 @@ export function eventOf({ event, action }: Pick<Delivery, 'event' | 'action'>): 
 type Known = {
   readonly n: number
   readonly key: string
+  readonly source: string
   readonly delivery_id: string
   readonly event: string
   readonly repo: string | null
@@ -50,7 +51,8 @@ type Known = {
   readonly ignored_by: string | null
 }
 
-const KNOWN = 'SELECT n, key, delivery_id, event, repo, number, hook_id, ignored_by FROM delivery WHERE'
+const KNOWN =
+  'SELECT n, key, source, delivery_id, event, repo, number, hook_id, ignored_by FROM delivery WHERE'
 
 /** A delivery to record, and what becomes of it. */
 export interface Appended {
@@ -147,11 +149,13 @@ function counted<Key>(all: readonly Key[]): ReadonlyMap<Key, number> {
   return counts
 }
 
-/** Without the id of its hook, an equal id may be chance. */
+/** Without the id of its hook, an equal id may be chance. Two sources take one event each, for routes of their own. */
 function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
-  const { hookId, repo, number } = delivery
+  const { provider, hookId, repo, number } = delivery
   const isSame = known.event === eventOf(delivery) && known.repo === repo && known.number === number
-  return isSame && hookId !== '' && known.hook_id !== '' && known.hook_id !== hookId
+  return (
+    isSame && known.source === provider && hookId !== '' && known.hook_id !== '' && known.hook_id !== hookId
+  )
 }
 
 /** A row of `delivery`, without its number, its key and what ignores it. */

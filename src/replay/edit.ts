@@ -71,9 +71,17 @@ export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style
 /** A member of the JSON and the text or number that relay itself sets there. */
 export type Member = readonly [path: readonly string[], value: string | number]
 
-/** Sets members of a body. Every other byte stays, but where a member is new or in a form: then as {@link editBody}. */
+/**
+ * Sets members of a body, or fields of a form without JSON. Every other byte stays, but where a member is new or in a form: then as
+ * {@link editBody}.
+ */
 export function setMembers(body: Uint8Array, members: readonly Member[], kind: BodyKind): Uint8Array {
   return members.reduce((before, [path, value]) => {
+    if (kind.form && !formPayload(before)) {
+      const fields = new URLSearchParams(Buffer.from(before).toString())
+      fields.set(path.join('.'), String(value))
+      return new Uint8Array(Buffer.from(fields.toString()))
+    }
     const text = kind.form ? undefined : replaceScalar(Buffer.from(before).toString(), path, value)
     return text === undefined
       ? editBody(before, [{ path, value, only: true }], kind)

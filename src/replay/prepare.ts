@@ -1,5 +1,4 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { formPayload } from '../base/bytes.js'
 import type { Secret } from '../base/secret.js'
 import { schemeOf } from '../codehost/schemes.js'
 import {
@@ -14,7 +13,7 @@ import type { Entry } from '../journal/types.js'
 import { proofsFor, sign, staleness } from '../schemes/proof.js'
 import { isInBody, type Place, type Proof, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { digestOf, payloadOf, type WebhookRequest } from '../webhook/intake.js'
-import { isForm, provenBy, signedBytes, type Source } from '../webhook/signature.js'
+import { hasFields, provenBy, signedBytes, type Source } from '../webhook/signature.js'
 import { type BodyKind, type Edit, editBody, type Member, setMembers } from './edit.js'
 import type { Recorded } from './fixture.js'
 
@@ -71,7 +70,7 @@ export function prepare(
     id !== undefined && isIdHeader(name, scheme) ? likeId(value, id) : value,
   ])
   const index = indexHeaders(headers)
-  const kind = { form: isForm(index), style: scheme.style(recorded.event) }
+  const kind = { form: hasFields(index, recorded.body), style: scheme.style(recorded.event) }
   const edited = edits.length > 0 ? editBody(recorded.body, edits, kind) : recorded.body
   const body = id === undefined || !isMade ? edited : withFreshId(edited, id, index, scheme, kind)
   const proven = secret && provenBy(index, body, { scheme, secrets: { current: secret } })
@@ -87,11 +86,12 @@ export function prepare(
 
 /**
  * An entry as it is forwarded: as it came, unless its sender's token is not stored, or the time that its signature covers is so long ago
- * that its receiver would refuse it. Then it is signed with the current secret of its source.
+ * that its receiver would refuse it. Then it is signed with the current secret of its source. What nothing proved when it came is not:
+ * anybody may have sent it before its source had a secret.
  */
 export function forwardable(entry: Entry, source: Source | undefined, now: number): Prepared {
   const headers = passedOn(entry.headers)
-  if (!source) return { headers, body: entry.body, isRenewed: false }
+  if (!source || entry.verifiedBy === 'none') return { headers, body: entry.body, isRenewed: false }
   const lines = indexHeaders(headers)
   const { current } = source.secrets
   const proof = proofsFor(current, source.scheme).find(
@@ -116,7 +116,11 @@ export function deliveryId(
   const scheme = schemeOf(text)
   const ofHeader = headers.find(([name]) => isIdHeader(name, scheme))?.[1]
   const ofBody = idsIn(body, indexHeaders(headers), scheme)[0]?.[1]
-  return ofHeader ?? ofBody ?? (scheme.idOr === 'digest' ? digestOf(body) : '')
+  return (
+    ofHeader ??
+    (ofBody === undefined ? undefined : String(ofBody)) ??
+    (scheme.idOr === 'digest' ? digestOf(body) : '')
+  )
 }
 
 function isIdHeader(name: string, { id, events }: WebhookScheme): boolean {
@@ -124,12 +128,17 @@ function isIdHeader(name: string, { id, events }: WebhookScheme): boolean {
 }
 
 /** The ids in a body. */
-function idsIn(body: Uint8Array, lines: HeaderLines, { id }: WebhookScheme): [path: string[], id: string][] {
+function idsIn(
+  body: Uint8Array,
+  lines: HeaderLines,
+  { id }: WebhookScheme,
+): [path: string[], id: string | number][] {
   const places = id.filter(isInBody)
   const payload = places.length > 0 ? payloadOf(lines, body) : undefined
-  return places.flatMap((place): [string[], string][] => {
+  return places.flatMap((place): [string[], string | number][] => {
     const known = valueAt(place, lines, payload)
-    return typeof known === 'string' ? [[place.slice(2).split('.'), known]] : []
+    const isId = typeof known === 'string' || typeof known === 'number'
+    return isId ? [[place.slice(2).split('.'), known]] : []
   })
 }
 
@@ -139,6 +148,11 @@ function likeId(known: string, fresh: string): string {
   return start === '' ? fresh : start + fresh.replaceAll('-', '')
 }
 
+/** A number that only this id gives. */
+function numberOf(fresh: string): number {
+  return Number.parseInt(fresh.replaceAll('-', '').slice(0, 13), 16)
+}
+
 function withFreshId(
   body: Uint8Array,
   fresh: string,
@@ -146,16 +160,11 @@ function withFreshId(
   scheme: WebhookScheme,
   kind: BodyKind,
 ): Uint8Array {
-  const ids = idsIn(body, lines, scheme)
-  if (!kind.form || formPayload(body))
-    return setMembers(
-      body,
-      ids.map(([path, known]) => [path, likeId(known, fresh)]),
-      kind,
-    )
-  const fields = new URLSearchParams(Buffer.from(body).toString())
-  for (const [[name = '']] of ids) fields.set(name, fresh)
-  return ids.length === 0 ? body : Buffer.from(fields.toString())
+  const ids = idsIn(body, lines, scheme).map(([path, known]): Member => [
+    path,
+    typeof known === 'number' ? numberOf(fresh) : likeId(known, fresh),
+  ])
+  return setMembers(body, ids, kind)
 }
 
 /** The signed time in the body, now. */

@@ -5,12 +5,12 @@ import { nearestMatch, sentEvents } from '../codehost/events.js'
 import { hostScheme, schemeOf } from '../codehost/schemes.js'
 import { indexHeaders } from '../http/headers.js'
 import { isObject, parseJson } from '../json/parse.js'
-import { isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { SCHEME_NAMES } from '../schemes/senders.js'
 import { payloadOf } from '../webhook/intake.js'
 import { isForm, type Source } from '../webhook/signature.js'
 import { type Edit, editBody, type Member, setMembers } from './edit.js'
-import { type Fixture, fixtureBody, fromFixture, isOfCodeHost, type Recorded } from './fixture.js'
+import { type Fixture, fixtureBody, fromFixture, type Recorded } from './fixture.js'
 import { packagedEvents, packagedFixture } from './load.js'
 import { deliveryId, prepare } from './prepare.js'
 
@@ -31,7 +31,7 @@ const COMMON: Readonly<Record<string, string>> = {
 
 /** The events that this package has a fixture of, for a code host or the text of a scheme: `event` or `event.action`. */
 export function triggers(provider: string): string[] {
-  if (!isOfCodeHost({ provider })) return examplesOf(provider).map(({ event }) => event)
+  if (!isCodeHost(provider)) return examplesOf(provider).map(({ event }) => event)
   const folder = folderOf(provider)
   const sent = sentEvents(hostScheme(provider).events)
   // Other fixtures are variants of an event.
@@ -97,9 +97,10 @@ export function exampleOf({ name: source, schemeText: scheme }: Sent, text: stri
     const unsigned = headers.filter(([name]) => !signatures.has(name.toLowerCase()))
     return withFreshId({ ...recorded, provider: source, scheme, headers: unsigned })
   }
+  const others = all.length > 0 ? `relay trigger --list --source ${source} has them, and ` : ''
   throw new RelayError(
     'usage',
-    `There is no example of ${JSON.stringify(text)}: relay trigger --list --source ${source} has them, and --body sends a body of your own`,
+    `There is no example of ${JSON.stringify(text)}: ${others}--body sends a body of your own`,
   )
 }
 
@@ -121,7 +122,7 @@ export function deliveryOf(
   const lines = indexHeaders([['content-type', type]])
   const payload = payloadOf(lines, body)
   const textAt = (places: readonly Place[]): string | undefined =>
-    places.map((place) => valueAt(place, lines, payload)).find((value) => typeof value === 'string')
+    places.map((place) => asName(valueAt(place, lines, payload))).find((value) => typeof value === 'string')
   const [place] = scheme.event
   // As intake names a slash command.
   const known = textAt(scheme.event)?.replace(/^\//, '')

@@ -66,9 +66,14 @@ export interface Signed {
   readonly signed: Uint8Array
 }
 
+/** Whether a secret holds nothing, so that anybody could sign with it. */
+export function isEmptySecret(secret: Secret): boolean {
+  return /^(?:whsec_)?$/.test(secret.reveal())
+}
+
 /** The proof that this secret made; undefined if it made none. Takes constant time; an empty secret matches nothing. */
 export function provenWith(secret: Secret, request: Signed, scheme: WebhookScheme): Proof | undefined {
-  if (secret.reveal() === '') return undefined
+  if (isEmptySecret(secret)) return undefined
   const proof = proofsFor(secret, scheme).find(({ header }) => request.lines.has(header))
   return proof && isSigned(signaturesIn(request.lines, proof), secret, request, proof) ? proof : undefined
 }
@@ -110,8 +115,8 @@ function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
   return prefix + hmac.digest(encoding)
 }
 
-/** What the reference libraries decode, with or without `whsec_` before it. */
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+/** What the reference library decodes, with or without `whsec_` before it, and `=` after it: a double click selects none. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
 function keyOf(secret: Secret, { key }: Proof): string | Buffer {
   return (key === 'base64' ? keyIn(secret) : undefined) ?? secret.reveal()
@@ -122,6 +127,8 @@ export function keyIn(secret: Secret): Buffer | undefined {
   const text = secret.reveal().replace(/^whsec_/, '')
   return BASE64.test(text) ? Buffer.from(text, 'base64') : undefined
 }
+
+const HOUR = 3_600_000
 
 /** Why the signed time of a request does not count at `now`; undefined if it does, or where none is signed. */
 export function staleness(
@@ -134,7 +141,9 @@ export function staleness(
   if (!isTime(value)) return 'its signed time is missing or malformed'
   const drift = Number(value) * time.unit - now
   if (Math.abs(drift) <= time.tolerance) return undefined
-  const [amount, limit] = [Math.abs(drift), time.tolerance].map((ms) => `${Math.ceil(ms / 1000)} s`)
+  const [amount, limit] = [Math.abs(drift), time.tolerance].map((ms) =>
+    ms < 2 * HOUR ? `${Math.ceil(ms / 1000)} s` : `${Math.floor(ms / HOUR)} h`,
+  )
   const side = drift < 0 ? 'behind' : 'ahead of'
   return `its signed time is ${amount} ${side} this machine's clock, and may be ${limit} from it: is the clock right, or was it sent again?`
 }

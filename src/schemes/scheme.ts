@@ -100,12 +100,17 @@ export function isInBody(place: Place): boolean {
   return place.startsWith('$.')
 }
 
-/** What a request says at a place; undefined if nothing. A header that is given twice says nothing. */
+/** What a request says at a place; undefined if nothing. A header that is given twice says nothing, nor does null. */
 export function valueAt(place: Place, lines: HeaderLines, payload: unknown): unknown {
-  if (isInBody(place)) return memberOf(payload, place.slice(2))
+  if (isInBody(place)) return memberOf(payload, place.slice(2)) ?? undefined
   const [name = '', key] = place.split('#')
   const value = only(lines, name)
   if (key === undefined) return value
   const pair = value?.split(',').find((each) => each.trim().startsWith(`${key}=`))
   return pair?.trim().slice(key.length + 1)
+}
+
+/** A value that names something, as text: senders of one's own count their deliveries. Anything else as it is. */
+export function asName(value: unknown): unknown {
+  return Number.isSafeInteger(value) ? String(value) : value
 }

@@ -209,7 +209,7 @@ const FORMS: Readonly<Record<keyof Parts, readonly [RegExp, string]>> = {
   prefix: [/^[\x21-\x7e]{0,64}$/, 'at most 64 visible characters'],
   encoding: [/^(?:hex|base64)$/, 'hex or base64'],
   algorithm: [/^sha(?:1|256|512)$/, 'sha256, sha1 or sha512'],
-  signed: [/^[\x21-\x7e]{1,200}$/, 'a text such as {timestamp}.{body}'],
+  signed: [/^(?:[!-z|~]|\{(?:timestamp|id|body)\}){1,200}$/, 'a text of {timestamp}, {id} and {body}'],
   event: [PLACE, "a header's name, or a member of the JSON such as $.type"],
   id: [PLACE, "a header's name, or a member of the JSON such as $.id"],
   time: [PLACE, "a header's name, or a member of the JSON such as $.time"],

@@ -11,8 +11,8 @@ import type { Plan, Receipt, Restored } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
 import { eventsOf, isRepeatable } from '../codehost/events.js'
 import { staleness, tokenHeaders } from '../schemes/proof.js'
-import { isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
-import { isForm, provenBy, type Sources, signedBytes } from './signature.js'
+import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { hasFields, isForm, provenBy, type Sources, signedBytes } from './signature.js'
 
 /** A received request: every header line, and the body's exact bytes. */
 export interface WebhookRequest {
@@ -111,7 +111,6 @@ function verified(
           ...(signedId !== undefined && { repeatable: true as const }),
         }
   const summary = summarize(payload, lines, scheme)
-  const { action } = summary
   const challenge = scheme.challenge && valueAt(scheme.challenge, lines, payload)
   return {
     receivedAt,
@@ -120,7 +119,7 @@ function verified(
     ...identity,
     ...summary,
     // Only a code host's events have actions of their own; elsewhere both are one name.
-    ...(!isHost && { event: action === null ? identity.event : `${identity.event}.${action}`, action: null }),
+    ...(!isHost && { event: wholeName(identity.event, summary.action), action: null }),
     headers: storedHeaders(headers, scheme, edited?.from),
     body,
     verifiedBy: proven.by,
@@ -137,12 +136,18 @@ function invalidSignature(cause?: Error): RelayError {
 type Identity = Pick<Delivery, 'event' | 'deliveryId' | 'hookId'>
 
 /** GitHub and Gitea name events in lower-case words. Other senders use dots, colons, slashes and spaces (`Push Hook`). */
-const EVENT = /^[A-Za-z0-9_.: /-]{1,100}$/
+const EVENT = /^(?!\/$)[A-Za-z0-9_.: /-]{1,100}$/
 const HOST_EVENT = /^[A-Za-z0-9_.: -]{1,100}$/
 /** Visible ASCII. Senders send a UUID. */
 const ID = /^[\x21-\x7e]{1,200}$/
 /** The event of a delivery that names none. */
 const UNNAMED = 'webhook'
+
+/** An action is left out where the name with it could not be written in a match or a fixture: people choose some. */
+function wholeName(event: string, action: string | null): string {
+  const whole = `${event}.${action}`
+  return action !== null && EVENT.test(whole) ? whole : event
+}
 
 function readIdentity(
   lines: HeaderLines,
@@ -152,7 +157,7 @@ function readIdentity(
 ): Identity {
   const { hook } = scheme
   const read = (place: Place, form: RegExp): string => {
-    const value = valueAt(place, lines, payload)
+    const value = asName(valueAt(place, lines, payload))
     if (typeof value !== 'string' || !form.test(value))
       throw invalidEvent(
         `the ${isInBody(place) ? 'member' : 'header'} ${place} is missing, repeated or malformed`,
@@ -219,7 +224,7 @@ export function claimOf(
   const first = (places: readonly Place[]): string | null => {
     const place = placeOf(places, lines, payload)
     if (place === undefined) return null
-    const value = isInBody(place) ? valueAt(place, lines, payload) : lines.get(place)?.[0]
+    const value = isInBody(place) ? asName(valueAt(place, lines, payload)) : lines.get(place)?.[0]
     return typeof value === 'string' ? excerpt(value) : null
   }
   const shown = (places: readonly Place[], form: RegExp): string => {
@@ -237,7 +242,6 @@ export function claimOf(
 }
 
 const FIRST_FIELD = Buffer.from('payload=')
-const BRACE = 0x7b
 
 /**
  * The payload of a request that is proved; undefined where the sender may send anything and this is no JSON. In a form that is signed
@@ -250,8 +254,8 @@ function readPayload(
 ): unknown {
   const isFirst =
     formSignature === 'payload' || Buffer.from(body.subarray(0, FIRST_FIELD.length)).equals(FIRST_FIELD)
-  // A form escapes braces, so that this is JSON; read as one, fields could come from a text in it.
-  const isJson = !isForm(lines) || (content !== 'payload' && body[0] === BRACE)
+  // JSON that is read as a form could have fields in its texts.
+  const isJson = content === 'payload' ? !isForm(lines) : !hasFields(lines, body)
   const json = isJson ? body : isFirst ? formPayload(body) : undefined
   if (!json && content !== 'payload') return formFields(body)
   if (!json) throw invalidEvent('the body is not a form with a payload')

@@ -8,10 +8,12 @@ import { explain } from './explain.js'
 import { claimOf, type WebhookRequest } from './intake.js'
 import { type Refused, type RefusedKind, RefusedList } from './refused.js'
 import { hasProof, proofsFor, tokenHeaders } from '../schemes/proof.js'
-import { pathOf, type Sender, type Source } from './signature.js'
+import { pathOf, type Sender, type Source, type Sources } from './signature.js'
 
 export interface RefusalParts {
   readonly log: Log
+  /** Whose tokens are in no list, whichever address they were sent to. */
+  readonly sources: Sources
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
   /** Called with each request that is added to the list. Must not throw. */
@@ -93,7 +95,8 @@ export class Refusals {
   ): Pick<Refused, 'reason'> & { readonly claim: string } {
     const lines = indexHeaders(headers)
     const { event, deliveryId, text } = claimOf(lines, source.scheme, body)
-    const tokens = tokenHeaders(source.scheme)
+    const { sources } = this.#parts
+    const tokens = new Set([...sources.values()].flatMap(({ scheme }) => [...tokenHeaders(scheme)]))
     let found: Promise<string> | undefined
     const refused: Refused = this.list.add({
       at: this.#clock(),

@@ -20,6 +20,8 @@ const HINTS = {
   haproxy: 'apt-get install haproxy',
   pgbouncer: 'apt-get install pgbouncer',
   'systemd-analyze': 'apt-get install systemd',
+  mmdebstrap: 'apt-get install mmdebstrap',
+  'docker-compose': 'apt-get install docker-compose',
   mount: 'run it as root, with the right to mount',
 } as const
 

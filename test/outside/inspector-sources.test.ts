@@ -113,6 +113,20 @@ it('says of each how it was proved, and what that does not cover', async () => {
   ])
 })
 
+it('names the source of a refused request but the code host’s', async () => {
+  await relay.deliver({ id: 'push-1', secret: 'another' })
+  const { tolerance = 0, secret, body } = sender('stripe')
+  const late = await requestOf(sender('stripe'), time.now() - tolerance - 1000, { secret, body })
+  await post(`${relay.address}/webhook/stripe`, late)
+  const { refused } = await read('refused')
+  expect(refused.map(({ source }: { readonly source?: string }) => source)).toEqual(['stripe', undefined])
+  expect(await read('refused/2')).toMatchObject({ source: 'stripe' })
+  expect(await here.run('verify', 'refused:2')).toMatchObject({
+    code: 5,
+    err: 'error: The signature matches, and its time does not count\n',
+  })
+})
+
 it('says before it forwards one again whether the signature is made new, which its sender’s package accepts', async () => {
   await deliver()
   const { verify } = sender('stripe')
@@ -149,4 +163,15 @@ it('sends an edited copy as its source signs it, under an id of its own', async 
   expect([made, hasEventHeader]).toEqual([['stripe-signature'], false])
   const headers = [['Stripe-Signature', 't=1,v1=0']]
   expect((await inspector.send('send', { from: 2, event, body, headers })).status).toBe(400)
+})
+
+it.each([
+  ['a form without a payload', 'command=%2Fdeploy&text=a', 'command=%2Fdeploy&text=b'],
+  ['JSON that was sent as a form', '{"command":"/deploy"}', '{"command":"/undo"}'],
+])('sends %s as the text that was edited', async (_, body, edited) => {
+  const headers = [['Content-Type', 'application/x-www-form-urlencoded']] as const
+  await post(`${relay.address}/webhook/open`, { headers, body: Buffer.from(body) })
+  expect((await inspector.send('send', { from: 1, event: 'webhook', body: edited })).status).toBe(200)
+  const { out } = await here.run('show', '2', '--json')
+  expect(JSON.parse(out)).toMatchObject({ source: 'open', body: edited })
 })

@@ -28,14 +28,21 @@ const STATED: Partial<Record<keyof typeof LIMITS, readonly [file: string, senten
     ['docs/receiving.md', 'the code host failed, or took more than 25 s'],
     ['docs/deploy.md', 'a relay waits up to 25 s for the code host'],
     ['docs/architecture.md', 'within 25 s, and follows no redirect'],
+    ['docs/openapi.yaml', 'The code host took over 25 seconds'],
   ],
   http: [['docs/forwarding.md', 'no connection, or no answer within 30 s']],
   command: [['docs/forwarding.md', 'A command still running after 10 minutes is killed']],
   retries: [['docs/forwarding.md', 'relay makes five attempts in about a minute']],
   probe: [['docs/forwarding.md', 'relay tries one delivery after 1, 2, 4 … 60 s']],
   headers: [['docs/receiving.md', 'the headers took over 10 s, or the whole request over 30 s']],
-  request: [['docs/receiving.md', 'the headers took over 10 s, or the whole request over 30 s']],
-  stop: [['docs/deploy.md', 'relay finishes what it has begun: up to 30 seconds for requests']],
+  request: [
+    ['docs/receiving.md', 'the headers took over 10 s, or the whole request over 30 s'],
+    ['docs/openapi.yaml', 'The headers took over 10 seconds, or the whole request over 30'],
+  ],
+  stop: [
+    ['docs/deploy.md', 'relay finishes what it has begun: up to 30 seconds for requests'],
+    ['compose.yaml', 'relay finishes what it has begun: up to 30 seconds for requests'],
+  ],
   removal: [['docs/hooks.md', 'Removing takes at most 5 seconds']],
   arrival: [
     ['docs/hooks.md', 'A delivery that does not arrive within 30 seconds'],

@@ -286,6 +286,17 @@ describe('relay trigger --list --source', () => {
       expect(out.split('\n')).toContain(event)
     },
   )
+
+  it.each(['hmac', 'open'])('says of %s, a scheme of one’s own, that there are no examples', async (name) => {
+    expect(await here.run('trigger', '--list', '--source', name)).toEqual(
+      fails(
+        6,
+        `There are no examples of ${name}. relay trigger --source ${name} --body <file> sends a body of your own`,
+      ),
+    )
+    const { err } = await here.run('trigger', 'made', '--source', name)
+    expect(err).toBe('error: There is no example of "made": --body sends a body of your own\n')
+  })
 })
 
 describe('relay routes test', () => {

@@ -51,7 +51,7 @@ describe('relay source add', () => {
     expect(added).toEqual({
       code: 0,
       out: '',
-      err: 'Stored the secret of stripe. The address to enter at the sender: http://127.0.0.1:8787/webhook/stripe\n',
+      err: 'Stored the secret of stripe. The address to enter at the sender: http://127.0.0.1:8787/webhook/stripe\nOnly this machine reaches that. relay serve --tunnel prints an address for the internet\n',
     })
     const relay = await here.serve()
     expect(await pay(relay, SECRET)).toBe(200)
@@ -88,6 +88,11 @@ describe('relay source add', () => {
     ['stripe', 'a\nb\n', 'Standard input is not one secret: it has several lines or control characters'],
     ['stripe', 'x'.repeat(5000), 'Standard input is longer than any secret (4 KiB)'],
     ['github', 'x', "<scheme>: github is a code host's name: write --source hub=github"],
+    [
+      'strpe',
+      'x',
+      `<scheme>: must be a scheme, or name=scheme (did you mean stripe?). The schemes are ${SCHEMES}`,
+    ],
     ['whsec_x', 'x', `<scheme>: must be a scheme, or name=scheme. The schemes are ${SCHEMES}`],
     [
       'door=none',
@@ -154,7 +159,7 @@ describe('the secret of a source', () => {
     const { code, err } = await here.run('serve', '--source', 'stripe', '--source', 'my-shop=shopify')
     expect({ code, err }).toEqual({
       code: 2,
-      err: 'error: There is no secret for stripe, my-shop. Store it with relay source add stripe, relay source add my-shop, or set RELAY_SOURCE_STRIPE_SECRET, RELAY_SOURCE_MY_SHOP_SECRET\n',
+      err: 'error: There is no secret for stripe, my-shop. Store it with relay source add stripe, relay source add my-shop=shopify, or set RELAY_SOURCE_STRIPE_SECRET, RELAY_SOURCE_MY_SHOP_SECRET\n',
     })
     expect(contentsOf(here.home)).toBe('')
     await add(here, 'stripe', SECRET)
@@ -278,6 +283,22 @@ describe('relay source list', () => {
       },
     ])
     expect((await list()).out).toMatch(/profile +#1 \S.* refused:1 /)
+    const columns = await here.runWith(
+      { env, terminal: { columns: 80 } },
+      'source',
+      'list',
+      '--color',
+      'never',
+    )
+    expect(columns.out.replaceAll(/\d\d:\d\d:\d\d/g, 'T')).toBe(
+      [
+        `shop    ${relay.address}/webhook/shop`,
+        `        ${shop[1]}, secret: RELAY_SOURCE_SHOP_SECRET`,
+        `stripe  ${relay.address}/webhook/stripe`,
+        '        stripe, secret: profile, last #1 T, refused:1 T',
+        '',
+      ].join('\n'),
+    )
     await add(here, 'slack', 'canary')
     expect((await list()).err).toContain(`Restart relay serve (process ${relay.pid})`)
   })
@@ -337,6 +358,10 @@ describe('sources in the settings', () => {
     ['Shop=stripe', 'the name of a source is 1–32 letters a–z, digits or "-", and begins with a letter'],
     ['shop=', `must be a scheme, or name=scheme. The schemes are ${SCHEMES}`],
     ['stripe whsec_canary', 'The scheme stripe takes no parts'],
+    [
+      'a=hmac header=X signed={time}.{body}',
+      'The scheme hmac needs signed= with a text of {timestamp}, {id} and {body}',
+    ],
     ['none', 'nothing proves deliveries of the scheme none. Give the source a name, as in door=none'],
     ['a=hmac', 'The scheme hmac needs the name of the header, as header=X-Signature'],
     [
@@ -382,6 +407,17 @@ describe("a source of a project's file", () => {
     expect(await pay(await here.serve(), SECRET, 'shop')).toBe(200)
   })
 
+  it('gets none under the name of a sender whose scheme it is not', async () => {
+    await using here = await bare()
+    project(here, { sources: ['stripe=token header=X-Token'] })
+    const added = await add(here, 'stripe', SECRET)
+    expect(added).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('uses the name stripe for another scheme, token header=X-Token. Give'),
+    })
+    expect(contentsOf(here.home)).not.toContain(SECRET)
+  })
+
   it('gets a secret by its name alone', async () => {
     await using here = await bare()
     project(here, { sources: ['shop=stripe'] })
@@ -399,9 +435,7 @@ describe('a source that nothing proves', () => {
     const { attempts } = await json(here.run('show', '1', '--json'))
     expect(attempts).toMatchObject([{ answer: 'knock' }])
     const { err } = await relay.stop()
-    expect(err).toContain(
-      `  sources      door  ${relay.address}/webhook/door  unverified: nothing proves its deliveries\n`,
-    )
+    expect(err).toContain(`  sources      door  ${relay.address}/webhook/door  unverified\n`)
     expect(err).toContain(
       '/webhook/door takes deliveries that nothing proves, from any program that reaches relay\n',
     )
@@ -490,12 +524,22 @@ describe('relay serve with sources', () => {
     await using here = await bare()
     await add(here, 'stripe', SECRET)
     const forward = ['--forward', 'stripe/no.such.event=3000', '--forward', 'strip/invoice.*=3000']
-    const relay = await here.serve(...forward, '--exec', 'github/pusg=true', '--ignore', 'slack/*')
+    const mistaken = ['--forward', 'stripe=http://127.0.0.1:3001', '--ignore', 'stripe']
+    const relay = await here.serve(
+      ...forward,
+      '--exec',
+      'github/pusg=true',
+      '--ignore',
+      'slack/*',
+      ...mistaken,
+    )
     const { err } = await relay.stop()
     expect(err.split('\n').filter((line) => line.startsWith('warning: '))).toEqual([
       'warning: --forward: strip/invoice.* is of the source strip, which relay does not receive from (did you mean stripe?). Add it with --source',
       'warning: --exec: github sends no event pusg (did you mean push?)',
       'warning: --ignore: slack/* is of the source slack, which relay does not receive from. Add it with --source',
+      'warning: --ignore: for the events of the source stripe, write stripe/*',
+      'warning: --forward: stripe is the name of a target that gets every event. For those of the source, write stripe/*=',
     ])
   })
 
@@ -523,7 +567,7 @@ describe('relay doctor', () => {
     expect(await sourcesOf(here, env)).toEqual({
       check: 'sources',
       state: 'ok',
-      text: 'slack: secret in RELAY_SOURCE_SLACK_SECRET; door: nothing proves its deliveries; stripe: secret in profile',
+      text: 'secret in RELAY_SOURCE_SLACK_SECRET: slack; nothing proves their deliveries: door; secret in profile: stripe',
     })
     expect(await sourcesOf(here, { RELAY_SOURCES: 'slack' })).toEqual({
       check: 'sources',
@@ -555,6 +599,8 @@ describe('completion', () => {
     expect(await complete('source', 'add', 'str')).toEqual(['stripe'])
     expect(await complete('source', 'remove', '')).toEqual(['shop'])
     expect(await complete('source', 'list', '--reveal', '')).toEqual(['shop'])
+    expect(await complete('trigger', '--source', 'gitlab', 'Pu')).toEqual([String.raw`Push\ Hook`])
+    expect(await complete('trigger', '--source', 'shop', 'inv')).toEqual(['invoice.paid'])
     expect(await complete('config', '--reveal', 'webhookSecretP')).toEqual(['webhookSecretPrevious'])
   })
 })

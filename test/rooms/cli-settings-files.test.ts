@@ -1,10 +1,10 @@
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createTrust, readJsonObject, type System } from '../../src/cli/settings/files.js'
-import { withDefaults } from '../../src/cli/settings/read.js'
+import { secretReader, withDefaults } from '../../src/cli/settings/read.js'
 import { emptyFolder } from '../kit/folder.js'
-import { failure, load } from './cli-shell.js'
+import { failure, load, testShell } from './cli-shell.js'
 
 describe('readJsonObject', () => {
   const file = path.join(emptyFolder(), 'x.json')
@@ -23,6 +23,16 @@ describe('readJsonObject', () => {
     writeFileSync(file, text)
     expect(failure(() => readJsonObject(file))).toEqual({ kind: 'settings', message })
   })
+})
+
+it('reads the file of a source’s secret once, since it can be a pipe', () => {
+  const file = path.join(emptyFolder(), 'secret')
+  writeFileSync(file, 'canary\r\n')
+  const { shell } = testShell({ env: { RELAY_SOURCE_A_SECRET_FILE: file } })
+  const secret = secretReader(shell)('RELAY_SOURCE_A_SECRET')
+  rmSync(file)
+  expect(secret?.text).toBe('canary')
+  expect(secretReader(shell)('RELAY_SOURCE_A_SECRET')).toEqual(secret)
 })
 
 const NOBODY = 65_534

@@ -145,7 +145,7 @@ describe('a match', () => {
     ['pr.*', 'github sends no event pr (did you mean pull_request.*?)'],
     ['merge', 'github sends no event merge (did you mean pull_request.closed?)'],
     ['tag', 'github sends no event tag (did you mean create?)'],
-    ['nonsense', 'github sends no event nonsense'],
+    ['nonsense', 'github sends no event nonsense. For one of another source, write <source>/nonsense'],
     [
       'pull_request.merged',
       'github sends pull_request with other actions than merged (did you mean pull_request.closed?)',
@@ -162,7 +162,9 @@ describe('a match', () => {
   })
 
   it('is right or wrong for one code host', () => {
-    expect(whyNeverSent('check_run', 'gitea', GITEA)).toBe('gitea sends no event check_run')
+    expect(whyNeverSent('check_run', 'gitea', GITEA)).toBe(
+      'gitea sends no event check_run. For one of another source, write <source>/check_run',
+    )
     expect(whyNeverSent('pull_request.synchronized', 'gitea', GITEA)).toBeUndefined()
     expect(nearestMatch('pr.synchronize', GITEA)).toBe('pull_request.synchronized')
   })

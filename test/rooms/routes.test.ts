@@ -83,6 +83,10 @@ describe('parseExec', () => {
     ['new=issues.opened=A=1 ./x', 'issues.opened', 'A=1 ./x', 'issues.opened=exec:A=1 ./x', 'new'],
     // A command for every delivery is always asked for by `*`.
     ['deploy=./deploy.sh', 'deploy', './deploy.sh', 'deploy=exec:./deploy.sh'],
+    ['ci/run ENV=prod', '*', 'ci/run ENV=prod', 'exec:ci/run ENV=prod'],
+    ['mine=ci/run ENV=prod', 'mine', 'ci/run ENV=prod', 'mine=exec:ci/run ENV=prod'],
+    ['gitlab/Push Hook=./x ENV=1', 'gitlab/Push Hook', './x ENV=1', 'gitlab/Push Hook=exec:./x ENV=1'],
+    ['all=stripe/*=./x', 'stripe/*', './x', 'stripe/*=exec:./x', 'all'],
     ['push=x=1 ./deploy.sh', 'push', 'x=1 ./deploy.sh', 'push=exec:x=1 ./deploy.sh'],
   ])('reads %j', (text, match, command, label, name) => {
     const route = parseExec(text)

@@ -329,6 +329,10 @@ describe.each(timed)('the signed time of %s', (_, row, at, tolerance) => {
     const stale = (side: string): string =>
       `its signed time is ${far} s ${side} this machine's clock, and may be ${tolerance} s from it: is the clock right, or was it sent again?`
     expect(await taken(row, { at: at + far })).toEqual(['invalid_signature', stale('behind')])
+    expect(await taken(row, { at: at + 3 * 86_400 })).toEqual([
+      'invalid_signature',
+      expect.stringContaining("its signed time is 72 h behind this machine's clock, and may be "),
+    ])
     expect(await taken(row, { at: at - far })).toEqual(['invalid_signature', stale('ahead of')])
     expect(await explain(requestOf(row), senderOf(row), (at + far) * 1000)).toEqual({
       valid: false,
@@ -359,8 +363,9 @@ describe('the list of refused requests', () => {
   /** The reason of a request to a source called `mine`, and of what is stored of it. */
   async function refusal(row: Row, change: Change, error: RelayError) {
     let now = ((row.signed?.[0] ?? 0) + 1000) * 1000
-    const refusals = new Refusals({ maxBody: 1000, log, clock: () => now })
     const source = { name: 'mine', schemeText: row.scheme, ...senderOf(row, change) }
+    const sources = new Map([[source.name, source]])
+    const refusals = new Refusals({ sources, maxBody: 1000, log, clock: () => now })
     refusals.http(error, requestOf(row, change), source)
     now += 5000
     const [refused] = refusals.list.list()

@@ -50,7 +50,7 @@ export async function tunnel(address: string, { append, source, ...options }: Ri
     plan: () => ({ targets: [], ignoredBy: undefined, onDuplicate: 'if-failed' }),
   })
   const { maxBody = 1_048_576 } = options
-  const refusals = new Refusals({ maxBody, log })
+  const refusals = new Refusals({ sources: new Map([[sender.name, sender]]), maxBody, log })
   const opened = new Tunnel({
     ...sender,
     address,

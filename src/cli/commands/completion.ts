@@ -46,7 +46,8 @@ const WORDS: Readonly<Record<string, WordKind | readonly string[]>> = {
 
 /** How each shell takes an offer. `start` is `--flag=` before a value. */
 const FORMATS = {
-  bash: ({ word }: Offer) => word,
+  // Inserts it as it is.
+  bash: ({ word }: Offer) => word.replaceAll(' ', String.raw`\ `),
   // Compares the whole word, the others what follows the sign.
   fish: ({ word, help }: Offer, start: string) => `${start}${word}\t${help}`,
   // The first colon ends the word.
@@ -72,8 +73,8 @@ export async function runCompletion(
   // bash makes a word of the sign in --flag=value.
   const joined = typed.join('\0')
   const words = (name === 'bash' ? joined.replaceAll(/\0=(?:\0|$)/g, '=') : joined).split('\0')
-  const offers = await complete(command.parent ?? command, words, (kind, profile) =>
-    findWords(shell, { ...flags, ...(profile !== undefined && { profile }) }, kind),
+  const offers = await complete(command.parent ?? command, words, (kind, profile, source) =>
+    findWords(shell, { ...flags, ...(profile !== undefined && { profile }) }, kind, source),
   )
   const [start = ''] = /^--[^=]+=/.exec(words.at(-1) ?? '') ?? []
   for (const offer of offers) out.exactly(`${offer === FILES ? FILES.word : FORMATS[name](offer, start)}\n`)
@@ -81,12 +82,16 @@ export async function runCompletion(
 
 /**
  * Completions of the last typed word, files first. The words are those after `relay`; one that relay does not know is ignored.
- * @param find finds words in the profile that is typed on the line
+ * @param find finds words in the profile, and of the source, that are typed on the line
  */
 export async function complete(
   program: Command,
   typed: readonly string[],
-  find: (kind: WordKind, profile: string | undefined) => Promise<readonly string[]>,
+  find: (
+    kind: WordKind,
+    profile: string | undefined,
+    source: string | undefined,
+  ) => Promise<readonly string[]>,
 ): Promise<Offer[]> {
   const words = typed.flatMap((word) => (/^--[^=]+=/.test(word) ? word.split(/=(.*)/s, 2) : word))
   const current = words.at(-1) ?? ''
@@ -95,11 +100,13 @@ export async function complete(
   /** The option whose value comes next. */
   let open: Option | undefined
   let profile: string | undefined
+  let source: string | undefined
   for (const word of words.slice(0, -1)) {
     const isFlag = /^-./.test(word)
     const found = command.commands.find((each) => position === 0 && each.name() === word)
     if (open && (open.required || !isFlag)) {
       if (open.long === '--profile') profile = word
+      if (open.long === '--source') source = word
       open = undefined
     } else if (isFlag) {
       const option = optionsOf(command).find(({ long, short }) => word === long || word === short)
@@ -120,7 +127,7 @@ export async function complete(
   const place = open ?? (isAssigned ? undefined : argument)
   if (!place) return []
   const known = wordsOf(place)
-  const found = typeof known === 'string' ? await find(known, profile) : known
+  const found = typeof known === 'string' ? await find(known, profile, source) : known
   const label = 'flags' in place ? place.flags.replace(/^[^<[]*/, '') : place.name()
   const files = /\bfile\b/.test(label) ? [FILES] : []
   return [...files, ...offer(found.map((word) => ({ word, help: '' })))]
@@ -156,12 +163,17 @@ function wordsOf(place: Option | Argument): WordKind | readonly string[] {
 const RECENT = 20
 
 /** Reads the words of a profile. Makes none. */
-async function findWords(shell: Shell, flags: Flags, kind: WordKind): Promise<readonly string[]> {
+async function findWords(
+  shell: Shell,
+  flags: Flags,
+  kind: WordKind,
+  ofSource: string | undefined,
+): Promise<readonly string[]> {
   // Where several instances run, this is how one is named.
   if (kind === 'profiles') return listProfiles(openSettings(shell, flags).home)
   const attached = await attach(shell, flags, 'tolerant')
   const { provider } = attached.values
-  if (kind === 'triggers') return triggers(provider)
+  if (kind === 'triggers' && ofSource === undefined) return triggers(provider)
   if (kind === 'events')
     return [...sentEvents(hostScheme(provider).events)].flatMap(([event, actions]) => [
       event,
@@ -169,7 +181,11 @@ async function findWords(shell: Shell, flags: Flags, kind: WordKind): Promise<re
     ])
   const numbers: string[] = []
   await using data = await openData(attached)
-  if (kind === 'sources') return (await readSources(shell, attached, data)).map(({ name }) => name)
+  if (kind === 'sources' || kind === 'triggers') {
+    const sources = await readSources(shell, attached, data)
+    if (kind === 'sources') return sources.map(({ name }) => name)
+    return triggers(sources.find(({ name }) => name === ofSource)?.scheme ?? ofSource ?? provider)
+  }
   if (data) for await (const { n } of new Journal(data.sql).select({ last: RECENT })) numbers.push(String(n))
   return ['last', ...numbers]
 }

@@ -25,7 +25,7 @@ import { readStoredClient } from '../session.js'
 import { join } from '../settings/join.js'
 import { checkSecretsPlace, meantSetting } from '../settings/read.js'
 import { SECRET_VARIABLE, SETTING_NAMES, variablesOf } from '../settings/table.js'
-import { isUnsigned, lacksSecret, readSources } from '../sources.js'
+import { isUnsigned, lacksSecret, readSources, type SetSource } from '../sources.js'
 import {
   type Check,
   checkHook,
@@ -402,10 +402,10 @@ async function checkSources({ shell, attached, data }: Subject): Promise<string>
       `there is no secret for ${missing.join(', ')}`,
       missing.map((name) => commandFor(attached, `source add ${name}`)).join('; '),
     )
-  const places = sources.map(({ name, scheme, secretOrigin }) =>
-    isUnsigned(scheme)
-      ? `${name}: nothing proves its deliveries`
-      : `${name}: secret in ${secretOrigin?.text}`,
-  )
-  return places.join('; ')
+  const placeOf = ({ scheme, secretOrigin }: SetSource): string =>
+    isUnsigned(scheme) ? 'nothing proves their deliveries' : `secret in ${secretOrigin?.text}`
+  const namesIn = (place: string): string[] =>
+    sources.flatMap((source) => (placeOf(source) === place ? source.name : []))
+  const places = new Set(sources.map(placeOf))
+  return [...places].map((place) => `${place}: ${namesIn(place).join(', ')}`).join('; ')
 }

@@ -152,7 +152,7 @@ export async function send(
 }
 
 const KNOWN =
-  'under the recorded id, which is signed: where relay has it, it forwards it again only to targets at which it failed. --to sends it to one'
+  'under the recorded id: one that relay has is a duplicate, forwarded again only to targets at which it failed. --to sends it to one'
 
 /** What became of one item. `isKnown`: the instance may take it for a duplicate, though it was to have an id of its own. */
 type Mailed = Pick<Result, 'delivery' | 'signedAgain' | 'answer'> & {

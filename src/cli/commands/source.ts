@@ -1,17 +1,21 @@
+import { isLoopback } from '../../base/address.js'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import type { SourceSettings } from '../../base/settings.js'
 import { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
+import { isEmptySecret } from '../../schemes/proof.js'
 import { openDatabase } from '../../store/open.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
 import { canAsk, Prompt, readInput } from '../input.js'
 import { callInstance } from '../instance-client.js'
-import { table } from '../output/text.js'
+import { UNVERIFIED } from '../output/deliveries.js'
+import { bold, t, table, type Text } from '../output/text.js'
 import { spokenTime } from '../output/time.js'
 import { type Attached, attach, commandFor, onlyInMemory, openData, storeOf } from '../profile.js'
-import { parseSource } from '../settings/parse.js'
+import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
+import { isOfFolder } from '../settings/read.js'
 import { isUnsigned, readAddresses, readSources, type SetSource, sourceNamed } from '../sources.js'
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
@@ -34,6 +38,10 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
   const address = (await readAddresses(attached, data))(name)
   if (json) out.object({ type: 'source', name, scheme, address, replaced: earlier !== undefined })
   else out.say(`Stored the secret of ${name}. The address to enter at the sender: ${address}`)
+  if (!json && isLoopback(new URL(address).hostname))
+    out.say(
+      `Only this machine reaches that. ${commandFor(attached, 'serve --tunnel')} prints an address for the internet`,
+    )
   if (earlier)
     out.say(
       `The secret before it is accepted too, until another replaces this one. ${commandFor(attached, `source remove ${name}`)} removes both`,
@@ -56,6 +64,13 @@ async function readNamed(shell: Shell, attached: Attached, text: string): Promis
   })
   const known = (await readSources(shell, attached, data)).find(({ name }) => name === text.trim())
   const named = known ?? parseNamed(text)
+  const { sources: origin } = attached.origins
+  // With `token` it would send a secret that is meant to sign.
+  if (origin && isOfFolder(origin) && SOURCE_SCHEMES.includes(named.name) && named.scheme !== named.name)
+    throw new RelayError(
+      'usage',
+      `${origin.text} uses the name ${named.name} for another scheme, ${named.scheme}. Give that source another name`,
+    )
   if (!isUnsigned(named.scheme)) return named
   throw new RelayError(
     'usage',
@@ -87,7 +102,7 @@ async function readSecret(shell: Shell, name: string): Promise<string> {
       `A terminal would show the secret. Pipe it in, for example relay source add ${name} < secret.txt`,
     )
   const secret = (await readInput(shell.stdin, INPUT, shell.signal)).toString('utf8').trim()
-  if (secret === '') throw new RelayError('usage', 'Standard input has no secret')
+  if (isEmptySecret(new Secret(secret))) throw new RelayError('usage', 'Standard input has no secret')
   if (/[\p{Cc}\p{Zl}]/u.test(secret))
     throw new RelayError(
       'usage',
@@ -137,15 +152,31 @@ export async function runList(shell: Shell, flags: Flags & { readonly reveal?: s
       name,
       scheme,
       address,
-      isUnsigned(scheme) ? 'unsigned' : (secret ?? 'missing'),
+      isUnsigned(scheme) ? UNVERIFIED : (secret ?? 'missing'),
       delivery ? shown(`#${delivery.n}`, delivery.receivedAt) : '-',
       refused ? shown(`refused:${refused.id}`, refused.at) : '-',
     ])
   }
   if (json) return
-  for (const line of table(rows)) out.result(line)
+  for (const line of out.isTerminal ? paragraphs(rows) : table(rows)) out.result(line)
   const served = new Set(instance?.sources?.map(({ name }) => name))
   if (instance && sources.some(({ name }) => !served.has(name))) out.say(restart(attached))
+}
+
+/** The rows of a terminal, which is too narrow for their table: two lines for each source, without headings and what there is not. */
+function paragraphs([, ...sources]: readonly (readonly string[])[]): Text[] {
+  const width = Math.max(...sources.map(([name = '']) => name.length))
+  return sources.flatMap(
+    ([name = '', scheme = '', address = '', secret = '', delivery = '-', refusal = '-']) => {
+      const last = [delivery, refusal].filter((each) => each !== '-')
+      const about = [
+        scheme,
+        secret === UNVERIFIED ? secret : `secret: ${secret}`,
+        ...(last.length > 0 ? [`last ${last.join(', ')}`] : []),
+      ]
+      return [t`${bold(name.padEnd(width))}  ${address}`, t`${' '.repeat(width)}  ${about.join(', ')}`]
+    },
+  )
 }
 
 function timeOf(at: number): string {

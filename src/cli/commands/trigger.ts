@@ -32,7 +32,7 @@ export async function runTrigger(shell: Shell, flags: TriggerFlags, word?: strin
     throw new RelayError('usage', `Two events are given: ${word}, and --event ${flags.event}`)
   const event = word ?? flags.event
   if (event === undefined && flags.body === undefined)
-    throw new RelayError('usage', 'No event given. relay trigger --list lists them')
+    throw new RelayError('usage', `No event given. relay trigger --list${ofSource(flags)} lists them`)
   if (flags.print) return print(shell, event, flags)
   const plan = readPlan(flags)
   await using sending = await openSending(shell, flags, plan)
@@ -109,11 +109,21 @@ async function list(shell: Shell, flags: TriggerFlags): Promise<void> {
   const data = ofHost ? undefined : await openData(attached)
   await using _closing = data
   const scheme = ofHost ? provider : (await findSource(shell, attached, data, flags.source ?? '')).schemeText
-  for (const trigger of triggers(scheme)) {
+  const all = triggers(scheme)
+  if (all.length === 0)
+    throw new RelayError(
+      'no_match',
+      `There are no examples of ${flags.source}. relay trigger${ofSource(flags)} --body <file> sends a body of your own`,
+    )
+  for (const trigger of all) {
     const [event, action = null] = ofHost ? trigger.split('.') : [trigger]
     if (shell.json) out.object({ type: 'event', event, action })
     else out.result(trigger)
   }
+}
+
+function ofSource({ source }: TriggerFlags): string {
+  return source === undefined ? '' : ` --source ${source}`
 }
 
 type Settled = Awaited<ReturnType<typeof readAttached>>

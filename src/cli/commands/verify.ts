@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
 import { proofsFor } from '../../schemes/proof.js'
-import { explain, type Explanation, invalid } from '../../webhook/explain.js'
+import { explain, type Explanation, invalid, type Reason } from '../../webhook/explain.js'
 import type { Flags, Shell } from '../command.js'
 import { isEntry, journalOf } from '../journal.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
@@ -35,6 +35,7 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
   }
   const width = Math.max(...items.map(({ name }) => textOf(name).width))
   let wrong = 0
+  let unmatched = 'The signature does not match'
   for (const { name, load, instead } of items) {
     const recorded = await load()
     if (!recorded) continue
@@ -45,15 +46,25 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
     const [proof] = proofsFor(source.secrets.current, source.scheme)
     const isToken = proof?.algorithm === 'token' && !known.valid
     const explanation = instead?.(known) ?? (isToken ? invalid('unverifiable', TOKEN) : known)
-    if (!explanation.valid) wrong += 1
+    if (!explanation.valid) {
+      wrong += 1
+      unmatched = OTHERWISE[explanation.reason] ?? unmatched
+    }
     if (shell.json) out.object({ type: 'signature', name, provider, event, delivery, ...explanation })
     else
       for (const line of verdictLines(name, explanation, width, out.width)) out.result(line, INDENT + HANGING)
     // A large file takes seconds, and Ctrl-C is noticed only between two.
     await setImmediate(undefined, { signal })
   }
-  const which = items.length === 1 ? 'The signature does' : `${wrong} of ${items.length} signatures do`
-  if (wrong > 0) throw new RelayError('invalid_signature', `${which} not match`)
+  if (wrong === 0) return
+  const text = items.length === 1 ? unmatched : `${wrong} of ${items.length} signatures do not match`
+  throw new RelayError('invalid_signature', text)
+}
+
+/** What a signature lacks that may match. */
+const OTHERWISE: Partial<Readonly<Record<Reason, string>>> = {
+  stale: 'The signature matches, and its time does not count',
+  unverifiable: 'The signature cannot be verified',
 }
 
 const TOKEN = 'its source proves it with a token alone, which is a credential, and not stored'

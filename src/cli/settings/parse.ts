@@ -11,6 +11,7 @@ import {
   type StoreText,
 } from '../../base/settings.js'
 import { isSharedAddress, SharedStore, splitPassword } from '../../base/shared-store.js'
+import { didYouMean } from '../../base/text.js'
 import { parseDuration } from '../../base/time.js'
 import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/address.js'
 import { parseExec, parseForward } from '../../dispatch/routes.js'
@@ -173,7 +174,9 @@ export function parseSource(text: string): Pick<SourceSettings, 'name' | 'scheme
   const scheme = rest.trim().replaceAll(/\s+/g, ' ')
   const [kind = '', ...parts] = scheme.split(' ')
   if (!SOURCE_SCHEMES.includes(kind))
-    throw new Error(`must be a scheme, or name=scheme. The schemes are ${SOURCE_SCHEMES.join(', ')}`)
+    throw new Error(
+      `must be a scheme, or name=scheme${didYouMean(kind, SOURCE_SCHEMES)}. The schemes are ${SOURCE_SCHEMES.join(', ')}`,
+    )
   if (isCodeHost(kind) && parts.length > 0) throw new Error(`the scheme ${kind} takes no parts`)
   if (!isCodeHost(kind)) senderScheme(scheme)
   // That nothing is proved has to be written, and is not to be read into a name.

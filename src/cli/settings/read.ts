@@ -108,9 +108,21 @@ export type SecretReader = (
   variable: string,
 ) => { readonly text: string; readonly origin: Origin } | undefined
 
-/** Reads secrets from the environment or `.env`. @throws RelayError `settings`, also from what it returns */
+const readers = new WeakMap<Shell, SecretReader>()
+
+/**
+ * Reads secrets from the environment or `.env`, each once for a process, since its file can be a pipe.
+ * @throws RelayError `settings`, also from what it returns
+ */
 export function secretReader(shell: Shell): SecretReader {
+  const reader = readers.get(shell) ?? openSecretReader(shell)
+  readers.set(shell, reader)
+  return reader
+}
+
+function openSecretReader(shell: Shell): SecretReader {
   const { env, cwd } = shell
+  const known = new Map<string, ReturnType<SecretReader>>()
   const { dotenv } = folderFiles(shell, silentLog)
   const places = [
     [env, 'environment'] as const,
@@ -118,10 +130,11 @@ export function secretReader(shell: Shell): SecretReader {
   ]
   return (variable) => {
     for (const [variables, kind] of places) {
+      if (known.has(variable)) break
       const found = readVariable(variables, variable, { kind, cwd, fileEnv: `${variable}_FILE` })
-      if (found) return found
+      if (found) known.set(variable, found)
     }
-    return undefined
+    return known.get(variable)
   }
 }
 

@@ -349,7 +349,7 @@ export function Subject({ line: { repo, subject } }: LineProps) {
 export function Badges({ line: { duplicates, editedFrom, viaTunnel, unproved } }: LineProps) {
   return (
     <>
-      {unproved ? <span class="badge badge-warn">unproved</span> : null}
+      {unproved ? <span class="badge badge-warn">unverified</span> : null}
       {duplicates === 0 ? null : (
         <span class="badge" title={`Arrived again ${counted(duplicates, 'time')}`}>
           <Icon name="copies" />

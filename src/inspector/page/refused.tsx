@@ -52,7 +52,7 @@ function RefusedList({ page: { refused, counts }, openId }: RefusedListProps) {
         Refused requests
       </h1>
       <p class="quiet">
-        Not proved to come from the code host, and not forwarded. The last 100 since relay started.
+        Not proved to come from their sender, and not forwarded. The last 100 since relay started.
       </p>
       {given.size === 0 ? null : (
         <ul class="counts">
@@ -83,7 +83,8 @@ function RefusedList({ page: { refused, counts }, openId }: RefusedListProps) {
 }
 
 function RefusedRow({ line, isOpen }: { readonly line: RefusedLine; readonly isOpen: boolean }) {
-  const { id, at, event, status, via, size, kind, reason } = line
+  const { id, at, source, event, status, via, size, kind, reason } = line
+  const claim = [source, event].filter(Boolean).join(' ')
   return (
     <a
       class="row row-refused"
@@ -99,7 +100,7 @@ function RefusedRow({ line, isOpen }: { readonly line: RefusedLine; readonly isO
         <Time class="row-time" at={at} />
       </span>
       <span class="row-line">
-        <Visible class="row-subject" text={event === null ? reason : `${event} · ${reason}`} />
+        <Visible class="row-subject" text={claim === '' ? reason : `${claim} · ${reason}`} />
         <span class="row-size">{formatSize(size)}</span>
       </span>
     </a>
@@ -142,6 +143,7 @@ function RefusedRequest({ id }: { readonly id: number }) {
                 Received: [<Time at={value.at} />, value.via === 'tunnel' ? ', through the tunnel' : null],
                 Answered: value.status,
                 Size: formatSize(value.size),
+                Source: value.source,
                 'Claimed event': value.event,
                 'Claimed delivery id': value.deliveryId && <Code text={value.deliveryId} />,
               }}

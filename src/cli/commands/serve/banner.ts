@@ -36,8 +36,8 @@ export function banner(serving: Serving, parts: BannerParts): Text[] {
     ...(relay.inspector ? [['inspector', inspector] as const] : []),
     ['code host', `${provider} at ${providerUrl}`],
     ...webhook(serving, parts),
-    ...sourceEntries(serving, parts),
     ['secret', `relay config --reveal webhookSecret${profileFlag}`],
+    ...sourceEntries(serving, parts),
     ['data', storePlace(store, tilde(folder))],
     ...targets(serving, parts),
     ...(profileFlag === '' ? [] : [['other shells', bold(`export RELAY_PROFILE=${profile}`)] as const]),
@@ -96,7 +96,7 @@ function sourceEntries(serving: Serving, parts: BannerParts): Entry[] {
   const sources = sourcesOf(serving, parts)
   const width = Math.max(...sources.map(({ name }) => name.length))
   return sources.map(({ name, scheme, address }, i) => {
-    const note = isUnsigned(scheme) ? yellow('  unverified: nothing proves its deliveries') : ''
+    const note = isUnsigned(scheme) ? yellow('  unverified') : ''
     return [i === 0 ? 'sources' : '', t`${name.padEnd(width)}  ${bold(address ?? LATER)}${note}`]
   })
 }

@@ -98,18 +98,20 @@ export class LiveOutput {
   /** `#7  push  octo/demo  main  no route` */
   readonly onDelivery: Observer<'onDelivery'> = (delivery, { n, duplicate, targets, ignoredBy }) => {
     const from = editedFrom(delivery)
+    const place = placeName(delivery)
     const down = targets.filter((id) => this.#states.get(id) === 'down').map(this.nameOf)
     const isUnrouted = targets.length === 0 && ignoredBy === undefined && !duplicate && this.#names.size > 0
     const notes = [
       delivery.verifiedBy === 'none' && UNVERIFIED,
-      duplicate && `duplicate, delivery ${delivery.deliveryId}`,
+      duplicate &&
+        (place === delivery.deliveryId ? 'duplicate' : `duplicate, delivery ${delivery.deliveryId}`),
       from !== undefined && `edited copy of #${from}`,
       ignoredBy !== undefined && ignoredText(ignoredBy),
       isUnrouted && 'no route',
       down.length > 0 && `waits for ${down.join(', ')}`,
       targets.some((id) => this.#states.get(id) === 'elsewhere') && 'forwarded by another relay',
     ].filter(Boolean)
-    const parts = [`#${n}`, bold(sourcedName(delivery)), placeName(delivery), yellow(notes.join(', '))]
+    const parts = [`#${n}`, bold(sourcedName(delivery)), place, yellow(notes.join(', '))]
     this.#report({
       text: join(
         parts.filter((part) => String(part) !== ''),

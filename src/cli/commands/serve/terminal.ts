@@ -155,9 +155,19 @@ export function routeWarnings(
     ...routes.map(([setting, { match }]) => [setting, match.text] as const),
     ...ignore.map((text) => ['ignore', text] as const),
   ]
-  for (const [setting, text] of texts)
-    warn(setting, whyNoSource(text, names) ?? whyNeverSent(text, provider, events))
+  for (const [setting, text] of texts) {
+    const never = whyNeverSent(text, provider, events)
+    const meant = never !== undefined && names.includes(text)
+    const why = meant ? `for the events of the source ${text}, write ${text}/*` : never
+    warn(setting, whyNoSource(text, names) ?? why)
+  }
   for (const [i, [setting, route]] of routes.entries()) {
+    const { name = provider, match } = route
+    if (match.text === '*' && name !== provider && names.includes(name))
+      warn(
+        setting,
+        `${name} is the name of a target that gets every event. For those of the source, write ${name}/*=`,
+      )
     const earlier = routes.slice(0, i).map(([, one]) => one)
     warn(setting, whyTwice(route, earlier))
   }
