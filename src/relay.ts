@@ -30,7 +30,7 @@ import { type Source, sourceOf, type Sources } from './webhook/signature.js'
 export interface RelayOptions {
   readonly log?: Log
   readonly clock?: Clock
-  /** @internal Default: nothing is replaced. */
+  /** What a test replaces. Default: nothing. */
   readonly seams?: Seams | undefined
   /** Called for each delivery once it is in the journal. */
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
@@ -50,8 +50,8 @@ export interface RelayOptions {
 export interface Relay extends AsyncDisposable {
   /** @internal */
   readonly limits: Limits
-  /** Answers requests as the listening service does, but for what needs a connection. */
-  readonly app: Pick<Hono<HttpEnv>, 'fetch' | 'request'>
+  /** Answers requests as the listening service does, but for what needs a connection; `routes` lists what it answers. */
+  readonly app: Pick<Hono<HttpEnv>, 'fetch' | 'request' | 'routes'>
   /** @internal */
   readonly database: Database
   readonly journal: Journal
