@@ -1,7 +1,9 @@
-// Bundles the command line into few files (at every start, each costs about a millisecond), and the inspector's page. tsc builds the
-// library. See docs/decisions/011.
+// Bundles the command line and the library into few files (at every start, each costs about a millisecond), and the inspector's page.
+// tsc has written the declarations. See docs/decisions/011.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { build, type Plugin } from 'rolldown'
 
 const MCP_SERVER = path.resolve('node_modules/@modelcontextprotocol/server/dist')
@@ -9,7 +11,7 @@ await build({
   platform: 'node',
   tsconfig: false,
   transform: { target: 'es2023' },
-  input: 'bin/relay.ts',
+  input: { relay: 'bin/relay.ts', index: 'src/index.ts', testing: 'src/testing/index.ts' },
   // Packages that are native, read files of their own, or serve few commands.
   external: [
     '@photostructure/sqlite',
@@ -33,27 +35,43 @@ await build({
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name].cjs',
     sourcemap: true,
-    // Names stay, for the stack of a defect; comments are a third of what would be read at each start.
-    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+    // Names of functions stay, for the stack of a defect; comments are a third of what would be read at each start.
+    minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: true } },
     codeSplitting: {
       // Each group contains its imports that no earlier group contains.
       groups: [
         // All that `relay --version` needs.
         { name: 'version', test: /package\.json$/ },
-        { name: 'main', test: /bin\/process\.ts$/ },
+        // With what bin/process.ts needs besides: that file runs the program, so it is in none that the library loads.
+        { name: 'main', test: /(?:src[\\/]cli[\\/]main\.ts|env-paths[\\/]index\.js)$/ },
         // What the commands that read a profile share, and nearly all that print.
         {
           name: 'profile',
-          test: /src\/(?:cli\/(?:profile|journal|refused|output\/(?:output|deliveries))|store\/(?:open|schema|sql))\.ts$/,
+          test: /src[\\/](?:cli[\\/](?:profile|journal|refused|output[\\/](?:output|deliveries))|store[\\/](?:open|schema|sql))\.ts$/,
         },
         // With the native code of SQLite.
-        { name: 'sqlite', test: /src\/store\/sqlite\.ts$/ },
+        { name: 'sqlite', test: /src[\\/]store[\\/]sqlite\.ts$/ },
         // What the commands that act for a user share.
-        { name: 'session', test: /src\/cli\/session\.ts$/ },
+        { name: 'session', test: /src[\\/]cli[\\/]session\.ts$/ },
       ],
     },
   },
 })
+
+const LIBRARY = { index: 'dist/src/index', testing: 'dist/src/testing/index' }
+const built = createRequire(import.meta.url)
+const declarations = new Set<string>()
+for (const [name, entry] of Object.entries(LIBRARY)) {
+  const bundle = path.resolve('dist/bin', `${name}.cjs`)
+  const names = Object.keys(built(bundle)).toSorted().join(', ')
+  const from = path.relative(path.dirname(entry), `dist/bin/${name}.cjs`)
+  writeFileSync(`${entry}.js`, `export { ${names} } from '${from.replaceAll('\\', '/')}'\n`)
+  addDeclarations(`${entry}.d.ts`)
+}
+for (const file of readdirSync('dist/src', { recursive: true, encoding: 'utf8' })) {
+  const declaration = path.join('dist/src', file)
+  if (file.endsWith('.d.ts') && !declarations.has(declaration)) rmSync(declaration)
+}
 
 const PAGE = 'src/inspector/page'
 const PAGE_FOLDER = 'dist/inspect'
@@ -75,6 +93,23 @@ await build({
 })
 const style = ['base', 'app'].map((name) => readFileSync(`${PAGE}/${name}.css`, 'utf8')).join('')
 writeFileSync(`${PAGE_FOLDER}/app.css`, style.replaceAll(/\/\*[^]*?\*\//g, '').replaceAll(/\n\s*/g, '\n'))
+// As they are sent: a quarter of the size, in the package too.
+for (const name of ['app.js', 'code.js', 'app.css']) {
+  const file = path.join(PAGE_FOLDER, name)
+  writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: 9 }))
+  rmSync(file)
+}
+
+/** Adds the declarations that a file of them needs, itself included. */
+function addDeclarations(file: string): void {
+  const declaration = path.normalize(file)
+  if (declarations.has(declaration)) return
+  declarations.add(declaration)
+  const imports = readFileSync(declaration, 'utf8').matchAll(
+    /(?:from |import |import\()['"](\.[^'"]+)\.js['"]/g,
+  )
+  for (const [, from = ''] of imports) addDeclarations(path.join(path.dirname(declaration), `${from}.d.ts`))
+}
 
 /** Adds a file with the licences of all packages in the bundle. */
 function licences(): Plugin {
@@ -83,7 +118,7 @@ function licences(): Plugin {
     generateBundle(_, bundle) {
       const modules = Object.values(bundle).flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
       const packages = modules.flatMap(
-        (id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? [],
+        (id) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+(?=[\\/])/.exec(id)?.[0] ?? [],
       )
       const source = [...new Set(packages)].toSorted().map(licenceOf).join('\n')
       this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })

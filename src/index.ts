@@ -1,6 +1,7 @@
 export { RelayError, type ErrorKind } from './base/errors.js'
 export { silentLog, type Log } from './base/log.js'
 export { Secret } from './base/secret.js'
+export { DEFAULTS } from './base/settings.js'
 export type { OAuthClient, ProviderName, Settings, StoreKind, WebhookSecrets } from './base/settings.js'
 export type { Header } from './http/headers.js'
 export type { Delivery, Entry, Receipt } from './journal/types.js'

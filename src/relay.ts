@@ -1,3 +1,4 @@
+import type { Hono } from 'hono'
 import { renew, type RenewParts } from './auth/renew.js'
 import type { SignInParts } from './auth/sign-in.js'
 import { type Cancellable, createCached } from './base/wait.js'
@@ -10,6 +11,7 @@ import type { CodeHost } from './codehost/host.js'
 import { openHost } from './codehost/hosts.js'
 import { liveRoutes } from './dispatch/live-routes.js'
 import { createRouting, type Routing } from './dispatch/routes.js'
+import type { HttpEnv } from './http/body.js'
 import { hostCheck } from './http/router.js'
 import type { Delivery, Plan, Receipt } from './journal/types.js'
 import type { Inspector } from './inspector/inspector.js'
@@ -28,44 +30,50 @@ import { type Source, sourceOf, type Sources } from './webhook/signature.js'
 export interface RelayOptions {
   readonly log?: Log
   readonly clock?: Clock
-  /** Default: nothing is replaced. */
+  /** What a test replaces. Default: nothing. */
   readonly seams?: Seams | undefined
   /** Called for each delivery once it is in the journal. */
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
-  /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
+  /** @internal Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
-  /** Rejects while the instance cannot take deliveries. Default: it always can. */
+  /** @internal Rejects while the instance cannot take deliveries. Default: it always can. */
   readonly ready?: ReadyCheck
-  /** The profile's data, where the caller has it open; it then also closes it. */
+  /** @internal The profile's data, where the caller has it open; it then also closes it. */
   readonly database?: Database
-  /** What the running instance shows of itself; without it nothing is forwarded, and there is no inspector. */
+  /** @internal What the running instance shows of itself; without it nothing is forwarded, and there is no inspector. */
   readonly running?: Running
-  /** How the code host is called for the actions. Default: over the network. */
+  /** @internal How the code host is called for the actions. Default: over the network. */
   readonly sendOnce?: SendOnce
 }
 
 /** A relay that is put together and answers requests through `app.fetch`, but does not listen. */
 export interface Relay extends AsyncDisposable {
+  /** @internal */
   readonly limits: Limits
-  readonly app: ReturnType<typeof createApp>
+  /** Answers requests as the listening service does, but for what needs a connection; `routes` lists what it answers. */
+  readonly app: Pick<Hono<HttpEnv>, 'fetch' | 'request' | 'routes'>
+  /** @internal */
   readonly database: Database
   readonly journal: Journal
-  /** Which deliveries go where; may be replaced while it runs. */
+  /** @internal Which deliveries go where; may be replaced while it runs. */
   readonly routing: Routing
+  /** @internal */
   readonly tokens: Tokens
-  /** The code host, and every other source of deliveries, by name. */
+  /** @internal The code host, and every other source of deliveries, by name. */
   readonly sources: Sources
-  /** Where deliveries come in that do not come over HTTP. */
+  /** @internal Where deliveries come in that do not come over HTTP. */
   readonly intake: Intake
+  /** @internal */
   readonly refusals: Refusals
+  /** @internal */
   readonly host: CodeHost
-  /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
+  /** @internal The user's token, renewed if it has to be. @throws RelayError as `renew` */
   readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
-  /** Has open inspectors show what has changed. Does nothing until one was opened. */
+  /** @internal Has open inspectors show what has changed. Does nothing until one was opened. */
   readonly changed: (change: Change) => void
-  /** Loads the inspector; undefined where there is none. */
+  /** @internal Loads the inspector; undefined where there is none. */
   readonly inspector: (() => Promise<Inspector>) | undefined
-  /** Ends the streams of open inspectors, which otherwise stay open as long as their pages. */
+  /** @internal Ends the streams of open inspectors, which otherwise stay open as long as their pages. */
   closeInspector(): void
   /** The address it is reached at unless the settings name one; `serve` says once it listens. */
   address: string

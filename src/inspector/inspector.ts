@@ -203,10 +203,11 @@ function cookieOf(c: Context<HttpEnv>): string | undefined {
   return getCookie(c, cookieName(c))
 }
 
-function sendFile(c: Context<HttpEnv>, { type, body, etag }: StaticFile): Response {
+function sendFile(c: Context<HttpEnv>, { type, body, encoding, etag }: StaticFile): Response {
   const headers = { 'Cache-Control': 'no-cache', ETag: etag }
   if (c.req.header('if-none-match') === etag) return c.body(null, 304, headers)
-  return c.body(body, 200, { ...headers, 'Content-Type': type })
+  const content = { 'Content-Type': type, ...(encoding && { 'Content-Encoding': encoding }) }
+  return c.body(body, 200, { ...headers, ...content })
 }
 
 /** @throws RelayError `bad_request` for what is not of this form, `too_large` */

@@ -98,8 +98,25 @@ export async function sendThrough(
  * @throws TypeError if the proxy's address is malformed.
  */
 export async function openAgent({ hostname }: URL, options: Agent.Options): Promise<Dispatcher> {
-  const { Agent, EnvHttpProxyAgent } = await import('undici')
-  return isLoopback(hostname) ? new Agent(options) : new EnvHttpProxyAgent(options)
+  const { Agent, EnvHttpProxyAgent, Pool } = await import('undici')
+  if (isLoopback(hostname)) return new Agent(options)
+  const clientFactory = (to: URL, more: object): Dispatcher => failingOnce(new Pool(to, more))
+  return new EnvHttpProxyAgent({ ...options, clientFactory })
+}
+
+/**
+ * Gives a proxy's closed connection another code than undici's own: at that, undici asks the proxy again without a pause (undici 7.30; 35,000
+ * connections in 30 s, measured).
+ */
+function failingOnce(proxy: Dispatcher): Dispatcher {
+  return proxy.compose((dispatch) => (options, handler) => {
+    const fail = handler.onResponseError?.bind(handler)
+    handler.onResponseError = (controller, error) => {
+      const isClosed = 'code' in error && error.code === 'UND_ERR_SOCKET'
+      fail?.(controller, isClosed ? Object.assign(error, { code: 'ECONNRESET' }) : error)
+    }
+    return dispatch(options, handler)
+  })
 }
 
 /** One for this machine, one for all other hosts. */

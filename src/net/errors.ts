@@ -64,6 +64,8 @@ export function isUnreached(error: unknown): boolean {
 function describeKnown(error: unknown): string | undefined {
   const { name, message }: { name?: unknown; message?: unknown } = Object(error)
   if (name === 'TimeoutError') return TOO_LATE
+  // It has no code (undici 7.30), although one is intended.
+  if (name === 'HTTPParserError') return NO_HTTP
   const [, proxied] = /^Proxy response \((\d+)\)/.exec(String(message)) ?? []
   if (proxied !== undefined) return `the proxy answers ${proxied}`
   const code = codeOf(error) ?? ''

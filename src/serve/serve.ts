@@ -37,7 +37,7 @@ export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'ru
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env']
   /**
-   * Called once the profile is taken, before any request is answered; `sandbox`: whether it is that of an embedded sandbox. What it returns is
+   * @internal Called once the profile is taken, before any request is answered; `sandbox`: whether it is that of an embedded sandbox. What it returns is
    * disposed of before anything stops.
    */
   readonly onTaken?: (record: InstanceRecord, settings: Settings, sandbox: boolean) => Disposable | undefined
@@ -45,15 +45,15 @@ export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'ru
   readonly onListening?: (place: { readonly url: string; readonly sandbox: string | null }) => void
   readonly onAttempt?: DispatcherOptions['onAttempt']
   readonly onTarget?: DispatcherOptions['onTarget']
-  /** Called for each change of a tunnel's state. */
+  /** @internal Called for each change of a tunnel's state. */
   readonly onTunnel?: HookParts['onTunnel']
-  /** Hooks to have while it runs, and to catch up from. Default: none. */
+  /** @internal Hooks to have while it runs, and to catch up from. Default: none. */
   readonly hooks?: HookPlan
-  /** Called for what happens to each of these hooks. */
+  /** @internal Called for what happens to each of these hooks. */
   readonly onHook?: HookParts['onHook']
 }
 
-/** Settings of which the profile's data has the rest, such as a webhook secret that relay made. */
+/** @internal Settings of which the profile's data has the rest, such as a webhook secret that relay made. */
 export interface IncompleteSettings extends Pick<Settings, 'folder' | 'store' | 'host' | 'port' | 'maxBody'> {
   /** Called once the profile is taken and its data is open. It may make what is missing. */
   readonly complete: (database: Database) => Promise<Settings | SandboxSettings>
@@ -65,7 +65,7 @@ export interface Serving extends AsyncDisposable {
   readonly relay: Relay
   /** As given, with the sandbox's address and client where one was started. */
   readonly settings: Settings
-  /** The embedded code host, which has not sent anything yet: `ping()` announces its webhook. */
+  /** @internal The embedded code host, which has not sent anything yet: `ping()` announces its webhook. */
   readonly sandbox: Sandbox | undefined
   /** @throws RelayError `settings` for an invalid route, or where other relays of the profile have other ones; `storage`. */
   checkRoutes(routes: RouteSettings): Promise<void>
@@ -99,9 +99,14 @@ interface State {
 /**
  * Starts a relay: listens, takes the profile, opens its data, forwards.
  * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data cannot be opened, `settings`
- * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes; those of
- * {@link IncompleteSettings.complete}
+ * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes
  */
+export async function serve(given: Settings | SandboxSettings, options?: ServeOptions): Promise<Serving>
+/** @internal Also @throws what {@link IncompleteSettings.complete} does. */
+export async function serve(
+  given: Settings | SandboxSettings | IncompleteSettings,
+  options?: ServeOptions,
+): Promise<Serving>
 export async function serve(
   given: Settings | SandboxSettings | IncompleteSettings,
   options: ServeOptions = {},

@@ -62,6 +62,8 @@ async function call(name: string, { folder, env, onSlow }: KeychainOptions, inpu
     ...(env && { env: { ...env } }),
     // Out of the terminal's reach: Ctrl-C is for this process.
     detached: true,
+    // Windows would open a console for it.
+    windowsHide: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const slow = setTimeout(

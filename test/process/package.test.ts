@@ -46,6 +46,16 @@ import { Agent, getGlobalDispatcher } from 'undici'
 console.log(getGlobalDispatcher() instanceof Agent)
 `
 
+/** The programs of the documentation, by their names. */
+function examples(): Map<string, string> {
+  return new Map(['README.md', 'docs/testing.md', 'docs/library.md'].flatMap((page) => [...codeBlocks(page)]))
+}
+
+/** The names in lists such as `type Log, serve`. */
+function namesIn(lists: Iterable<RegExpMatchArray>): string[] {
+  return [...lists].flatMap(([, list = '']) => list.match(/(?!type\b)\b\w+/g) ?? [])
+}
+
 const OPTIONS = '--module nodenext --target es2023 --lib es2023,esnext.disposable --strict'.split(' ')
 
 describe.concurrent('the packed tarball', { timeout: 60_000 }, () => {
@@ -97,11 +107,25 @@ describe.concurrent('the packed tarball', { timeout: 60_000 }, () => {
     expect(await project.run(process.execPath, 'dispatcher.mjs')).toBe('false\n')
   })
 
+  it.each([
+    ['webhook-relay', 'index.d.ts'],
+    ['webhook-relay/testing', 'testing/index.d.ts'],
+  ])('has an example of every export of %s', (from, types) => {
+    const file = path.join(project.folder, 'node_modules/webhook-relay/dist/src', types)
+    const exported = namesIn(readFileSync(file, 'utf8').matchAll(/^export (?:type )?\{([^}]+)\}/gm))
+    const imports = [...examples().values()].flatMap((text) => [
+      ...text.matchAll(new RegExp(`^import (?:type )?\\{([^}]+)\\} from '${from}'`, 'gm')),
+    ])
+    const shown = new Set(namesIn(imports))
+    expect(exported.length).toBeGreaterThan(15)
+    expect(exported.filter((name) => !shown.has(name))).toEqual([])
+  })
+
   it('does what the documentation shows', async () => {
-    const files = new Map([...codeBlocks('README.md'), ...codeBlocks('docs/testing.md')])
+    const files = examples()
     const names = [...files.keys()]
     expect(names.join(' ')).toBe(
-      'bot.ts bot.test.ts verify.ts app.ts app.test.ts payments.ts payments.test.ts merge-bot.ts merge-bot.test.ts sandbox.test.ts deploy.sh webhooks.sh',
+      'bot.ts bot.test.ts verify.ts app.ts app.test.ts payments.ts payments.test.ts merge-bot.ts merge-bot.test.ts sandbox.test.ts helpers.ts deploy.sh webhooks.sh embed.ts embed.test.ts',
     )
     write(files)
     await compile('--noEmit', '--types', 'node', ...names.filter((name) => name.endsWith('.ts')))

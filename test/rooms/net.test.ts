@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { array, assert, asyncProperty, constantFrom, record } from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { readText } from '../../src/net/client.js'
+import { readText, sendOnce } from '../../src/net/client.js'
 import { DeliverySender } from '../../src/net/delivery-sender.js'
 import { describeConnectionError, describeWithoutQuote, parseRetryAfter } from '../../src/net/errors.js'
 import { connectProxy } from '../kit/network.js'
@@ -151,6 +151,31 @@ describe('a call to a host', () => {
     for (const name of [`localhost:${port}`, `127.0.0.1:${port}`, 'code.invalid'])
       expect(await readText(await send(`http://${name}/`, GET))).toBe('hello')
     expect(proxy.asked).toEqual(['code.invalid:80'])
+  })
+
+  it('fails once, in plain words, at a proxy that closes each connection', async () => {
+    let asked = 0
+    const proxy = createServer((socket) => {
+      asked++
+      socket.on('error', () => {}).end()
+    }).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    vi.resetModules()
+    vi.stubEnv('https_proxy', `http://127.0.0.1:${portOf(proxy)}`)
+    vi.stubEnv('no_proxy', '')
+    const { sendOnce: send } = await import('../../src/net/client.js')
+    const error: unknown = await send('https://code.invalid/', GET).catch((reason: unknown) => reason)
+    expect(describeWithoutQuote(error)).toBe('connection closed before an answer')
+    expect(asked).toBe(1)
+    proxy.close()
+  })
+
+  it('says that an answer is not HTTP', async () => {
+    const url = await start((socket) => socket.end('220 mail.example ESMTP\r\n'))
+    const error: unknown = await sendOnce(url, { ...GET, method: 'POST', body: '{}' }).catch(
+      (reason: unknown) => reason,
+    )
+    expect(describeWithoutQuote(error)).toMatch(/^the answer is not HTTP/)
   })
 })
 

@@ -223,11 +223,12 @@ const NOT_FOUND = 127
 
 /**
  * Shows text in the pager that PAGER names, `less` by default, and resolves when the reader leaves it. False when there is none:
- * PAGER is empty or `cat`, or names no program.
+ * PAGER is empty or `cat`, or names no program, or this is Windows.
  */
 async function showInPager(text: string, env: Context['env']): Promise<boolean> {
   const pager = env['PAGER'] ?? 'less'
-  if (pager === '' || pager === 'cat') return false
+  // Windows has no such shell.
+  if (pager === '' || pager === 'cat' || process.platform === 'win32') return false
   const { spawn } = await import('node:child_process')
   const child = spawn('/bin/sh', ['-c', pager], {
     stdio: ['pipe', 1, 2],
