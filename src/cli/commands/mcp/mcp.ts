@@ -90,7 +90,7 @@ function addTool(
     description,
     inputSchema: choices.extend(args),
     outputSchema: z.looseObject({ ...output, notes: z.array(z.string()).describe('messages of relay') }),
-    annotations: { readOnlyHint: kind === 'reads', destructiveHint: kind === 'acts' },
+    annotations: { readOnlyHint: kind === undefined, destructiveHint: kind === 'acts' },
   }
   server.registerTool(name, config, async (given, { mcpReq }) => {
     const progressToken = mcpReq._meta?.progressToken

@@ -11,12 +11,6 @@ import { Output } from '../../output/output.js'
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What a command printed, and its messages. */
-interface Printed {
-  readonly objects: readonly Fields[]
-  readonly notes: readonly string[]
-}
-
 /** A command such as `log` or `routes test`, and its options by the names of their values. */
 export function commandOf(line: string) {
   const [name = '', sub = ''] = line.split(' ')
@@ -28,10 +22,10 @@ export function commandOf(line: string) {
 /** Failures that judge what was printed. */
 const VERDICTS = new Set(['target_failed', 'invalid_signature'])
 /**
- * Runs a command as `--json` does, and takes what it prints. A verdict on that is a note, and so is that a list is empty.
+ * Runs a command as `--json` does, and resolves to what it printed, and its messages. A verdict on that is a note, and so is that a list is empty.
  * @throws RelayError of the command, its messages with it
  */
-export async function hear(shell: Shell, line: string, flags: Fields, ...args: unknown[]): Promise<Printed> {
+export async function hear(shell: Shell, line: string, flags: Fields, ...args: unknown[]) {
   const { load, options } = commandOf(line)
   const known = [...options].filter(([, { defaultValue }]) => defaultValue !== undefined)
   const defaults = Object.fromEntries(known.map(([name, { defaultValue }]) => [name, defaultValue]))

@@ -14,8 +14,8 @@ import { readState } from './state.js'
 /** A tool. The declaration of its command says what its options are. */
 export interface Tool {
   readonly does: string
-  /** Whether it changes nothing, anywhere; or something on the code host. */
-  readonly kind?: 'reads' | 'acts'
+  /** Whether it sends deliveries, or acts on the code host. Default: it changes nothing, anywhere. */
+  readonly kind?: 'sends' | 'acts'
   readonly command: string
   readonly options?: readonly string[]
   /** What it takes besides. */
@@ -47,7 +47,6 @@ const SENT = { sent: schemas.sent.optional(), delivery: schemas.delivery.optiona
 export const TOOLS: Readonly<Record<string, Tool>> = {
   list_deliveries: {
     does: `Lists the newest deliveries that relay received, at most ${MAX_LISTED}, and what became of each at its targets. With refused, the requests that it refused. ${OUTSIDE}`,
-    kind: 'reads',
     command: 'log',
     options: ['last', 'event', ...FILTERS, 'until', 'status', 'refused'],
     output: { deliveries: z.array(schemas.summary), refused: z.array(schemas.refusal) },
@@ -60,7 +59,6 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   show_delivery: {
     does: `Shows one delivery: headers, body, and every attempt with the status and body of the target's answer. At most ${SHOWN_BYTES} bytes of the body: for the rest, call it again with offset as body.next says. ${OUTSIDE}`,
-    kind: 'reads',
     command: 'show',
     args: { entry, offset: z.int().min(0).default(0).describe('first byte of the body to show') },
     output: { delivery: schemas.delivery },
@@ -71,7 +69,6 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   wait_for_delivery: {
     does: `Waits until a delivery matches, ${WAIT} by default, and shows it; with forwarded, once its targets have answered. One of the last 10 seconds counts too; to go on after a time-out, call it again with since. ${OUTSIDE}`,
-    kind: 'reads',
     command: 'wait',
     options: ['where', ...FILTERS, 'forwarded', 'timeout'],
     args: { match: z.string().describe('push, issues.*, stripe/invoice.paid, or * for any') },
@@ -84,6 +81,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   replay_delivery: {
     does: `Sends a stored delivery again, signed again where needed: to its targets through the running relay or, with to, straight to an address of this machine. Shows the answers. ${OUTSIDE}`,
+    kind: 'sends',
     command: 'replay',
     options: ['set'],
     args: { entry, to },
@@ -96,6 +94,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   trigger_delivery: {
     does: `Sends a made-up, signed delivery of any event, as the code host or, with source, another sender would: to the running relay or, with to, straight to an address of this machine. Shows the answers of the targets. With list, lists the events. ${OUTSIDE}`,
+    kind: 'sends',
     command: 'trigger',
     options: ['source', 'set', 'list'],
     args: { event: z.string().optional(), body: z.string().optional().describe('the body to send'), to },
@@ -111,7 +110,6 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   explain_refused: {
     does: `Explains why relay refused a request: what is wrong with its signature, and what to do. list_deliveries with refused has their ids. ${OUTSIDE}`,
-    kind: 'reads',
     command: 'verify',
     args: { id: z.int().min(1) },
     output: { refused: schemas.refusal, verdict: z.looseObject({ valid: z.boolean() }) },
@@ -125,7 +123,6 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   show_routes: {
     does: 'Shows where deliveries are forwarded to, and how each target does. With entry, which routes match that delivery, and why.',
-    kind: 'reads',
     command: 'routes',
     args: { entry: entry.optional() },
     output: { routes: schemas.list, test: schemas.object.optional() },
@@ -138,7 +135,6 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   relay_state: {
     does: 'Says whether relay runs, or the command that starts it; its targets, its sources with the addresses to enter at each sender, tunnels and hooks, and whether the user is signed in.',
-    kind: 'reads',
     command: 'routes',
     output: { running: schemas.object.nullable(), start: z.string().nullable(), routes: schemas.list },
     run: readState,
