@@ -80,7 +80,7 @@ describeWith('chromium', 'the list of the inspector', () => {
     await page.reload()
     await inspector.row(page, newest).hover()
     const more = page.getByRole('link', { name: 'Continue before' })
-    for (let pages = 0; pages < 100 && (await more.count()) === 0; pages++) {
+    while ((await more.count()) === 0) {
       await page.mouse.wheel(0, 10_000_000)
       await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
     }
