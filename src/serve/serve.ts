@@ -53,7 +53,7 @@ export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'ru
   readonly onHook?: HookParts['onHook']
 }
 
-/** @internal Settings of which the profile's data has the rest, such as a webhook secret that relay made. */
+/** @internal Settings without what the profile's data holds, such as a webhook secret that relay made. */
 export interface IncompleteSettings extends Pick<Settings, 'folder' | 'store' | 'host' | 'port' | 'maxBody'> {
   /** Called once the profile is taken and its data is open. It may make what is missing. */
   readonly complete: (database: Database) => Promise<Settings | SandboxSettings>

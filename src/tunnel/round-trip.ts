@@ -10,7 +10,7 @@ import { type MessageBody, restore } from '../webhook/restore.js'
 import { failureOf, refusal } from './channel.js'
 
 const USER_AGENT = 'webhook-relay'
-/** As relay signs what it sends itself, whoever else uses the channel. */
+/** How relay signs what it sends to itself, on the channel of any source. */
 export const ROUND_TRIP = hostScheme('github')
 const ID = 'x-github-delivery'
 /** Bytes of a message to itself, at most. */
