@@ -62,6 +62,23 @@ describeWith('chromium', 'the list of the inspector', () => {
     expect(await page.getByRole('button', { name: 'new' }).count()).toBe(0)
   })
 
+  it('loads what follows when its end came into view while it was read again', async () => {
+    await using tab = await openDesk({ bodies: Array.from({ length: 90 }, () => '{}') })
+    const { page } = tab
+    await inspector.row(page, 90).hover()
+    const release = await hold(page, '**/inspect/api/deliveries?limit=50')
+    // Says that its connection is back, on which the list is read again.
+    await setHidden(page, true)
+    const again = page.waitForRequest('**/inspect/api/deliveries?limit=50')
+    await setHidden(page, false)
+    await again
+    await page.mouse.wheel(0, 100_000)
+    await inspector.row(page, 41).waitFor()
+    const more = page.waitForRequest('**/inspect/api/deliveries?before=41&limit=200')
+    release()
+    await more
+  })
+
   it('ends after 20,000 rows, more of which no browser would draw, and continues on a page of its own', async () => {
     await using tab = await openDesk({ bodies: ['{}'] })
     const { page } = tab

@@ -40,6 +40,8 @@ let newest = 0
 let freshAfter = Infinity
 let isAtTop = true
 let isReading = false
+/** The end came into view while the first page was read again. */
+let isMoreWanted = false
 let request = new AbortController()
 let refresh: ReturnType<typeof setTimeout> | undefined
 
@@ -55,12 +57,14 @@ async function openList(query: ListQuery): Promise<void> {
     newest = page.deliveries[0]?.n ?? 0
     freshAfter = Infinity
     missed.value = 0
+    isMoreWanted = false
   })
 }
 
 /** Reads the next page, unless one is being read or the list is at its end. */
 async function loadMore(): Promise<void> {
   const before = rest.value.next ?? rest.value.stopped?.before
+  isMoreWanted = isReading
   if (isReading || before === undefined || lines.value.length >= MAX_LINES) return
   await read(before, (page) => {
     const last = lines.value.at(-1)?.n ?? Infinity
@@ -82,6 +86,7 @@ async function read(before: number | null, merge: (page: DeliveryPage) => void):
       merge(page)
       status.value = 'ready'
     })
+    if (isMoreWanted) void loadMore()
   } catch (error) {
     if (signal.aborted) return
     isReading = false
