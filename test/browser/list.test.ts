@@ -76,7 +76,7 @@ describeWith('chromium', 'the list of the inspector', () => {
     await inspector.row(page, 41).waitFor()
     const more = page.waitForRequest('**/inspect/api/deliveries?before=41&limit=200')
     release()
-    await more
+    expect((await (await more).response())?.status()).toBe(200)
   })
 
   it('ends after 20,000 rows, more of which no browser would draw, and continues on a page of its own', async () => {
