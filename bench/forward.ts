@@ -41,10 +41,10 @@ async function latency(url: string, target: Target): Promise<Figures> {
 
 async function drain(url: string, target: Target, backlog: number): Promise<number> {
   target.arrivals.clear()
-  target.hold()
+  const release = target.hold()
   await load(url, { count: backlog })
   const released = performance.now()
-  target.release()
+  release()
   await target.received(backlog)
   return (backlog / (Math.max(...target.arrivals.values()) - released)) * 1000
 }

@@ -2,17 +2,9 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
+import { closedPort } from '../test/kit/ports.js'
 import { delivery, load, smallPush } from './load.js'
-import {
-  type Benchmark,
-  type Figures,
-  freePort,
-  measure,
-  notMeasured,
-  pair,
-  Relay,
-  thousands,
-} from './rig.js'
+import { type Benchmark, type Figures, measure, notMeasured, pair, Relay, thousands } from './rig.js'
 
 const CHROMIUM = '/usr/bin/chromium'
 const ROUNDS = 3
@@ -67,7 +59,7 @@ from the address to the screen. ${ROUNDS} rounds, each in a new tab.`,
     const relays = await pair(async (build) => {
       const env = {
         NODE_OPTIONS: `--import=${path.resolve('bench/turns.mjs')}`,
-        TURNS_PORT: `${await freePort()}`,
+        TURNS_PORT: `${await closedPort()}`,
       }
       return new Relay(scope, build, env).serve('--max-body', String(25 * MIB))
     })

@@ -1,16 +1,7 @@
 // What a long journal costs: memory of the service that fills it, `relay log` with each filter, and intake.
+import { closedPort } from '../test/kit/ports.js'
 import { delivery, load, smallPush, Target } from './load.js'
-import {
-  type Benchmark,
-  type Figures,
-  freePort,
-  measure,
-  pair,
-  Relay,
-  row,
-  type Scope,
-  thousands,
-} from './rig.js'
+import { type Benchmark, type Figures, measure, pair, Relay, row, type Scope, thousands } from './rig.js'
 
 const ROUNDS = 5
 const SECONDS = 2
@@ -93,7 +84,7 @@ interface Filled {
 async function fill(scope: Scope, build: string, target: Target, count: number): Promise<Filled> {
   const refusing = await Target.start(scope)
   refusing.status = 422
-  const down = `http://127.0.0.1:${await freePort()}`
+  const down = `http://127.0.0.1:${await closedPort()}`
   const routes = [`issues=${target.url}`, `release=${refusing.url}`, `star=${down}`]
   const relay = await new Relay(scope, build).serve(...routes.flatMap((route) => ['--forward', route]))
   for (const [event, payload] of Object.entries(RARE))

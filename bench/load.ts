@@ -1,11 +1,13 @@
 // Signed deliveries, a client that posts them, and a target that they are forwarded to.
-import { createHmac, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listen, percentile, type Scope, SECRET, until } from './rig.js'
+import { sign } from '../test/kit/delivery.js'
+import { listening } from '../test/kit/ports.js'
+import { percentile, type Scope, SECRET, until } from './rig.js'
 
 type Payload = Readonly<Record<string, unknown>>
 
@@ -26,9 +28,7 @@ export function smallPush(repository: string): Payload {
   return { ...fields, repository: { full_name: repository } }
 }
 
-export function signatureOf(body: string): string {
-  return `sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`
-}
+export const signatureOf = (body: string): string => sign(SECRET, body)
 
 /** A request as it is sent, but for the last 12 digits of its delivery id. */
 export interface Prepared {
@@ -135,44 +135,40 @@ function reading(socket: Socket, url: string): () => Promise<void> {
   return () => new Promise((resolve, reject) => void (waiting = { resolve, reject }))
 }
 
-/** A server that takes what is forwarded to it. */
+/** A server that takes what is forwarded to it. Unlike a receiver of the tests it stores no bodies, which would be gigabytes. */
 export class Target {
   url = ''
   /** When each delivery arrived, by its id; one that comes again counts when it came first. */
   readonly arrivals = new Map<string, number>()
-  /** What it answers. */
+  /** What it answers, and when. */
   status = 200
-  #held: ServerResponse[] | undefined
+  answering: Promise<unknown> = Promise.resolve()
 
   static async start(scope: Scope): Promise<Target> {
     const target = new Target()
     const server = createServer((request, response) => {
-      request.resume().once('end', () => target.#take(String(request.headers['x-github-delivery']), response))
+      request.resume().once('end', () => {
+        const id = String(request.headers['x-github-delivery'])
+        if (!target.arrivals.has(id)) target.arrivals.set(id, performance.now())
+        response.statusCode = target.status
+        void target.answering.then(() => response.end())
+      })
     })
-    target.url = `${await listen(server, scope)}/webhook`
+    const { port, down } = await listening(server)
+    scope.defer(down)
+    target.url = `http://127.0.0.1:${port}/webhook`
     return target
   }
 
-  /** Answers nothing until `release`. */
-  hold(): void {
-    this.#held = []
-  }
-
-  release(): void {
-    const held = this.#held ?? []
-    this.#held = undefined
-    for (const response of held) response.end()
+  /** Answers nothing until the result is called. */
+  hold(): () => void {
+    let release = (): void => {}
+    this.answering = new Promise<void>((resolve) => (release = resolve))
+    return release
   }
 
   /** Resolves once so many have come. */
   async received(count: number): Promise<void> {
     await until(`${count} were forwarded`, () => this.arrivals.size >= count)
-  }
-
-  #take(id: string, response: ServerResponse): void {
-    if (!this.arrivals.has(id)) this.arrivals.set(id, performance.now())
-    response.statusCode = this.status
-    if (this.#held) this.#held.push(response)
-    else response.end()
   }
 }

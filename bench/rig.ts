@@ -2,11 +2,12 @@
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Closing } from '../test/kit/closing.js'
+import { closedPort } from '../test/kit/ports.js'
 
 export interface Benchmark {
   /** What is measured and how, for readers of the results. */
@@ -21,21 +22,11 @@ export interface Options {
 }
 
 /** Ends what a benchmark started, the last first. */
-export class Scope implements AsyncDisposable {
-  readonly #ends: (() => unknown)[] = []
-
-  defer(end: () => unknown): void {
-    this.#ends.push(end)
-  }
-
+export class Scope extends Closing {
   folder(): string {
     const folder = mkdtempSync(path.join(tmpdir(), 'relay-bench-'))
     this.defer(() => rmSync(folder, { recursive: true, force: true }))
     return folder
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const end of this.#ends.splice(0).toReversed()) await end()
   }
 }
 
@@ -87,7 +78,7 @@ export class Relay {
 
   /** Starts `serve`, and resolves once it answers. Without output: to read it takes processor time. */
   async serve(...flags: readonly string[]): Promise<this> {
-    const port = await freePort()
+    const port = await closedPort()
     this.url = `http://127.0.0.1:${port}`
     await answering(this.url, this.#start(['--port', `${port}`, '--quiet', ...flags], 'ignore'))
     return this
@@ -147,20 +138,6 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM
   await ended
 }
 
-/** Listens on any port of this machine until the scope ends, and returns the address. */
-export async function listen(server: Server, scope: Scope): Promise<string> {
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  scope.defer(() => server.close().closeAllConnections())
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
-}
-
-/** A port at which nothing listens. */
-export async function freePort(): Promise<number> {
-  await using scope = new Scope()
-  return Number(new URL(await listen(createServer(), scope)).port)
-}
-
 /** Resolves once a server answers. */
 export async function answering(url: string, server: ChildProcess): Promise<void> {
   await until(`${server.spawnargs.join(' ')} answers`, async () => {
@@ -172,21 +149,15 @@ export async function answering(url: string, server: ChildProcess): Promise<void
 /** Looks again every few milliseconds. @throws Error after a minute. */
 export async function until(what: string, isSo: () => Promise<boolean> | boolean): Promise<void> {
   for (const begun = performance.now(); !(await isSo()); await sleep(5))
-    if (performance.now() - begun > 60_000) throw new Error(`waited in vain until ${what}`)
+    if (performance.now() - begun > 60_000) throw new Error(`waited for a minute until ${what}`)
 }
 
 export type Figures = Readonly<Record<string, number>>
 
-/** What the same figures are of another program. */
-export interface Beside {
-  readonly name: string
-  readonly measure: () => Promise<Figures>
-}
-
 /** One line of the results: the cells below `HEAD`. */
 export type Row = readonly string[]
 
-const HEAD: Row = ['', 'relay', 'earlier', 'relay ÷ earlier', 'spread', 'for comparison']
+const HEAD: Row = ['', 'relay', 'earlier', 'relay ÷ earlier', 'spread']
 
 /**
  * Measures all sides once per round, in alternating order, so that other load on the machine affects all.
@@ -196,13 +167,11 @@ export async function measure<T>(
   rounds: number,
   { relay, earlier }: Pair<T>,
   figures: (one: T) => Promise<Figures>,
-  beside?: Beside,
 ): Promise<readonly Row[]> {
   const side = (run: () => Promise<Figures>) => ({ run, rounds: new Array<Figures>() })
   const own = side(() => figures(relay))
   const before = earlier === undefined ? undefined : side(() => figures(earlier))
-  const other = beside && side(() => beside.measure())
-  const sides = [own, before, other].filter((each) => each !== undefined)
+  const sides = [own, before].filter((each) => each !== undefined)
   for (let round = -1; round < rounds; round++) {
     for (const each of round % 2 ? sides.toReversed() : sides) {
       const measured = await each.run()
@@ -211,24 +180,22 @@ export async function measure<T>(
   }
   return Object.keys(own.rounds[0] ?? {}).map((what) => {
     const values = (of: typeof own | undefined) => of?.rounds.map((round) => round[what] ?? Number.NaN)
-    const others = values(other)
-    const comparison = others && beside ? `${amount(median(others))} (${beside.name})` : ''
-    return row(what, values(own) ?? [], values(before), comparison)
+    return row(what, values(own) ?? [], values(before))
   })
 }
 
-export function row(what: string, relay: readonly number[], earlier?: readonly number[], other = ''): Row {
+export function row(what: string, relay: readonly number[], earlier?: readonly number[]): Row {
   const ratios = earlier?.map((value, round) => (relay[round] ?? Number.NaN) / value)
   const compared = ratios && [
     `${median(ratios).toFixed(2)} ×`,
     `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
   ]
   const own = amount(median(relay))
-  return [what, own, earlier ? amount(median(earlier)) : UNSET, ...(compared ?? ['', '']), other]
+  return [what, own, earlier ? amount(median(earlier)) : UNSET, ...(compared ?? ['', ''])]
 }
 
 export function notMeasured(what: string, why: string): Row {
-  return [what, `not measured: ${why}`, '', '', '', '']
+  return [what, `not measured: ${why}`, '', '', '']
 }
 
 /** The rows as an aligned Markdown table. */

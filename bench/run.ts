@@ -2,11 +2,11 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, tmpdir, totalmem, type } from 'node:os'
-import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { postgresProgram } from '../test/kit/postgres-server.js'
 import { replay, startUp } from './commands.js'
 import { forward } from './forward.js'
-import { ingest, postgresPrograms } from './ingest.js'
+import { ingest } from './ingest.js'
 import { inspectPage } from './inspect-page.js'
 import { journal } from './journal.js'
 import { type Benchmark, EARLIER, notMeasured, type Options, type Row, Scope, table } from './rig.js'
@@ -73,7 +73,6 @@ function machine(): Readonly<Record<string, string>> {
     /^PRETTY_NAME="?([^"\n]+)/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? []
   // On one in memory a flush costs nothing.
   const fileSystem = execFileSync('df', ['--output=fstype', tmpdir()], { encoding: 'utf8' })
-  const postgres = path.join(postgresPrograms() ?? '', 'postgres')
   return {
     Date: new Date().toISOString().slice(0, 10),
     Relay: `commit ${commit('.')}`,
@@ -83,7 +82,7 @@ function machine(): Readonly<Record<string, string>> {
     System: `${system}, ${type()} ${release()}`,
     'Data on': fileSystem.trim().split('\n').at(-1) ?? 'unknown',
     'Node.js': process.version,
-    PostgreSQL: version(postgres),
+    PostgreSQL: version(postgresProgram('postgres') ?? 'postgres'),
     Chromium: version('chromium'),
   }
 }

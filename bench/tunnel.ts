@@ -1,9 +1,9 @@
 // What the tunnel takes of a burst, and how the service fares meanwhile.
 import { randomUUID } from 'node:crypto'
-import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { smee } from '../test/kit/smee.js'
 import { PUSH, signatureOf } from './load.js'
-import { type Benchmark, type Figures, listen, measure, pair, Relay, type Row, Scope, until } from './rig.js'
+import { type Benchmark, type Figures, measure, pair, Relay, type Row, Scope, until } from './rig.js'
 
 const ROUNDS = 3
 const BURSTS = [
@@ -30,19 +30,19 @@ each with a new data folder.`,
   },
 }
 
-async function burst(build: string, what: string, messages: readonly string[]): Promise<Figures> {
+async function burst(build: string, what: string, messages: readonly object[]): Promise<Figures> {
   await using scope = new Scope()
-  const channel = await openChannel(scope)
+  const server = scope.use(await smee())
   const relay = new Relay(scope, build)
   const taken: number[] = []
-  const lines = await relay.serveAloud('--tunnel', channel.url)
+  const lines = await relay.serveAloud('--tunnel', server.channel)
   lines.on('line', (line) => line.includes('"type":"delivery"') && taken.push(performance.now()))
-  await until('relay listens', () => channel.listening.length > 0)
-  channel.send(message(''))
+  await server.stream(0)
+  server.message(message(''))
   await until('the first comes', () => taken.length > 0)
   let [slowest, memory] = [0, 0]
   const begun = performance.now()
-  for (const each of messages) channel.send(each)
+  for (const each of messages) server.message(each)
   const isWaiting = () => performance.now() - Math.max(begun, taken.at(-1) ?? 0) < LOST_MS
   while (taken.length <= messages.length && isWaiting()) {
     const asked = performance.now()
@@ -60,9 +60,9 @@ async function burst(build: string, what: string, messages: readonly string[]): 
 }
 
 /** What smee sends of a push: headers and parsed body. Bodies differ, since a copy is a duplicate. */
-function message(filling: string): string {
+function message(filling: string): object {
   const body = { nonce: randomUUID(), filling, ...PUSH }
-  return JSON.stringify({
+  return {
     'content-type': 'application/json',
     'x-github-event': 'push',
     'x-github-delivery': randomUUID(),
@@ -70,28 +70,5 @@ function message(filling: string): string {
     body,
     query: {},
     timestamp: Date.now(),
-  })
-}
-
-/** A channel of a smee server: what is posted to it goes to all that listen. */
-async function openChannel(scope: Scope) {
-  const listening: ServerResponse[] = []
-  const send = (data: string): void => {
-    for (const response of listening) response.write(`data: ${data}\n\n`)
   }
-  const server = createServer((request, response) => {
-    if (request.method === 'GET') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('event: ready\ndata: {}\n\n')
-      listening.push(response)
-      return
-    }
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const body: unknown = JSON.parse(Buffer.concat(chunks).toString())
-      send(JSON.stringify({ ...request.headers, body, query: {}, timestamp: Date.now() }))
-      response.end()
-    })
-  })
-  return { url: `${await listen(server, scope)}/bench`, listening, send }
 }
