@@ -1,11 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type FullReply, receiver, type Reply } from './receiver.js'
 
-/** What the token endpoint saw. */
-export interface TokenRequest {
-  readonly form: Record<string, string>
-}
-
 /** The OAuth application that it knows. The secret has what a form has to escape. */
 export const OAUTH_CLIENT = {
   id: '8e2b5c1a-7f3d-4b6e-9a10-2c4d6e8f0a1b',
@@ -19,22 +14,7 @@ const TOKEN_PATH = '/login/oauth/access_token'
  * An authorization server with GitHub's paths, whose token endpoint checks client, code, redirect URI and PKCE verifier, and
  * answers something else when told to.
  */
-export interface AuthorizationServer extends AsyncDisposable {
-  readonly url: string
-  readonly issuer: string
-  /** All requests to the token endpoint, oldest first. */
-  readonly requests: readonly TokenRequest[]
-  /** Members of the answer to a good request, besides access_token and token_type. */
-  grant: Record<string, unknown>
-  /** How a refusal is answered: GitHub uses status 200, the RFC 400. */
-  refusalStatus: number
-  /** Answers instead of the endpoint, once the request has been read. */
-  misbehave: Reply | undefined
-  /** Its code, if the endpoint refused the last request. */
-  readonly refused: string | undefined
-  /** The user agrees: the query with which the browser comes back. */
-  approve(location: string): URLSearchParams
-}
+export type AuthorizationServer = Awaited<ReturnType<typeof authorizationServer>>
 
 interface Code {
   readonly clientId: string | null
@@ -42,9 +22,9 @@ interface Code {
   readonly challenge: string | null
 }
 
-export async function authorizationServer(): Promise<AuthorizationServer> {
+export async function authorizationServer() {
   const codes = new Map<string, Code>()
-  const requests: TokenRequest[] = []
+  const requests: { readonly form: Record<string, string> }[] = []
   let refused: string | undefined
   const redeem = (form: Record<string, string>): FullReply => {
     const code = codes.get(form['code'] ?? '')
@@ -60,17 +40,23 @@ export async function authorizationServer(): Promise<AuthorizationServer> {
     requests.push({ form })
     return here.misbehave ?? redeem(form)
   })
-  const here: AuthorizationServer = {
+  const here = {
     url: server.url,
     issuer: `${server.url}/login/oauth`,
+    /** All requests to the token endpoint, oldest first. */
     requests,
-    grant: {},
+    /** Members of the answer to a good request, besides access_token and token_type. */
+    grant: {} as Record<string, unknown>,
+    /** How a refusal is answered: GitHub uses status 200, the RFC 400. */
     refusalStatus: 400,
-    misbehave: undefined,
+    /** Answers instead of the endpoint, once the request has been read. */
+    misbehave: undefined as Reply | undefined,
+    /** Its code, if the endpoint refused the last request. */
     get refused() {
       return refused
     },
-    approve(location) {
+    /** The user agrees: the query with which the browser comes back. */
+    approve(location: string): URLSearchParams {
       const asked = new URL(location).searchParams
       const code = randomBytes(10).toString('hex')
       codes.set(code, {

@@ -2,52 +2,42 @@
 const MIN_LENGTH = 16
 
 /** Collects secrets, and the places where none of them may be. */
-export interface Canary {
-  /** @throws Error for one that is too short to be looked for. */
-  secret(kind: string, value: string): void
-  /** Secrets with their kinds, as `sentSecrets` finds them. */
-  secrets(found: Iterable<readonly [value: string, kind: string]>): void
-  /** A text that anyone may read, and where it is: what a command printed, an answer, a file. */
-  text(where: string, text: string): void
-  /** What a command printed. `result` is what it was run for, and is allowed to be there. */
-  heard(ran: { readonly out: string; readonly err: string }, result?: string): void
-  /** Makes a request, keeps the headers and the body of its answer as texts, and returns the status. */
-  call(url: string, init?: RequestInit): Promise<number>
-  /** Every text of a place so far, for a test that shows what was searched. */
-  textOf(where: string): string
-  /** @throws Error if a secret is in a text, if nothing was searched, or if the secrets are not of exactly these kinds. */
-  check(kinds: readonly string[]): void
-}
-
-export function canary(): Canary {
+export function canary() {
   const kindOf = new Map<string, string>()
   const texts = new Map<string, string[]>()
+  /** A text that anyone may read, and where it is: what a command printed, an answer, a file. */
   const text = (where: string, more: string): void =>
     void texts.set(where, [...(texts.get(where) ?? []), more])
+  /** @throws Error for one that is too short to be looked for. */
   const secret = (kind: string, value: string): void => {
     if (value.length < MIN_LENGTH)
       throw new Error(`no secret to look for: ${kind} has ${value.length} characters`)
     kindOf.set(value, kind)
   }
+  /** Every text of a place so far, for a test that shows what was searched. */
   const textOf = (where: string): string => (texts.get(where) ?? []).join('\n')
   return {
     secret,
-    secrets(found) {
+    /** Secrets with their kinds, as `sentSecrets` finds them. */
+    secrets(found: Iterable<readonly [value: string, kind: string]>): void {
       for (const [value, kind] of found) secret(kind, value)
     },
     text,
-    heard({ out, err }, result = '') {
+    /** What a command printed. `result` is what it was run for, and is allowed to be there. */
+    heard({ out, err }: { readonly out: string; readonly err: string }, result = ''): void {
       text('output', result === '' ? out : out.replaceAll(result, ''))
       text('output', err)
     },
-    async call(url, init) {
+    /** Makes a request, keeps the headers and the body of its answer as texts, and returns the status. */
+    async call(url: string, init?: RequestInit): Promise<number> {
       const answer = await fetch(url, { redirect: 'manual', ...init })
       text('answers', JSON.stringify([...answer.headers]))
       text('answers', await answer.text())
       return answer.status
     },
     textOf,
-    check(kinds) {
+    /** @throws Error if a secret is in a text, if nothing was searched, or if the secrets are not of exactly these kinds. */
+    check(kinds: readonly string[]): void {
       const wanted = [...new Set(kinds)].toSorted()
       const there = [...new Set(kindOf.values())].toSorted()
       if (JSON.stringify(there) !== JSON.stringify(wanted))

@@ -1,16 +1,9 @@
-/** A clock that a test sets, in milliseconds since 1970-01-01 UTC. */
-export interface TestClock {
-  readonly now: () => number
-  advance(ms: number): void
-  set(ms: number): void
-}
-
-/** A clock that stands still until the test moves it. `clock().now` is what programs and sandboxes take as their clock. */
-export function clock(start = Date.UTC(2030, 0, 1)): TestClock {
+/** A clock that stands still until the test moves it, in milliseconds since 1970-01-01 UTC. `clock().now` is what programs and sandboxes take as their clock. */
+export function clock(start = Date.UTC(2030, 0, 1)) {
   let time = start
   return {
-    now: () => time,
-    advance: (ms) => void (time += ms),
-    set: (ms) => void (time = ms),
+    now: (): number => time,
+    advance: (ms: number) => void (time += ms),
+    set: (ms: number) => void (time = ms),
   }
 }

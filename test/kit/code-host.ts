@@ -3,14 +3,6 @@ import type { TestSandbox } from 'webhook-relay/testing'
 import { CLIENT, REPO } from './place.js'
 import { BUILT } from './run.js'
 
-/** A webhook as the code host has it. */
-export interface HostHook {
-  readonly id: number
-  readonly url: string
-  readonly active: boolean
-  readonly events: readonly string[]
-}
-
 /** Settings of a webhook, as a person enters them. */
 export interface HookSettings {
   readonly url: string
@@ -19,23 +11,10 @@ export interface HookSettings {
   readonly events?: readonly string[]
 }
 
-/** A repository of the sandbox, as its owner uses it without relay. */
-export interface Repository {
-  /** Its webhooks, oldest first. */
-  hooks(): Promise<readonly HostHook[]>
-  addHook(settings: HookSettings): Promise<void>
-  changeHook(id: number, settings: HookSettings): Promise<void>
-  removeHook(id: number): Promise<void>
-  /** How many entries of a webhook's log are of deliveries that were sent again. */
-  redelivered(id: number): Promise<number>
-  /** Has its first webhook send so many pings, and waits until all have been answered. */
-  ping(count: number): Promise<void>
-  /** Writes comments on issue #1, each after the delivery of the one before has been answered. */
-  comment(...texts: readonly string[]): Promise<void>
-}
+export type Repository = Awaited<ReturnType<typeof repository>>
 
-/** The owner's view of a repository. */
-export async function repository(sandbox: TestSandbox, name = REPO): Promise<Repository> {
+/** A repository of the sandbox, as its owner uses it without relay. */
+export async function repository(sandbox: TestSandbox, name = REPO) {
   const authorization = `Bearer ${await sandbox.token('repo')}`
   const call = async (method: string, path: string, body?: object): Promise<string> => {
     const init = { method, headers: { authorization }, ...(body && { body: JSON.stringify(body) }) }
@@ -44,35 +23,38 @@ export async function repository(sandbox: TestSandbox, name = REPO): Promise<Rep
     if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}: ${text}`)
     return text
   }
-  const hooks = async (): Promise<readonly HostHook[]> => {
-    const all: (HostHook & { config: { url: string } })[] = JSON.parse(
-      await call('GET', '/hooks?per_page=100'),
-    )
+  /** Its webhooks, oldest first. */
+  const hooks = async () => {
+    const all: { id: number; config: { url: string }; active: boolean; events: readonly string[] }[] =
+      JSON.parse(await call('GET', '/hooks?per_page=100'))
     return all.map(({ id, config: { url }, active, events }) => ({ id, url, active, events }))
   }
   return {
     hooks,
-    async addHook(settings) {
+    async addHook(settings: HookSettings): Promise<void> {
       await call('POST', '/hooks', { name: 'web', ...hookOf(settings) })
     },
-    async changeHook(id, settings) {
+    async changeHook(id: number, settings: HookSettings): Promise<void> {
       await call('PATCH', `/hooks/${id}`, hookOf(settings))
     },
-    async removeHook(id) {
+    async removeHook(id: number): Promise<void> {
       await call('DELETE', `/hooks/${id}`)
     },
-    async redelivered(id) {
+    /** How many entries of a webhook's log are of deliveries that were sent again. */
+    async redelivered(id: number): Promise<number> {
       const log: { redelivery: boolean }[] = JSON.parse(
         await call('GET', `/hooks/${id}/deliveries?per_page=100`),
       )
       return log.filter(({ redelivery }) => redelivery).length
     },
-    async ping(count) {
+    /** Has its first webhook send so many pings, and waits until all have been answered. */
+    async ping(count: number): Promise<void> {
       const [hook] = await hooks()
       await Promise.all(Array.from({ length: count }, () => call('POST', `/hooks/${hook?.id}/pings`)))
       await sandbox.idle()
     },
-    async comment(...texts) {
+    /** Writes comments on issue #1, each after the delivery of the one before has been answered. */
+    async comment(...texts: readonly string[]): Promise<void> {
       for (const body of texts) {
         await call('POST', '/issues/1/comments', { body })
         await sandbox.idle()
@@ -95,14 +77,9 @@ export const LATE = { kind: 'late', ms: BUILT ? 2000 : 1000 } as const
 export const NEVER_ANSWERED = { kind: 'late', ms: 60_000 } as const
 
 /** The request is refused by GitHub's limit for what is asked too fast; it may be made again after so many seconds. */
-export function limited(seconds: number): {
-  kind: 'answer'
-  status: 403
-  headers: Record<string, string>
-  body: string
-} {
+export function limited(seconds: number) {
   const body = JSON.stringify({ message: 'You have exceeded a secondary rate limit.' })
-  return { kind: 'answer', status: 403, headers: { 'Retry-After': String(seconds) }, body }
+  return { kind: 'answer', status: 403, headers: { 'Retry-After': String(seconds) }, body } as const
 }
 
 /** Waits until the sandbox has had such a request, `GET /api/v3/user`, after the first `since`. */

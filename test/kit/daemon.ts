@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
+import { Changes } from './changes.js'
 import type { Env } from './folder.js'
 
 export interface DaemonOptions {
@@ -15,9 +16,6 @@ export interface DaemonOptions {
   readonly end?: 'SIGKILL' | 'SIGQUIT'
 }
 
-/** Milliseconds until a daemon must have said what it is waited for. */
-const LIMIT = 20_000
-
 /**
  * A system program that runs until it is disposed of. It does not outlive this process, however that ends: a shell waits
  * for the end of a pipe from here, and then ends the program. Both are in sessions of their own, which Ctrl-C does not reach.
@@ -26,7 +24,7 @@ export class Daemon implements AsyncDisposable {
   readonly #command: string
   readonly #child: ChildProcess
   readonly #lines: string[] = []
-  readonly #look = new Set<() => void>()
+  readonly #changes = new Changes(() => this.#lines.join('\n'))
   #failure: Error | undefined
 
   constructor(command: string, args: readonly string[], options: DaemonOptions = {}) {
@@ -43,7 +41,10 @@ export class Daemon implements AsyncDisposable {
     this.#child = child
     const { stdin, stderr } = child
     stdin.on('error', () => {}).end(input)
-    createInterface(stderr).on('line', (line) => this.#take(line))
+    createInterface(stderr).on('line', (line) => {
+      this.#lines.push(line)
+      this.#changes.changed()
+    })
     child.once('error', (error) => this.#fail(error))
     child.once('exit', (code, signal) => this.#fail(new Error(`it ended with ${code ?? signal}`)))
     if (child.pid === undefined) return
@@ -59,27 +60,18 @@ export class Daemon implements AsyncDisposable {
 
   /** Waits for a line on standard error, and returns it. @throws Error with all that it printed, if it ends or is silent. */
   async says(pattern: RegExp): Promise<string> {
-    const until = performance.now() + LIMIT
-    let timer: NodeJS.Timeout | undefined
-    try {
-      for (;;) {
-        const line = this.#lines.find((each) => pattern.test(each))
-        if (line !== undefined) return line
-        this.check()
-        if (performance.now() > until) throw this.#error(`it did not say ${pattern}`)
-        await new Promise<void>((resolve) => {
-          this.#look.add(resolve)
-          timer ??= setTimeout(() => this.#wake(), LIMIT)
-        })
-      }
-    } finally {
-      clearTimeout(timer)
-    }
+    const find = (): string | undefined => this.#lines.find((line) => pattern.test(line))
+    const isOver = (): boolean => find() !== undefined || this.#failure !== undefined
+    await this.#changes.until(isOver, `${this.#command} that says ${pattern}`)
+    const line = find()
+    if (line === undefined) this.check()
+    return line ?? ''
   }
 
   /** @throws Error with all that it printed, if it has ended. */
   check(): void {
-    if (this.#failure) throw this.#error(this.#failure.message)
+    if (this.#failure)
+      throw new Error([`${this.#command}: ${this.#failure.message}`, ...this.#lines].join('\n'))
   }
 
   async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
@@ -94,23 +86,9 @@ export class Daemon implements AsyncDisposable {
     return this.stop()
   }
 
-  #error(what: string): Error {
-    return new Error([`${this.#command}: ${what}`, ...this.#lines].join('\n'))
-  }
-
-  #take(line: string): void {
-    this.#lines.push(line)
-    this.#wake()
-  }
-
   #fail(error: Error): void {
     this.#failure = error
-    this.#wake()
-  }
-
-  #wake(): void {
-    for (const resume of this.#look) resume()
-    this.#look.clear()
+    this.#changes.changed()
   }
 }
 

@@ -18,24 +18,20 @@ export function unlimit(pid: number): void {
   if (status !== 0) throw new Error(`prlimit: ${stderr}`)
 }
 
-/** A small file system that only a program and what it starts can see: it is gone when they have ended, however they end. */
-export interface SmallDisk {
-  /** Where the program finds it. */
-  readonly folder: string
-  /** The command that starts the program. */
-  readonly wrapper: readonly string[]
-  /** The same folder for this process, while the program runs. */
-  seenFrom(pid: number): string
-}
-
-/** A file system in memory of so many MiB. Needs `mount`. */
-export function smallDisk(size: number): SmallDisk {
+/**
+ * A file system in memory of so many MiB that only a program and what it starts can see: it is gone when they have ended, however
+ * they end. Needs `mount`.
+ */
+export function smallDisk(size: number) {
   const folder = path.join(emptyFolder(), 'disk')
   const mount = `set -e; mkdir '${folder}'; mount -t tmpfs -o size=${size}m none '${folder}'`
   return {
+    /** Where the program finds it. */
     folder,
+    /** The command that starts the program. */
     wrapper: ['unshare', '--mount', 'sh', '-c', `${mount}; exec "$@"`, 'sh'],
-    seenFrom: (pid) => `/proc/${pid}/root${folder}`,
+    /** The same folder for this process, while the program runs. */
+    seenFrom: (pid: number): string => `/proc/${pid}/root${folder}`,
   }
 }
 

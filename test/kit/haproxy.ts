@@ -14,12 +14,7 @@ export const DEPLOY = 'docs/deploy.md'
 /** Milliseconds until all relays must be in use. */
 const LIMIT = 20_000
 
-export interface Haproxy extends AsyncDisposable {
-  readonly url: string
-  readonly port: number
-  /** Resolves once every relay is in use. */
-  allInUse(): Promise<void>
-}
+export type Haproxy = Awaited<ReturnType<typeof haproxy>>
 
 export interface HaproxyOptions {
   /** The ports of the relays on 127.0.0.1. */
@@ -32,12 +27,13 @@ export interface HaproxyOptions {
  * Debian's HAProxy with the configuration of {@link DEPLOY}, in which only addresses are replaced: its own, those of the relays, and
  * that of the trusted network, which is 127.0.0.1 alone. Resolves once every relay is in use.
  */
-export async function haproxy(options: HaproxyOptions): Promise<Haproxy> {
+export async function haproxy(options: HaproxyOptions) {
   const port = await closedPort()
   const folder = emptyFolder()
   const file = path.join(folder, 'haproxy.cfg')
   writeFileSync(file, configuration(port, folder, options))
   const daemon = new Daemon('haproxy', ['-db', '-f', file])
+  /** Resolves once every relay is in use. */
   const allInUse = (): Promise<void> => areInUse(daemon, path.join(folder, 'socket'), options.ports.length)
   await allInUse()
   const scheme = options.certificate ? 'https' : 'http'

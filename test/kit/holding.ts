@@ -1,28 +1,13 @@
-import { CLIENT, hostVariables, place, type Serving, USER } from './place.js'
+import { CLIENT, hostVariables, place, USER } from './place.js'
 import { receiver } from './receiver.js'
 import { requestText } from './http.js'
 import type { StartOptions } from './run.js'
 
-/** A relay whose code host answers comments only once it may. */
-export interface Holding extends AsyncDisposable {
-  readonly relay: Serving
-  /** A request, as text, whose answer waits for the code host. */
-  readonly request: string
-  /** The body of its answer. */
-  readonly answer: string
-  /** How many such requests have reached the code host. */
-  readonly begun: number
-  /** Once so many have. */
-  has(count: number): Promise<void>
-  /** Lets the code host answer, from now on at once. */
-  release(): void
-}
-
 const TOKEN = 'gho_of-a-user-whose-comments-wait'
 const COMMENT = { id: 7, html_url: 'https://github.com/octo/demo/issues/1#issuecomment-7' }
 
-/** Starts a relay whose answers a test holds back. */
-export async function holding(options: Omit<StartOptions, 'built'> = {}): Promise<Holding> {
+/** A relay whose code host answers comments only once it may. */
+export async function holding(options: Omit<StartOptions, 'built'> = {}) {
   let release = (): void => {}
   const released = new Promise<void>((resolve) => (release = resolve))
   const host = await receiver(async ({ path }) => {
@@ -36,17 +21,22 @@ export async function holding(options: Omit<StartOptions, 'built'> = {}): Promis
   const body = JSON.stringify({ owner: 'octo', repo: 'demo', issueNumber: 1, body: 'hello' })
   return {
     relay: await here.serveWith(options),
+    /** A request, as text, whose answer waits for the code host. */
     request: requestText(
       'POST',
       '/api/comment',
       { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
       body,
     ),
+    /** The body of its answer. */
     answer: JSON.stringify({ ok: true, id: COMMENT.id, url: COMMENT.html_url }),
+    /** How many such requests have reached the code host. */
     get begun() {
       return host.received.length - before
     },
-    has: (count) => host.has(before + count),
+    /** Once so many have. */
+    has: (count: number): Promise<void> => host.has(before + count),
+    /** Lets the code host answer, from now on at once. */
     release,
     async [Symbol.asyncDispose]() {
       release()

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTcp } from 'node:net'
 
 /** One answer as it came over the wire: header names lower-case, repeated ones joined by a comma. */
 export interface RawAnswer {
@@ -9,20 +9,9 @@ export interface RawAnswer {
 }
 
 /** A raw connection, for what an HTTP client would never send. */
-export interface Connection extends Disposable {
-  readonly socket: Socket
-  /** Sends text as latin1, bytes as they are. */
-  send(bytes: string | Uint8Array): void
-  /**
-   * The next whole answer, interim ones (100 Continue) included. Rejects when the server closes before its end.
-   * `head`: the answer to a HEAD request, which has no body whatever its headers say.
-   */
-  answer(options?: { head?: boolean }): Promise<RawAnswer>
-  /** Resolves when the connection is closed by the server, with what it sent since the last answer. */
-  closed(): Promise<string>
-}
+export type Connection = Awaited<ReturnType<typeof connect>>
 
-export async function connect(port: number, host = '127.0.0.1'): Promise<Connection> {
+export async function connect(port: number, host = '127.0.0.1') {
   const socket = connectTcp(port, host)
   // A server that closes while the client writes resets the connection: `close` follows, and tells all that is asked.
   socket.on('error', () => {})
@@ -31,8 +20,14 @@ export async function connect(port: number, host = '127.0.0.1'): Promise<Connect
   await once(socket, 'connect')
   return {
     socket,
-    send: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
-    async answer({ head = false } = {}) {
+    /** Sends text as latin1, bytes as they are. */
+    send: (bytes: string | Uint8Array) =>
+      void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
+    /**
+     * The next whole answer, interim ones (100 Continue) included. Rejects when the server closes before its end.
+     * `head`: the answer to a HEAD request, which has no body whatever its headers say.
+     */
+    async answer({ head = false } = {}): Promise<RawAnswer> {
       for (;;) {
         const found = parse(received, head)
         if (found) {
@@ -44,7 +39,8 @@ export async function connect(port: number, host = '127.0.0.1'): Promise<Connect
         await new Promise((resolve) => socket.once('data', resolve).once('close', resolve))
       }
     },
-    async closed() {
+    /** Resolves when the connection is closed by the server, with what it sent since the last answer. */
+    async closed(): Promise<string> {
       // Not once(), which rejects at an error before.
       if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
       return received.toString('latin1')

@@ -4,19 +4,11 @@ import { connect, createServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { portOf } from './ports.js'
 
-/** The network between clients and a port of 127.0.0.1, which can swallow what passes. */
-export interface Stalling extends AsyncDisposable {
-  readonly port: number
-  /** From now on nothing gets through, in either direction, also on new connections. No connection is closed. */
-  stall(): void
-  /** What was held back gets through: all of it, in order. */
-  resume(): void
-  /** What is connected now never gets anything through again, and is not closed. New connections work. */
-  forget(): void
-}
-
-/** A TCP proxy to a port of 127.0.0.1. It reads no faster than what it has read is taken from it. */
-export async function stalling(target: number): Promise<Stalling> {
+/**
+ * The network between clients and a port of 127.0.0.1, which can swallow what passes. It reads no faster than what it has read is
+ * taken from it.
+ */
+export async function stalling(target: number) {
   const links: Link[] = []
   let isStalled = false
   const proxy = await proxyTo(target, (near, far) => {
@@ -25,15 +17,18 @@ export async function stalling(target: number): Promise<Stalling> {
     if (!isStalled) link.goOn()
   })
   return Object.assign(proxy, {
-    stall() {
+    /** From now on nothing gets through, in either direction, also on new connections. No connection is closed. */
+    stall(): void {
       isStalled = true
       for (const link of links) link.hold()
     },
-    resume() {
+    /** What was held back gets through: all of it, in order. */
+    resume(): void {
       isStalled = false
       for (const link of links) link.goOn()
     },
-    forget() {
+    /** What is connected now never gets anything through again, and is not closed. New connections work. */
+    forget(): void {
       for (const link of links.splice(0)) link.hold()
     },
   })
@@ -110,15 +105,8 @@ async function proxyTo(
   }
 }
 
-/** An HTTP proxy. */
-export interface ConnectProxy extends AsyncDisposable {
-  readonly url: string
-  /** Where each CONNECT was meant to go. */
-  readonly asked: readonly string[]
-}
-
 /** A proxy on 127.0.0.1 that takes every CONNECT to one server, wherever it was meant to go. */
-export async function connectProxy(target: () => string): Promise<ConnectProxy> {
+export async function connectProxy(target: () => string) {
   const asked: string[] = []
   const connections = new Set<Duplex>()
   const server = createHttpServer().on('connect', ({ url = '' }, socket) => {
@@ -140,6 +128,7 @@ export async function connectProxy(target: () => string): Promise<ConnectProxy> 
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${portOf(server)}`,
+    /** Where each CONNECT was meant to go. */
     asked,
     async [Symbol.asyncDispose]() {
       server.close()

@@ -8,17 +8,9 @@ import { emptyFolder } from './folder.js'
 const run = promisify(execFile)
 
 /** A project in which somebody has installed the packed tarball, and has tools of this one's: vitest, and Node's types. */
-export interface PackedProject {
-  readonly folder: string
-  /** What npm said on standard error when it was installed. */
-  readonly warnings: string
-  /** Runs a program there; rejects, with its output, unless it ends with 0. Its standard output. */
-  run(program: string, ...args: readonly string[]): Promise<string>
-  /** The tool's script, to be run by node. */
-  tool(file: string): string
-}
+export type PackedProject = Awaited<ReturnType<typeof packedProject>>
 
-export async function packedProject(): Promise<PackedProject> {
+export async function packedProject() {
   const folder = emptyFolder()
   // In a copy, and not through "prepack", which would build again under the other tests and change their package.json.
   const source = path.join(folder, 'source')
@@ -36,8 +28,10 @@ export async function packedProject(): Promise<PackedProject> {
   }
   return {
     folder,
+    /** What npm said on standard error when it was installed. */
     warnings,
-    async run(program, ...args) {
+    /** Runs a program there; rejects, with its output, unless it ends with 0. Its standard output. */
+    async run(program: string, ...args: readonly string[]): Promise<string> {
       try {
         return (await run(program, args, { cwd: folder })).stdout
       } catch (error) {
@@ -45,6 +39,7 @@ export async function packedProject(): Promise<PackedProject> {
         throw new Error(`${String(message)}\n${String(stdout)}`, { cause: error })
       }
     },
-    tool: (file) => path.resolve('node_modules', file),
+    /** The tool's script, to be run by node. */
+    tool: (file: string): string => path.resolve('node_modules', file),
   }
 }

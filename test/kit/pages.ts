@@ -22,36 +22,27 @@ async function invitation(running: Pick<Running, 'says' | 'err'>, pattern: RegEx
   return pattern.exec(running.err)?.slice(1) ?? []
 }
 
-/** What came back to relay's callback. */
-export interface SignedIn {
-  readonly code: string
-  readonly state: string
-  /** Where the browser ended up. */
-  readonly location: string
-}
-
-/** A sign-in up to the consent page: its address, and the cookie the browser was given on the way. */
-export interface BegunSignIn {
-  readonly authorize: string
-  readonly cookie: string
-}
-
 /** Signs a user in at a relay whose code host is a sandbox. */
-export async function signIn(relayUrl: string, user: string): Promise<SignedIn> {
+export async function signIn(relayUrl: string, user: string) {
   return signInAt(`${relayUrl}/auth/sandbox?userId=${encodeURIComponent(user)}`)
 }
 
 /** The same from the address where signing in begins, which `relay login` prints; the person presses `button`. */
-export async function signInAt(address: string, button?: Button): Promise<SignedIn> {
+export async function signInAt(address: string, button?: Button) {
   return finishSignIn(await beginSignIn(address), button)
 }
 
-export async function beginSignIn(address: string): Promise<BegunSignIn> {
+/** A sign-in up to the consent page: its address, and the cookie the browser was given on the way. */
+export async function beginSignIn(address: string) {
   const redirect = await fetch(address, { redirect: 'manual' })
   return { authorize: await locationOf(redirect), cookie: cookieOf(redirect) }
 }
 
-export async function finishSignIn({ authorize, cookie }: BegunSignIn, button?: Button): Promise<SignedIn> {
+/** What came back to relay's callback, and where the browser ended up. */
+export async function finishSignIn(
+  { authorize, cookie }: Awaited<ReturnType<typeof beginSignIn>>,
+  button?: Button,
+) {
   const callback = await consent(authorize, button)
   const back = await fetch(callback, { headers: { cookie }, redirect: 'manual' })
   await back.arrayBuffer()
@@ -101,25 +92,22 @@ export async function personalToken(sandboxUrl: string): Promise<string> {
 }
 
 /** The page of `relay setup` in a browser that has opened it. */
-export interface Visit {
-  readonly cookie: string
-  /** Where the manifest goes: the code host's page for a new App. */
-  readonly action: string
-  readonly manifest: string
-}
-
-export async function open(address: string): Promise<Visit> {
+export async function open(address: string) {
   const answer = await fetch(address)
   const page = await pageOf(answer)
   return {
     cookie: cookieOf(answer),
+    /** Where the manifest goes: the code host's page for a new App. */
     action: unescaped(found(/action="([^"]+)"/, page)),
     manifest: unescaped(found(/name="manifest" value="([^"]+)"/, page)),
   }
 }
 
 /** Registers the App at the sandbox, under its own name or another. Returns the address that leads back to relay. */
-export async function agree({ action, manifest }: Visit, name?: string): Promise<string> {
+export async function agree(
+  { action, manifest }: { readonly action: string; readonly manifest: string },
+  name?: string,
+): Promise<string> {
   const { url, token } = await formOf(await post(action, { manifest }))
   const fields = { authenticity_token: token, name: name ?? String(JSON.parse(manifest).name) }
   return locationOf(await post(url, fields))

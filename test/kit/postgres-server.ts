@@ -17,15 +17,7 @@ export const PASSWORD = 'a password of the tests'
 export const OWNER = process.getuid?.() === 0 ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
 
 /** A server on 127.0.0.1, without the help of a database's client. */
-export interface Server extends AsyncDisposable {
-  readonly port: number
-  /** The process whose children serve the connections. */
-  readonly pid: number
-  /** Ends it: by default as its administrator does, with `SIGQUIT` as a crash does. */
-  stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>
-  /** Starts it again. */
-  start(): Promise<void>
-}
+export type Server = Awaited<ReturnType<typeof startServer>>
 
 /** The path of one of the newest installed server's programs; nothing where there is none. */
 export function postgresProgram(name: string): string | undefined {
@@ -42,14 +34,8 @@ export async function makeCluster(): Promise<string> {
   chmodSync(password, 0o644)
   const data = path.join(folder, 'data')
   const options = ['-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C.UTF-8', '--wal-segsize=1', '--no-sync']
-  await runAsOwner(postgresProgram('initdb') ?? '', [
-    '-D',
-    data,
-    '-U',
-    USER,
-    `--pwfile=${password}`,
-    ...options,
-  ])
+  const own = ['-D', data, '-U', USER, `--pwfile=${password}`]
+  await runAsOwner(postgresProgram('initdb') ?? '', [...own, ...options])
   return data
 }
 
@@ -58,7 +44,7 @@ export async function startServer(
   cluster: string,
   settings: Readonly<Record<string, string>> = {},
   wrapper: readonly string[] = [],
-): Promise<Server> {
+) {
   const folder = ownedFolder()
   const data = path.join(folder, 'data')
   await runAsOwner('cp', ['-R', cluster, data])
@@ -87,11 +73,14 @@ export async function startServer(
   let daemon = await launch()
   return {
     port,
+    /** The process whose children serve the connections. */
     get pid() {
       return daemon.pid
     },
-    stop: (signal = 'SIGINT') => daemon.stop(signal),
-    async start() {
+    /** Ends it: by default as its administrator does, with `SIGQUIT` as a crash does. */
+    stop: (signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT') => daemon.stop(signal),
+    /** Starts it again. */
+    async start(): Promise<void> {
       daemon = await launch()
     },
     [Symbol.asyncDispose]: () => daemon.stop('SIGQUIT'),

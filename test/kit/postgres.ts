@@ -17,23 +17,8 @@ export { PASSWORD } from './postgres-server.js'
 export const KEY = Buffer.alloc(32, 7).toString('base64')
 
 /** A database for relay, and what a test needs from outside. */
-export interface Database extends AsyncDisposable {
-  /** Its address, without the password. */
-  readonly store: string
-  readonly port: number
-  readonly name: string
-  /** What `relay` needs to use it. */
-  readonly env: Env
-  /** A connection of its owner. The test ends it. */
-  connect(): Promise<Client>
-  /** Runs statements on such a connection. */
-  run(sql: string): Promise<QueryResult>
-  /** What `pg_dump` writes. */
-  dump(): Promise<string>
-}
-
-/** A server of the test's own, whose database is `postgres`. */
-export interface DatabaseServer extends Database, Server {}
+export type Database = ReturnType<typeof databaseAt> & AsyncDisposable
+export type DatabaseServer = Database & Server
 
 /** A new, empty database on the run's server. */
 export async function database(): Promise<Database> {
@@ -51,7 +36,7 @@ export async function database(): Promise<Database> {
   }
 }
 
-/** A server of the test's own, for a test that stops it; `settings` are added to its configuration. */
+/** A server of the test's own, whose database is `postgres`, for a test that stops it; `settings` are added to its configuration. */
 export async function ownServer(
   settings: Readonly<Record<string, string>> = {},
   wrapper: readonly string[] = [],
@@ -89,16 +74,27 @@ export async function pgbouncer(
   return { port, [Symbol.asyncDispose]: () => daemon.stop() }
 }
 
-function databaseAt(port: number, name: string): Omit<Database, keyof AsyncDisposable> {
+function databaseAt(port: number, name: string) {
   const store = `postgres://${USER}@127.0.0.1:${port}/${name}`
+  /** What `relay` needs to use it. */
+  const env: Env = {
+    RELAY_STORE: store,
+    RELAY_TOKEN_KEY: KEY,
+    RELAY_WEBHOOK_SECRET: SECRET,
+    PGPASSWORD: PASSWORD,
+  }
   return {
+    /** Its address, without the password. */
     store,
     port,
     name,
-    env: { RELAY_STORE: store, RELAY_TOKEN_KEY: KEY, RELAY_WEBHOOK_SECRET: SECRET, PGPASSWORD: PASSWORD },
+    env,
+    /** A connection of its owner. The test ends it. */
     connect: () => connect(port, name),
-    run: (sql) => runSql(port, name, sql),
-    async dump() {
+    /** Runs statements on such a connection. */
+    run: (sql: string) => runSql(port, name, sql),
+    /** What `pg_dump` writes. */
+    async dump(): Promise<string> {
       const options = { env: { PGPASSWORD: PASSWORD }, maxBuffer: 2 ** 30 }
       const { stdout } = await promisify(execFile)(postgresProgram('pg_dump') ?? '', [store], options)
       // A word of chance, which is another one each time.
@@ -108,14 +104,8 @@ function databaseAt(port: number, name: string): Omit<Database, keyof AsyncDispo
 }
 
 async function connect(port: number, database: string): Promise<Client> {
-  const client = new Client({
-    host: '127.0.0.1',
-    port,
-    user: USER,
-    database,
-    password: PASSWORD,
-    ssl: false,
-  })
+  const login = { user: USER, password: PASSWORD, ssl: false }
+  const client = new Client({ host: '127.0.0.1', port, database, ...login })
   await client.connect()
   return client
 }

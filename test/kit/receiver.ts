@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
 import { Changes } from './changes.js'
 import type { Header } from './delivery.js'
-import { bodyOf, type Listening, listening } from './ports.js'
+import { bodyOf, listening } from './ports.js'
 
 /** A request as it reached the receiver, once it was read whole. */
 export interface Received {
@@ -30,26 +30,14 @@ export type Reply = number | FullReply | 'hang' | 'reset'
 
 export type Answering = Reply | ((request: Received) => Reply | Promise<Reply>)
 
-export interface ReceiverOptions {
-  /** Default: one that nobody else gets while it is down. */
-  readonly port?: number
-}
-
 /** An HTTP server on 127.0.0.1 that keeps exactly what it was sent. */
-export interface Receiver extends Listening, AsyncDisposable {
-  readonly url: string
-  /** Every request that reached it, in order. */
-  readonly received: readonly Received[]
-  /** How many connections were made to it. */
-  readonly connections: number
-  /** What it answers next, in turn; when nothing is left, as it was told at first. */
-  answers(...next: Answering[]): void
-  /** Once it has received this many in all. @throws Error with what it has received, after 20 seconds. */
-  has(count: number, within?: number): Promise<void>
-}
+export type Receiver = Awaited<ReturnType<typeof receiver>>
 
-/** Starts a receiver that answers 200, or as it is told. Disposing of it throws what its `answer` threw. */
-export async function receiver(answer: Answering = 200, options: ReceiverOptions = {}): Promise<Receiver> {
+/**
+ * Starts a receiver that answers 200, or as it is told, by default on a port that nobody else gets while it is down. Disposing of it
+ * throws what its `answer` threw.
+ */
+export async function receiver(answer: Answering = 200, { port }: { readonly port?: number } = {}) {
   const received: Received[] = []
   const script: Answering[] = []
   const changes = new Changes(() => seen(received))
@@ -69,16 +57,21 @@ export async function receiver(answer: Answering = 200, options: ReceiverOptions
   }
   const server = createServer((incoming, outgoing) => void serve(incoming, outgoing))
   server.on('connection', () => connections++)
-  const place = await listening(server, options.port)
+  const place = await listening(server, port)
   return {
     ...place,
     url: `http://127.0.0.1:${place.port}`,
-    received,
+    /** Every request that reached it, in order. */
+    received: received as readonly Received[],
+    /** How many connections were made to it. */
     get connections() {
       return connections
     },
-    answers: (...next) => void script.push(...next),
-    has: (count, within) => changes.until(() => received.length >= count, `${count} requests`, within),
+    /** What it answers next, in turn; when nothing is left, as it was told at first. */
+    answers: (...next: Answering[]) => void script.push(...next),
+    /** Once it has received this many in all. @throws Error with what it has received, after 20 seconds. */
+    has: (count: number, within?: number) =>
+      changes.until(() => received.length >= count, `${count} requests`, within),
     async [Symbol.asyncDispose]() {
       await place.down()
       if (failures.length > 0) throw failures[0]

@@ -69,34 +69,6 @@ export interface StartOptions extends Partial<RunContext> {
   readonly wrapper?: readonly string[]
 }
 
-/** A running command. Disposing of it ends it. */
-export interface Running extends AsyncDisposable {
-  /** The process; in this process, its own. */
-  readonly pid: number
-  readonly cwd: string
-  /** What was on standard output and standard error so far. */
-  readonly out: string
-  readonly err: string
-  /** The built program's process. @throws Error in this process. */
-  readonly child: ChildProcess
-  readonly ended: Promise<Ended>
-  /** The first object on standard output with these fields, now or to come. @throws Error when the command ends without it. */
-  object(fields: object): Promise<Record<string, unknown>>
-  /** Waits for so many of them. @throws Error when the command ends before. */
-  objects(fields: object, count: number): Promise<Record<string, unknown>[]>
-  /** Waits until this is on standard error. @throws Error when the command ends without it. */
-  says(text: string | RegExp): Promise<void>
-  /** Waits until this is on standard output. @throws Error when the command ends without it. */
-  prints(text: string | RegExp): Promise<void>
-  /** The address of a `serve --json`, once it listens. */
-  url(): Promise<string>
-  listening(): Promise<{ readonly url: string; readonly sandbox: string }>
-  /** Sends a signal. In this process: SIGINT, SIGTERM, or SIGHUP. */
-  kill(signal: NodeJS.Signals): void
-  /** Sends a signal, SIGTERM by default, and waits for the end. */
-  stop(signal?: NodeJS.Signals): Promise<Ended>
-}
-
 /** Runs a command to its end: in this process, or the built program. */
 export async function run(argv: readonly string[], over: Partial<RunContext> = {}): Promise<Ran> {
   await using running = start(argv, over)
@@ -113,12 +85,17 @@ export function start(argv: readonly string[], options: StartOptions = {}): Runn
   return new AsProcess(argv, options)
 }
 
-/** What both kinds have in common: what was printed, and waiting for it. */
-abstract class Output {
+/** A running command. Disposing of it ends it. */
+export abstract class Running implements AsyncDisposable {
+  /** The process; in this process, its own. */
+  abstract readonly pid: number
+  /** The built program's process. @throws Error in this process. */
+  abstract readonly child: ChildProcess
+  abstract readonly ended: Promise<Ended>
   readonly cwd: string
+  /** What was on standard output and standard error so far. */
   out = ''
   err = ''
-  abstract readonly ended: Promise<Ended>
   #isDone = false
   #line = ''
   readonly #objects: Record<string, unknown>[] = []
@@ -128,17 +105,23 @@ abstract class Output {
     this.cwd = cwd
   }
 
+  abstract [Symbol.asyncDispose](): Promise<void>
+
+  /** Sends a signal. In this process: SIGINT, SIGTERM, or SIGHUP. */
   abstract kill(signal: NodeJS.Signals): void
 
+  /** Sends a signal, SIGTERM by default, and waits for the end. */
   stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
     this.kill(signal)
     return this.ended
   }
 
+  /** The first object on standard output with these fields, now or to come. @throws Error when the command ends without it. */
   object(fields: object): Promise<Record<string, unknown>> {
     return this.#until(() => this.#objects.find((object) => has(object, fields)), JSON.stringify(fields))
   }
 
+  /** Waits for so many of them. @throws Error when the command ends before. */
   objects(fields: object, count: number): Promise<Record<string, unknown>[]> {
     // Each object is looked at once: there may be ten thousand.
     const found: Record<string, unknown>[] = []
@@ -153,14 +136,17 @@ abstract class Output {
     return this.#until(enough, `${count} of ${JSON.stringify(fields)}`)
   }
 
+  /** Waits until this is on standard error. @throws Error when the command ends without it. */
   async says(text: string | RegExp): Promise<void> {
     await this.#until(() => contains(this.err, text) || undefined, String(text))
   }
 
+  /** Waits until this is on standard output. @throws Error when the command ends without it. */
   async prints(text: string | RegExp): Promise<void> {
     await this.#until(() => contains(this.out, text) || undefined, String(text))
   }
 
+  /** The address of a `serve --json`, once it listens. */
   async url(): Promise<string> {
     return (await this.listening()).url
   }
@@ -207,7 +193,7 @@ abstract class Output {
 }
 
 /** The built program, with nothing of this environment but PATH. It does not outlive the test process. */
-class AsProcess extends Output implements Running {
+class AsProcess extends Running {
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
 
@@ -251,7 +237,7 @@ class AsProcess extends Output implements Running {
 }
 
 /** The command's sources, run in this process. */
-class InProcess extends Output implements Running {
+class InProcess extends Running {
   readonly pid = process.pid
   readonly ended: Promise<Ended>
   readonly #controller = new AbortController()

@@ -86,20 +86,6 @@ export async function fleet(database: Pick<Database, 'env'>, options: FleetOptio
   return relays
 }
 
-/** Senders that post until each of their deliveries is acknowledged, as a code host's user would by redelivering. */
-export interface Senders extends AsyncDisposable {
-  /** The ids that were answered 200. */
-  readonly acknowledged: ReadonlySet<string>
-  /** How many answers there were of each status; 0: none. */
-  readonly statuses: ReadonlyMap<number, number>
-  /** How long each answer took, in milliseconds. */
-  readonly took: readonly number[]
-  /** Resolves once so many more are acknowledged. @throws Error with the statuses of all answers, after two minutes. */
-  more(count: number, within?: number): Promise<void>
-  /** Resolves when each has had its last delivery acknowledged. */
-  stop(): Promise<void>
-}
-
 export interface SenderOptions {
   readonly count: number
   /** Where the next request goes. */
@@ -113,7 +99,8 @@ const ANSWER_LIMIT = 6000
 /** After a failure, in milliseconds, so that what is down is not flooded. */
 const RETRY_PAUSE = 50
 
-export function senders({ count, url, pause = 0 }: SenderOptions): Senders {
+/** Senders that post until each of their deliveries is acknowledged, as a code host's user would by redelivering. */
+export function senders({ count, url, pause = 0 }: SenderOptions) {
   const acknowledged = new Set<string>()
   const statuses = new Map<number, number>()
   const took: number[] = []
@@ -145,13 +132,18 @@ export function senders({ count, url, pause = 0 }: SenderOptions): Senders {
     await Promise.all(running)
   }
   return {
-    acknowledged,
-    statuses,
-    took,
-    more(wanted, within = 120_000) {
+    /** The ids that were answered 200. */
+    acknowledged: acknowledged as ReadonlySet<string>,
+    /** How many answers there were of each status; 0: none. */
+    statuses: statuses as ReadonlyMap<number, number>,
+    /** How long each answer took, in milliseconds. */
+    took: took as readonly number[],
+    /** Resolves once so many more are acknowledged. @throws Error with the statuses of all answers, after two minutes. */
+    more(wanted: number, within = 120_000): Promise<void> {
       const enough = acknowledged.size + wanted
       return changes.until(() => acknowledged.size >= enough, `${enough} acknowledged`, within)
     },
+    /** Resolves when each has had its last delivery acknowledged. */
     stop,
     async [Symbol.asyncDispose]() {
       // Of a test that failed: nothing may ever be acknowledged.
@@ -171,36 +163,19 @@ async function postOnce(url: string, id: string): Promise<number> {
   }
 }
 
-/** What became of the deliveries of a service. */
-export interface Outcome {
-  /** Acknowledged, but not in the journal. */
-  readonly lost: readonly string[]
-  /** In the journal more than once. */
-  readonly twice: readonly string[]
-  /** Of each target, in the order given. */
-  readonly targets: readonly TargetOutcome[]
-}
-
-export interface TargetOutcome {
-  /** In the journal, but never received. */
-  readonly missing: readonly string[]
-  /** Received for the first time after a later one. */
-  readonly disordered: readonly string[]
-  /** How many were received again. */
-  readonly repeats: number
-}
-
-/** Looks once nothing waits any more. */
+/** What became of the deliveries of a service, once nothing waits any more. */
 export async function outcome(
   database: Pick<Database, 'env'>,
   acknowledged: ReadonlySet<string>,
   targets: readonly Receiver[],
-): Promise<Outcome> {
+) {
   await nothingWaits(database)
   const stored = (await linesOf(database)).map(({ delivery }) => String(delivery))
   const numbers = new Map(stored.map((id, i) => [id, i]))
   return {
+    /** Acknowledged, but not in the journal. */
     lost: [...acknowledged].filter((id) => !numbers.has(id)),
+    /** In the journal more than once. */
     twice: stored.filter((id, i) => numbers.get(id) !== i),
     targets: targets.map((target) => targetOutcome(idsOf(target), numbers)),
   }
@@ -221,7 +196,7 @@ export async function nothingWaits(database: Pick<Database, 'env'>, within = 60_
   }
 }
 
-function targetOutcome(received: readonly string[], numbers: ReadonlyMap<string, number>): TargetOutcome {
+function targetOutcome(received: readonly string[], numbers: ReadonlyMap<string, number>) {
   const seen = new Set<string>()
   const disordered: string[] = []
   let latest = -1
@@ -232,8 +207,11 @@ function targetOutcome(received: readonly string[], numbers: ReadonlyMap<string,
     latest = Math.max(latest, n)
   }
   return {
+    /** In the journal, but never received. */
     missing: [...numbers.keys()].filter((id) => !seen.has(id)),
+    /** Received for the first time after a later one. */
     disordered,
+    /** How many were received again. */
     repeats: received.length - seen.size,
   }
 }

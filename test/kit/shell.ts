@@ -1,28 +1,18 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { emptyFolder, type Env } from './folder.js'
-import { type Answering, type Receiver, receiver } from './receiver.js'
+import { type Answering, receiver } from './receiver.js'
 import { LEASH, PROGRAM, type Ran, start } from './run.js'
 
-/** A folder for PATH with programs that a test makes. */
-export interface ProgramFolder {
-  /** PATH with the folder. */
-  readonly path: string
-  /** Makes a program of a command and what is given after it. Its file. */
-  add(name: string, command: string): string
-}
+export type ProgramFolder = ReturnType<typeof programFolder>
 
-export interface ProgramFolderOptions {
-  /**
-   * Whether `relay` ends with the test process. Only where it inherits file descriptor 3, as in {@link shell}.
-   * Default: false.
-   */
-  readonly leashed?: boolean
-}
-
-/** A folder for PATH in which `relay` is the built program. */
-export function programFolder({ leashed = false }: ProgramFolderOptions = {}): ProgramFolder {
+/**
+ * A folder for PATH with programs that a test makes, in which `relay` is the built program. `leashed`: it ends with the test process,
+ * which it can only where it inherits file descriptor 3, as in {@link shell}.
+ */
+export function programFolder({ leashed = false } = {}) {
   const folder = emptyFolder()
+  /** Makes a program of a command and what is given after it. Its file. */
   const add = (name: string, command: string): string => {
     const file = path.join(folder, name)
     writeFileSync(file, `#!/bin/sh\nexec ${command} "$@"\n`)
@@ -51,15 +41,8 @@ export function shell(env: Env, programs = programFolder({ leashed: true })): Sh
   }
 }
 
-/** A program for BROWSER, which hands over each address that it is to open. */
-export interface BrowserProgram extends AsyncDisposable {
-  readonly command: string
-  /** Gets each address as the body of a request. */
-  readonly opened: Receiver
-}
-
-/** Makes a program for BROWSER. `person` does what a person does with an address before the program ends. */
-export async function browserProgram(programs: ProgramFolder, person?: Answering): Promise<BrowserProgram> {
+/** A program for BROWSER, which sends each address that it is to open to a receiver. `person` does what a person does with an address before the program ends. */
+export async function browserProgram(programs: ProgramFolder, person?: Answering) {
   const opened = await receiver(person)
   const post = `fetch('${opened.url}', { method: 'POST', body: process.argv[1] })`
   return {

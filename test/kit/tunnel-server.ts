@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { Changes } from './changes.js'
-import { bodyOf, type Listening as Place, listening } from './ports.js'
+import { bodyOf, listening } from './ports.js'
 
 export interface TunnelServerOptions {
   /** Milliseconds between two pings. Default: 30 s. */
@@ -13,35 +13,7 @@ export interface TunnelServerOptions {
 }
 
 /** A server on 127.0.0.1 that passes webhook requests to those who listen on their channel. */
-export interface TunnelServer extends Place, AsyncDisposable {
-  readonly url: string
-  /** A channel of its own. */
-  readonly channel: string
-  /** The connection for events with this index, counted from the first, once it is made. */
-  stream(index: number): Promise<EventStream>
-  /** Writes to every open connection, as it is. */
-  write(text: string): void
-  /** Sends a message to every open connection. */
-  message(data: unknown): void
-  /** From now on no ping is sent, and connections stay open. */
-  fallSilent(): void
-  /** Ends every open connection. */
-  hangUp(): void
-  /** Bytes of events that it holds because they are not read. */
-  unsent(): number
-  /** From now on it answers with this, to all; with undefined, as it should. */
-  refuse(status: number | undefined): void
-  /** From now on it answers with this to deliveries, and sends none on. */
-  refusePosts(status: number): void
-}
-
-/** One connection for events. */
-export interface EventStream {
-  readonly closed: Promise<unknown>
-  /** Writes to this connection alone, as it is. */
-  write(text: string): void
-  end(): void
-}
+export type TunnelServer = Awaited<ReturnType<typeof tunnelServer>>
 
 /** An open connection for events. */
 export interface Listening {
@@ -89,7 +61,7 @@ export const PROXIES = {
 export async function tunnelServer(
   protocol: Protocol,
   { pingEvery = 30_000, certificate }: TunnelServerOptions = {},
-): Promise<TunnelServer> {
+) {
   const open = new Set<Listening>()
   const streams: ServerResponse[] = []
   const changes = new Changes(() => `${open.size} of ${streams.length} connections open`)
@@ -128,30 +100,40 @@ export async function tunnelServer(
   return {
     ...place,
     url,
+    /** A channel of its own. */
     channel: `${url}/${newChannel()}`,
-    async stream(index) {
+    /** The connection for events with this index, counted from the first, once it is made. */
+    async stream(index: number) {
       await changes.until(() => streams.length > index, `connection ${index}`)
       const stream = streams[index]
       if (!stream) throw new Error('unreachable')
       return {
         closed: stream.closed ? Promise.resolve() : once(stream, 'close'),
-        write: (text) => void stream.write(text),
+        /** Writes to this connection alone, as it is. */
+        write: (text: string) => void stream.write(text),
         end: () => void stream.end(),
       }
     },
-    write: (text) => {
+    /** Writes to every open connection, as it is. */
+    write: (text: string): void => {
       for (const { response } of open) response.write(text)
     },
-    message: (data) => {
+    /** Sends a message to every open connection. */
+    message: (data: unknown): void => {
       for (const one of open) protocol.publish(one.channel, JSON.stringify(data), [one])
     },
+    /** From now on no ping is sent, and connections stay open. */
     fallSilent: () => clearInterval(pinging),
-    hangUp: () => {
+    /** Ends every open connection. */
+    hangUp: (): void => {
       for (const { response } of open) response.end()
     },
+    /** Bytes of events that it holds because they are not read. */
     unsent: () => [...open].reduce((sum, { response }) => sum + response.writableLength, 0),
-    refusePosts: (status) => void (refusedPosts = { status }),
-    refuse: (status) => void (refusal = status === undefined ? undefined : { status }),
+    /** From now on it answers with this to deliveries, and sends none on. */
+    refusePosts: (status: number) => void (refusedPosts = { status }),
+    /** From now on it answers with this, to all; with undefined, as it should. */
+    refuse: (status: number | undefined) => void (refusal = status === undefined ? undefined : { status }),
     async [Symbol.asyncDispose]() {
       clearInterval(pinging)
       await place.down()

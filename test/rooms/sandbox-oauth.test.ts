@@ -201,7 +201,7 @@ describe('an App', () => {
 
   it('is known by a token that it signed, of at most 10 minutes', async () => {
     const action = `${sandbox.url}/settings/apps/new`
-    const landing = await agree({ cookie: '', action, manifest: manifest() })
+    const landing = await agree({ action, manifest: manifest() })
     const code = new URL(landing).searchParams.get('code')
     const { id, pem } = await json<{ id: number; pem: string }>(
       call(sandbox, `POST /app-manifests/${code}/conversions`, {}),
