@@ -12,6 +12,11 @@ import {
 /** The secret of every webhook of the tests, from GitHub's documentation of signatures. */
 export const SECRET = "It's a Secret to Everybody"
 
+/** The variable with the secret of a source. */
+export function secretVariable(source: string): string {
+  return `RELAY_SOURCE_${source.toUpperCase().replaceAll('-', '_')}_SECRET`
+}
+
 /** A header line: its name as it is written, and its value. */
 export type Header = readonly [name: string, value: string]
 

@@ -23,13 +23,7 @@ export interface GiteaState {
   readonly hooks: HooksState
 }
 
-export interface FakeGitea extends AsyncDisposable {
-  /** With its path. */
-  readonly url: string
-  /** Every request that reached it, in order. */
-  readonly received: readonly Received[]
-  readonly state: GiteaState
-}
+export type FakeGitea = Awaited<ReturnType<typeof fakeGitea>>
 
 /** The commit that a merge of the fake makes. */
 export const MERGE_COMMIT = 'c'.repeat(40)
@@ -41,7 +35,7 @@ const ALLOWED = new Set(['+1', '-1', 'laugh', 'hooray', 'confused', 'heart', 'ro
  * about it: a merge is a POST that answers with an empty body, reactions have no id, a comment on a missing issue answers
  * 500, a conflict two JSON documents, a forbidden merge an empty message, an unknown `head_commit_id` is ignored.
  */
-export async function fakeGitea(): Promise<FakeGitea> {
+export async function fakeGitea() {
   const path = '/gitea'
   const state = demoState()
   const server = await receiver((request) => {
@@ -50,7 +44,9 @@ export async function fakeGitea(): Promise<FakeGitea> {
   })
   const url = `${server.url}${path}`
   return {
+    /** With its path. */
     url,
+    /** Every request that reached it, in order. */
     received: server.received,
     state,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),

@@ -21,29 +21,22 @@ const BUS = (folder: string): string => `<busconfig>
   <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
 </busconfig>`
 
-/** A D-Bus session apart from that of the user who runs the tests. A program with this environment is in it. */
-export interface Session extends AsyncDisposable {
-  readonly env: Env
-}
-
-export interface Keyring extends Session {
-  /** Locks it, as a person does who locks the screen. */
-  lock(): Promise<void>
-  unlock(): Promise<void>
-}
-
-/** A session without a keyring, or any other service. */
-export async function startSession(): Promise<Session> {
+/**
+ * A D-Bus session apart from that of the user who runs the tests, without a keyring, or any other service. A program with its
+ * environment is in it.
+ */
+export async function startSession() {
   const folder = emptyFolder()
   writeFileSync(path.join(folder, 'bus.conf'), BUS(folder))
   const options = [`--config-file=${folder}/bus.conf`, '--nofork', '--print-address=2']
   const daemon = new Daemon('dbus-daemon', options)
   const address = await daemon.says(/^unix:/)
-  return { env: { DBUS_SESSION_BUS_ADDRESS: address }, [Symbol.asyncDispose]: () => daemon.stop() }
+  const env: Env = { DBUS_SESSION_BUS_ADDRESS: address }
+  return { env, [Symbol.asyncDispose]: () => daemon.stop() }
 }
 
 /** A session whose D-Bus takes every connection and never answers. `reached` resolves once a program waits for an answer. */
-export async function startSilentSession(): Promise<Session & { readonly reached: Promise<unknown> }> {
+export async function startSilentSession() {
   const socket = `${emptyFolder()}/bus`
   const connections = new Set<{ destroy(): void }>()
   const server = createServer((connection) => connections.add(connection)).listen(socket)
@@ -60,7 +53,7 @@ export async function startSilentSession(): Promise<Session & { readonly reached
 }
 
 /** A session with a GNOME keyring, unlocked. */
-export async function startKeyring(): Promise<Keyring> {
+export async function startKeyring() {
   await using starting = new Closing()
   const session = starting.use(await startSession())
   const folder = emptyFolder()
@@ -85,7 +78,8 @@ export async function startKeyring(): Promise<Keyring> {
   const closing = starting.move()
   return {
     env: session.env,
-    async lock() {
+    /** Locks it, as a person does who locks the screen. */
+    async lock(): Promise<void> {
       await send(env, 'Lock', `array:objpath:${COLLECTION}`)
     },
     unlock: () => unlock(path.join(runtime, 'keyring/control')),

@@ -16,8 +16,6 @@ export interface Parts {
   readonly chromium: string
 }
 
-export type Answer<Name extends keyof Parts> = { readonly value: Parts[Name] } | { readonly error: string }
-
 declare module 'vitest' {
   interface ProvidedContext {
     /** The Unix socket on which setup.ts takes requests for parts. */
@@ -39,7 +37,7 @@ async function ask<Name extends keyof Parts>(name: Name): Promise<Parts[Name]> {
   const socket = connect(inject('parts'))
   await once(socket, 'connect')
   socket.write(name)
-  const answer: Answer<Name> = JSON.parse(await text(socket))
+  const answer: { value: Parts[Name] } | { error: string } = JSON.parse(await text(socket))
   if ('error' in answer) throw new Error(`${name} cannot be started: ${answer.error}`)
   return answer.value
 }

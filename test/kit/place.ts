@@ -43,38 +43,8 @@ export interface PlaceOptions {
   readonly env?: Env
 }
 
-/** A person's machine: a data folder, an environment, a code host, commands and relays. Disposing of it ends all of them. */
-export interface Place extends AsyncDisposable {
-  /** The data folder. */
-  readonly home: string
-  readonly cwd: string
-  /** The folder with the user's own settings. */
-  readonly configFolder: string
-  readonly env: Env
-  /** The code host, which a test may end. @throws Error where it is another one. */
-  readonly sandbox: TestSandbox & AsyncDisposable
-  readonly gitea: FakeGitea
-  /** Runs a command to its end. */
-  run(...argv: string[]): Promise<Ran>
-  /** The same, in another environment, folder or terminal, or with standard input. */
-  runWith(over: Partial<RunContext>, ...argv: string[]): Promise<Ran>
-  /** Starts a command, which ends with the place. */
-  start(...argv: string[]): Running
-  startWith(options: StartOptions, ...argv: string[]): Running
-  /** Starts `relay serve --port 0 --json` with further flags, and waits until it listens. It ends with the place. */
-  serve(...flags: string[]): Promise<Serving>
-  /** The same with injected limits, clock, chance or storage faults, in this process, or with other options. */
-  serveWith(
-    options: Omit<StartOptions, 'built'> & { readonly built?: boolean },
-    ...flags: string[]
-  ): Promise<Serving>
-  /** Writes the user's own settings, config.json, which replaces the one before. */
-  configure(settings: object): void
-  /** Signs a user in with `relay login`, as a person does in the browser, and returns the access token. */
-  signIn(user?: string): Promise<string>
-  /** Has a user signed in with this token, or one that the sandbox gives with this scope, by `relay login --with-token`. */
-  useToken(token?: string, user?: string): Promise<string>
-}
+/** A person's machine. */
+export type Place = Awaited<ReturnType<typeof place>>
 
 /** A relay that runs. */
 export interface Serving extends Running {
@@ -85,8 +55,8 @@ export interface Serving extends Running {
   deliver(options?: DeliveryOptions): Promise<Answer>
 }
 
-/** A person's machine. */
-export async function place(options: PlaceOptions = {}): Promise<Place> {
+/** A person's machine: a data folder, an environment, a code host, commands and relays. Disposing of it ends all of them. */
+export async function place(options: PlaceOptions = {}) {
   const { host = 'sandbox', store = 'file' } = options
   await using stack = new Closing()
   let owned: Closing = stack
@@ -118,9 +88,15 @@ export async function place(options: PlaceOptions = {}): Promise<Place> {
     ...over,
     env: { ...env, ...over.env },
   })
-  const startWith: Place['startWith'] = (over, ...argv) =>
+  const outputOf = async (argv: readonly string[], over: Partial<RunContext> = {}): Promise<string> => {
+    const { code, out, err } = await run(argv, within(over))
+    if (code !== 0) throw new Error(`relay ${argv.join(' ')} ended with ${code}:\n${err}`)
+    return out
+  }
+  const startWith = (over: StartOptions, ...argv: string[]): Running =>
     closing().use(start(argv, { ...within(over), ...(over.wrapper && { wrapper: over.wrapper }) }))
-  const serveWith: Place['serveWith'] = async (over, ...flags) => {
+  /** As `serve`, with injected limits, clock, chance or storage faults, in this process, or with other options. */
+  const serveWith = async (over: StartOptions, ...flags: string[]): Promise<Serving> => {
     const running = startWith(over, 'serve', '--port', '0', '--json', ...flags)
     const address = await running.url()
     receiver = `${address}/webhook`
@@ -131,27 +107,37 @@ export async function place(options: PlaceOptions = {}): Promise<Place> {
         post(`${address}/webhook`, (gitea ? giteaDelivery : githubDelivery)(delivery)),
     })
   }
-  const here: Place = {
+  const here = {
+    /** The data folder. */
     home,
     cwd,
+    /** The folder with the user's own settings. */
     configFolder,
-    env,
-    get sandbox() {
+    env: env as Env,
+    /** The code host, which a test may end. @throws Error where it is another one. */
+    get sandbox(): TestSandbox & AsyncDisposable {
       if (!sandbox) throw new Error('the place has another code host')
       return sandbox
     },
-    get gitea() {
+    get gitea(): FakeGitea {
       if (!gitea) throw new Error('the place has another code host')
       return gitea
     },
-    run: (...argv) => run(argv, within({})),
-    runWith: (over, ...argv) => run(argv, within(over)),
-    start: (...argv) => startWith({}, ...argv),
+    /** Runs a command to its end. */
+    run: (...argv: string[]): Promise<Ran> => run(argv, within({})),
+    /** The same, in another environment, folder or terminal, or with standard input. */
+    runWith: (over: Partial<RunContext>, ...argv: string[]): Promise<Ran> => run(argv, within(over)),
+    /** Starts a command, which ends with the place. */
+    start: (...argv: string[]): Running => startWith({}, ...argv),
     startWith,
-    serve: (...flags) => serveWith({}, ...flags),
+    /** Starts `relay serve --port 0 --json` with further flags, and waits until it listens. It ends with the place. */
+    serve: (...flags: string[]): Promise<Serving> => serveWith({}, ...flags),
     serveWith,
-    configure: (settings) => writeFileSync(path.join(configFolder, 'config.json'), JSON.stringify(settings)),
-    async signIn(user = USER) {
+    /** Writes the user's own settings, config.json, which replaces the one before. */
+    configure: (settings: object): void =>
+      writeFileSync(path.join(configFolder, 'config.json'), JSON.stringify(settings)),
+    /** Signs a user in with `relay login`, as a person does in the browser, and returns the access token. */
+    async signIn(user = USER): Promise<string> {
       await using login = start(
         ['login', '--no-browser', '--user', user],
         within({ env: { RELAY_PORT: '0' } }),
@@ -159,16 +145,15 @@ export async function place(options: PlaceOptions = {}): Promise<Place> {
       await signInAt(await addressOf(login))
       const { code, err } = await login.ended
       if (code !== 0) throw new Error(`relay login ended with ${code}:\n${err}`)
-      return tokenOf(here, user)
+      return (await outputOf(['token', '--user', user])).trim()
     },
-    async useToken(token, user = USER) {
+    /** Has a user signed in with this token, or one that the sandbox gives, by `relay login --with-token`. */
+    async useToken(token?: string, user = USER): Promise<string> {
       const given = token ?? (await here.sandbox.token('repo'))
-      const over = within({ stdin: given })
-      const { code, err } = await run(['login', '--with-token', '--user', user], over)
-      if (code !== 0) throw new Error(`relay login --with-token ended with ${code}:\n${err}`)
+      await outputOf(['login', '--with-token', '--user', user], { stdin: given })
       return given
     },
-    [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: (): Promise<void> => owned[Symbol.asyncDispose](),
   }
   if (options.signedIn) await here.useToken(gitea?.state.token)
   owned = stack.move()
@@ -206,12 +191,6 @@ export function hostVariables(
     RELAY_CLIENT_ID: client.id,
     RELAY_CLIENT_SECRET: client.secret,
   }
-}
-
-async function tokenOf(here: Place, user: string): Promise<string> {
-  const { code, out, err } = await here.run('token', '--user', user)
-  if (code !== 0) throw new Error(`relay token ended with ${code}:\n${err}`)
-  return out.trim()
 }
 
 export type { Seams }

@@ -5,8 +5,8 @@ import { verifySlackRequest } from '@slack/bolt'
 import { Webhook } from 'standardwebhooks'
 import { Stripe } from 'stripe'
 import { Webhook as SvixWebhook } from 'svix'
-import type { Header, WebhookRequest } from './delivery.js'
-import { valuesOf } from './receiver.js'
+import { type Header, secretVariable, type WebhookRequest } from './delivery.js'
+import { type Received, valuesOf } from './receiver.js'
 
 /** How a sender's requests look, and what its own package says of one. Times are milliseconds since 1970-01-01 UTC. */
 export interface Sender {
@@ -14,7 +14,8 @@ export interface Sender {
   readonly scheme: string
   readonly secret: string
   readonly body: string
-  readonly type: string
+  /** Default: JSON. */
+  readonly type?: string
   /** How relay lists it. */
   readonly event: string
   /** Undefined: it has none, and the digest of its body stands for it. */
@@ -31,7 +32,6 @@ export interface Sender {
   readonly verify?: (request: WebhookRequest, now: number) => unknown
 }
 
-const JSON_TYPE = 'application/json'
 const FORM = 'application/x-www-form-urlencoded'
 const FIVE_MINUTES = 300_000
 const seconds = (now: number): string => String(Math.floor(now / 1000))
@@ -57,37 +57,32 @@ function at<Found>(now: number, act: () => Found): Found {
 
 const first = (request: WebhookRequest, name: string): string => valuesOf(request, name)[0] ?? ''
 
+const STANDARD = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+const STANDARD_ID = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
+
 /** A sender of the Standard Webhooks, by a package that signs and verifies. */
 function standard(name: 'webhook' | 'svix', Package: typeof Webhook | typeof SvixWebhook): Sender {
   return {
     scheme: 'standard',
-    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    secret: STANDARD,
     body: '{"type":"user.created","data":{"name":"Ünal <u@example.com>"}}',
-    type: JSON_TYPE,
     event: 'user.created',
-    id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    id: STANDARD_ID,
     proof: `${name}-signature`,
     tolerance: FIVE_MINUTES,
-    sign: (body, secret, now) => [
-      [`${name}-id`, 'msg_p5jXN8AQM9LWM0D4loKWxJek'],
-      [`${name}-timestamp`, seconds(now)],
+    sign(body, secret, now) {
       // Whole seconds: some versions sign the time as it is given.
-      [
-        `${name}-signature`,
-        new Package(secret).sign(
-          'msg_p5jXN8AQM9LWM0D4loKWxJek',
-          new Date(Math.floor(now / 1000) * 1000),
-          body,
-        ),
-      ],
-    ],
-    verify: ({ headers, body }, now) =>
-      at(now, () =>
-        new Package('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw').verify(
-          body.toString(),
-          Object.fromEntries(headers.map(([key, value]) => [key.toLowerCase(), value])),
-        ),
-      ),
+      const time = new Date(Math.floor(now / 1000) * 1000)
+      return [
+        [`${name}-id`, STANDARD_ID],
+        [`${name}-timestamp`, seconds(now)],
+        [`${name}-signature`, new Package(secret).sign(STANDARD_ID, time, body)],
+      ]
+    },
+    verify({ headers, body }, now) {
+      const lines = Object.fromEntries(headers.map(([key, value]) => [key.toLowerCase(), value]))
+      return at(now, () => new Package(STANDARD).verify(body.toString(), lines))
+    },
   }
 }
 
@@ -123,12 +118,8 @@ const slack: Omit<Sender, 'body' | 'type' | 'event' | 'id'> = {
       'x-slack-signature': first(request, 'x-slack-signature'),
       'x-slack-request-timestamp': Number(first(request, 'x-slack-request-timestamp')),
     }
-    verifySlackRequest({
-      signingSecret: SLACK,
-      body: request.body.toString(),
-      headers,
-      nowMilliseconds,
-    })
+    const body = request.body.toString()
+    verifySlackRequest({ signingSecret: SLACK, body, headers, nowMilliseconds })
   },
 }
 
@@ -167,16 +158,13 @@ const linearBody = (now: number): string =>
 
 /** Signed and verified by the package that GitHub's own users have, since the header is the same. */
 function hub(
-  given: Pick<Sender, 'scheme' | 'body' | 'event' | 'id' | 'proof'>,
-  headers: readonly Header[],
+  given: Pick<Sender, 'scheme' | 'body' | 'event' | 'id' | 'proof'> & { headers: readonly Header[] },
 ): Sender {
   return {
     ...given,
     secret: HUB,
-    type: JSON_TYPE,
-    sign: async (body, secret) => [...headers, [given.proof, await signHub(secret, body)]],
-    verify: ({ body, headers: lines }) =>
-      verifyHub(HUB, body.toString(), first({ headers: lines, body }, given.proof)),
+    sign: async (body, secret) => [...given.headers, [given.proof, await signHub(secret, body)]],
+    verify: (request) => verifyHub(HUB, request.body.toString(), first(request, given.proof)),
   }
 }
 
@@ -197,20 +185,14 @@ export const SENDERS: Readonly<Record<string, Sender>> = {
       const timestamp = Math.floor(now / 1000)
       return [['Stripe-Signature', Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })]]
     },
-    verify: (request, now) =>
-      Stripe.webhooks.constructEvent(
-        request.body,
-        first(request, 'stripe-signature'),
-        STRIPE,
-        300,
-        undefined,
-        now,
-      ),
+    verify({ body, ...request }, now) {
+      const header = first({ body, ...request }, 'stripe-signature')
+      return Stripe.webhooks.constructEvent(body, header, STRIPE, 300, undefined, now)
+    },
   },
   slack: {
     ...slack,
     body: '{"token":"x","team_id":"T1","event":{"type":"app_mention","text":"h\\u00e9 <\\/b>"},"type":"event_callback","event_id":"Ev0PV52K21","event_time":1355517523}',
-    type: JSON_TYPE,
     event: 'app_mention',
     id: 'Ev0PV52K21',
   },
@@ -245,7 +227,7 @@ export const SENDERS: Readonly<Record<string, Sender>> = {
     sign: async (...given) => [
       ['X-Gitlab-Event', 'Merge Request Hook'],
       ['X-Gitlab-Webhook-UUID', 'random'],
-      ['Idempotency-Key', 'msg_p5jXN8AQM9LWM0D4loKWxJek'],
+      ['Idempotency-Key', STANDARD_ID],
       ...(await standard('webhook', Webhook).sign(...given)),
     ],
   },
@@ -272,7 +254,6 @@ export const SENDERS: Readonly<Record<string, Sender>> = {
     secret: 'test_secret_key',
     // As in the tests of Shopify's own library, whose signature begins with B23tXN681gZ0.
     body: '{"foo": "bar"}',
-    type: JSON_TYPE,
     event: 'orders/create',
     id: 'b54557e4-bdd9-4b37-8a5f-bf7d70bcd043',
     proof: 'x-shopify-hmac-sha256',
@@ -283,35 +264,30 @@ export const SENDERS: Readonly<Record<string, Sender>> = {
       ['X-Shopify-Webhook-Id', 'b54557e4-bdd9-4b37-8a5f-bf7d70bcd043'],
     ],
   }),
-  bitbucket: hub(
-    {
-      scheme: 'bitbucket',
-      body: '{"repository":{"full_name":"octo/demo"},"pullrequest":{"id":7}}',
-      event: 'pullrequest:created',
-      id: '8a8f-1',
-      proof: 'x-hub-signature',
-    },
-    [
+  bitbucket: hub({
+    scheme: 'bitbucket',
+    body: '{"repository":{"full_name":"octo/demo"},"pullrequest":{"id":7}}',
+    event: 'pullrequest:created',
+    id: '8a8f-1',
+    proof: 'x-hub-signature',
+    headers: [
       ['X-Event-Key', 'pullrequest:created'],
       ['X-Hook-UUID', 'hook-1'],
       ['X-Request-UUID', '8a8f-1'],
     ],
-  ),
-  jira: hub(
-    {
-      scheme: 'bitbucket',
-      body: '{"timestamp":1,"webhookEvent":"jira:issue_updated"}',
-      event: 'jira:issue_updated',
-      id: 'jira-1',
-      proof: 'x-hub-signature',
-    },
-    [['X-Atlassian-Webhook-Identifier', 'jira-1']],
-  ),
+  }),
+  jira: hub({
+    scheme: 'bitbucket',
+    body: '{"timestamp":1,"webhookEvent":"jira:issue_updated"}',
+    event: 'jira:issue_updated',
+    id: 'jira-1',
+    proof: 'x-hub-signature',
+    headers: [['X-Atlassian-Webhook-Identifier', 'jira-1']],
+  }),
   sentry: overBody({
     scheme: 'sentry',
     secret: 'client-secret',
     body: String.raw`{"action":"created","data":{"issue":{"shortId":"PYTHON-Y","title":"\u00e9"}}}`,
-    type: JSON_TYPE,
     event: 'issue.created',
     id: '0123456789abcdef0123456789abcdef',
     proof: 'sentry-hook-signature',
@@ -325,25 +301,22 @@ export const SENDERS: Readonly<Record<string, Sender>> = {
     scheme: 'pagerduty',
     secret: 'lDQHScfUeXUKaQRNF+8XIiDKZ7XX3itBAYzwU0TARw8lJqRnkKl2iB1anSb0Z+IK',
     body: '{"event":{"id":"5ac64822","event_type":"incident.responder.added","data":{"number":2}}}',
-    type: JSON_TYPE,
     event: 'incident.responder.added',
     id: '5ac64822',
     proof: 'x-pagerduty-signature',
     prefix: 'v1=',
   }),
-  second: hub(
-    {
-      scheme: 'github',
-      body: '{"action":"opened","number":1}',
-      event: 'issues.opened',
-      id: 'd-1',
-      proof: 'x-hub-signature-256',
-    },
-    [
+  second: hub({
+    scheme: 'github',
+    body: '{"action":"opened","number":1}',
+    event: 'issues.opened',
+    id: 'd-1',
+    proof: 'x-hub-signature-256',
+    headers: [
       ['X-GitHub-Event', 'issues'],
       ['X-GitHub-Delivery', 'd-1'],
     ],
-  ),
+  }),
   plain: overBody({
     scheme: 'hmac header=X-Signature',
     secret: 's3cret',
@@ -357,7 +330,6 @@ export const SENDERS: Readonly<Record<string, Sender>> = {
     scheme: 'hmac header=X-Sign prefix=sha1= encoding=base64 algorithm=sha1 event=X-Topic id=$.order.id',
     secret: 's3cret',
     body: '{"order":{"id":"o-1"}}',
-    type: JSON_TYPE,
     event: 'order/paid',
     id: 'o-1',
     proof: 'x-sign',
@@ -371,7 +343,6 @@ export const SENDERS: Readonly<Record<string, Sender>> = {
       'hmac header=X-Sign algorithm=sha512 signed={id}:{timestamp}:{body} id=X-Id time=X-Time tolerance=30s event=$.kind',
     secret: 's3cret',
     body: '{"kind":"paid"}',
-    type: JSON_TYPE,
     event: 'paid',
     id: 'id-1',
     proof: 'x-sign',
@@ -391,5 +362,28 @@ export async function requestOf(
   { secret = sender.secret, body = sender.bodyAt?.(now) ?? sender.body } = {},
 ): Promise<WebhookRequest> {
   const signed = await sender.sign(body, secret, now)
-  return { headers: [['Content-Type', sender.type], ...signed], body: Buffer.from(body) }
+  return {
+    headers: [['Content-Type', sender.type ?? 'application/json'], ...signed],
+    body: Buffer.from(body),
+  }
 }
+
+/** The variables with the secrets of sources. */
+export function secretsOf(sources: readonly (readonly [string, Pick<Sender, 'secret'>])[]) {
+  return Object.fromEntries(sources.map(([name, { secret }]) => [secretVariable(name), secret]))
+}
+
+/** The flags of a relay that takes deliveries of these senders, and forwards those of each to a path of its name. */
+export const flagsOf = (
+  sources: readonly (readonly [string, Pick<Sender, 'scheme'>])[],
+  to?: string,
+): string[] =>
+  sources.flatMap(([name, { scheme }]) => [
+    '--source',
+    `${name}=${scheme}`,
+    ...(to === undefined ? [] : ['--forward', `${name}/*=${to}/${name}`]),
+  ])
+
+/** The header lines of a request but for those of its connection, and relay's own. */
+export const sentLines = ({ headers }: Received): readonly Header[] =>
+  headers.filter(([name]) => !/^(?:host|connection|content-length|x-relay-attempt)$/i.test(name))

@@ -6,25 +6,23 @@ import path from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { Closing } from './closing.js'
 import { leash } from './daemon.js'
-import type { Answer, Parts } from './parts.js'
+import type { Parts } from './parts.js'
 
 /** How each part is started. What a run does not use is not even loaded. */
-const START: { readonly [Name in keyof Parts]: (run: Run) => Promise<Parts[Name]> } = {
+const START = {
   async cluster() {
     const { makeCluster } = await import('./postgres-server.js')
     return makeCluster()
   },
-  async postgres(run) {
+  async postgres(run: Run) {
     const { startServer } = await import('./postgres-server.js')
-    const server = run.closing.use(await startServer(await run.part('cluster')))
-    return server.port
+    return run.closing.use(await startServer(String(await run.part('cluster')))).port
   },
-  async keyring(run) {
+  async keyring(run: Run) {
     const { startKeyring } = await import('./keyring-daemon.js')
-    const keyring = run.closing.use(await startKeyring())
-    return keyring.env
+    return run.closing.use(await startKeyring()).env
   },
-  async chromium(run) {
+  async chromium(run: Run) {
     const { chromium } = await import('playwright-core')
     const server = await chromium.launchServer({
       executablePath: '/usr/bin/chromium',
@@ -38,7 +36,7 @@ const START: { readonly [Name in keyof Parts]: (run: Run) => Promise<Parts[Name]
     run.closing.defer(() => server.close())
     return server.wsEndpoint()
   },
-}
+} satisfies { readonly [Name in keyof Parts]: (run: Run) => Promise<Parts[Name]> }
 
 /** Without a sandbox of its own (containers have none to give), and without calls home. */
 const CHROMIUM_ARGS = [
@@ -57,31 +55,22 @@ class Run {
   readonly #started = new Map<keyof Parts, Promise<unknown>>()
 
   /** Starts a part the first time that it is asked for. */
-  async part<Name extends keyof Parts>(name: Name): Promise<Parts[Name]>
-  async part(name: keyof Parts): Promise<unknown> {
+  part(name: keyof Parts): Promise<unknown> {
     const part = this.#started.get(name) ?? START[name](this)
     this.#started.set(name, part)
     return part
   }
 
+  /** Answers a request for a part with its value, or why there is none. */
   async answer(socket: Socket): Promise<void> {
     // A name is short enough to come in one piece.
-    const [bytes] = await once(socket, 'data')
-    const name = String(bytes)
-    socket.end(JSON.stringify(isPart(name) ? await this.#try(name) : { error: 'there is no such part' }))
-  }
-
-  async #try<Name extends keyof Parts>(name: Name): Promise<Answer<Name>> {
+    const [name] = await once(socket.setEncoding('utf8'), 'data')
     try {
-      return { value: await this.part(name) }
+      socket.end(JSON.stringify({ value: await this.part(name) }))
     } catch (error) {
-      return { error: error instanceof Error ? error.message : String(error) }
+      socket.end(JSON.stringify({ error: error instanceof Error ? error.message : String(error) }))
     }
   }
-}
-
-function isPart(name: string): name is keyof Parts {
-  return Object.hasOwn(START, name)
 }
 
 /**

@@ -4,8 +4,7 @@ import { post } from '../kit/delivery.js'
 import { openInspector } from '../kit/inspector.js'
 import { place } from '../kit/place.js'
 import { receiver, valuesOf } from '../kit/receiver.js'
-import { requestOf, SENDERS, type Sender } from '../kit/senders.js'
-import { flagsOf, secretsOf } from '../kit/sources.js'
+import { flagsOf, requestOf, secretsOf, type Sender, SENDERS } from '../kit/senders.js'
 import { fresh } from './fixture.js'
 
 const HOUR = 3_600_000

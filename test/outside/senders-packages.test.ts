@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { post, type WebhookRequest } from '../kit/delivery.js'
 import { place } from '../kit/place.js'
 import { type Received, receiver } from '../kit/receiver.js'
-import { requestOf, type Sender, SENDERS } from '../kit/senders.js'
-import { flagsOf, secretsOf, sentLines } from '../kit/sources.js'
+import { flagsOf, requestOf, secretsOf, type Sender, SENDERS, sentLines } from '../kit/senders.js'
 import { shared } from './fixture.js'
 
 const HOUR = 3_600_000

@@ -1,4 +1,4 @@
-import { SECRET } from '../kit/delivery.js'
+import { SECRET, secretVariable } from '../kit/delivery.js'
 import type { Env } from '../kit/folder.js'
 
 /** A source of the tests: its name, its scheme, its secret, and what it sends. */
@@ -60,7 +60,3 @@ export const SENDERS_ENV: Env = Object.fromEntries([
   ['RELAY_SOURCES', SENDERS.map(({ name, scheme }) => `${name}=${scheme}`).join('\n')],
   ...SENDERS.filter(({ secret }) => secret !== '').map(({ name, secret }) => [secretVariable(name), secret]),
 ])
-
-export function secretVariable(name: string): string {
-  return `RELAY_SOURCE_${name.toUpperCase().replaceAll('-', '_')}_SECRET`
-}
