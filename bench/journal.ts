@@ -22,21 +22,21 @@ const RARE = {
 
 /** Stands for an instant shortly after the rare ones. */
 const EARLY = 'early'
-/** How many lines each filter of `relay log` prints: the newest 20, or fewer if only the oldest match. */
-const FILTERS: readonly (readonly [lines: number, ...args: string[]])[] = [
-  [20],
-  [1_000, '--last', '1000'],
-  [RARE_COUNT, '--event', 'release'],
-  [RARE_COUNT, '--event', 'issues.opened'],
-  [RARE_COUNT, '--repo', 'octo/rare'],
-  [RARE_COUNT, '--status', 'succeeded'],
-  [RARE_COUNT, '--status', 'failed'],
-  [RARE_COUNT, '--status', 'waiting'],
-  [20, '--status', 'none'],
-  [RARE_COUNT, '--failed'],
-  [RARE_COUNT, '--text', 'needle'],
-  [20, '--since', '1d'],
-  [20, '--until', EARLY],
+/** Of each filter of `relay log`: the newest 20, or few of which only the oldest match. */
+const FILTERS: readonly (readonly string[])[] = [
+  [],
+  ['--last', '1000'],
+  ['--event', 'release'],
+  ['--event', 'issues.opened'],
+  ['--repo', 'octo/rare'],
+  ['--status', 'succeeded'],
+  ['--status', 'failed'],
+  ['--status', 'waiting'],
+  ['--status', 'none'],
+  ['--failed'],
+  ['--text', 'needle'],
+  ['--since', '1d'],
+  ['--until', EARLY],
 ]
 
 export const journal: Benchmark = {
@@ -56,14 +56,11 @@ filled once.`,
     const rows = Object.entries(relay.figures).map(([what, value]) =>
       row(what, [value], earlier && [earlier.figures[what] ?? Number.NaN]),
     )
-    for (const [expected, ...args] of FILTERS) {
-      for (const journal of [relay, earlier]) {
-        const found = journal ? await lines(journal, args) : expected
-        if (found !== expected)
-          throw new Error(`relay log ${args.join(' ')} prints ${found} lines, not ${expected}`)
-      }
+    for (const args of FILTERS) {
       const what = `${['relay', 'log', ...args].join(' ')}, ms`
-      const figures = async (journal: Filled) => ({ [what]: (await log(journal, args)).ms })
+      const figures = async ({ relay: filled, early }: Filled) => ({
+        [what]: (await filled.run(['log', ...args.map((arg) => (arg === EARLY ? early : arg))])).ms,
+      })
       rows.push(...(await measure(rounds(ROUNDS), journals, figures)))
     }
     for (const journal of [relay, earlier]) await journal?.relay.serve()
@@ -100,12 +97,4 @@ async function fill(scope: Scope, build: string, target: Target, count: number):
   }
   await relay.stop()
   return { relay, figures, early }
-}
-
-function log({ relay, early }: Filled, args: readonly string[]) {
-  return relay.run(['log', ...args.map((arg) => (arg === EARLY ? early : arg))])
-}
-
-async function lines(journal: Filled, args: readonly string[]): Promise<number> {
-  return (await log(journal, ['--json', ...args])).out.split('\n').length - 1
 }

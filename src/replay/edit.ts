@@ -49,8 +49,8 @@ export interface BodyKind {
 }
 
 /**
- * Applies the edits to a body, with their {@link adapt consequences}, and writes it in its own style: compact or indented, with the same white space at its end. Creates
- * missing objects on the way to a place.
+ * Applies the edits to a body, with their {@link adapt consequences}, and writes it in its own style: compact or indented, with the
+ * same white space at its end. Creates missing objects on the way to a place.
  * @throws RelayError `usage` if the body is not JSON, or a place cannot exist in it.
  */
 export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style }: BodyKind): Uint8Array {
@@ -111,15 +111,12 @@ function put(target: object, path: readonly (string | number)[], value: unknown)
   if (Array.isArray(target) && !(Number(step) <= target.length))
     throw new RelayError('usage', `Cannot set a field: a list of ${target.length} has no place ${step}`)
   if (rest.length === 0) return define(target, step, value)
-  const inner: unknown = Object.getOwnPropertyDescriptor(target, step)?.value ?? empty(rest[0])
+  const inner: unknown =
+    Object.getOwnPropertyDescriptor(target, step)?.value ?? (typeof rest[0] === 'number' ? [] : {})
   if (typeof inner !== 'object' || inner === null)
     throw new RelayError('usage', `Cannot set a field: ${step} is neither an object nor a list`)
   define(target, step, inner)
   put(inner, rest, value)
-}
-
-function empty(step: string | number | undefined): object {
-  return typeof step === 'number' ? [] : {}
 }
 
 /** Not by assignment, which would set the prototype for `__proto__`. */
@@ -202,7 +199,7 @@ function renameRepository(payload: unknown, old: string, full: string): void {
     const owner = at(object, ['owner'])
     if (owner) renameUser(owner, oldLogin, login)
   }
-  mapAddresses(payload, (address) => replaceSegments(address, old, full))
+  mapStrings(payload, (text) => (ADDRESS.test(text) ? replaceSegments(text, old, full) : text))
 }
 
 /** Also `name`, which pushes have, and Gitea's `username`. */
@@ -223,10 +220,6 @@ function replaceEnd(text: string, old: string, value: string): string {
   return ADDRESS.test(text) && /[/-]\d+$/.test(text) && text.endsWith(old)
     ? text.slice(0, -old.length) + value
     : text
-}
-
-function mapAddresses(value: unknown, change: (address: string) => string): void {
-  mapStrings(value, (text) => (ADDRESS.test(text) ? change(text) : text))
 }
 
 /** Replaces every text in a value. */

@@ -16,10 +16,7 @@ export interface Answer {
   readonly body: Uint8Array
 }
 
-export interface Sender extends AsyncDisposable {
-  /** Posts a request once, byte for byte. @throws only the signal's reason. */
-  send(request: WebhookRequest, options?: Cancellable): Promise<Answer>
-}
+export type Sender = ReturnType<typeof openSender>
 
 /** The time limit that relay also has for its targets. */
 const TIME_LIMIT_MS = 30_000
@@ -28,10 +25,14 @@ const TIME_LIMIT_MS = 30_000
  * Sends to one address. Follows no redirect. Reaches other machines through the proxy that HTTP_PROXY,
  * HTTPS_PROXY and NO_PROXY name.
  */
-export function openSender(url: string): Sender {
+export function openSender(url: string) {
   const sender = new DeliverySender(url, TIME_LIMIT_MS)
   return {
-    async send({ headers, body }, { signal = new AbortController().signal } = {}) {
+    /** Posts a request once, byte for byte. @throws only the signal's reason. */
+    async send(
+      { headers, body }: WebhookRequest,
+      { signal = new AbortController().signal }: Cancellable = {},
+    ): Promise<Answer> {
       const start = performance.now()
       try {
         const response = await sender.post(headers, body, signal)
@@ -43,7 +44,7 @@ export function openSender(url: string): Sender {
         return { status: null, error, ms: performance.now() - start, body: new Uint8Array() }
       }
     },
-    [Symbol.asyncDispose]: () => sender[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: (): Promise<void> => sender[Symbol.asyncDispose](),
   }
 }
 

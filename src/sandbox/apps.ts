@@ -4,10 +4,9 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { html } from 'hono/html'
 import { z } from 'zod'
 import { Secret } from '../base/secret.js'
-import { memberOf } from '../json/parse.js'
 import { WEBHOOK } from '../codehost/github/webhook.js'
 import type { HttpEnv } from '../http/body.js'
-import { isObject } from '../json/parse.js'
+import { isObject, memberOf } from '../json/parse.js'
 import { deliveryRoutes, isHttpUrl, readConfig } from './hook-routes.js'
 import { configResource, type Hook } from './hooks.js'
 import { findRepo, type Host } from './host.js'
@@ -105,15 +104,13 @@ export class Apps {
     return found(this.#apps.get(slug))
   }
 
-  /** The App's webhook. @throws GitHubError 404 */
-  hookOf({ hookId }: App): Hook {
-    return found(this.#host.hooks.get(hookId))
-  }
-
   /** Registers an App, with its client and its hook. Returns its code, or why no App can have this name, for the user. */
   async register({ manifest, owner }: Registration): Promise<{ code: string } | { refusal: string }> {
     const { name, hook_attributes: attributes, default_events: events } = manifest
-    const slug = slugOf(name)
+    const slug = name
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/^-|-$/g, '')
     if (slug === '') return { refusal: 'The App needs a name.' }
     const keys = await promisify(generateKeyPair)('rsa', {
       modulusLength: 2048,
@@ -157,25 +154,13 @@ export class Apps {
     })
     const installation = installationResource(app, this.#host)
     const sender = payloads.user(OWNER)
-    hooks.send(hook, 'installation', {
-      action: 'created',
-      installation,
-      repositories,
-      requester: null,
-      sender,
-    })
+    const payload = { action: 'created', installation, repositories, requester: null, sender }
+    hooks.send(hook, 'installation', payload)
   }
 }
 
 function installationId({ id }: App): number {
   return id + INSTALLATION_OFFSET
-}
-
-function slugOf(name: string): string {
-  return name
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '')
 }
 
 type AppEnv = HttpEnv & { Variables: { app: App } }
@@ -189,7 +174,7 @@ export function appRoutes(apps: Apps, host: Host): Hono<AppEnv> {
     c.set('app', authenticate(apps, bearerOf(c), clock() / 1000))
     await next()
   }
-  const findHook = (c: Context): Hook => apps.hookOf(c.get('app'))
+  const findHook = (c: Context): Hook => found(hooks.get(c.get('app').hookId))
   return new Hono<AppEnv>()
     .post('/app-manifests/:code/conversions', faults.inject('convert'), (c) => {
       setCommonHeaders(c, clock)

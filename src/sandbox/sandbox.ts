@@ -124,22 +124,16 @@ function createApp(host: Host, ci: Ci): Hono<HttpEnv> {
   return app.route('/', appPages(apps, host)).route('/', sitePages(host))
 }
 
-interface Ci {
-  /** Starts the check of a commit, and sends its events when it has completed. */
-  start(push: Push): void
-  /** Resolves when every check so far has completed. */
-  idle(): Promise<void>
-  /** Abandons running checks. */
-  close(): Promise<void>
-}
+type Ci = ReturnType<typeof startCi>
 
 /**
  * Continuous integration of the sandbox: checks each pushed commit with one run, `test`. It fails when the commit's message has
  * the word `fail`, and otherwise succeeds.
  */
-function startCi({ state, payloads, hooks, log }: Host, duration: number): Ci {
+function startCi({ state, payloads, hooks, log }: Host, duration: number) {
   const stopped = new AbortController()
   const running = new Set<Promise<void>>()
+  /** Resolves when every check so far has completed. */
   const idle = async (): Promise<void> => void (await Promise.all(running))
 
   async function run(check: Check): Promise<void> {
@@ -156,14 +150,16 @@ function startCi({ state, payloads, hooks, log }: Host, duration: number): Ci {
   }
 
   return {
-    start(push) {
+    /** Starts the check of a commit, and sends its events when it has completed. */
+    start(push: Push): void {
       const check = { suiteId: state.newId(), runId: state.newId(), push, result: null }
       found(state.commit(push.repo, push.sha)).check = check
       const ended = run(check).finally(() => running.delete(ended))
       running.add(ended)
     },
     idle,
-    close() {
+    /** Abandons running checks. */
+    close(): Promise<void> {
       stopped.abort()
       return idle()
     },

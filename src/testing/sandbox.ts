@@ -74,23 +74,17 @@ export function viewOf(sandbox: Sandbox, client: Client): TestSandbox & AsyncDis
     get requests() {
       return state.requests
     },
-    token: async (scope) => (await grantAt(url, client, scope)).access_token,
+    token: (scope) => tokenOf(url, client, scope),
     idle: () => sandbox.idle(),
     [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
   }
 }
 
-/** Response of the token endpoint. It has a refresh token if the sandbox's tokens expire. */
-export interface Grant {
-  readonly access_token: string
-  readonly refresh_token?: string
-}
-
 /**
- * Gets tokens from a sandbox in the way of a browser and an application: consent page, form, token endpoint.
+ * Gets an access token from a sandbox in the way of a browser and an application: consent page, form, token endpoint.
  * @throws RelayError `unauthenticated` when the sandbox gives none.
  */
-export async function grantAt(url: string, { id, secret }: Client, scope = 'repo'): Promise<Grant> {
+export async function tokenOf(url: string, { id, secret }: Client, scope = 'repo'): Promise<string> {
   const query = new URLSearchParams({ client_id: id, redirect_uri: REDIRECT_URI, scope })
   const redirect = await consent(`${url}/login/oauth/authorize?${query.toString()}`)
   const code = parseUrl(redirect)?.searchParams.get('code') ?? ''
@@ -99,8 +93,7 @@ export async function grantAt(url: string, { id, secret }: Client, scope = 'repo
   const text = await readText(response)
   const isGrant = response.status === 200 && text.includes('"access_token"')
   if (!isGrant) throw new RelayError('unauthenticated', `The sandbox gave no token: ${text}`)
-  const grant: Grant = JSON.parse(text)
-  return grant
+  return JSON.parse(text).access_token
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.js'
-import { grantAt } from '../../src/testing/sandbox.js'
+import { tokenOf } from '../../src/testing/sandbox.js'
 
 export const CLIENT = { id: 'relay-test', secret: 'client secret ✓' }
 export const REDIRECT_URI = 'http://127.0.0.1:8787/auth/sandbox/callback'
@@ -41,8 +41,7 @@ export function post({ url }: Sandbox, path: string, fields: Fields): Promise<Re
 
 /** Request headers with a valid token. */
 export async function signIn(sandbox: Sandbox, scope = 'repo'): Promise<{ authorization: string }> {
-  const { access_token: token } = await grantAt(sandbox.url, CLIENT, scope)
-  return { authorization: `Bearer ${token}` }
+  return { authorization: `Bearer ${await tokenOf(sandbox.url, CLIENT, scope)}` }
 }
 
 /** Calls the REST API; `body` is sent as JSON. */
