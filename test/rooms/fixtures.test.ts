@@ -25,6 +25,7 @@ const FIXTURE: Fixture = {
   body: '{}\r\n',
 }
 const { body: _, ...REST } = FIXTURE
+const validate = new Ajv2020().compile(z.toJSONSchema(fixtureSchema))
 
 function recorded(body: Uint8Array, headers: readonly Header[] = []): Recorded {
   return { provider: 'github', event: 'push', deliveryId: 'a', headers, body }
@@ -129,8 +130,11 @@ describe('reading a fixture', () => {
     [{ body: undefined, payload: [] }, 'line 9: payload: must be an object'],
     [{ body: 'é'.repeat(13_107_201) }, 'line 9: body: must be at most 25 MiB'],
   ])('reports where %o is wrong: %s', (wrong, message) => {
-    const text = JSON.stringify({ ...FIXTURE, ...wrong }, null, 2)
-    expect(failing(text)).toEqual(['usage', `x.json, ${message}`])
+    const fixture = { ...FIXTURE, ...wrong }
+    expect(failing(JSON.stringify(fixture, null, 2))).toEqual(['usage', `x.json, ${message}`])
+    // What no JSON Schema can say.
+    const isOwn = /that relay knows|half a character|base64$|25 MiB/.test(message)
+    expect(validate(JSON.parse(JSON.stringify(fixture)))).toBe(isOwn)
   })
 
   it.each([
@@ -174,7 +178,6 @@ describe('the source of a fixture', () => {
 })
 
 describe('the fixtures of this package', () => {
-  const validate = new Ajv2020().compile(z.toJSONSchema(fixtureSchema))
   const files = ['github', 'gitea'].flatMap((provider) =>
     readdirSync(`fixtures/${provider}`).map((file) => `fixtures/${provider}/${file}`),
   )
@@ -194,21 +197,11 @@ describe('the fixtures of this package', () => {
   })
 
   it.each([
-    [REST, false],
-    [{ ...FIXTURE, payload: {} }, false],
-    [{ ...FIXTURE, boddy: '' }, false],
-    [{ ...FIXTURE, relay: 2 }, false],
-    [{ ...FIXTURE, event: '' }, false],
-    [{ ...FIXTURE, delivery: 'a b' }, false],
-    [{ ...FIXTURE, headers: { a: 'b\n' } }, false],
-    [{ ...FIXTURE, headers: { a: [] } }, false],
-    [{ ...FIXTURE, headers: { 'a b': 'c' } }, false],
-    [{ ...REST, bodyBase64: '-_' }, false],
-    [{ ...REST, bodyBase64: 'AAA=' }, true],
-    [{ ...REST, payload: {}, $schema: 'x' }, true],
-    [{ ...FIXTURE, headers: { a: ['b', 'c'] } }, true],
-  ])('have a schema that takes what relay takes: %j, %s', (fixture, isTaken) => {
-    expect([validate(fixture), failing(JSON.stringify(fixture)) === undefined]).toEqual([isTaken, isTaken])
+    { ...REST, bodyBase64: 'AAA=' },
+    { ...REST, payload: {}, $schema: 'x' },
+    { ...FIXTURE, headers: { a: ['b', 'c'] } },
+  ])('have a schema that takes what relay takes: %j', (fixture) => {
+    expect([validate(fixture), failing(JSON.stringify(fixture))]).toEqual([true, undefined])
   })
 })
 
