@@ -148,11 +148,6 @@ function likeId(known: string, fresh: string): string {
   return start === '' ? fresh : start + fresh.replaceAll('-', '')
 }
 
-/** A number that only this id gives. */
-function numberOf(fresh: string): number {
-  return Number.parseInt(fresh.replaceAll('-', '').slice(0, 13), 16)
-}
-
 function withFreshId(
   body: Uint8Array,
   fresh: string,
@@ -162,7 +157,10 @@ function withFreshId(
 ): Uint8Array {
   const ids = idsIn(body, lines, scheme).map(([path, known]): Member => [
     path,
-    typeof known === 'number' ? numberOf(fresh) : likeId(known, fresh),
+    // A number that only this id gives.
+    typeof known === 'number'
+      ? Number.parseInt(fresh.replaceAll('-', '').slice(0, 13), 16)
+      : likeId(known, fresh),
   ])
   return setMembers(body, ids, kind)
 }

@@ -48,18 +48,16 @@ export function openSender(url: string) {
   }
 }
 
-/** The statuses that `--expect` allows. */
-export interface Expectation {
-  /** As written: `2xx`, `401`. */
-  readonly text: string
-  /** Whether this status is allowed; null means that there was no answer. */
-  fits(status: number | null): boolean
-}
+export type Expectation = ReturnType<typeof parseExpectation>
 
-/** @throws RelayError `usage` */
-export function parseExpectation(text: string): Expectation {
+/** The statuses that `--expect` allows, as written: `2xx`, `401`. @throws RelayError `usage` */
+export function parseExpectation(text: string) {
   if (!/^[1-5](?:xx|\d\d)$/.test(text))
     throw new RelayError('usage', '--expect: must be a status such as 401, or a class such as 2xx')
   const wanted = text.replace('xx', '')
-  return { text, fits: (status) => status !== null && String(status).startsWith(wanted) }
+  return {
+    text,
+    /** Whether this status is allowed; null means that there was no answer. */
+    fits: (status: number | null): boolean => status !== null && String(status).startsWith(wanted),
+  }
 }

@@ -37,16 +37,7 @@ export interface SandboxOptions {
   readonly log?: Log | undefined
 }
 
-export interface Sandbox extends AsyncDisposable {
-  /** Web address. The API is at `/api/v3`, OAuth at `/login/oauth`. */
-  readonly url: string
-  readonly state: State
-  readonly faults: Faults
-  /** Sends a `ping` of its own hook and waits for pending deliveries. A failure is only logged. */
-  ping(): Promise<void>
-  /** Resolves when every check so far has completed, and every webhook was delivered or has failed. */
-  idle(): Promise<void>
-}
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>
 
 /** Host on which every sandbox listens: no other machine can reach it. */
 const SANDBOX_HOST = '127.0.0.1'
@@ -57,7 +48,7 @@ const CHECK_MS = 1000
  * Starts an emulated code host with GitHub's protocol, and the paths of GitHub Enterprise Server, on the loopback interface.
  * @throws RelayError `unavailable` when the port is in use.
  */
-export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+export async function startSandbox(options: SandboxOptions) {
   const { client, webhook, port = 0, log = silentLog, clock = systemClock } = options
   let url = ''
   const state = new State(clock)
@@ -83,18 +74,21 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const listener = await listen(app.fetch, { host: SANDBOX_HOST, port, log, portFlag: '--sandbox-port' })
   url = listener.url
   return {
+    /** Web address. The API is at `/api/v3`, OAuth at `/login/oauth`. */
     url,
     state,
     faults,
-    async ping() {
+    /** Sends a `ping` of its own hook and waits for pending deliveries. A failure is only logged. */
+    async ping(): Promise<void> {
       if (ownHook) hooks.ping(ownHook)
       await hooks.idle()
     },
-    async idle() {
+    /** Resolves when every check so far has completed, and every webhook was delivered or has failed. */
+    async idle(): Promise<void> {
       await ci.idle()
       await hooks.idle()
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       faults.close()
       await Promise.all([listener.close(), ci.close(), hooks.close()])
     },
