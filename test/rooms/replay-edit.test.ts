@@ -59,6 +59,13 @@ describe('--set', () => {
     },
   )
 
+  it('after names the commit so wherever the old one was, also shortened', () => {
+    const { after: old } = JSON.parse(payloadOf('github', 'push').toString())
+    const after = edited('push', `after=${'b'.repeat(40)}`)
+    expect(after).not.toContain(old.slice(0, 12))
+    expect(JSON.parse(after).head_commit.id).toBe('b'.repeat(40))
+  })
+
   it('sender.login changes the sender alone', () => {
     const { sender, repository } = JSON.parse(edited('push', 'sender.login=ada'))
     expect([sender.login, sender.html_url, repository.owner.login]).toEqual([
