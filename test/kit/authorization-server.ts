@@ -25,11 +25,10 @@ interface Code {
 export async function authorizationServer() {
   const codes = new Map<string, Code>()
   const requests: { readonly form: Record<string, string> }[] = []
-  let refused: string | undefined
   const redeem = (form: Record<string, string>): FullReply => {
     const code = codes.get(form['code'] ?? '')
     codes.delete(form['code'] ?? '')
-    refused = refusal(form, code)
+    const refused = refusal(form, code)
     return refused === undefined
       ? { body: { access_token: ACCESS_TOKEN, token_type: 'bearer', ...here.grant } }
       : { status: here.refusalStatus, body: { error: refused, error_description: 'no' } }
@@ -51,10 +50,6 @@ export async function authorizationServer() {
     refusalStatus: 400,
     /** Answers instead of the endpoint, once the request has been read. */
     misbehave: undefined as Reply | undefined,
-    /** Its code, if the endpoint refused the last request. */
-    get refused() {
-      return refused
-    },
     /** The user agrees: the query with which the browser comes back. */
     approve(location: string): URLSearchParams {
       const asked = new URL(location).searchParams

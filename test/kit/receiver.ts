@@ -42,7 +42,6 @@ export async function receiver(answer: Answering = 200, { port }: { readonly por
   const script: Answering[] = []
   const changes = new Changes(() => seen(received))
   const failures: unknown[] = []
-  let connections = 0
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const request = await take(incoming)
     received.push(request)
@@ -56,17 +55,12 @@ export async function receiver(answer: Answering = 200, { port }: { readonly por
     }
   }
   const server = createServer((incoming, outgoing) => void serve(incoming, outgoing))
-  server.on('connection', () => connections++)
   const place = await listening(server, port)
   return {
     ...place,
     url: `http://127.0.0.1:${place.port}`,
     /** Every request that reached it, in order. */
     received: received as readonly Received[],
-    /** How many connections were made to it. */
-    get connections() {
-      return connections
-    },
     /** What it answers next, in turn; when nothing is left, as it was told at first. */
     answers: (...next: Answering[]) => void script.push(...next),
     /** Once it has received this many in all. @throws Error with what it has received, after 20 seconds. */

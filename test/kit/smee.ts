@@ -26,8 +26,8 @@ export interface GosmeeOptions extends TunnelServerOptions {
 }
 
 /**
- * A server that does what gosmee's does: sends the exact bytes of a body in base64. Without Redis it drops what a slow
- * listener does not read, beyond 100 messages; with Redis it continues after `Last-Event-ID`.
+ * A server that does what gosmee's does: sends the exact bytes of a body in base64. With Redis it continues after
+ * `Last-Event-ID`.
  *
  * @see github.com/chmouel/gosmee gosmee/server.go and gosmee/server_relay.go, v0.32.0
  */
@@ -47,7 +47,7 @@ function smeeProtocol(): Protocol {
     response.write(`id: ${id}\n${event === '' ? '' : `event: ${event}\n`}data: ${data}\n\n`)
   }
   return {
-    create: (_, address) => ({ status: 307, headers: { location: address } }),
+    create: (address) => ({ status: 307, headers: { location: address } }),
     channelOf: ({ headers, url = '' }) =>
       headers.accept === 'text/event-stream' ? /^\/([\w-]{1,128})$/.exec(url)?.[1] : undefined,
     listen(_, listening) {
@@ -96,29 +96,16 @@ interface Stored {
   readonly message: string
 }
 
-/** Messages that wait for a listener. */
-const MAX_PENDING = 100
 const VERSION = { 'x-gosmee-version': 'v0.32.0' }
 const CONNECTED = 'data: {"message":"connected"}\n\ndata: {"message":"ready"}\n\n'
 
 function gosmeeProtocol(maxStored: number | undefined): Protocol {
   const stored: Stored[] = []
-  const pending = new WeakMap<Listening['response'], string[]>()
   let sequence = 0
   const write = ({ response }: Listening, id: string, message: string): void => {
-    const event = `${id === '' ? '' : `id: ${id}\n`}data: ${message}\n\n`
-    const waiting = pending.get(response)
-    if (!waiting || maxStored !== undefined) response.write(event)
-    else if (waiting.length < MAX_PENDING) {
-      waiting.push(event)
-      flush(response, waiting)
-    }
+    response.write(`${id === '' ? '' : `id: ${id}\n`}data: ${message}\n\n`)
   }
   return {
-    create: (method, address) =>
-      method === 'GET'
-        ? { status: 200, headers: { 'content-type': 'text/plain' }, body: `${address}\n` }
-        : { status: 405 },
     channelOf: ({ url = '' }) => /^\/events\/([\w-]{12,64})$/.exec(url)?.[1],
     listen({ headers }, listening) {
       const { channel, response } = listening
@@ -127,8 +114,6 @@ function gosmeeProtocol(maxStored: number | undefined): Protocol {
         return { status: 400, body: 'invalid Last-Event-ID\n' }
       response.writeHead(200, EVENTS)
       response.write(CONNECTED)
-      pending.set(response, [])
-      response.on('drain', () => flush(response, pending.get(response) ?? []))
       if (maxStored === undefined || after === undefined) return undefined
       const [oldest] = stored
       if (oldest && isBefore(String(after), oldest.id)) {
@@ -140,14 +125,6 @@ function gosmeeProtocol(maxStored: number | undefined): Protocol {
       return undefined
     },
     take(request, body) {
-      const type = request.headers['content-type'] ?? ''
-      if (!type.includes('application/json'))
-        return { status: 400, body: 'content-type must be application/json\n' }
-      try {
-        JSON.parse(body.toString())
-      } catch (error) {
-        return { status: 400, body: String(error) }
-      }
       const answer = { status: 202, headers: VERSION, body: '{"message":"ok","status":202}\n' }
       return { ...answer, message: gosmeeMessage(request, body) }
     },
@@ -159,13 +136,7 @@ function gosmeeProtocol(maxStored: number | undefined): Protocol {
       }
       for (const one of open) if (one.channel === channel) write(one, id, message)
     },
-    ping: ({ response }) => void response.write(': keepalive\n\n'),
   }
-}
-
-/** Writes what waits, as far as the listener reads. */
-function flush(response: Listening['response'], waiting: string[]): void {
-  while (waiting.length > 0 && !response.writableNeedDrain) response.write(waiting.shift())
 }
 
 function isBefore(a: string, b: string): boolean {

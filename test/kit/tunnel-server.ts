@@ -23,8 +23,8 @@ export interface Listening {
 
 /** What a kind of server does in its own way. */
 export interface Protocol {
-  /** Answers a request for a channel, which gets this address. */
-  create(method: string, address: string): Reply
+  /** Answers a request for a channel, which gets this address. Absent: there is no such request. */
+  create?(address: string): Reply
   /** The channel whose events are requested; undefined for other requests. */
   channelOf(request: IncomingMessage): string | undefined
   /** Begins the answer with events, or refuses. */
@@ -33,7 +33,7 @@ export interface Protocol {
   take(request: IncomingMessage, body: Buffer): Taken
   /** Sends a message to the listeners of a channel. */
   publish(channel: string, message: string, open: Iterable<Listening>): void
-  ping(listening: Listening): void
+  ping?(listening: Listening): void
 }
 
 export interface Reply {
@@ -65,7 +65,6 @@ export async function tunnelServer(
   const open = new Set<Listening>()
   const streams: ServerResponse[] = []
   const changes = new Changes(() => `${open.size} of ${streams.length} connections open`)
-  let refusal: Reply | undefined
   let refusedPosts: Reply | undefined
   const listen = (request: IncomingMessage, response: ServerResponse, channel: string): void => {
     const listening = { channel, response }
@@ -79,9 +78,8 @@ export async function tunnelServer(
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await bodyOf(request)
     const { method = '', url = '', headers } = request
-    if (refusal) return end(response, refusal)
-    if (url === '/new')
-      return end(response, protocol.create(method, `http://${headers.host}/${newChannel()}`))
+    if (url === '/new' && protocol.create)
+      return end(response, protocol.create(`http://${headers.host}/${newChannel()}`))
     const events = method === 'GET' ? protocol.channelOf(request) : undefined
     if (events !== undefined) return listen(request, response, events)
     if (!/^\/[\w-]{1,128}(?:\?|$)/.test(url)) return end(response, { status: 404 })
@@ -93,7 +91,7 @@ export async function tunnelServer(
   const listener: RequestListener = (request, response) => void serve(request, response)
   const server = certificate ? createTlsServer(certificate, listener) : createServer(listener)
   const pinging = setInterval(() => {
-    for (const one of open) protocol.ping(one)
+    for (const one of open) protocol.ping?.(one)
   }, pingEvery)
   const place = await listening(server)
   const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${place.port}`
@@ -132,8 +130,6 @@ export async function tunnelServer(
     unsent: () => [...open].reduce((sum, { response }) => sum + response.writableLength, 0),
     /** From now on it answers with this to deliveries, and sends none on. */
     refusePosts: (status: number) => void (refusedPosts = { status }),
-    /** From now on it answers with this, to all; with undefined, as it should. */
-    refuse: (status: number | undefined) => void (refusal = status === undefined ? undefined : { status }),
     async [Symbol.asyncDispose]() {
       clearInterval(pinging)
       await place.down()
