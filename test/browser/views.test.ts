@@ -10,6 +10,7 @@ import {
   waitUntilLive,
 } from '../kit/browser.js'
 import { Closing } from '../kit/closing.js'
+import { post } from '../kit/delivery.js'
 import { describeWith } from '../kit/needs.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
@@ -52,11 +53,19 @@ describeWith('chromium', 'the views of the inspector', () => {
       await receiver(({ path }) => (path === '/broken' ? { status: 422, body: NASTY } : 200)),
     )
     const forward = [`*=${target.url}/works`, `issues.*=${target.url}/broken`, 'push=http://127.0.0.1:9/down']
-    relay = await here.serve(...forward.flatMap((route) => ['--forward', route]), '--ignore', 'star')
+    const sources = ['--source', 'open=none']
+    relay = await here.serve(
+      ...forward.flatMap((route) => ['--forward', route]),
+      '--ignore',
+      'star',
+      ...sources,
+    )
     await relay.deliver({ event: 'push', body: JSON.stringify({ ref: 'refs/heads/main', text: NASTY }) })
     await relay.deliver({ event: 'issues', body: JSON.stringify(issue('octo/demo')) })
     await relay.deliver({ event: 'issues', body: JSON.stringify(issue(`octo/${'long-name-'.repeat(9)}`)) })
     await relay.deliver({ body: NASTY, set: { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` } })
+    const headers = [['Content-Type', 'application/json']] as const
+    await post(`${relay.address}/webhook/open`, { headers, body: Buffer.from('{}') })
     tab = closing.use(await openInspector(here, relay, { reducedMotion: 'reduce' }))
   }, 60_000)
   afterAll(() => closing[Symbol.asyncDispose]())
