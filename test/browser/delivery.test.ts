@@ -190,7 +190,12 @@ describeWith('chromium', 'a delivery in the inspector', () => {
     const { page } = tab
     await inspector.payload(page).nth(5).waitFor()
     await toEndOfPayload(page)
-    await inspector.value(page, 'i: 98999').waitFor()
+    const last = inspector.value(page, 'i: 98999')
+    await last.waitFor()
+    // A parser would not have come this far: no colours, nothing to fold.
+    expect((await inspector.numbers(last).allTextContents()).join('')).toBe('98999')
+    await inspector.foldMarks(page).last().click()
+    await last.waitFor({ state: 'detached' })
     expect(await page.locator('*').count()).toBeLessThan(1500)
     await page.getByRole('button', { name: 'Find' }).click()
     await page.keyboard.type('"i": 4321,')
