@@ -75,7 +75,7 @@ function End({ why, failure }: EndProps) {
   return (
     <div class="edit-end">
       <p id="edit-why" class={trouble === null ? 'quiet' : 'error-text'} role="status">
-        {trouble ?? OUTCOME}
+        <Visible text={trouble ?? OUTCOME} />
       </p>
       <button
         type="submit"
