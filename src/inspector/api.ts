@@ -203,6 +203,15 @@ export interface TunnelState {
   readonly detail: string | null
 }
 
+/** A sender of deliveries besides the code host. */
+export interface SourceState {
+  readonly name: string
+  /** As the settings say it: `stripe`, `none`. */
+  readonly scheme: string
+  /** Where it sends deliveries on this machine. */
+  readonly url: string
+}
+
 export interface InstanceState {
   readonly profile: string
   readonly provider: string
@@ -213,6 +222,7 @@ export interface InstanceState {
   readonly ignored: readonly string[]
   /** The code host's; null without a tunnel. */
   readonly tunnel: TunnelState | null
+  readonly sources: readonly SourceState[]
   /** Those of the other sources, if there are any. */
   readonly sourceTunnels?: readonly TunnelState[]
   /** The hooks at the code host that this profile made or uses. */

@@ -5,9 +5,10 @@ const MADE = /^x-(?:[a-z]+-(?:event|delivery|signature(?:-256)?)|gitlab-(?:token
 
 /**
  * Whether relay makes a header for each delivery itself, so that an edited copy cannot set it: the event (from the edit's own field), the
- * delivery id and signatures; `X-Relay-…`, which only relay may set; those of one connection, such as Host and Content-Length; and
- * credentials, which are never stored. The page imports it, so it imports nothing that needs Node.
+ * delivery id and signatures; those in `made`, the lower-case names that the delivery's source has for them; `X-Relay-…`, which only relay
+ * may set; those of one connection, such as Host and Content-Length; and credentials, which are never stored. The page imports it, so it
+ * imports nothing that needs Node.
  */
-export function isMadeHeader(name: string): boolean {
-  return MADE.test(name) || passedOn([[name, '']]).length === 0
+export function isMadeHeader(name: string, made: readonly string[]): boolean {
+  return MADE.test(name) || made.includes(name.toLowerCase()) || passedOn([[name, '']]).length === 0
 }

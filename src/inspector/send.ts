@@ -85,12 +85,13 @@ function headersOf(
 ): readonly Header[] {
   for (const header of edited ?? []) {
     const name = JSON.stringify(header[0])
-    if (isMadeHeader(header[0]) || made.includes(header[0].toLowerCase()))
+    if (isMadeHeader(header[0], made))
       throw new RelayError('bad_request', `Not sent: relay makes the header ${name} for each delivery`)
     if (!isSendable(header)) throw new RelayError('bad_request', `Not sent: the header ${name} is malformed`)
   }
-  const isMade = (name: string): boolean => isMadeHeader(name) || made.includes(name.toLowerCase())
-  const headers = edited ? [...entry.headers.filter(([name]) => isMade(name)), ...edited] : entry.headers
+  const headers = edited
+    ? [...entry.headers.filter(([name]) => isMadeHeader(name, made)), ...edited]
+    : entry.headers
   const isEvent = (name: string): boolean =>
     isCodeHost(entry.provider)
       ? EVENT.test(name)

@@ -8,6 +8,7 @@ import type { Minute, Summary } from '../journal/types.js'
 import type { InstanceState, Timeline, TunnelState } from './api.js'
 import type { InspectorParts } from './parts.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
+import { pathOf } from '../webhook/signature.js'
 
 /** 5 s: reading who is signed in decrypts every token. */
 const CACHE_MS = 5000
@@ -16,7 +17,7 @@ const KEYCHAIN_LIMIT_MS = 2000
 
 /** Returns a function that reads the state of the instance as it is now; who is signed in may be {@link CACHE_MS} old. Has no token. */
 export function createStateReader(parts: InspectorParts): () => Promise<InstanceState> {
-  const { profile, host, url, routing, running, journal, store, tokens, log } = parts
+  const { profile, host, url, sources, routing, running, journal, store, tokens, log } = parts
   const saved = new SavedHooks(store, host)
   const users = createCached(CACHE_MS, async () => {
     try {
@@ -55,6 +56,9 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
       })),
       ignored: routing.ignore.map(({ text }) => text),
       tunnel: tunnels.find(({ source }) => isCodeHost(source)) ?? null,
+      sources: [...sources.values()].flatMap(({ name, schemeText: scheme }) =>
+        isCodeHost(name) ? [] : [{ name, scheme, url: url() + pathOf(name) }],
+      ),
       ...(sourceTunnels.length > 0 && { sourceTunnels }),
       hooks: hookStates(hooks, running.hookProblems()),
       users: owners?.map(({ userId, expiresAt, origin }) => ({ userId, expiresAt, origin })) ?? null,

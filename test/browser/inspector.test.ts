@@ -171,7 +171,13 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     await inspector.rows(page).nth(3).waitFor()
     await inspector.row(page, 3).click()
     await inspector.payload(page).first().waitFor()
+    await page.keyboard.press('e')
+    await inspector.focusedEditor(page).waitFor()
     await desk.relay.stop()
+    await page.getByRole('dialog').getByText('relay is stopped').waitFor()
+    expect(await page.getByRole('button', { name: 'Send', exact: true }).isEnabled()).toBe(false)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.getByText('relay stopped; waiting for it').waitFor()
     expect(await inspector.rows(page).count()).toBe(4)
     for (const name of ['Forward again', 'Edit and send', 'Copy as curl', 'Download fixture']) {

@@ -50,6 +50,60 @@ describeWith('chromium', 'the list of the inspector', () => {
     expect(tab.faults).toEqual([])
   })
 
+  it('filters by what is chosen, says so in its address, and takes in what comes and matches', async () => {
+    await using target = await receiver(({ path }) => (path === '/fails' ? 422 : 200))
+    const flags = ['--forward', `push=${target.url}/fails`, '--forward', `star=${target.url}/works`]
+    await using tab = await openDesk({ flags, bodies: ['{}'] })
+    const { page, relay } = tab
+    await waitUntilLive(page)
+    await relay.deliver({ event: 'star' })
+    await inspector.row(page, 2).waitFor()
+    await page.getByRole('combobox', { name: 'Status' }).selectOption('failed')
+    await page.waitForURL('**/inspect/?status=failed')
+    await page.getByRole('combobox', { name: 'Time' }).selectOption('last hour')
+    await page.waitForURL('**/inspect/?status=failed&since=1h')
+    await inspector.row(page, 2).waitFor({ state: 'detached' })
+    await relay.deliver({ event: 'star' })
+    await relay.deliver()
+    await inspector.topRow(page, 4).waitFor()
+    expect(await inspector.rows(page).count()).toBe(2)
+    await page.getByRole('link', { name: 'Clear' }).click()
+    await inspector.row(page, 3).waitFor()
+    expect(tab.faults).toEqual([])
+  })
+
+  it('continues a search that stopped at its limit of time when asked, and counts what it read', async () => {
+    await using tab = await openDesk({ bodies: ['{"zen":"one"}', '{}', '{"zen":"one"}'] })
+    const { page, relay } = tab
+    const asked: (string | null)[] = []
+    await page.route('**/inspect/api/deliveries?text=one&*', async (route) => {
+      const before = new URL(route.request().url()).searchParams.get('before')
+      asked.push(before)
+      if (before === '2') return route.continue()
+      const found = await route.fetch()
+      const { deliveries } = await found.json()
+      const stopped = { read: 64, before: before === null ? 3 : 2 }
+      const first = deliveries.filter(({ n }: { readonly n: number }) => n >= 3)
+      await route.fulfill({ json: { deliveries: before === null ? first : [], next: null, stopped } })
+    })
+    await page.goto(`${relay.address}/inspect/?text=one`)
+    await inspector.row(page, 3).waitFor()
+    const again = page.getByRole('button', { name: 'Search older ones' })
+    for (const read of [64, 128]) {
+      await page.getByText(`Searched ${read} deliveries.`).waitFor()
+      expect(await inspector.rows(page).count()).toBe(1)
+      await again.click()
+    }
+    await inspector.row(page, 1).waitFor()
+    await again.waitFor({ state: 'detached' })
+    expect(asked.filter((before) => before !== null)).toEqual(['3', '2'])
+    // The first page is read again, and what was found after it stays.
+    await waitUntilLive(page)
+    await relay.deliver({ body: '{"zen":"one"}' })
+    await inspector.topRow(page, 4).waitFor()
+    expect(await inspector.rows(page).count()).toBe(3)
+  })
+
   it('takes no new delivery into a page that begins further back', async () => {
     await using tab = await openDesk({ bodies: ['{}', '{}', '{}'], path: '/inspect/?before=3' })
     const { page, relay } = tab

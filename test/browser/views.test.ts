@@ -10,6 +10,7 @@ import {
   waitUntilLive,
 } from '../kit/browser.js'
 import { Closing } from '../kit/closing.js'
+import { post } from '../kit/delivery.js'
 import { describeWith } from '../kit/needs.js'
 import { type Place, place, type Serving } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
@@ -31,6 +32,8 @@ const VIEWS = [
 ] as const
 
 const DESKTOP = { width: 1440, height: 900 }
+const WIDTHS = [360, 768, 1024, DESKTOP.width]
+const MEDIA = [{ colorScheme: 'light' }, { colorScheme: 'dark' }, { forcedColors: 'active' }] as const
 const SIZES = [
   { width: 360, height: 740 },
   { width: 800, height: 600 },
@@ -52,11 +55,19 @@ describeWith('chromium', 'the views of the inspector', () => {
       await receiver(({ path }) => (path === '/broken' ? { status: 422, body: NASTY } : 200)),
     )
     const forward = [`*=${target.url}/works`, `issues.*=${target.url}/broken`, 'push=http://127.0.0.1:9/down']
-    relay = await here.serve(...forward.flatMap((route) => ['--forward', route]), '--ignore', 'star')
+    const sources = ['--source', 'open=none']
+    relay = await here.serve(
+      ...forward.flatMap((route) => ['--forward', route]),
+      '--ignore',
+      'star',
+      ...sources,
+    )
     await relay.deliver({ event: 'push', body: JSON.stringify({ ref: 'refs/heads/main', text: NASTY }) })
     await relay.deliver({ event: 'issues', body: JSON.stringify(issue('octo/demo')) })
     await relay.deliver({ event: 'issues', body: JSON.stringify(issue(`octo/${'long-name-'.repeat(9)}`)) })
     await relay.deliver({ body: NASTY, set: { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` } })
+    const headers = [['Content-Type', 'application/json']] as const
+    await post(`${relay.address}/webhook/open`, { headers, body: Buffer.from('{}') })
     tab = closing.use(await openInspector(here, relay, { reducedMotion: 'reduce' }))
   }, 60_000)
   afterAll(() => closing[Symbol.asyncDispose]())
@@ -65,20 +76,22 @@ describeWith('chromium', 'the views of the inspector', () => {
   let seen = 0
   const faults = (): readonly string[] => tab.faults.slice(seen, (seen = tab.faults.length))
 
-  const breaksNoRule = async (): Promise<void> => {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await tab.page.emulateMedia({ colorScheme })
-      expect({ colorScheme, found: await violations(tab.page) }).toEqual({ colorScheme, found: [] })
-    }
+  const breaksNoRule = async (widths: readonly number[]): Promise<void> => {
+    for (const width of widths)
+      for (const media of MEDIA) {
+        await tab.page.setViewportSize({ ...DESKTOP, width })
+        await tab.page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...media })
+        expect({ width, media, found: await violations(tab.page) }).toEqual({ width, media, found: [] })
+      }
   }
 
   it.each(VIEWS)(
-    '$name: breaks no rule of axe-core, light and dark; cuts nothing off, and scrolls only code sideways, at any width',
+    '$name: breaks no rule of axe-core, light, dark and in forced colours; cuts nothing off, and scrolls only code sideways, at any width',
     async ({ path, shown }) => {
       const { page } = tab
       await page.goto(relay.address + path)
       await shown(page).first().waitFor()
-      await breaksNoRule()
+      await breaksNoRule(WIDTHS)
       for (const size of SIZES) {
         await page.setViewportSize(size)
         expect({ size, found: await overflow(page) }).toEqual({ size, found: [] })
@@ -92,14 +105,14 @@ describeWith('chromium', 'the views of the inspector', () => {
     ['?', 'Keys'],
     ['r', 'Forward #3 again'],
     ['e', 'Edit #3 and send'],
-  ])('the dialog of the key %s breaks no rule of axe-core, light and dark', async (key, title) => {
+  ])('the dialog of the key %s breaks no rule of axe-core, wide and narrow', async (key, title) => {
     const { page } = tab
     await page.goto(`${relay.address}/inspect/deliveries/3`)
     await inspector.payload(page).first().waitFor()
     await page.keyboard.press(key)
     await page.getByRole('dialog', { name: title }).waitFor()
     if (key === 'e') await inspector.editor(page).waitFor()
-    await breaksNoRule()
+    await breaksNoRule([360, DESKTOP.width])
     expect(faults()).toEqual([])
   })
 

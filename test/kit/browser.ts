@@ -128,6 +128,10 @@ export const inspector = {
   },
   /** The lines of the payload's bytes. */
   raw: (page: Page): Locator => page.locator('.code-view .cm-line'),
+  /** What of a line of the payload has the colour of numbers. */
+  numbers: (line: Locator): Locator => line.locator('.json-number'),
+  /** Next to the payload's lines, what folds the value that begins there. */
+  foldMarks: (page: Page): Locator => page.locator('.code-view').getByTitle('Fold line'),
   /** A character that would not be seen, made visible. */
   hiddenCharacters: (page: Page): Locator => page.locator('.hidden-char'),
   editor: (page: Page): Locator => page.locator('.editor .cm-content'),

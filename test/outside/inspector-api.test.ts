@@ -191,7 +191,7 @@ describe('what an inspector shows', () => {
     expect(await timeline(inspector)).toEqual({ received, failed: 0, refused: 1 })
     const of = { profile: 'default', provider: 'github', url: inspector.url, tunnel: null }
     const counts = { startedAt: expect.any(Number), deliveries: expect.any(Number) }
-    const none = { targets: [], ignored: [], hooks: [], users: [] }
+    const none = { targets: [], ignored: [], sources: [], hooks: [], users: [] }
     expect(await inspector.json('state')).toEqual({ ...of, ...counts, ...none })
   })
 

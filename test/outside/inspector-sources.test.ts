@@ -85,6 +85,15 @@ it('names the source of each delivery but the code host’s, and lists those of 
   expect((await inspector.get('deliveries?source=No')).status).toBe(400)
 })
 
+it('names each source in the state, where it sends deliveries and how they are proved, without its secret', async () => {
+  const text = await (await inspector.get('state')).text()
+  const schemes = [...SOURCES.map(([name, { scheme }]) => [name, scheme] as const), ['open', 'none'] as const]
+  expect(JSON.parse(text).sources).toEqual(
+    schemes.map(([name, scheme]) => ({ name, scheme, url: `${relay.address}/webhook/${name}` })),
+  )
+  for (const [, { secret }] of SOURCES) expect(text).not.toContain(secret)
+})
+
 it('says of each how it was proved, and what that does not cover', async () => {
   await deliver()
   const proofs = []

@@ -19,6 +19,7 @@ async function stateWith(owners: () => Promise<readonly object[]>) {
     profile: 'default',
     url: () => 'http://127.0.0.1:8787',
     host: { name: 'github', origin: 'https://github.com' },
+    sources: new Map(),
     routing: createRouting({ forward: [TARGET.id], exec: [], ignore: [] }),
     running: { ...running, startedAt: () => 1 },
     journal: { counts: async () => new Map([[TARGET.id, COUNTS]]), count: async () => 8 },

@@ -75,7 +75,7 @@ function End({ why, failure }: EndProps) {
   return (
     <div class="edit-end">
       <p id="edit-why" class={trouble === null ? 'quiet' : 'error-text'} role="status">
-        {trouble ?? OUTCOME}
+        <Visible text={trouble ?? OUTCOME} />
       </p>
       <button
         type="submit"
@@ -116,7 +116,9 @@ async function send(
 /** What is sent besides the payload. */
 function Fields({ detail }: { readonly detail: DeliveryDetail }) {
   const { event, routes, headers, made, hasEventHeader } = detail
-  const own = headers.filter(([name]) => !isMade(name, made)).map(([name, value]) => `${name}: ${value}`)
+  const own = headers
+    .filter(([name]) => !isMadeHeader(name, made))
+    .map(([name, value]) => `${name}: ${value}`)
   return (
     <>
       <div class="edit-fields">
@@ -163,17 +165,13 @@ function Fields({ detail }: { readonly detail: DeliveryDetail }) {
   )
 }
 
-function isMade(name: string, made: readonly string[]): boolean {
-  return isMadeHeader(name) || made.includes(name.toLowerCase())
-}
-
 /** @throws Error that names the line */
 function parseHeaders(text: string, made: readonly string[]): Header[] {
   return text.split('\n').flatMap((line, i): Header[] => {
     if (line.trim() === '') return []
     const [, name = '', value = ''] = /^([^:\s]+)[ \t]*:(.*)$/.exec(line) ?? []
     if (name === '') throw new Error(`Line ${i + 1} of the headers is not “Name: value”.`)
-    if (isMade(name, made)) throw new Error(`${name} is made for each delivery and cannot be set.`)
+    if (isMadeHeader(name, made)) throw new Error(`${name} is made for each delivery and cannot be set.`)
     return [[name, value.trim()]]
   })
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { DeliveryStatus, ListQuery } from '../api.js'
 import { addressOf, formatQuery, isFiltered, parseQuery } from './address.js'
-import { minuteTime } from './format.js'
+import { formatTime } from './format.js'
 import { fieldsOf, go, view } from './model.js'
 import { Icon } from './parts.js'
 
@@ -44,7 +44,6 @@ export function Filters({ query, hasSources }: FiltersProps) {
       if (field !== document.activeElement) field.value = values.get(field.name) ?? ''
   }, [formatQuery(query)])
   const { since, until } = query
-  const isOwn = since !== undefined && SPANS[since] === undefined
   const input = (name: 'event' | 'source' | 'repo', placeholder: string) => (
     <input name={name} placeholder={placeholder} autoComplete="off" autoCapitalize="off" spellcheck={false} />
   )
@@ -71,13 +70,13 @@ export function Filters({ query, hasSources }: FiltersProps) {
       <Field label="Event">{input('event', 'event')}</Field>
       <Field label="Repository">{input('repo', 'repository')}</Field>
       <Field label="Status">
-        <Choices name="status" none="any status" choices={STATUSES} />
+        <Choices name="status" none="any status" choices={withOwn(STATUSES, query.status)} />
       </Field>
       <Field label="Time">
         <Choices
           name="since"
           none="any time"
-          choices={isOwn ? { ...SPANS, [since]: describeSpan(since, until) } : SPANS}
+          choices={withOwn(SPANS, since, since && describeSpan(since, until))}
         />
       </Field>
       {isFiltered(query) ? (
@@ -116,11 +115,17 @@ function Choices({ name, none, choices }: ChoicesProps) {
   )
 }
 
-/** A time that is not among the choices, as the address says it: `14:02 to 14:10`, `since 3h`. */
+/** The choices, and what the address says if that is none of them. */
+function withOwn(choices: ChoicesProps['choices'], value = '', text = value): ChoicesProps['choices'] {
+  return value === '' || Object.hasOwn(choices, value) ? choices : { ...choices, [value]: text }
+}
+
+/** A time that is not among the choices, as the address says it: `14:02:00 to 14:10:00`, `since 3h`. */
 function describeSpan(since: string, until = ''): string {
   const [from, to] = [Date.parse(since), Date.parse(until)]
   if (Number.isNaN(from)) return `since ${since}`
-  return Number.isNaN(to) ? `since ${minuteTime(from)}` : `${minuteTime(from)} to ${minuteTime(to)}`
+  const begin = formatTime(from, Date.now())
+  return Number.isNaN(to) ? `since ${begin}` : `${begin} to ${formatTime(to, Date.now())}`
 }
 
 function queryOf(form: HTMLFormElement, current: ListQuery): ListQuery {

@@ -34,6 +34,8 @@ const problem = signal('')
 const missed = signal(0)
 
 let shown: ListQuery = {}
+/** All from here down to what `rest` says has been read. */
+let searchedFrom = 0
 /** The newest delivery in the list, or counted. */
 let newest = 0
 /** Deliveries with a larger number have just come in. */
@@ -52,8 +54,7 @@ async function openList(query: ListQuery): Promise<void> {
   shown = query
   status.value = 'loading'
   await read(null, (page) => {
-    lines.value = page.deliveries
-    rest.value = page
+    begin(page)
     newest = page.deliveries[0]?.n ?? 0
     freshAfter = Infinity
     missed.value = 0
@@ -61,15 +62,33 @@ async function openList(query: ListQuery): Promise<void> {
   })
 }
 
-/** Reads the next page, unless one is being read or the list is at its end. */
-async function loadMore(): Promise<void> {
-  const before = rest.value.next ?? rest.value.stopped?.before
+/** Shows the first page alone. */
+function begin(page: DeliveryPage): void {
+  lines.value = page.deliveries
+  rest.value = page
+  searchedFrom = topOf(page)
+}
+
+/** From here down a first page has read. */
+function topOf({ stopped, deliveries }: DeliveryPage): number {
+  return stopped ? stopped.before + stopped.read : (deliveries[0]?.n ?? 0)
+}
+
+/** Below this, a page has read nothing. */
+function endOf({ next, stopped }: Pick<DeliveryPage, 'next' | 'stopped'>): number {
+  return next ?? stopped?.before ?? 0
+}
+
+/** Reads the next page, unless one is being read or the list is at its end. A search that stopped continues only when asked. */
+async function loadMore(before = rest.value.next): Promise<void> {
   isMoreWanted = isReading
-  if (isReading || before === undefined || lines.value.length >= MAX_LINES) return
+  if (isReading || before === null || lines.value.length >= MAX_LINES) return
   await read(before, (page) => {
     const last = lines.value.at(-1)?.n ?? Infinity
     lines.value = [...lines.value, ...page.deliveries.filter(({ n }) => n < last)]
-    rest.value = page
+    const searched = rest.value.stopped?.read ?? 0
+    const { stopped } = page
+    rest.value = stopped ? { ...page, stopped: { ...stopped, read: searched + stopped.read } } : page
   })
 }
 
@@ -107,7 +126,11 @@ function refreshSoon(): void {
       newest = Math.max(newest, deliveries[0]?.n ?? 0)
       if (isAtTop) {
         if (come.length > 0) freshAfter = first
-        ;[lines.value, rest.value] = [deliveries, page]
+        const end = endOf(page)
+        // What a search has found further back stays, since it took time and was asked for.
+        if (!shown.text || end > searchedFrom || end <= endOf(rest.value)) return begin(page)
+        lines.value = [...deliveries, ...lines.value.filter(({ n }) => n < end)]
+        searchedFrom = topOf(page)
         return
       }
       const changed = new Map(deliveries.map((line) => [line.n, line]))
@@ -401,7 +424,7 @@ function End({ query }: { readonly query: ListQuery }) {
     return (
       <p class="more">
         <span class="quiet">Searched {counted(stopped.read, 'delivery', 'deliveries')}. </span>
-        <Button reason={whyNotRead.value} onClick={() => void loadMore()}>
+        <Button reason={whyNotRead.value} onClick={() => void loadMore(stopped.before)}>
           Search older ones
         </Button>
       </p>

@@ -62,11 +62,10 @@ export function Code({ text }: { readonly text: string }) {
   )
 }
 
-/** The symbol of a control character (Unicode block Control Pictures), or its code: `\u{202e}`. */
+/** The code of a hidden character: `\u{202e}`. Common fonts lack the symbols of control characters. */
 export function symbolOf(char: string): string {
   const code = char.codePointAt(0) ?? 0
-  if (code < 0x20) return String.fromCodePoint(0x2400 + code)
-  return code === 0x7f ? '␡' : `\\u{${code.toString(16)}}`
+  return `\\u{${code.toString(16)}}`
 }
 
 /** The start of a body: line ends stay, and every other invisible character is a visible symbol. */

@@ -123,6 +123,9 @@ function RefusedRequest({ id }: { readonly id: number }) {
               ? 'relay has the last 100 refused requests, until it is stopped.'
               : problem.message}
           </p>
+          <p>
+            <a href={addressOf({ page: 'refused' })}>Back to the refused requests</a>
+          </p>
         </Empty>
       ) : null}
       {value ? (

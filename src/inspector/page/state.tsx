@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import type { InstanceState, TargetState } from '../api.js'
+import type { InstanceState, SourceState, TargetState, TunnelState } from '../api.js'
 import { useApi } from './client.js'
 import { counted, exactTime, formatCount, formatMs } from './format.js'
 import { now } from './model.js'
@@ -24,7 +24,7 @@ export function State() {
 }
 
 function Instance({ state }: { readonly state: InstanceState }) {
-  const { profile, provider, url, startedAt, deliveries, targets, ignored, tunnel, hooks, users } = state
+  const { profile, provider, url, startedAt, deliveries, sources, hooks, users } = state
   return (
     <div class="detail">
       <header class="head">
@@ -43,33 +43,29 @@ function Instance({ state }: { readonly state: InstanceState }) {
           }}
         />
       </header>
-      <Section title="Targets">
-        {targets.length === 0 ? (
-          <Hint title="No targets" command="relay serve --forward '*=http://localhost:3000/webhook'">
-            Deliveries are only stored in the journal. Forward them to a local program:
-          </Hint>
-        ) : (
+      <Targets state={state} />
+      {sources.length === 0 ? null : (
+        <Section title="Sources">
           <ul class="cards">
-            {targets.map((target) => (
-              <Target key={target.id} target={target} />
+            {sources.map((source) => (
+              <Source
+                key={source.name}
+                source={source}
+                tunnel={state.sourceTunnels?.find((each) => each.source === source.name)}
+              />
             ))}
           </ul>
-        )}
-        {ignored.length === 0 ? null : (
-          <p class="quiet">
-            Not forwarded: <Visible text={ignored.join(', ')} />
-          </p>
-        )}
-      </Section>
+        </Section>
+      )}
       <div class="columns">
         <Section title="Tunnel">
-          <Tunnel tunnel={tunnel} />
-          {state.sourceTunnels?.map((each) => (
-            <>
-              <h3>{each.source}</h3>
-              <Tunnel tunnel={each} />
-            </>
-          ))}
+          {state.tunnel === null ? (
+            <Hint title="No tunnel" command="relay serve --tunnel">
+              A tunnel lets a code host on the internet reach this machine:
+            </Hint>
+          ) : (
+            <Tunnel tunnel={state.tunnel} />
+          )}
         </Section>
         <Section title="Hooks">
           <Hooks hooks={hooks} />
@@ -79,6 +75,29 @@ function Instance({ state }: { readonly state: InstanceState }) {
         </Section>
       </div>
     </div>
+  )
+}
+
+function Targets({ state: { targets, ignored } }: { readonly state: InstanceState }) {
+  return (
+    <Section title="Targets">
+      {targets.length === 0 ? (
+        <Hint title="No targets" command="relay serve --forward '*=http://localhost:3000/webhook'">
+          Deliveries are only stored in the journal. Forward them to a local program:
+        </Hint>
+      ) : (
+        <ul class="cards">
+          {targets.map((target) => (
+            <Target key={target.id} target={target} />
+          ))}
+        </ul>
+      )}
+      {ignored.length === 0 ? null : (
+        <p class="quiet">
+          Not forwarded: <Visible text={ignored.join(', ')} />
+        </p>
+      )}
+    </Section>
   )
 }
 
@@ -120,14 +139,26 @@ function Target({ target }: { readonly target: TargetState }) {
   )
 }
 
-function Tunnel({ tunnel }: { readonly tunnel: InstanceState['tunnel'] }) {
-  if (tunnel === null)
-    return (
-      <Hint title="No tunnel" command="relay serve --tunnel">
-        A tunnel lets a code host on the internet reach this machine:
-      </Hint>
-    )
-  const { state, payloadUrl, detail } = tunnel
+interface SourceProps {
+  readonly source: SourceState
+  readonly tunnel: TunnelState | undefined
+}
+
+/** A sender of deliveries, and how they are proved. */
+function Source({ source: { name, scheme, url }, tunnel }: SourceProps) {
+  return (
+    <Card name={name} label={url}>
+      <p class="quiet">
+        {scheme === 'none'
+          ? 'Proves nothing: anybody can send deliveries.'
+          : ['Scheme: ', <Code text={scheme} />]}
+      </p>
+      {tunnel ? <Tunnel tunnel={tunnel} /> : null}
+    </Card>
+  )
+}
+
+function Tunnel({ tunnel: { state, payloadUrl, detail } }: { readonly tunnel: TunnelState }) {
   return (
     <Facts
       facts={{
