@@ -200,10 +200,7 @@ const MAX_WIDTH = 100
 /** More indentation for the rest of a line. */
 const HANGING = 4
 
-/**
- * Wraps the lines that are longer than a terminal, or 80 columns. The rest of one goes under its second column (the text after two spaces or
- * more); one that starts too far right goes below.
- */
+/** Wraps long lines. The rest of one goes under its second column (after two spaces or more), or below one too far right. */
 export function fit(text: string, { columns = 80 }: TextStream, max = MAX_WIDTH): string {
   const width = Math.min(columns, max)
   const lines = text.split('\n').flatMap((line) => {

@@ -8,12 +8,7 @@ import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
 import { type Attached, onlyInMemory, openData, routeSettings, startCommand, storeOf } from './profile.js'
 
-/**
- * Opens the journal of the profile, whether its instance runs or not; it sees what the instance writes from then on. Makes none. A locked
- * keychain is no obstacle.
- * @throws RelayError `no_match` when the profile has no journal yet; `settings` for a store that other processes cannot read;
- * `storage`
- */
+/** Opens the journal of the profile, whether its instance runs or not, and though the keychain may be locked. Makes none. */
 export async function openJournal(
   attached: Attached,
 ): Promise<AsyncDisposable & { readonly journal: Journal }> {
@@ -125,11 +120,7 @@ export const POLL_MS = 100
 /** Bounds the memory for a burst of entries. */
 const MAX_BATCH = 1000
 
-/**
- * The entries after number `after` whose body has the text of the filter, in order: existing ones, then those that any process appends,
- * until `signal` aborts. Yields an empty batch about ten times a second.
- * @throws AbortError as `sleep`
- */
+/** The entries after a number whose body has the filter's text, then those that any process appends; an empty batch ten times a second. */
 export async function* poll(
   journal: Pick<Journal, 'after' | 'withText'>,
   after: number,
@@ -146,11 +137,7 @@ export async function* poll(
   }
 }
 
-/**
- * Waits until forwarding an entry has succeeded or failed at each of its targets, and returns its new summary; undefined if
- * that takes longer than `limit` milliseconds.
- * @throws AbortError when `signal` aborts
- */
+/** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */
 export async function awaitForwarded(
   journal: Pick<Journal, 'summaries'>,
   entry: Summary,

@@ -8,9 +8,7 @@ import { COMMANDS, defaultNote, fit, helpPage, meantCommand, optionsOf, overview
 import type { Output, OutputOptions } from './output/output.js'
 import { settingOf } from './settings/table.js'
 
-/**
- * Runs one command line and resolves with the exit code. The only place where a failure becomes a code. Never rejects.
- */
+/** Runs one command line and resolves with the exit code. The only place where a failure becomes a code. Never rejects. */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const { json, jsonLog } = formatsOf(argv, context)
   const start: Start = async (load, flags, args) => {

@@ -50,21 +50,13 @@ export interface Session extends AsyncDisposable {
   readonly user: string
   /** The OAuth application: that of the settings, what relay setup stored, or the one that the profile's sandbox made. */
   readonly client: OAuthClient | undefined
-  /**
-   * The user's token. An expired token, or one about to expire, is renewed: with this shell's client or, if it has none, by the instance.
-   * @throws RelayError as `renew`: `unauthenticated` names `relay login`
-   */
+  /** The user's token, renewed if need be: with this shell's client or, if it has none, by the instance. @throws RelayError as `renew` */
   owner(): Promise<TokenOwner>
   /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
   remember(): void
 }
 
-/**
- * Opens the data of a profile and its code host, to which it sends nothing. A profile without data is not made, unless `create` says so and
- * no instance runs.
- * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
- * `unavailable` when the profile is a sandbox's that does not run; `storage`
- */
+/** Opens the data of a profile and its code host, to which it sends nothing. Makes none, unless `create` says so and no instance runs. */
 export async function openSession(
   shell: Shell,
   attached: Attached,

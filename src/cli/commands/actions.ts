@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
@@ -183,7 +184,6 @@ interface CommentFlags extends ActionFlags {
   readonly sticky?: string
 }
 
-/** Runs `relay comment`. */
 export async function runComment(
   shell: Shell,
   flags: CommentFlags,
@@ -255,17 +255,10 @@ async function readComment(
 }
 
 function textOf(bytes: Uint8Array, name: string, blank = 'The text is empty'): string {
-  const text = decoded(bytes, name)
+  if (!isUtf8(bytes)) throw new RelayError('usage', `${name} is not UTF-8`)
+  const text = new TextDecoder().decode(bytes)
   if (/\S/.test(text)) return text
   throw new RelayError('usage', blank)
-}
-
-function decoded(bytes: Uint8Array, name: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (cause) {
-    throw new RelayError('usage', `${name} is not UTF-8`, { cause })
-  }
 }
 
 // merge
@@ -278,7 +271,6 @@ interface MergeFlags extends ActionFlags {
   readonly ifGreen?: boolean
 }
 
-/** Runs `relay merge`. */
 export async function runMerge(shell: Shell, flags: MergeFlags, address?: string): Promise<void> {
   const { method, title, message, ifGreen, matchHead: sha } = flags
   // A shortened id matches no head, and would read like a changed head.
@@ -358,7 +350,6 @@ function parseReaction(text: string | undefined): Reaction {
   throw new RelayError('usage', `${JSON.stringify(text)} is not a reaction. Give one of ${list}`)
 }
 
-/** Runs `relay react`. */
 export async function runReact(
   shell: Shell,
   flags: ActionFlags,

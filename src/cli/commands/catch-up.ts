@@ -25,7 +25,6 @@ interface CatchUpFlags extends Flags {
   readonly dryRun?: boolean
 }
 
-/** Runs `relay catch-up`. */
 export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: string): Promise<void> {
   const { out } = shell
   const since = flags.since === undefined ? undefined : parseInstant('--since', flags.since, Date.now())

@@ -55,9 +55,7 @@ const FORMATS = {
     word.replaceAll(/[\\:]/g, String.raw`\$&`) + (help === '' ? '' : `:${help}`),
 }
 
-/**
- * Runs `relay completion`: prints the shell's script, or, with the words typed so far after `--`, what completes the last one, a line each.
- */
+/** Prints the shell's script, or, with the words typed so far after `--`, what completes the last one, a line each. */
 export async function runCompletion(
   shell: Shell,
   flags: Flags,
@@ -80,10 +78,7 @@ export async function runCompletion(
   for (const offer of offers) out.exactly(`${offer === FILES ? FILES.word : FORMATS[name](offer, start)}\n`)
 }
 
-/**
- * Completions of the last typed word, files first. The words are those after `relay`; one that relay does not know is ignored.
- * @param find finds words in the profile, and of the source, that are typed on the line
- */
+/** Completions of the last word after `relay`, files first. `find` finds words in the profile, and of the source, on the line. */
 export async function complete(
   program: Command,
   typed: readonly string[],

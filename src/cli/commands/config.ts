@@ -2,15 +2,16 @@ import { RelayError, toRelayError } from '../../base/errors.js'
 import { plain } from '../../base/text.js'
 import { withoutSecrets } from '../../dispatch/routes.js'
 import { type RunningInstance, secretPrint } from '../../instance/running.js'
+import type { Database } from '../../store/open.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { table, tilde } from '../output/text.js'
 import { type Attached, attach, openData, webhookSecret } from '../profile.js'
-import { readSetup, userOf } from '../session.js'
+import { readStoredClient, userOf } from '../session.js'
 import { join, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
 import { didYouMean, type Loaded } from '../settings/read.js'
-import { readAddresses, readSources, type SetSource } from '../sources.js'
+import { readAddresses, readSources } from '../sources.js'
 import { defaultText, formatValue, SETTING_NAMES, type SettingName, settingOf } from '../settings/table.js'
 
 /** A value as a user would write it. Of a secret, the secret. */
@@ -27,23 +28,28 @@ interface Described {
   readonly note?: string
 }
 
-/** Runs `relay config`. */
 export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<void> {
   const { out } = shell
   const name = flags.reveal === undefined ? undefined : findName(flags.reveal)
   const attached = await attach(shell, flags, 'tolerant')
-  const here = await settingsHere(shell, attached)
-  const secret = await describeSecret(shell, attached)
+  const { own, instance, saved } = attached
+  const unreadable = (error: unknown): undefined => {
+    out.log.warn(`what relay setup stored could not be read: ${toRelayError(error).message}`)
+  }
+  await using data = await openData(attached).catch(unreadable)
+  const setup = await (data && readStoredClient(data.secrets).catch(unreadable))
+  // What counts without the running instance, or for the next one. The last relay serve is the running one.
+  const here = join({ own, setup, saved: instance ? undefined : saved })
+  const secret = await describeSecret(shell, attached, data)
   const settings = SETTING_NAMES.map((each) =>
-    each === 'webhookSecret' ? secret : describeSetting(each, here, attached.instance),
+    each === 'webhookSecret' ? secret : describeSetting(each, here, instance),
   )
   const one = settings.find((setting) => setting.name === name)
   if (one) return reveal(one, out, shell.json)
-  const sources = (await sourcesHere(shell, attached)).map(
-    ({ name, scheme, address, origin, secretOrigin }) => {
-      return { name, scheme, address, origin, secret: secretOrigin?.text ?? null }
-    },
-  )
+  const addressOf = await readAddresses(attached, data)
+  const sources = (await readSources(shell, attached, data)).map(({ name, scheme, origin, secretOrigin }) => {
+    return { name, scheme, address: addressOf(name), origin, secret: secretOrigin?.text ?? null }
+  })
   if (shell.json)
     return out.object({
       settings: Object.fromEntries(settings.map((each) => [each.name, asObject(each)])),
@@ -54,33 +60,7 @@ export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?:
     out.result(line)
 }
 
-/** The sources, with their secrets and the addresses to enter at their senders. */
-async function sourcesHere(
-  shell: Shell,
-  attached: Attached,
-): Promise<readonly (SetSource & { readonly address: string })[]> {
-  // Why the profile's data cannot be read was said with what setup stored.
-  await using data = await openData(attached).catch(() => undefined)
-  const addressOf = await readAddresses(attached, data)
-  const sources = await readSources(shell, attached, data)
-  return sources.map((source) => ({ ...source, address: addressOf(source.name) }))
-}
-
-/** What counts here without the running instance, or for the next one. */
-async function settingsHere({ out }: Shell, attached: Attached): Promise<Loaded> {
-  const { own, instance, saved } = attached
-  const setup = await readSetup(attached).catch((error: unknown) => {
-    out.log.warn(`what relay setup stored could not be read: ${toRelayError(error).message}`)
-    return undefined
-  })
-  // The last relay serve is the running one.
-  return join({ own, setup, saved: instance ? undefined : saved })
-}
-
-/**
- * The setting with that name, flag or variable.
- * @throws RelayError `usage` that suggests the closest name.
- */
+/** The setting with that name, flag or variable. */
 function findName(word: string): SettingName {
   const found = SETTING_NAMES.find((name) =>
     [name, settingOf(name).env].some((known) => plain(known) === plain(word)),
@@ -134,10 +114,13 @@ function servedValues(instance: RunningInstance): Partial<Values> {
 const HTTP_PORT = 80
 
 /** The secret that deliveries are signed with: that of this shell, the one that the instance made, or the profile's. */
-async function describeSecret(shell: Shell, attached: Attached): Promise<Described> {
+async function describeSecret(
+  shell: Shell,
+  attached: Attached,
+  data: Database | undefined,
+): Promise<Described> {
   const { instance } = attached
-  // Why the profile's data cannot be read was said with what setup stored.
-  const found = await webhookSecret(shell, attached).catch(() => undefined)
+  const found = await webhookSecret(shell, attached, { data }).catch(() => undefined)
   const isOther =
     instance && (found === undefined || secretPrint(instance, found.secret) !== instance.secretPrint)
   return {

@@ -27,7 +27,6 @@ function unknown(word: string): never {
   throw new RelayError('usage', `There is no command ${word}. ${hint}`)
 }
 
-/** Runs `relay version`. */
 export async function runVersion({ out, json }: Shell): Promise<void> {
   const { version } = packageJson
   if (json) out.object({ version, node: process.version })

@@ -10,7 +10,6 @@ import { commandFor, notServed } from '../profile.js'
 import type { Session } from '../session.js'
 import { findOwnHook, type HookSession, openHookSession } from './hook.js'
 
-/** Runs `relay hook test`. */
 export async function runTest(shell: Shell, flags: Flags, text: string): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openHookSession(shell, flags, text)

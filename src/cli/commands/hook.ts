@@ -21,6 +21,7 @@ import { hookStateText } from '../output/deliveries.js'
 import { table } from '../output/text.js'
 import { attach, commandFor, notServed, webhookSecret } from '../profile.js'
 import { openSession, type Session } from '../session.js'
+import { parseFlag } from '../settings/parse.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 /** What a command about the hooks of one repository works with. */
@@ -44,10 +45,7 @@ export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPl
   return { host, hooks: host.as(token, { signal }).hooks, saved: new SavedHooks(database.store, host), repo }
 }
 
-/**
- * The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts, because it
- * does not run.
- */
+/** The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts. */
 export async function payloadAddress({ database, attached }: Session): Promise<string | undefined> {
   const { instance, values } = attached
   const tunnel = instance && (await readTunnel(database.store, instance.pid))?.url
@@ -78,17 +76,11 @@ interface AddressFlags extends Flags {
 
 /** `--url`, else as {@link payloadAddress}. */
 async function addressOf(session: Session, { url }: AddressFlags): Promise<string | undefined> {
-  if (url === undefined) return payloadAddress(session)
-  try {
-    return parsePrivateAddress(url).href
-  } catch (error) {
-    throw new RelayError('usage', `--url: ${error instanceof Error ? error.message : 'is invalid'}`)
-  }
+  return url === undefined ? payloadAddress(session) : parseFlag('--url', url, parsePrivateAddress).href
 }
 
 // add
 
-/** Runs `relay hook add`. */
 export async function runAdd(
   shell: Shell,
   flags: AddressFlags & { readonly events?: string },
@@ -128,7 +120,6 @@ async function secretOf(shell: Shell, { attached, database }: Session): Promise<
 
 // list
 
-/** Runs `relay hook list`. */
 export async function runList(shell: Shell, flags: Flags, text?: string): Promise<void> {
   return text === undefined ? listSaved(shell, flags) : listAll(shell, flags, text)
 }
@@ -196,7 +187,6 @@ interface RemoveFlags extends AddressFlags {
   readonly local?: boolean
 }
 
-/** Runs `relay hook remove`. */
 export async function runRemove(shell: Shell, flags: RemoveFlags, text: string): Promise<void> {
   const { out, json } = shell
   if (flags.local && flags.url !== undefined)

@@ -5,7 +5,6 @@ import { callInstance } from '../instance-client.js'
 import { parseEntry } from '../journal.js'
 import { attach, commandFor, notServed } from '../profile.js'
 
-/** Runs `relay inspect`. */
 export async function runInspect(
   shell: Shell,
   flags: Flags & { readonly browser?: boolean },

@@ -121,18 +121,6 @@ export async function createFollower(journal: Journal, filter: Filter, after: nu
   }
 }
 
-/** Those of new entries whose body has the text that is looked for. */
-export async function withText(
-  journal: Pick<Journal, 'withText'>,
-  batch: readonly Summary[],
-  { text }: Filter,
-): Promise<readonly Summary[]> {
-  if (text === undefined) return batch
-  const numbers = batch.map(({ n }) => n)
-  const found = await journal.withText(numbers, text)
-  return batch.filter(({ n }) => found.has(n))
-}
-
 function stateOf({ forwards, duplicates }: Summary): string {
   return JSON.stringify([forwards, duplicates])
 }

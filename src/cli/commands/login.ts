@@ -25,7 +25,6 @@ interface LoginFlags extends Flags {
   readonly withToken?: boolean
 }
 
-/** Runs `relay login`. */
 export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
   if (flags.device && flags.withToken)
     throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
@@ -163,7 +162,7 @@ async function signInWithBrowser(shell: Shell, session: Session, opens: boolean)
   const login = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url')
   const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
   const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
-  await showAddress(shell, { address, opens, waiting })
+  await showAddress(shell, address, { opens, waiting })
   const outcome = await awaitLogin(database.store, login, { signal })
   await receiver?.lastPage()
   if (outcome.auth === 'error') throw failed(outcome, session)

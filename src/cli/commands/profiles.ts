@@ -25,7 +25,6 @@ import { join } from '../settings/join.js'
 import { openSettings } from '../settings/read.js'
 import { revokeUser } from './tokens.js'
 
-/** Runs `relay profiles`. */
 export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
   const { out, json, signal } = shell
   const { home } = openSettings(shell, flags)
@@ -77,7 +76,6 @@ function describeSize(bytes: number): string {
 
 type ResetFlags = Flags & { readonly yes?: boolean; readonly local?: boolean }
 
-/** Runs `relay reset`. */
 export async function runReset(shell: Shell, flags: ResetFlags): Promise<void> {
   const { out } = shell
   const attached = await attach(shell, flags)

@@ -11,7 +11,6 @@ import { table } from '../output/text.js'
 import { spokenTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach, commandFor, openData, routeSettings } from '../profile.js'
 
-/** Runs `relay routes`. */
 export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
   const { out } = shell
   const attached = await attach(shell, flags)
@@ -69,7 +68,6 @@ function routeObject({ label, since, nextProbeAt, ...route }: LiveRoute): Record
   return { type: 'route', target: label, ...route, since: time(since), nextTryAt: time(nextProbeAt) }
 }
 
-/** Runs `relay routes test`. */
 export async function runRoutesTest(shell: Shell, flags: Flags, word: string): Promise<void> {
   const { out } = shell
   const attached = await attach(shell, flags)

@@ -128,7 +128,7 @@ async function registerApp(
     log: shell.out.log,
     signal: shell.signal,
     onListening: (address) =>
-      showAddress(shell, { address, opens: flags.browser !== false, waiting: WAITING }),
+      showAddress(shell, address, { opens: flags.browser !== false, waiting: WAITING }),
     store: (app) => save(app.client, app, hook?.active ? hook.url : undefined),
   })
   await agreeOnSecret(shell, attached, apps, registered)
@@ -199,8 +199,7 @@ async function registerByHand(
     shell.out.say('Register an OAuth application with these values:')
     for (const line of table(host.words.applicationForm({ name: NAME, callbackUrl })))
       shell.out.say(t`  ${line}`)
-    await showAddress(shell, {
-      address: host.registrationPage,
+    await showAddress(shell, host.registrationPage, {
       opens: flags.browser !== false,
       waiting: 'Then create a client secret there, and enter both here. Ctrl-C cancels.',
     })

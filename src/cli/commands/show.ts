@@ -24,7 +24,6 @@ import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach, commandFor } from '../profile.js'
 import { refusedId, showRefused } from '../refused.js'
 
-/** Runs `relay show`. */
 export async function runShow(
   shell: Shell,
   flags: Flags & { readonly body?: boolean },
@@ -132,7 +131,6 @@ function bodyLines(entry: Entry, attached: Attached): readonly Line[] {
 
 type ExportFlags = Flags & { readonly out?: string; readonly force?: boolean; readonly pretty?: boolean }
 
-/** Runs `relay export`. */
 export async function runExport(shell: Shell, flags: ExportFlags, word: string): Promise<void> {
   const { out, cwd } = shell
   await using reader = await openJournal(await attach(shell, flags))

@@ -10,7 +10,6 @@ import { openSession, type Session, tokenPlace } from '../session.js'
 
 // What a user does with a stored token: print it, ask whose it is, delete it.
 
-/** Runs `relay token`. */
 export async function runToken(shell: Shell, flags: Flags & { readonly header?: boolean }): Promise<void> {
   const { out, json } = shell
   await using session = await openSession(shell, await attach(shell, flags))
@@ -31,7 +30,6 @@ export function signedIn(
 }
 export type SignedIn = ReturnType<typeof signedIn>
 
-/** Runs `relay whoami`. */
 export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openSession(shell, await attach(shell, flags))
@@ -58,7 +56,6 @@ export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
   for (const [name, text] of lines) out.result(`${name.padEnd(11)}${text}`)
 }
 
-/** Runs `relay revoke`. */
 export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: boolean }): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openSession(shell, await attach(shell, flags))
@@ -82,10 +79,7 @@ interface RevokeParts extends RenewParts {
   readonly instance: RunningInstance | undefined
 }
 
-/**
- * Revokes a user's token in the profile's store, and at the code host: with this shell's client or, if it has none, by the instance.
- * @throws RelayError `provider_failed` when a token is deleted here and may still be valid at the code host; `storage`; as `callInstance`
- */
+/** Revokes a user's token here, and at the code host: with this shell's client or, if it has none, by the instance. */
 export async function revokeUser(
   parts: RevokeParts,
   user: string,

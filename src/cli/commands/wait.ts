@@ -23,7 +23,6 @@ interface WaitFlags extends Flags {
 /** The limit while an instance runs, unless `--timeout` sets another. */
 const DEFAULT_LIMIT_MS = 300_000
 
-/** Runs `relay wait`. */
 export async function runWait(shell: Shell, flags: WaitFlags, match: string): Promise<void> {
   const { out, signal } = shell
   const { where = [], since, repo, source, text } = flags

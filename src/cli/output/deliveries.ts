@@ -308,11 +308,7 @@ export class Printer {
     return join([...columns, end(room)], GAP).cut(this.#out.width)
   }
 
-  /**
-   * The columns of event and place, and what they leave to the targets. Both are as wide as their texts if the targets then still have room
-   * for their names and signs; otherwise the targets get that, up to half of the line, and both are cut, the narrower one below half of the
-   * room only.
-   */
+  /** The columns of event and place, cut where the targets need room for their names and signs, up to half of the line; and that room. */
   #share(): { readonly event: number; readonly place: number; readonly room: number } {
     const [first = 0, second = 0, wholeEvent = 0, wholePlace = 0, targets = 0] = this.#widths
     const { width } = this.#out
@@ -341,24 +337,17 @@ export class Printer {
   /** The targets in forms that get shorter: `app ✓ 202 38ms`, `app ✓ 202`, `:3000 ✓ 202`, `:3000 ✓`; what is no success stays longest. */
   #forms(progress: readonly TargetProgress[]): readonly Text[] {
     const names = shortNames([...this.#named, ...progress])
-    const cells = progress.map(({ id, forward, attempts }) => {
-      const [state, result, detail] = cellOf(forward, attempts.at(-1))
-      const name = names.get(id) ?? id
-      const near = name.replace(/^(?:localhost|127\.0\.0\.1|\[::1\])(?=:\d)/, '')
-      const notable = state === 'failed' || state === 'retry' ? result : ''
-      return [
-        t`${name} ${cellText([state, result, detail])}`,
-        t`${name} ${cellText([state, result, ''])}`,
-        t`${near} ${cellText([state, result, ''])}`,
-        t`${near} ${cellText([state, notable, ''])}`,
-      ]
+    return [0, 1, 2, 3].map((form) => {
+      const texts = progress.map(({ id, forward, attempts }) => {
+        const [state, result, detail] = cellOf(forward, attempts.at(-1))
+        const name = names.get(id) ?? id
+        const near = name.replace(/^(?:localhost|127\.0\.0\.1|\[::1\])(?=:\d)/, '')
+        const isShown = form < 3 || state === 'failed' || state === 'retry'
+        const cell = cellText([state, isShown ? result : '', form === 0 ? detail : ''])
+        return t`${form < 2 ? name : near} ${cell}`
+      })
+      return spaced(texts, GAP)
     })
-    return [0, 1, 2, 3].map((form) =>
-      spaced(
-        cells.map((texts) => texts[form] ?? textOf('')),
-        GAP,
-      ),
-    )
   }
 
   /** No route took it, though there are some. */

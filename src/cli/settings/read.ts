@@ -48,10 +48,7 @@ export interface OpenSettings {
   readonly profile: string | undefined
   /** The profiles that the user's own file has settings for. */
   readonly profiles: readonly string[]
-  /**
-   * Every setting or those with `names`, for the profile given or else the one that is named or the default. Each is to be read once: the
-   * file of a secret can be a pipe.
-   */
+  /** The settings for this profile, else the named one or the default. Each is to be read once: the file of a secret can be a pipe. */
   read(profile?: string, names?: readonly SettingName[]): Loaded
 }
 
@@ -74,15 +71,13 @@ export function isOfFolder({ kind }: Origin): boolean {
  * @throws RelayError `settings` that names the place, the setting, and what it must be; never a value
  */
 export function openSettings(shell: Shell, flags: Flags): OpenSettings {
-  const { env, cwd, out } = shell
+  const { out } = shell
   const files = folderFiles(shell, out.log)
-  const dotenv = files.dotenv === undefined ? {} : readDotenv(files.dotenv, shell)
+  const places = variablePlaces(shell, files.dotenv)
   const own = [
     flagSource(flags),
-    variableSource(env, 'environment', cwd),
-    variableSource(dotenv, 'dotenv', cwd),
-    bareBaseUrl(env, 'environment', out.log),
-    bareBaseUrl(dotenv, 'dotenv', out.log),
+    ...places.map(variableSource),
+    ...places.map((place) => bareBaseUrl(place, out.log)),
     ...(flags.sandbox ? [sandboxProfile] : []),
   ]
   const project = readSettingsFile(files.project, 'project')
@@ -103,17 +98,14 @@ export function openSettings(shell: Shell, flags: Flags): OpenSettings {
   }
 }
 
-/** A secret that a variable holds, or the file that `<NAME>_FILE` names. */
-export type SecretReader = (
-  variable: string,
-) => { readonly text: string; readonly origin: Origin } | undefined
+/** The text of a variable, or of the file that `<NAME>_FILE` names, and which of the two it was. */
+type VariableText = Readonly<Record<'text', string> & Record<'origin', Origin>> | undefined
+/** Reads the secret that a variable holds, or a file. */
+export type SecretReader = (variable: string) => VariableText
 
 const readers = new WeakMap<Shell, SecretReader>()
 
-/**
- * Reads secrets from the environment or `.env`, each once for a process, since its file can be a pipe.
- * @throws RelayError `settings`, also from what it returns
- */
+/** Reads secrets from the environment or `.env`, each once for a process, since its file can be a pipe. */
 export function secretReader(shell: Shell): SecretReader {
   const reader = readers.get(shell) ?? openSecretReader(shell)
   readers.set(shell, reader)
@@ -121,20 +113,13 @@ export function secretReader(shell: Shell): SecretReader {
 }
 
 function openSecretReader(shell: Shell): SecretReader {
-  const { env, cwd } = shell
-  const known = new Map<string, ReturnType<SecretReader>>()
-  const { dotenv } = folderFiles(shell, silentLog)
-  const places = [
-    [env, 'environment'] as const,
-    ...(dotenv === undefined ? [] : [[readDotenv(dotenv, shell), 'dotenv'] as const]),
-  ]
+  const known = new Map<string, VariableText>()
+  const places = variablePlaces(shell, folderFiles(shell, silentLog).dotenv)
   return (variable) => {
-    for (const [variables, kind] of places) {
-      if (known.has(variable)) break
-      const found = readVariable(variables, variable, { kind, cwd, fileEnv: `${variable}_FILE` })
-      if (found) known.set(variable, found)
-    }
-    return known.get(variable)
+    let found = known.get(variable)
+    for (const place of places) found ??= readVariable(place, [variable, `${variable}_FILE`])
+    known.set(variable, found)
+    return found
   }
 }
 
@@ -148,11 +133,7 @@ function defaultHome(): string {
   return envPaths('relay', { suffix: '' }).data
 }
 
-/**
- * Refuses to send a client secret to an address that only the working folder names: the next version of a checkout could
- * name another address, which would get the secret at the next sign-in.
- * @throws RelayError `settings` that names how to allow it
- */
+/** Refuses a client secret for an address that only the folder names: its next version could name one that is to get the secret. */
 export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void {
   if (!clientSecret || !providerUrl || !isOfFolder(providerUrl)) return
   throw new RelayError(
@@ -164,7 +145,6 @@ export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void 
 /**
  * What the first source that has it says of each setting. What the folder says and the user's own file too counts as the user's. The
  * password in the address of a shared store is taken out: the address is shown and saved.
- * @throws RelayError `settings`, also for a password in a flag, which every user of this machine can read
  */
 function loaded(sources: readonly Source[], users: readonly Source[], names: readonly SettingName[]) {
   const values: Record<string, unknown> = {}
@@ -200,10 +180,7 @@ function firstOf(sources: readonly Source[], name: SettingName): Given | undefin
   return undefined
 }
 
-/**
- * Parses a value; empty text counts as not set. A project's file may point some settings at this machine only.
- * @throws RelayError `settings` that names the origin, never the value
- */
+/** Parses a value; empty text counts as not set. @throws RelayError `settings` that names the origin, never the value */
 function given(name: SettingName, text: string | undefined, origin: Origin): Given | undefined {
   if (!text) return undefined
   const { project, env } = settingOf(name)
@@ -264,59 +241,60 @@ const sandboxProfile: Source = (name) =>
 
 // Variables
 
-type VariableKind = 'environment' | 'dotenv'
+/** The environment, or `.env`. */
+interface VariablePlace {
+  readonly variables: Variables
+  readonly kind: 'environment' | 'dotenv'
+  /** File names are relative to it. */
+  readonly cwd: string
+}
 
-/** A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names, relative to the working folder. */
-function variableSource(variables: Variables, kind: VariableKind, cwd: string): Source {
+function variablePlaces(shell: Shell, dotenv: string | undefined): readonly VariablePlace[] {
+  const { env, cwd } = shell
+  const own = { variables: env, kind: 'environment', cwd } as const
+  return dotenv === undefined ? [own] : [own, { variables: readDotenv(dotenv, shell), kind: 'dotenv', cwd }]
+}
+
+/** A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names. */
+function variableSource(place: VariablePlace): Source {
   return (name) => {
-    const [env = '', fileEnv] = variablesOf(name)
-    const found = readVariable(variables, env, { kind, cwd, fileEnv })
+    const found = readVariable(place, variablesOf(name))
     return found && given(name, found.text, found.origin)
   }
 }
 
-interface VariablePlace {
-  readonly kind: VariableKind
-  readonly cwd: string
-  /** The variable that names a file with the text. */
-  readonly fileEnv: string | undefined
-}
-
-function readVariable(variables: Variables, env: string, { kind, cwd, fileEnv }: VariablePlace) {
-  const text = variables[env]
-  const file = fileEnv === undefined ? undefined : variables[fileEnv]
-  if (text) return { text, origin: variableOrigin(env, kind) }
-  if (!file || fileEnv === undefined) return undefined
-  const origin = variableOrigin(fileEnv, kind)
+function readVariable(place: VariablePlace, [env = '', fileEnv = '']: readonly string[]): VariableText {
+  const { variables, cwd } = place
+  const [text, file] = [variables[env], variables[fileEnv]]
+  if (text) return { text, origin: variableOrigin(place, env) }
+  if (!file) return undefined
+  const origin = variableOrigin(place, fileEnv)
   return { text: readSecretFile(path.resolve(cwd, file), origin.text), origin }
 }
 
-function variableOrigin(variable: string, kind: VariableKind): Origin {
+function variableOrigin({ kind }: VariablePlace, variable: string): Origin {
   return { kind, text: kind === 'dotenv' ? `${variable} in .env` : variable }
 }
 
 /** Other programs use `BASE_URL` too (test runners set it to "/"), so a value that relay cannot use is ignored with a warning. */
-function bareBaseUrl(variables: Variables, kind: VariableKind, log: Log): Source {
+function bareBaseUrl(place: VariablePlace, log: Log): Source {
   return (name) => {
     if (name !== 'baseUrl') return undefined
-    const origin = variableOrigin('BASE_URL', kind)
+    const origin = variableOrigin(place, 'BASE_URL')
     try {
-      return given(name, variables['BASE_URL'], origin)
+      return given(name, place.variables['BASE_URL'], origin)
     } catch {
-      const [where, place] = kind === 'dotenv' ? [' on this machine', ' in the environment'] : ['', '']
+      const isDotenv = place.kind === 'dotenv'
+      const [where, other] = isDotenv ? [' on this machine', ' in the environment'] : ['', '']
       log.warn(
-        `${origin.text} is ignored: it is no absolute http:// or https:// address${where} (RELAY_BASE_URL${place} sets it for relay alone)`,
+        `${origin.text} is ignored: it is no absolute http:// or https:// address${where} (RELAY_BASE_URL${other} sets it for relay alone)`,
       )
       return undefined
     }
   }
 }
 
-/**
- * The variables of the working folder's `.env`. It can come with a checkout, so it may set only what `relay.json` may, and
- * secrets. Variables without `RELAY_` belong to other programs.
- * @throws RelayError `settings` naming the file, the variable, and where to set it instead
- */
+/** The variables of `.env`. It can come with a checkout, so it may set only what `relay.json` may, and secrets. */
 function readDotenv(file: string, shell: Shell): Variables {
   const variables = parseEnv(readSmallFile(file) ?? '')
   for (const [variable, text] of Object.entries(variables)) {
