@@ -100,7 +100,7 @@ const VERDICT = 5
  * Sends every item and prints the results. An item that cannot be read or signed ends the run, after those before it were sent.
  * `onResult` can give a result another line than the usual one; there is no total then.
  * @throws RelayError `target_failed` when a status is not the expected one; `no_match` when all entries are gone; what loading
- * an item throws; `usage` that names an item that cannot be edited; `unavailable` without an address or an instance; `settings` without a
+ * an item throws; `usage` that names an item that cannot be edited, or that nothing proved; `unavailable` without an address or an instance; `settings` without a
  * secret to sign with
  */
 export async function send(
@@ -154,6 +154,9 @@ export async function send(
 const KNOWN =
   'under the recorded id: one that relay has is a duplicate, forwarded again only to targets at which it failed. --to sends it to one'
 
+const UNPROVED =
+  'nothing proved it when it came, so it is not signed with the secret that its source has now. --keep-signature sends it as it came; --secret-env signs it'
+
 /** What became of one item. `isKnown`: the instance may take it for a duplicate, though it was to have an id of its own. */
 type Mailed = Pick<Result, 'delivery' | 'signedAgain' | 'answer'> & {
   readonly source: RecordedSource
@@ -181,10 +184,18 @@ class Mailer implements AsyncDisposable {
   }
 
   async send(name: string, loaded: Recorded): Promise<Mailed> {
-    const { keepId, edits = [], to } = this.#plan
+    const { keepId, keepSignature, secretEnv, edits = [], to } = this.#plan
     const { signal, seams } = this.#shell
     const source = await this.#sourceOf(loaded)
     const recorded = { ...loaded, scheme: source.schemeText }
+    // Anybody may have sent it before its source had a secret: signed, it would pass for a delivery of its sender.
+    if (
+      loaded.verifiedBy === 'none' &&
+      source.scheme.proofs.length > 0 &&
+      !keepSignature &&
+      secretEnv === undefined
+    )
+      throw new RelayError('usage', `${name}: ${UNPROVED}`)
     // Another sender's delivery goes to a target as it was; relay itself would take it for a duplicate.
     const isHost = source.place !== undefined
     const freshId = !keepId && (isHost || edits.length > 0 || to === undefined)
