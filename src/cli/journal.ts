@@ -1,5 +1,7 @@
 import { type Cancellable, sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
+import { isCodeHost } from '../base/providers.js'
+import { didYouMean } from '../base/text.js'
 import { createRouting, type NamedTarget, namedTargets as targetsOf } from '../dispatch/routes.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import { Journal } from '../journal/journal.js'
@@ -96,12 +98,21 @@ export function readFilter({ failed, last, ...flags }: FilterFlags, now: number)
   }
 }
 
-/** Warns of matches that nothing will ever fit, with the nearest right ones. */
+/** Warns of matches that nothing will ever fit, and of a source that is not set, with the nearest right ones. */
 export async function warnOfMatches(
-  { out }: Shell,
-  { values: { provider } }: Attached,
-  { events: matches = [] }: Filter,
+  shell: Shell,
+  attached: Attached,
+  { events: matches = [], source }: Filter,
 ): Promise<void> {
+  const { out } = shell
+  const { provider } = attached.values
+  if (source !== undefined && !isCodeHost(source)) {
+    const { readSources } = await import('./sources.js')
+    await using data = await openData(attached).catch(() => undefined)
+    const names = (await readSources(shell, attached, data)).map(({ name }) => name)
+    const meant = names.includes(source) ? '' : didYouMean(source, names)
+    if (meant !== '') out.log.warn(`--source: there is no source ${source}${meant}`)
+  }
   if (matches.length === 0) return
   // Loaded late: most lists have no match.
   const [{ hostScheme }, { whyNeverSent }] = await Promise.all([

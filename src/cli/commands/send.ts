@@ -129,9 +129,12 @@ export async function send(
 const KNOWN =
   'under the recorded id: one that relay has is a duplicate, forwarded again only to targets at which it failed. --to sends it to one'
 
+const UNPROVED =
+  'nothing proved it when it came, so it is not signed with the secret that its source has now. --keep-signature sends it as it came; --secret-env signs it'
+
 /** Signs recorded deliveries, each as its source does, and posts them to the running instance or to the address of `--to`. */
 function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending, closing: Disposal) {
-  const { keepId, edits = [], to, secretEnv } = plan
+  const { keepId, keepSignature, edits = [], to, secretEnv } = plan
   const { signal, seams } = shell
   const { instance } = attached
   if (to === undefined && !instance) throw notServed(attached, ', or name an address with --to')
@@ -140,6 +143,10 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
   return async (name: string, loaded: Recorded) => {
     const source = await sourceOf(loaded)
     const recorded = { ...loaded, scheme: source.schemeText }
+    // Anybody may have sent it before its source had a secret: signed, it would pass for a delivery of its sender.
+    const isUnproved = loaded.verifiedBy === 'none' && source.scheme.proofs.length > 0
+    if (isUnproved && !keepSignature && secretEnv === undefined)
+      throw new RelayError('usage', `${name}: ${UNPROVED}`)
     // Another sender's delivery goes to a target as it was; relay itself would take it for a duplicate.
     const isHost = source.place !== undefined
     const freshId = !keepId && (isHost || edits.length > 0 || to === undefined)
