@@ -144,15 +144,13 @@ export function commandFor({ profile }: Pick<Attached, 'profile'>, command: stri
 }
 
 /** The command line that starts a profile's instance. */
-export function startCommand({
-  profile,
-  saved,
-}: {
-  readonly profile: string
-  readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
-}): string {
+export function startCommand({ profile, saved }: Pick<Attached, 'profile'> & SavedSandbox): string {
   if (!saved?.sandbox) return commandFor({ profile }, 'serve')
-  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : `relay serve --sandbox --profile ${profile}`
+  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : commandFor({ profile }, 'serve --sandbox')
+}
+
+interface SavedSandbox {
+  readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
 }
 
 /** The first setting of this one command that contradicts the instance. Files never do. */

@@ -1,6 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import { createReadStream } from 'node:fs'
-import path from 'node:path'
 import { z } from 'zod'
 import { RelayError } from '../../base/errors.js'
 import {
@@ -134,9 +132,7 @@ function readOperands({ from }: ActionFlags, [first, second]: Operands, others: 
 /** The target of an address, or of a delivery on standard input; undefined where an entry of the journal names it. */
 async function readTarget(shell: Shell, from?: string, address?: string): Promise<Target | undefined> {
   if (address !== undefined) return parseTarget(address)
-  return from === '-'
-    ? targetOfDelivery(parseDelivery(await readInput(shell.stdin, DELIVERY, shell.signal)))
-    : undefined
+  return from === '-' ? targetOfDelivery(parseDelivery(await readInput(shell, '-', DELIVERY))) : undefined
 }
 
 async function targetOfEntry({ journal }: Session, { from = '' }: ActionFlags): Promise<Target> {
@@ -146,11 +142,7 @@ async function targetOfEntry({ journal }: Session, { from = '' }: ActionFlags): 
 }
 
 /** 128 MiB: the largest delivery (25 MiB) as `wait --json` prints it, with its text escaped and its payload once more. */
-const DELIVERY = {
-  name: 'Standard input',
-  tooLarge: 'larger than any delivery (128 MiB)',
-  limit: 134_217_728,
-}
+const DELIVERY = { tooLarge: 'larger than any delivery (128 MiB)', limit: 134_217_728 }
 
 const delivered = z.object({ event: z.string().min(1), payload: z.record(z.string(), z.unknown()) })
 
@@ -194,7 +186,7 @@ export async function runComment(
   const { target: given, body } = await readComment(shell, flags, readOperands(flags, [first, second], 1))
   await act(shell, flags, 'comment', given, (target) => {
     const bytes = Buffer.byteLength(body)
-    const size = `${bytes === 1 ? '1 byte' : `${bytes} bytes`}${sticky === undefined ? '' : `, sticky ${sticky}`}`
+    const size = `${bytes} byte${bytes === 1 ? '' : 's'}${sticky === undefined ? '' : `, sticky ${sticky}`}`
     const { owner, repo, number: issueNumber } = target
     return {
       description: `comment on ${formatTarget(target)} (${size})`,
@@ -223,7 +215,7 @@ async function readComment(
   { from, bodyFile: file }: CommentFlags,
   [address, argument]: Operands,
 ): Promise<{ readonly target: Target | undefined; readonly body: string }> {
-  const { stdin, cwd, signal } = shell
+  const { stdin } = shell
   if (argument !== undefined && file !== undefined)
     throw new RelayError('usage', 'The text is given twice: as an argument and with --body-file')
   const source = argument ?? file
@@ -232,7 +224,7 @@ async function readComment(
     throw new RelayError('usage', `No text given. Give it as an argument, with --body-file, or ${how}`)
   }
   if (from === '-' && source === '-') {
-    const input = await readInput(stdin, { ...DELIVERY, limit: DELIVERY.limit + MAX_TEXT }, signal)
+    const input = await readInput(shell, '-', { ...DELIVERY, limit: DELIVERY.limit + MAX_TEXT })
     const end = input.includes('\n') ? input.indexOf('\n') : input.length
     const target = targetOfDelivery(parseDelivery(input.subarray(0, end)))
     const bytes = input.subarray(end + 1)
@@ -240,17 +232,10 @@ async function readComment(
     return { target, body: textOf(bytes, 'standard input', 'Standard input has no text after the delivery') }
   }
   // The text first: standard input may be a relay wait of minutes, and an error need not wait for it.
-  const isPiped = source === '-'
-  const name = isPiped ? 'standard input' : `--body-file: ${source}`
-  const bytes =
-    argument === undefined || isPiped
-      ? await readInput(
-          isPiped ? stdin : createReadStream(path.resolve(cwd, source)),
-          { name, tooLarge: TEXT_TOO_LARGE, limit: MAX_TEXT },
-          signal,
-        )
-      : Buffer.from(argument)
-  const body = textOf(bytes, name)
+  const name = source === '-' ? 'standard input' : `--body-file: ${source}`
+  const isText = argument !== undefined && argument !== '-'
+  const options = { name, tooLarge: TEXT_TOO_LARGE, limit: MAX_TEXT }
+  const body = textOf(isText ? Buffer.from(argument) : await readInput(shell, source, options), name)
   return { target: await readTarget(shell, from, address), body }
 }
 

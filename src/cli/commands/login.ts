@@ -64,18 +64,18 @@ async function signIn(
 // --with-token
 
 /** 8,192 bytes are the longest token that relay stores; two are for a line end. */
-const INPUT = { name: 'Standard input', tooLarge: 'longer than any token (8 KiB)', limit: 8_194 }
+const INPUT = { tooLarge: 'longer than any token (8 KiB)', limit: 8_194 }
 /** Visible ASCII, as an Authorization header requires. */
 const TOKEN = /^[\x21-\x7e]+$/
 
 /** Reads an access token from standard input, without one newline at its end. Text that is none is not quoted. */
-async function readGivenToken({ stdin, signal }: Shell): Promise<string> {
-  if (stdin.isTTY === true)
+async function readGivenToken(shell: Shell): Promise<string> {
+  if (shell.stdin.isTTY === true)
     throw new RelayError(
       'usage',
       'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt',
     )
-  const bytes = await readInput(stdin, INPUT, signal)
+  const bytes = await readInput(shell, '-', INPUT)
   const token = bytes.toString('latin1').replace(/\r?\n$/, '')
   if (TOKEN.test(token)) return token
   throw new RelayError(

@@ -71,15 +71,10 @@ export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
 /** Stores what was registered. `hookUrl`: the address of the App's webhook, if that is active. */
 type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Promise<void>
 
-/** What setup works with, checked before anything is asked or registered. */
-interface Plan {
-  readonly attached: Attached
-  readonly host: CodeHost
-  readonly callbackUrl: string
-}
+type Plan = ReturnType<typeof planSetup>
 
-/** Checks that what setup stores would take effect. */
-function planSetup(attached: Attached): Plan {
+/** Checks, before anything is asked or registered, that what setup stores would take effect. */
+function planSetup(attached: Attached) {
   const { values, origins, instance, profile } = attached
   if (instance?.sandbox)
     throw new RelayError('settings', `Profile ${profile} needs no setup: its sandbox makes the client`)

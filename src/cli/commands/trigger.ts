@@ -1,5 +1,3 @@
-import { createReadStream } from 'node:fs'
-import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
 import { MAX_MAX_BODY } from '../../base/settings.js'
 import { fixtureText, type Recorded, toFixture } from '../../replay/fixture.js'
@@ -57,7 +55,8 @@ async function make(
 ): Promise<Recorded> {
   const source = await findSource(shell, place, name)
   if (file === undefined) return exampleOf(source, event ?? '')
-  const { recorded, added } = deliveryOf(source, event, await readBody(shell, file), { keepId })
+  const body = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
+  const { recorded, added } = deliveryOf(source, event, body, { keepId })
   if (added.length > 0) shell.out.say(`Added to the body, which lacked it: ${added.join(', ')}`)
   return recorded
 }
@@ -72,13 +71,6 @@ async function findSource(
   const sources = await readSources(shell, attached, data)
   const isSet = sources.some((each) => each.name === name)
   return !isSet && SCHEME_NAMES.includes(name) ? { name, schemeText: name } : sourceNamed(sources, name)
-}
-
-async function readBody({ cwd, stdin, signal }: Shell, file: string): Promise<Buffer> {
-  const isPiped = file === '-'
-  const name = isPiped ? 'Standard input' : file
-  const stream = isPiped ? stdin : createReadStream(path.resolve(cwd, file))
-  return readInput(stream, { name, tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY }, signal)
 }
 
 /** Newest entries among which a delivery is looked for that was stored just now. */
