@@ -27,11 +27,9 @@ for (const signal of SIGNALS) process.once(signal, interrupt)
 /** Errors of writing to a pipe, a socket or a terminal that nothing reads any more. */
 const READER_GONE = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
 
-/** The reader of the output has closed its end. */
 let isUnread = false
 /** Exit code of a failure to write the output; 0 if there is none. */
 let outputExitCode = 0
-/** Exit code of the command, once it has ended. */
 let commandExitCode = 0
 /** Set by a service, which continues without its output; called for the first failure of standard output. See decision 038. */
 let onOutputLost: ((error: Error) => void) | undefined
@@ -82,7 +80,6 @@ function openStdio(fd: 1 | 2, onError: (error: NodeJS.ErrnoException) => void): 
 const BROKEN = /^(?:ECONNABORTED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOTCONN|EPIPE|ETIMEDOUT)$/
 /** System calls of an open socket. `connect` belongs to a request whose caller handles the error. */
 const CALLS = new Set(['read', 'write', 'shutdown'])
-/** Number of stack frames in a failure's message. */
 const MAX_FRAMES = 5
 
 /** Set by a service: called for connections that fail and that no part of relay listens to. */

@@ -1,16 +1,13 @@
 import type { Readable } from 'node:stream'
 import type { Seams } from '../base/seams.js'
 
-/** The parts of the process that a command may use. Tests pass their own. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** The folder with the user's own settings. */
   readonly configFolder: string
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: TextStream
   readonly stderr: TextStream
-  /** What a test replaces. */
   readonly seams?: Seams | undefined
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
@@ -26,7 +23,6 @@ export interface Context {
   onConnectionError(listener: (error: Error) => void): () => void
 }
 
-/** What help is made with. */
 export type HelpContext = Pick<Context, 'stdout' | 'stderr' | 'configFolder'>
 
 export interface TextStream {

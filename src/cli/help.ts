@@ -45,7 +45,6 @@ relay comment octo/demo#1 "Hello" --profile sandbox`,
   exits: [[0, 'success, also after Ctrl-C in serve and log --follow'], 3, 4, 5, 6, 7, 8, 130],
 } as const satisfies CommandSpec
 
-/** The variables that are no settings. */
 export const VARIABLES: readonly Row[] = [
   ['NO_COLOR', 'turn off colors, unless --color is given'],
   ['FORCE_COLOR', 'turn on colors, even if the output is not a terminal'],
@@ -190,7 +189,6 @@ export function meantCommand(word: string): string | undefined {
   return line === undefined ? undefined : `relay ${line}`
 }
 
-/** Joins the lines of a paragraph, which are broken only in the source. */
 export function joinLines(text: string): string {
   return text.replaceAll('\n', ' ')
 }

@@ -32,7 +32,6 @@ export async function readInput(
 /** No answer is longer, in characters: the longest tokens have less than 1000. */
 const MAX_ANSWER = 4096
 
-/** Whether a person can be asked. */
 export function canAsk({ stdin, stderr }: Pick<Context, 'stdin' | 'stderr'>): boolean {
   return stdin.isTTY === true && stderr.isTTY === true
 }

@@ -79,14 +79,12 @@ export async function entryWithId(
   return undefined
 }
 
-/** The flags that select entries. */
 export interface FilterFlags extends FilterText {
   /** Short for `--status failed`. */
   readonly failed?: boolean
   readonly last?: string | undefined
 }
 
-/** @throws RelayError `usage` that names the flag */
 export function readFilter({ failed, last, ...flags }: FilterFlags, now: number): Filter {
   if (failed && flags.status !== undefined && flags.status !== 'failed')
     throw new RelayError('usage', '--failed: contradicts --status')

@@ -70,13 +70,11 @@ function formatsOf(argv: readonly string[], { env }: Pick<Context, 'env'>) {
   return { json: own.includes('--json'), jsonLog: own.includes('serve') && format === 'json' }
 }
 
-/** Runs what a command loads, with its flags and then its arguments. */
 type Start = (load: () => Promise<Run>, flags: Flags, args: readonly unknown[]) => Promise<void>
 
 interface ProgramOptions {
   /** The command line. A command that it does not name is left out: to declare them all takes milliseconds. All are declared without it. */
   readonly argv?: readonly string[]
-  /** The caller reports usage errors, as objects. */
   readonly isSilent?: boolean
 }
 

@@ -132,7 +132,6 @@ export function tokenPlace({ values: { store }, profile, folder }: Attached): st
 
 // What relay setup stored
 
-/** @throws RelayError `storage` */
 export async function readStoredClient(secrets: Pick<Store, 'get'>): Promise<StoredClient | undefined> {
   const setup = await readRecord(secrets)
   return setup && { ...setup, client: await readClient(secrets, setup) }
@@ -170,7 +169,6 @@ export function codeHostOf({ provider, providerUrl }: Values): Pick<Settings, 'p
 interface ServiceOptions {
   readonly sandbox: boolean
   readonly inspect: boolean
-  /** Default: there are none. */
   readonly readSources?: (data: Database) => Promise<readonly SourceSettings[]>
 }
 

@@ -19,7 +19,6 @@ export function formatRepo({ owner, repo }: Repo): string {
   return `${owner}/${repo}`
 }
 
-/** The issue, pull request or comment of an action. */
 export interface Target extends Subject {
   /** The comment that the address points at; `review`: one on a line of the diff. */
   readonly comment?: { readonly kind: 'issue' | 'review'; readonly id: number } | undefined

@@ -32,7 +32,6 @@ import {
 // relay comment, merge and react: one write to the code host each.
 
 interface ActionFlags extends Flags {
-  /** The delivery that names the target. */
   readonly from?: string
   readonly dryRun?: boolean
 }

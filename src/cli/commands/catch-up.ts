@@ -104,13 +104,10 @@ async function readLog(
 
 /** What is caught up from: the log of the App, or of a repository's hook. */
 interface Source {
-  /** For people. */
   readonly name: string
-  /** For programs. */
   readonly object: { readonly app: string } | { readonly repo: string }
   /** Finds its hook, and waits where the code host asks for it. @throws RelayError `no_match` when it does not lead here */
   readonly open: (patience: PatienceOptions) => Promise<DeliveryLog>
-  /** The error of a call about its log, with the next step. */
   readonly explain: (error: unknown) => unknown
 }
 
@@ -152,7 +149,6 @@ function ofApp(session: Session, app: OwnApp): Source {
 
 const PASSING: ReadonlySet<ErrorKind> = new Set(['rate_limited', 'provider_failed', 'provider_timeout'])
 
-/** What fails for a while, with when to try again. */
 function explainFailure(error: unknown): unknown {
   if (!(error instanceof RelayError) || !PASSING.has(error.kind)) return error
   const { kind, message, retryAfter } = error

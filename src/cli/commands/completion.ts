@@ -15,7 +15,6 @@ import { readSources } from '../sources.js'
 /** Words that depend on the profile: numbers of entries and `last`, events, profiles, sources, events that can be triggered. */
 export type WordKind = 'entries' | 'events' | 'profiles' | 'sources' | 'triggers'
 
-/** A word that completes the one that is being typed. */
 interface Offer {
   readonly word: string
   /** What the word means; empty for a value. */
@@ -128,7 +127,6 @@ export async function complete(
   return [...files, ...offer(found.map((word) => ({ word, help: '' })))]
 }
 
-/** The options of the command, and those of relay itself. */
 function optionsOf(command: Command): readonly Option[] {
   const above = command.parent ? optionsOf(command.parent) : []
   return [

@@ -17,7 +17,6 @@ import { defaultText, formatValue, SETTING_NAMES, type SettingName, settingOf } 
 /** A value as a user would write it. Of a secret, the secret. */
 type Value = string | number | readonly string[]
 
-/** One setting in force. */
 interface Described {
   readonly name: SettingName
   /** Undefined when it is not set and has no default. */
@@ -60,7 +59,6 @@ export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?:
     out.result(line)
 }
 
-/** The setting with that name, flag or variable. */
 function findName(word: string): SettingName {
   const found = SETTING_NAMES.find((name) =>
     [name, settingOf(name).env].some((known) => plain(known) === plain(word)),
@@ -131,7 +129,6 @@ async function describeSecret(
   }
 }
 
-/** @throws RelayError `settings` when it has no value. */
 function reveal({ name, value, note }: Described, out: Output, isJson: boolean): void {
   if (value === undefined) {
     const text = note ?? (defaultText(name) && `default: ${defaultText(name)}`)

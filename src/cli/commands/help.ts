@@ -5,7 +5,6 @@ import { suggest } from '../../base/text.js'
 import type { Flags, Shell } from '../command.js'
 import { meantCommand, overview, settingsHelp } from '../help.js'
 
-/** Runs `relay help`. @throws RelayError `usage` for an unknown topic. */
 export async function runHelp(
   { out, stdout }: Shell,
   _: Flags,

@@ -73,7 +73,6 @@ interface AddressFlags extends Flags {
   readonly url?: string
 }
 
-/** `--url`, else as {@link payloadAddress}. */
 async function addressOf(session: Session, { url }: AddressFlags): Promise<string | undefined> {
   return url === undefined ? payloadAddress(session) : parseFlag('--url', url, parsePrivateAddress).href
 }
@@ -140,7 +139,6 @@ export async function runList(shell: Shell, flags: Flags, text?: string): Promis
   for (const line of table(rows)) out.result(line)
 }
 
-/** A hook that this profile made, for a program. */
 function savedObject({ id, url, permanent, ...repo }: SavedHook): Record<string, unknown> {
   return { type: 'hook', repo: formatRepo(repo), id, url, permanent }
 }
@@ -291,7 +289,6 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
   }
 }
 
-/** The newest deliveries of the event that is the code host's test. */
 async function recent({ journal, host }: Session): Promise<readonly Summary[]> {
   const found: Summary[] = []
   for await (const entry of journal.select({ events: [parseMatch(host.testEvent)], last: RECENT }))

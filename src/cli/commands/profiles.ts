@@ -69,7 +69,6 @@ function profileSize(folder: string): number {
 
 const MIB = 1_048_576
 
-/** `87 KiB`, `12.3 MiB`. */
 function describeSize(bytes: number): string {
   return bytes < MIB ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / MIB).toFixed(1)} MiB`
 }

@@ -115,7 +115,6 @@ export async function selectItems(
 
 /** How long to wait for the targets: as long as `relay wait`. Milliseconds. */
 const LIMIT_MS = 300_000
-/** Entries that an error names. */
 const MAX_NAMED = 10
 
 /** Waits until the deliveries with these ids, which the instance has answered 200, were forwarded to all their targets. */

@@ -30,7 +30,6 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
   if (ignore.length > 0) out.result(`ignored: ${ignore.join(', ')}`)
 }
 
-/** The routes of the profile's instance; undefined if none runs. */
 async function routesOfInstance({ instance }: Attached, { signal }: Shell): Promise<LiveRoutes | undefined> {
   return instance && (await callInstance(instance, 'routes', {}, { signal }))
 }

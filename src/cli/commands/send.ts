@@ -14,7 +14,6 @@ import { attach, openData, notServed } from '../profile.js'
 import { openSources, type RecordedSource } from '../senders.js'
 import { parseFlag, targetAddress } from '../settings/parse.js'
 
-/** The flags of the commands that send requests: replay and trigger. */
 export interface SendFlags extends Flags {
   readonly secretEnv?: string
   readonly to?: string
@@ -48,7 +47,6 @@ export async function openSending(shell: Shell, flags: SendFlags, { to }: SendPl
 }
 export type Sending = Awaited<ReturnType<typeof openSending>>
 
-/** A delivery to send or to verify. */
 export interface Item {
   /** The name on its line: a file, `#7`. */
   readonly name: string
@@ -56,7 +54,6 @@ export interface Item {
   readonly load: () => Promise<Recorded | undefined>
 }
 
-/** The result of one request. */
 export interface Result {
   readonly name: string
   readonly event: string
@@ -96,7 +93,6 @@ export async function send(
   const isCounted = !out.isTerminal && items.length >= MIN_COUNTED
   let [sent, failed, known] = [0, 0, 0]
   let hasLines = false
-  /** Those whose signature was refused. */
   const refused: RecordedSource[] = []
   try {
     for (const { name, load } of items) {

@@ -179,7 +179,6 @@ async function agreeOnSecret(
 
 // An OAuth application
 
-/** Name of the application, as users see it at the code host. */
 const NAME = 'relay'
 
 /** Has the user register an OAuth application in the browser, and asks for its id and secret. */
@@ -216,7 +215,6 @@ async function registerWithToken(
   return token === '' ? undefined : host.register(token, { name: NAME, redirectUri: callbackUrl }, { signal })
 }
 
-/** Prints what was registered, what the profile lacks, and the next step. */
 async function report(
   shell: Shell,
   flags: SetupFlags,

@@ -72,7 +72,6 @@ export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: 
   else out.say(local ? `${deleted}, and not revoked at the code host` : `${deleted}; it had expired`)
 }
 
-/** What revokes a token. */
 interface RevokeParts extends RenewParts {
   readonly host: RenewParts['host'] & Pick<CodeHost, 'url'>
   /** Undefined: none serves the profile. */

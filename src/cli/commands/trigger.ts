@@ -46,7 +46,6 @@ export async function runTrigger(shell: Shell, flags: TriggerFlags, word?: strin
 /** The settings, and the data of the profile if it has any. */
 type Place = Pick<Sending, 'data'> & { readonly attached: Settled }
 
-/** The delivery to send, unsigned. */
 async function make(
   shell: Shell,
   place: Place,

@@ -20,7 +20,6 @@ interface WaitFlags extends Flags {
   readonly forwarded?: boolean
 }
 
-/** The limit while an instance runs, unless `--timeout` sets another. */
 const DEFAULT_LIMIT_MS = 300_000
 
 export async function runWait(shell: Shell, flags: WaitFlags, match: string): Promise<void> {
@@ -116,7 +115,6 @@ async function findFirst(
   return undefined
 }
 
-/** A condition on a payload. */
 export type Where = (payload: unknown) => boolean
 
 /** Far longer than any useful expression. */

@@ -42,7 +42,6 @@ export interface Loaded {
 
 /** The places where settings can be set, open. Settings that belong to a profile are read once the profile is known. */
 export interface OpenSettings {
-  /** The data folder. */
   readonly home: string
   /** The profile that the settings name; undefined when none does. */
   readonly profile: string | undefined
@@ -123,7 +122,6 @@ function openSecretReader(shell: Shell): SecretReader {
   }
 }
 
-/** Adds the defaults of what is not set. */
 export function withDefaults(given: GivenValues): Values {
   const values = { ...DEFAULTS, home: defaultHome(), ...given }
   return values.provider === 'github' ? { providerUrl: GITHUB_URL, ...values } : values
@@ -241,11 +239,9 @@ const sandboxProfile: Source = (name) =>
 
 // Variables
 
-/** The environment, or `.env`. */
 interface VariablePlace {
   readonly variables: Variables
   readonly kind: 'environment' | 'dotenv'
-  /** File names are relative to it. */
   readonly cwd: string
 }
 
@@ -322,7 +318,6 @@ function readDotenv(file: string, shell: Shell): Variables {
 /** A settings file whose keys and values were all checked. */
 interface SettingsFile {
   readonly common: Source
-  /** The settings of one profile, by its name. */
   readonly profiles: ReadonlyMap<string, Source>
 }
 
