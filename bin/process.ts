@@ -27,9 +27,8 @@ for (const signal of SIGNALS) process.once(signal, interrupt)
 /** Errors of writing to a pipe, a socket or a terminal that nothing reads any more. */
 const READER_GONE = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
 
-let isUnread = false
-/** Exit code of a failure to write the output; 0 if there is none. */
-let outputExitCode = 0
+/** Exit code of output that cannot be written; 0: the reader has closed its end. */
+let lostExitCode: number | undefined
 let commandExitCode = 0
 /** Set by a service, which continues without its output; called for the first failure of standard output. See decision 038. */
 let onOutputLost: ((error: Error) => void) | undefined
@@ -47,14 +46,11 @@ function onStderrError(error: NodeJS.ErrnoException): void {
 
 /** A closed pipe (`relay … | head -1`) is not a failure, and the command ends quietly. A full disk is a failure. */
 function endWithoutOutput(error: NodeJS.ErrnoException): void {
-  if (isUnread || outputExitCode) return
-  isUnread = READER_GONE.has(error.code ?? '')
-  if (!isUnread) {
-    const failure = new RelayError('storage', `The output could not be written: ${error.message}`)
-    // Set first, since reporting the failure may fail in the same way.
-    outputExitCode = failure.exitCode
-    void report(failure, argv, context)
-  }
+  if (lostExitCode !== undefined) return
+  const failure = new RelayError('storage', `The output could not be written: ${error.message}`)
+  // Set first, since reporting the failure may fail in the same way.
+  lostExitCode = READER_GONE.has(error.code ?? '') ? 0 : failure.exitCode
+  if (lostExitCode > 0) void report(failure, argv, context)
   settle()
   root.abort(new RelayError('broken_pipe', 'The reader of the output closed its end'))
 }
@@ -153,5 +149,5 @@ async function run(): Promise<void> {
 }
 
 function settle(): void {
-  process.exitCode = isUnread ? 0 : commandExitCode || outputExitCode
+  process.exitCode = lostExitCode === 0 ? 0 : commandExitCode || lostExitCode
 }

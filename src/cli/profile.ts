@@ -40,13 +40,7 @@ export interface Attached extends Loaded, Omit<Parts, 'setup'> {
   readonly instance: RunningInstance | undefined
   readonly saved: SavedProfile | undefined
   /** A setting of this shell that contradicts the instance; only for a command that is `alone`, `tolerant` or a `diagnosis`. */
-  readonly conflict: Conflict | undefined
-}
-
-/** What contradicts what, without a full stop, and how to fix it. */
-interface Conflict {
-  readonly text: string
-  readonly fix: string
+  readonly conflict: ReturnType<typeof conflictWith>
 }
 
 /**
@@ -153,8 +147,8 @@ interface SavedSandbox {
   readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
 }
 
-/** The first setting of this one command that contradicts the instance. Files never do. */
-function conflictWith(instance: RunningInstance, { values, origins }: Loaded): Conflict | undefined {
+/** The first setting of this one command that contradicts the instance, and how to fix it. Files never do. */
+function conflictWith(instance: RunningInstance, { values, origins }: Loaded) {
   const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
   const host = `for ${provider} at ${providerUrl}`
   const served: readonly (readonly [SettingName, string | null | undefined, string])[] = [

@@ -10,15 +10,14 @@ export async function runInspect(
   flags: Flags & { readonly browser?: boolean },
   word?: string,
 ): Promise<void> {
-  const { out, env, signal } = shell
+  const { out, env } = shell
   const entry = word === undefined ? undefined : parseEntry(word)
   const attached = await attach(shell, flags)
   const { instance } = attached
   if (!instance) throw notServed(attached)
   const { url } = instance
-  const { code } = await callInstance(instance, 'inspect', {}, { signal })
-  const isPending = async (): Promise<boolean> =>
-    (await callInstance(instance, 'inspect pending', { code }, { signal })).pending
+  const { code } = await callInstance(instance, 'inspect', {}, shell)
+  const isPending = async () => (await callInstance(instance, 'inspect pending', { code }, shell)).pending
   const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
   const opened =
     flags.browser === false ? 'not started' : await openInspector(shell, { url, code, entry, isPending })

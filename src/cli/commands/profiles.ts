@@ -149,9 +149,9 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
     const { provider: name, providerUrl: url } = codeHostOf(joined)
     const { tokenTtl } = joined
     const [host, tokens, client] = [openHost({ name, url }), new Tokens(secrets), clientOf(joined)]
-    const parts = { host, client, store, tokens, tokenTtl, log: out.log, instance: undefined }
+    const parts = { host, client, store, tokens, tokenTtl, log: out.log }
     for (const user of users)
-      await revokeUser(parts, user, { local, signal }).catch((error: unknown) => {
+      await revokeUser(parts, undefined, user, { local, signal }).catch((error: unknown) => {
         if (!(error instanceof RelayError)) throw error
         const next = `The profile stays. Run ${commandFor(attached, 'reset')} again to remove the rest`
         throw new RelayError(error.kind, `${error.message}. ${next}`, { cause: error })

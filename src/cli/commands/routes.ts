@@ -14,7 +14,8 @@ import { type Attached, attach, commandFor, openData, routeSettings } from '../p
 export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
   const { out } = shell
   const attached = await attach(shell, flags)
-  const live = await routesOfInstance(attached, shell)
+  const { instance } = attached
+  const live = instance && (await callInstance(instance, 'routes', {}, shell))
   const { routes, ignore } = live ?? (await routesOfSettings(attached))
   if (shell.json) {
     for (const route of routes) out.object(routeObject(route))
@@ -28,10 +29,6 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
       `There are no routes. Start one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`,
     )
   if (ignore.length > 0) out.result(`ignored: ${ignore.join(', ')}`)
-}
-
-async function routesOfInstance({ instance }: Attached, { signal }: Shell): Promise<LiveRoutes | undefined> {
-  return instance && (await callInstance(instance, 'routes', {}, { signal }))
 }
 
 /** The routes of the settings, with the counts of the journal if there is one. */
@@ -73,7 +70,8 @@ export async function runRoutesTest(shell: Shell, flags: Flags, word: string): P
   await using reader = await openJournal(attached)
   const entry = await findEntry(reader.journal, word)
   const isGiven = (flags.forward ?? flags.exec ?? flags.ignore) !== undefined
-  const live = isGiven ? undefined : await routesOfInstance(attached, shell)
+  const { instance } = attached
+  const live = instance && !isGiven ? await callInstance(instance, 'routes', {}, shell) : undefined
   const { routes, ignore } = live ?? (await routesOfSettings(attached))
   const configured = routes.filter(({ state }) => state !== 'gone')
   const results = explain(configured, ignore, entry)

@@ -130,7 +130,7 @@ const UNPROVED =
 
 /** Signs recorded deliveries, each as its source does, and posts them to the running instance or to the address of `--to`. */
 function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending, closing: Disposal) {
-  const { keepId, keepSignature, edits = [], to, secretEnv } = plan
+  const { keepId, keepSignature, edits, to, secretEnv } = plan
   const { signal, seams } = shell
   const { instance } = attached
   if (to === undefined && !instance) throw notServed(attached, ', or name an address with --to')

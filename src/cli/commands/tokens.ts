@@ -63,8 +63,8 @@ export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: 
   const { instance, values } = attached
   const { store } = database
   const local = flags.local === true
-  const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: out.log, instance }
-  const { removed, upstream } = await revokeUser(parts, user, { local, signal })
+  const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: out.log }
+  const { removed, upstream } = await revokeUser(parts, instance, user, { local, signal })
   if (json) return out.object({ user, removed, upstream })
   const deleted = `the token of ${user} is deleted here`
   if (upstream === 'revoked') out.say(`${deleted}, and revoked at ${host.url}`)
@@ -72,19 +72,14 @@ export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: 
   else out.say(local ? `${deleted}, and not revoked at the code host` : `${deleted}; it had expired`)
 }
 
-interface RevokeParts extends RenewParts {
-  readonly host: RenewParts['host'] & Pick<CodeHost, 'url'>
-  /** Undefined: none serves the profile. */
-  readonly instance: RunningInstance | undefined
-}
-
 /** Revokes a user's token here, and at the code host: with this shell's client or, if it has none, by the instance. */
 export async function revokeUser(
-  parts: RevokeParts,
+  parts: RenewParts & { readonly host: CodeHost },
+  instance: RunningInstance | undefined,
   user: string,
   options: RevokeOptions = {},
 ): Promise<{ readonly removed: boolean; readonly upstream: 'revoked' | 'skipped' }> {
-  const { instance, client, host } = parts
+  const { client, host } = parts
   const { removed, upstream } =
     instance?.clientId && !client && !options.local
       ? await callInstance(instance, 'revoke', { userId: user }, options)

@@ -40,16 +40,7 @@ export interface Loaded {
   readonly origins: Origins
 }
 
-/** The places where settings can be set, open. Settings that belong to a profile are read once the profile is known. */
-export interface OpenSettings {
-  readonly home: string
-  /** The profile that the settings name; undefined when none does. */
-  readonly profile: string | undefined
-  /** The profiles that the user's own file has settings for. */
-  readonly profiles: readonly string[]
-  /** The settings for this profile, else the named one or the default. Each is to be read once: the file of a secret can be a pipe. */
-  read(profile?: string, names?: readonly SettingName[]): Loaded
-}
+export type OpenSettings = ReturnType<typeof openSettings>
 
 interface Given {
   readonly value: unknown
@@ -69,7 +60,7 @@ export function isOfFolder({ kind }: Origin): boolean {
  * Opens the places where a process can have settings, in the order of `join`. Files of other users are ignored with a warning.
  * @throws RelayError `settings` that names the place, the setting, and what it must be; never a value
  */
-export function openSettings(shell: Shell, flags: Flags): OpenSettings {
+export function openSettings(shell: Shell, flags: Flags) {
   const { out } = shell
   const files = folderFiles(shell, out.log)
   const places = variablePlaces(shell, files.dotenv)
@@ -85,9 +76,12 @@ export function openSettings(shell: Shell, flags: Flags): OpenSettings {
   const { profile: named, home = defaultHome() } = loaded(common, [], ['profile', 'home']).values
   return {
     home: path.resolve(home),
+    /** Undefined when the settings name none. */
     profile: named,
+    /** Those that the user's own file has settings for. */
     profiles: [...user.profiles.keys()],
-    read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES) {
+    /** The settings for this profile, else the named one or the default. Each is to be read once: the file of a secret can be a pipe. */
+    read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES): Loaded {
       const section = user.profiles.get(profile)
       const users = [...(section ? [section] : []), user.common]
       const sources = [...own, project.common, ...users, bareFlagSource(flags)]
@@ -315,16 +309,10 @@ function readDotenv(file: string, shell: Shell): Variables {
 
 // Files
 
-/** A settings file whose keys and values were all checked. */
-interface SettingsFile {
-  readonly common: Source
-  readonly profiles: ReadonlyMap<string, Source>
-}
-
 type FileKind = 'project' | 'user'
 
-/** @throws RelayError `settings` that names the file, the key, and the closest valid key or what the value must be */
-function readSettingsFile(file = '', kind: FileKind): SettingsFile {
+/** Checks all keys and values. @throws RelayError `settings` that names file, key, and the closest key or what the value must be */
+function readSettingsFile(file = '', kind: FileKind) {
   const { profiles, ...common } = (file !== '' && readJsonObject(file)) || {}
   const section = (values: unknown, prefix: string): Source => {
     if (!isObject(values))
