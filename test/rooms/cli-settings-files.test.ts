@@ -68,33 +68,28 @@ it('settings files that others can write to are ignored with a warning', () => {
 describe.runIf(process.geteuid?.() === 0)('settings files of another user', () => {
   const theirs = (file: string) => `${file} belongs to user ${NOBODY}, not to you or root. ${REMEDY}`
 
-  it('are ignored with a warning, and not for the user of sudo', () => {
-    const { cwd, project } = checkout()
-    expect(readIn(cwd)).toEqual({ values: PWNED, warnings: [] })
-    chownSync(project, NOBODY, NOBODY)
-    const warnings = [`${project} is ignored: ${theirs(project)}`]
-    expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings })
-    expect(readIn(cwd, { SUDO_UID: String(NOBODY) }).warnings).toEqual([])
-  })
+  type Files = ReturnType<typeof checkout>
+  const NONE = withDefaults({})
+  const untrusted = ({ project, git }: Files, owned: string): string[] => [
+    `${project} is ignored, because ${git} is not trusted: ${theirs(owned)}`,
+  ]
 
-  it('are passed over for the user’s own further up', () => {
-    const { cwd, nearer } = checkout()
-    writeFileSync(nearer, '{"port":1}')
-    chownSync(nearer, NOBODY, NOBODY)
-    expect(readIn(cwd)).toEqual({ values: PWNED, warnings: [`${nearer} is ignored: ${theirs(nearer)}`] })
-  })
-
-  it.each([
-    ['git', PWNED],
-    ['root', withDefaults({})],
-  ] as const)('make no checkout: %s', (which, inTheFolder) => {
+  it.each<[keyof Files | undefined, typeof NONE, (files: Files) => string[], atTheRoot: typeof NONE]>([
+    [undefined, PWNED, () => [], PWNED],
+    ['project', NONE, ({ project }) => [`${project} is ignored: ${theirs(project)}`], NONE],
+    // The user's own further up counts instead.
+    ['nearer', PWNED, ({ nearer }) => [`${nearer} is ignored: ${theirs(nearer)}`], PWNED],
+    // There is no checkout, which the folder itself does not need.
+    ['git', NONE, (files) => untrusted(files, files.git), PWNED],
+    ['root', NONE, (files) => untrusted(files, files.root), NONE],
+  ])('are ignored with a warning, and not for the user of sudo: %s', (which, values, warnings, atTheRoot) => {
     const files = checkout()
-    const { cwd, git, project } = files
-    chownSync(files[which], NOBODY, NOBODY)
-    const why = `${project} is ignored, because ${git} is not trusted: ${theirs(files[which])}`
-    expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings: [why] })
-    // The folder itself needs no checkout.
-    expect(readIn(path.dirname(project)).values).toEqual(inTheFolder)
+    const { root, cwd, nearer } = files
+    if (which === 'nearer') writeFileSync(nearer, '{"port":1}')
+    if (which !== undefined) chownSync(files[which], NOBODY, NOBODY)
+    expect(readIn(cwd)).toEqual({ values, warnings: warnings(files) })
+    expect(readIn(root).values).toEqual(atTheRoot)
+    expect(readIn(cwd, { SUDO_UID: String(NOBODY) }).warnings).toEqual([])
   })
 
   it('make no warning where there are no settings', () => {
