@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { suggest } from '../base/text.js'
+import { suggest, wrap } from '../base/text.js'
 import {
   type Commands,
   type CommandSpec,
@@ -14,7 +14,6 @@ import { JOURNAL } from './declarations/journal.js'
 import { SERVICE } from './declarations/service.js'
 import { SETUP } from './declarations/setup.js'
 import { SIGNING_IN } from './declarations/signing-in.js'
-import { wrap } from './output/wrap.js'
 import { defaultText, meantBy, SETTING_NAMES, type SettingName, settingOf } from './settings/table.js'
 
 /** Every command, under the heading under which help lists it. */
@@ -87,7 +86,10 @@ export function helpPage(command: Command, spec: CommandSpec, context: HelpConte
     options.map(({ flags, description }) => [flags, description])
   const commands: readonly Section[] = parent
     ? [['Commands:', command.commands.map((each) => [`${each.name()} ${each.usage()}`, each.summary()])]]
-    : Object.entries(GROUPS).map(([heading, commands]) => [heading, summaries(commands)])
+    : Object.entries(GROUPS).map(([heading, commands]) => [
+        heading,
+        Object.entries(commands).map(([name, { summary }]) => [name, summary]),
+      ])
   const lists: readonly Section[] = [
     ['Arguments:', command.registeredArguments.map((each) => [each.name(), each.description])],
     ['Options:', [...optionRows(command), ['-h, --help', 'print this help']]],
@@ -107,10 +109,6 @@ export function helpPage(command: Command, spec: CommandSpec, context: HelpConte
     ...listOf(['Exit codes:', codes]),
   ]
   return `${parts.join('\n\n')}\n`
-}
-
-function summaries(commands: Commands): Row[] {
-  return Object.entries(commands).map(([name, { summary }]) => [name, summary])
 }
 
 /** A list under its heading, its names in a column; nothing if it is empty. */

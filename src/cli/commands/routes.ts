@@ -6,7 +6,6 @@ import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
 import { findEntry, openJournal } from '../journal.js'
 import { eventName } from '../output/deliveries.js'
-import type { Output } from '../output/output.js'
 import { table } from '../output/text.js'
 import { spokenTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach, commandFor, openData, routeSettings } from '../profile.js'
@@ -23,8 +22,9 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
     return
   }
   if (!live) out.say('No relay is running for this profile: these are the routes of the settings')
-  if (routes.length > 0) print(routes, out)
-  else
+  const rows = routes.length === 0 ? [] : table([HEADINGS, ...routes.map(describeRoute)])
+  for (const line of rows) out.result(line)
+  if (routes.length === 0)
     out.say(
       `There are no routes. Start one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`,
     )
@@ -41,13 +41,10 @@ async function routesOfSettings(attached: Attached): Promise<LiveRoutes> {
 /** The target is last: on a narrow terminal its address, which is never cut, goes on a line of its own. */
 const HEADINGS = ['forwarded', 'failed', 'waiting', 'state', 'target']
 
-function print(routes: readonly LiveRoute[], out: Output): void {
-  const rows = routes.map((route) => [
-    ...[route.succeeded, route.failed, route.waiting].map(String),
-    describeState(route),
-    route.name === undefined ? route.label : `${route.name} ${route.label}`,
-  ])
-  for (const line of table([HEADINGS, ...rows])) out.result(line)
+function describeRoute(route: LiveRoute): string[] {
+  const { succeeded, failed, waiting, name, label } = route
+  const counts = [succeeded, failed, waiting].map(String)
+  return [...counts, describeState(route), name === undefined ? label : `${name} ${label}`]
 }
 
 function describeState({ state, since, nextProbeAt }: LiveRoute): string {

@@ -99,17 +99,19 @@ export async function send(
       const recorded = await load()
       // An entry that is gone from the journal by now.
       if (!recorded) continue
-      const { source, isKnown, ...made } = await mail(name, recorded)
-      const ok = expectation.fits(made.answer.status)
-      const result = { name, event: recorded.event, ok, expected: expectation.text, ...made }
+      const { source, isKnown, answer, ...made } = await mail(name, recorded)
+      const { status, ms, error, body } = answer
+      const ok = expectation.fits(status)
+      const about = { name, event: recorded.event, ok, expected: expectation.text, ...made }
       sent += 1
       if (isKnown) known += 1
       if (!ok) failed += 1
-      if (!ok && made.answer.status === 401) refused.push(source)
-      const line = await onResult?.(result)
+      if (!ok && status === 401) refused.push(source)
+      const line = await onResult?.({ ...about, answer })
       hasLines ||= line !== undefined
-      if (shell.json) out.object(resultObject(result))
-      else out.result(line ?? resultLine(result, width, out.width), VERDICT)
+      const answered = { status, ms: Math.round(ms), error, ...bytesField('answer', body) }
+      if (shell.json) out.object({ type: 'result', ...about, ...answered })
+      else out.result(line ?? resultLine({ ...about, answer }, width, out.width), VERDICT)
       if (isCounted) out.count(`${sent}/${items.length}`)
       if (!ok && stop) break
     }
@@ -207,9 +209,4 @@ function resultLine(
   return ok
     ? t`${green('ok  ')}${line}`
     : t`${red('FAIL')}${line}  expected ${expected}${reason.width === 0 ? '' : ': '}${reason}`
-}
-
-function resultObject({ answer, ...result }: Result): Record<string, unknown> {
-  const { status, ms, error, body } = answer
-  return { type: 'result', ...result, status, ms: Math.round(ms), error, ...bytesField('answer', body) }
 }

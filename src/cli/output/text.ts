@@ -2,8 +2,7 @@ import { homedir } from 'node:os'
 import { stripVTControlCharacters } from 'node:util'
 import { Chalk } from 'chalk'
 import truncatedWidth from 'fast-string-truncated-width'
-import { printable } from '../../base/text.js'
-import { wrap } from './wrap.js'
+import { printable, wrap } from '../../base/text.js'
 
 /** Whether a stream shows styles is for the output to say. */
 const CHALK = new Chalk({ level: 1 })

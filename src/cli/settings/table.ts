@@ -51,12 +51,7 @@ export const SETTINGS = {
   clientSecret: { help: 'OAuth client secret', secret: true },
   webhookSecret: { help: 'webhook secret', defaultText: 'made at first start', secret: true },
   webhookSecretPrevious: { help: 'previous secret, accepted during rotation', secret: true },
-  sources: {
-    flag: '--source <name=scheme>',
-    help: 'another sender',
-    list: true,
-    project: 'proved',
-  },
+  sources: { flag: '--source <name=scheme>', help: 'another sender', list: true, project: 'proved' },
   port: { flag: '--port <n>', help: 'port to listen on, 0 for any free port', project: 'anything' },
   host: { flag: '--host <address>', help: 'listen address' },
   allowHost: {
