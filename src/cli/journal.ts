@@ -11,16 +11,12 @@ import type { Shell } from './command.js'
 import { type Attached, onlyInMemory, openData, routeSettings, startCommand, storeOf } from './profile.js'
 
 /** Opens the journal of the profile, whether its instance runs or not, and though the keychain may be locked. Makes none. */
-export async function openJournal(
-  attached: Attached,
-): Promise<AsyncDisposable & { readonly journal: Journal }> {
+export async function openJournal(attached: Attached): Promise<Journal & AsyncDisposable> {
   if (attached.values.store === 'memory' && !attached.instance)
     throw new RelayError('settings', 'RELAY_STORE is memory: only relay serve itself can read that journal')
   const database = await openData(attached)
-  return {
-    journal: journalOf(attached, database),
-    [Symbol.asyncDispose]: async () => database?.[Symbol.asyncDispose](),
-  }
+  const close = async (): Promise<void> => database?.[Symbol.asyncDispose]()
+  return Object.assign(journalOf(attached, database), { [Symbol.asyncDispose]: close })
 }
 
 /** The journal in a profile's data. @throws RelayError `settings` when only the instance has it; `no_match` when there is none yet */

@@ -6,7 +6,6 @@ import { RelayError } from '../base/errors.js'
 import { LIMITS } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
 import { type OAuthClient, parseUserId, type Settings, type SourceSettings } from '../base/settings.js'
-import { isSharedAddress } from '../base/shared-store.js'
 import { systemClock } from '../base/time.js'
 import { openHost } from '../codehost/hosts.js'
 import { Journal } from '../journal/journal.js'
@@ -19,7 +18,6 @@ import { type TokenOwner, Tokens } from '../tokens/tokens.js'
 import { makeProfileSecret } from '../webhook/profile-secret.js'
 import type { Shell } from './command.js'
 import { callInstance } from './instance-client.js'
-import { tilde } from './output/text.js'
 import {
   type Attached,
   notRunning,
@@ -108,12 +106,6 @@ export function userOf({ user }: Pick<Values, 'user'>): string {
     const text = 'Your name on this machine is not a valid user id. Give --user, or set RELAY_USER'
     throw new RelayError('usage', text, { cause })
   }
-}
-
-/** A description of where the tokens of a profile are stored. */
-export function tokenPlace({ values: { store }, profile, folder }: Attached): string {
-  const places = { file: tilde(folder), keychain: `the keychain, service relay:${profile}`, memory: 'memory' }
-  return isSharedAddress(store) ? `the shared store ${store}` : places[store]
 }
 
 // What relay setup stored

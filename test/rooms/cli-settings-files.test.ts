@@ -1,28 +1,15 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createTrust, readJsonObject, type System } from '../../src/cli/settings/files.js'
+import { createTrust, type System } from '../../src/cli/settings/files.js'
 import { secretReader, withDefaults } from '../../src/cli/settings/read.js'
 import { emptyFolder } from '../kit/folder.js'
-import { failure, load, testShell } from './cli-shell.js'
+import { load, testShell } from './cli-shell.js'
 
-describe('readJsonObject', () => {
-  const file = path.join(emptyFolder(), 'x.json')
-
-  it('reads an object, with or without a byte order mark, and no file as undefined', () => {
-    expect(readJsonObject(file)).toBeUndefined()
-    writeFileSync(file, '\uFEFF{"a":1}')
-    expect(readJsonObject(file)).toEqual({ a: 1 })
-  })
-
-  it.each([
-    ['{\n  "a": 1\n  "b": 2\n}', `${file}, line 3: not JSON`],
-    ['[]', `${file}: must be one JSON object, { … }`],
-    ['null', `${file}: must be one JSON object, { … }`],
-  ])('refuses %j', (text, message) => {
-    writeFileSync(file, text)
-    expect(failure(() => readJsonObject(file))).toEqual({ kind: 'settings', message })
-  })
+it('settings may follow a byte order mark', () => {
+  const cwd = emptyFolder()
+  writeFileSync(path.join(cwd, 'relay.json'), '\uFEFF{"port":1}')
+  expect(load({}, { cwd }).values.port).toBe(1)
 })
 
 it('reads the file of a source’s secret once, since it can be a pipe', () => {

@@ -37,8 +37,7 @@ async function list(shell: Shell, flags: LogFlags): Promise<void> {
   const attached = await attach(shell, flags)
   await warnOfMatches(shell, attached, filter)
   if (flags.follow) await awaitJournal(attached, { signal })
-  await using reader = await openJournal(attached)
-  const { journal } = reader
+  await using journal = await openJournal(attached)
   const isForPerson = out.isTerminal && !shell.json
   const named = isForPerson ? namedTargets(attached) : []
   const printer = new Printer(shell, journal, named)

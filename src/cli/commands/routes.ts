@@ -64,8 +64,8 @@ function routeObject({ label, since, nextProbeAt, ...route }: LiveRoute): Record
 export async function runRoutesTest(shell: Shell, flags: Flags, word: string): Promise<void> {
   const { out } = shell
   const attached = await attach(shell, flags)
-  await using reader = await openJournal(attached)
-  const entry = await findEntry(reader.journal, word)
+  await using journal = await openJournal(attached)
+  const entry = await findEntry(journal, word)
   const isGiven = (flags.forward ?? flags.exec ?? flags.ignore) !== undefined
   const { instance } = attached
   const live = instance && !isGiven ? await callInstance(instance, 'routes', {}, shell) : undefined

@@ -1,12 +1,14 @@
 import { type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js'
 import { RelayError } from '../../base/errors.js'
+import { isSharedAddress } from '../../base/shared-store.js'
 import type { CodeHost } from '../../codehost/host.js'
 import type { RunningInstance } from '../../instance/running.js'
 import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
+import { tilde } from '../output/text.js'
 import { spokenInstant } from '../output/time.js'
 import { attach } from '../profile.js'
-import { openSession, type Session, tokenPlace } from '../session.js'
+import { openSession, type Session } from '../session.js'
 
 // What a user does with a stored token: print it, ask whose it is, delete it.
 
@@ -24,8 +26,10 @@ export function signedIn(
   { expiresAt }: { expiresAt: number },
   login: string,
 ) {
+  const { values, profile, folder } = attached
+  const places = { file: tilde(folder), keychain: `the keychain, service relay:${profile}`, memory: 'memory' }
+  const store = isSharedAddress(values.store) ? `the shared store ${values.store}` : places[values.store]
   const expiry = new Date(expiresAt).toISOString()
-  const store = tokenPlace(attached)
   return { user, login, provider: host.name, providerUrl: host.url, store, expiresAt: expiry }
 }
 export type SignedIn = ReturnType<typeof signedIn>

@@ -55,8 +55,7 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
       throw signal.aborted ? error : late(`No delivery matched ${wanted}`)
     })
   }
-  await using reader = await openJournal(attached)
-  const { journal } = reader
+  await using journal = await openJournal(attached)
   const found = await findFirst(journal, criteria, end, { signal, onWait })
   if (!found) throw late(`No delivery matched ${wanted}`)
   const { entry } = found
