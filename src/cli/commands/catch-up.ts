@@ -13,7 +13,6 @@ import {
   failedText,
   missedObject,
 } from '../output/deliveries.js'
-import { table } from '../output/text.js'
 import { localTime } from '../output/time.js'
 import { attach, commandFor, notServed, startCommand } from '../profile.js'
 import { openSession, type Session } from '../session.js'
@@ -80,7 +79,7 @@ async function readLog(
     if (dryRun) {
       const { deliveries } = await findMissed(options)
       const rows = deliveries.map((one) => [localTime(one.deliveredAt), eventName(one), one.guid])
-      if (!json) for (const line of table(rows)) out.result(line)
+      if (!json) out.table(rows)
       else for (const one of deliveries) out.object({ type: 'missing', ...object, ...missedObject(one) })
       out.say(`would ask for ${deliveries.length} of ${name}`)
       return 0

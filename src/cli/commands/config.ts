@@ -5,7 +5,7 @@ import { type RunningInstance, secretPrint } from '../../instance/running.js'
 import type { Database } from '../../store/open.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
-import { table, tilde } from '../output/text.js'
+import { tilde } from '../output/text.js'
 import { type Attached, attach, openData, webhookSecret } from '../profile.js'
 import { readStoredClient, userOf } from '../session.js'
 import { join, servedBy } from '../settings/join.js'
@@ -55,8 +55,7 @@ export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?:
       sources,
     })
   const ofSources = sources.map(({ name, address, origin }) => [`source ${name}`, address, tilde(origin)])
-  for (const line of table([['name', 'value', 'origin'], ...settings.map(asRow), ...ofSources]))
-    out.result(line)
+  out.table([['name', 'value', 'origin'], ...settings.map(asRow), ...ofSources])
 }
 
 function findName(word: string): SettingName {

@@ -22,7 +22,6 @@ import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
 import { POLL_MS } from '../journal.js'
 import { hookStateText } from '../output/deliveries.js'
-import { table } from '../output/text.js'
 import { attach, commandFor, notServed, webhookSecret } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { parseFlag } from '../settings/parse.js'
@@ -136,7 +135,7 @@ export async function runList(shell: Shell, flags: Flags, text?: string): Promis
       id === null ? `perhaps not there; finish with ${commandFor(attached, `hook add ${name}`)}` : ''
     return [name, url, next]
   })
-  for (const line of table(rows)) out.result(line)
+  out.table(rows)
 }
 
 function savedObject({ id, url, permanent, ...repo }: SavedHook): Record<string, unknown> {
@@ -170,7 +169,7 @@ async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> 
     ]
     rows.push([ours ? 'here' : '', String(id), answer, settings.join(', '), url])
   }
-  if (!json) for (const line of table(rows)) out.result(line)
+  if (!json) out.table(rows)
 }
 
 // remove

@@ -18,7 +18,7 @@ import { databaseFiles, openDatabase, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Flags, Shell } from '../command.js'
 import { Prompt } from '../input.js'
-import { table, tilde } from '../output/text.js'
+import { tilde } from '../output/text.js'
 import { type Attached, attach, commandFor, startCommand } from '../profile.js'
 import { clientOf, codeHostOf, readStoredClient } from '../session.js'
 import { join } from '../settings/join.js'
@@ -53,7 +53,7 @@ export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
       instance ? `runs at ${instance.url}, process ${instance.pid}` : 'not running',
     ])
   }
-  if (!json) for (const line of table(rows)) out.result(line)
+  if (!json) out.table(rows)
 }
 
 /** The bytes of the files in a profile's folder; 0 if it cannot be read. */

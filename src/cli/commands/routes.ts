@@ -6,7 +6,6 @@ import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
 import { findEntry, openJournal } from '../journal.js'
 import { eventName } from '../output/deliveries.js'
-import { table } from '../output/text.js'
 import { spokenTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach, commandFor, openData, routeSettings } from '../profile.js'
 
@@ -22,9 +21,8 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
     return
   }
   if (!live) out.say('No relay is running for this profile: these are the routes of the settings')
-  const rows = routes.length === 0 ? [] : table([HEADINGS, ...routes.map(describeRoute)])
-  for (const line of rows) out.result(line)
-  if (routes.length === 0)
+  if (routes.length > 0) out.table([HEADINGS, ...routes.map(describeRoute)])
+  else
     out.say(
       `There are no routes. Start one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`,
     )
@@ -75,8 +73,7 @@ export async function runRoutesTest(shell: Shell, flags: Flags, word: string): P
   const ignored = ignoredBy(ignore, entry)
   const { n, event, action, provider: source } = entry
   if (shell.json) return out.object({ n, event, action, ignoredBy: ignored ?? null, routes: results })
-  for (const line of table(results.map(({ target, matched, why }) => [matched ? 'yes' : 'no', target, why])))
-    out.result(line)
+  out.table(results.map(({ target, matched, why }) => [matched ? 'yes' : 'no', target, why]))
   const name = `#${n} ${isCodeHost(source) ? '' : `${source}/`}${eventName(entry)}`
   if (ignored !== undefined) out.say(`${name} goes nowhere: it is ignored by ${ignored}`)
   else if (results.length === 0) out.say(`${name} goes nowhere: there are no routes`)

@@ -4,7 +4,7 @@ import type { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
 import { printableJson, printableText } from '../../base/text.js'
 import type { Context, TextStream } from '../context.js'
-import { dim, type Line, red, t, type Text, textOf, yellow } from './text.js'
+import { dim, type Line, red, t, table, type Text, textOf, yellow } from './text.js'
 import { timeOfDay } from './time.js'
 
 export type ColorMode = 'auto' | 'always' | 'never'
@@ -92,6 +92,11 @@ export class Output {
   /** A line of a result. On a terminal it is broken at spaces, with the further lines indented by so many columns. */
   result(line: Line, indent?: number): void {
     this.#print(this.#results, line, indent)
+  }
+
+  /** Rows of a result, in columns. */
+  table(rows: readonly (readonly Line[])[]): void {
+    for (const line of table(rows)) this.result(line)
   }
 
   /** The lines of a long result; on a terminal that is too small for them in a pager. */
