@@ -17,15 +17,8 @@ import { defaultText, formatValue, SETTING_NAMES, type SettingName, settingOf } 
 /** A value as a user would write it. Of a secret, the secret. */
 type Value = string | number | readonly string[]
 
-interface Described {
-  readonly name: SettingName
-  /** Undefined when it is not set and has no default. */
-  readonly value: Value | undefined
-  /** Where the value came from, or `default`. */
-  readonly origin: string
-  /** How this shell and the running instance differ. */
-  readonly note?: string
-}
+/** One setting. */
+type Described = ReturnType<typeof describeSetting>
 
 export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<void> {
   const { out } = shell
@@ -66,23 +59,20 @@ function findName(word: string): SettingName {
   throw new RelayError('usage', `--reveal: no setting is called ${word}${didYouMean(word, SETTING_NAMES)}`)
 }
 
-/** As the running instance has it, otherwise as it counts here. */
+/** A setting as the running instance has it, otherwise as it counts here. `note`: how this shell and the instance differ. */
 function describeSetting(
   name: SettingName,
   { values, origins }: Loaded,
   instance: RunningInstance | undefined,
-): Described {
+): { name: SettingName; value: Value | undefined; origin: string; note?: string | undefined } {
   const value = values[name] ?? (name === 'user' ? loginName() : undefined)
   const here = value === undefined ? undefined : formatValue(name, value)
   const origin = origins[name]?.text
   const served = instance && servedValues(instance)[name]
-  if (instance && served !== undefined && served !== value)
-    return {
-      name,
-      value: formatValue(name, served),
-      origin: `process ${instance.pid}`,
-      ...(origin !== undefined && { note: `${origin} here is ${String(here)}` }),
-    }
+  if (instance && served !== undefined && served !== value) {
+    const note = origin === undefined ? undefined : `${origin} here is ${String(here)}`
+    return { name, value: formatValue(name, served), origin: `process ${instance.pid}`, note }
+  }
   // An instance whose profile is not named was found because it runs.
   const found = name === 'profile' && instance ? `process ${instance.pid}` : 'default'
   return { name, value: here, origin: origin ?? found }
@@ -104,7 +94,7 @@ function servedValues(instance: RunningInstance): Partial<Values> {
     port: Number(new URL(url).port || HTTP_PORT),
     ...(publicUrl !== url && { publicUrl }),
     ...(clientId && { clientId }),
-    ...(maxBody && { maxBody }),
+    maxBody,
   }
 }
 

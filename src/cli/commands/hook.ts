@@ -68,11 +68,7 @@ function hookObject(hook: RepoHook, ours: boolean): Record<string, unknown> {
   return { type: 'hook', id, url, ours, active, contentType, events, hasSecret, lastResponse }
 }
 
-interface AddressFlags extends Flags {
-  readonly url?: string
-}
-
-async function addressOf(session: Session, { url }: AddressFlags): Promise<string | undefined> {
+async function addressOf(session: Session, url?: string): Promise<string | undefined> {
   return url === undefined ? payloadAddress(session) : parseFlag('--url', url, parsePrivateAddress).href
 }
 
@@ -80,14 +76,14 @@ async function addressOf(session: Session, { url }: AddressFlags): Promise<strin
 
 export async function runAdd(
   shell: Shell,
-  flags: AddressFlags & { readonly events?: string },
+  flags: Flags & { readonly url?: string; readonly events?: string },
   text: string,
 ): Promise<void> {
   const { out, json } = shell
   const events = flags.events === undefined ? undefined : parseEvents(flags.events)
   await using session = await openHookSession(shell, flags, text)
   const { place, name } = session
-  const url = await addressOf(session, flags)
+  const url = await addressOf(session, flags.url)
   if (url === undefined) throw notServed(session.attached, ' --tunnel, or give the address with --url')
   const settings = { url, secret: await secretOf(shell, session), events }
   const chosen = flags.url !== undefined
@@ -174,9 +170,7 @@ async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> 
 
 // remove
 
-interface RemoveFlags extends AddressFlags {
-  readonly local?: boolean
-}
+type RemoveFlags = Flags & { readonly url?: string; readonly local?: boolean }
 
 export async function runRemove(shell: Shell, flags: RemoveFlags, text: string): Promise<void> {
   const { out, json } = shell
@@ -192,7 +186,7 @@ export async function runRemove(shell: Shell, flags: RemoveFlags, text: string):
     else out.result(`hook of ${name} forgotten here, and not removed at ${session.host.url}: ${saved.url}`)
     return
   }
-  const removed = await unregisterHook(place, await addressOf(session, flags)).catch((error: unknown) => {
+  const removed = await unregisterHook(place, await addressOf(session, flags.url)).catch((error: unknown) => {
     const refusal = error instanceof RelayError ? error.cause : undefined
     const isKnown = !(refusal instanceof Refusal) || refusal.missingRight !== undefined
     if (!saved || isKnown || refusal.providerStatus !== 404) throw error

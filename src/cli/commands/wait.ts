@@ -1,21 +1,27 @@
 import { type Cancellable, deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
-import { type Filter, parseFilter, passes } from '../../journal/filter.js'
+import { type Filter, passes } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
 import { hasFailed, type Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
-import { awaitForwarded, awaitJournal, hasJournal, openJournal, poll, warnOfMatches } from '../journal.js'
+import {
+  awaitForwarded,
+  awaitJournal,
+  type FilterFlags,
+  hasJournal,
+  openJournal,
+  poll,
+  readFilter,
+  warnOfMatches,
+} from '../journal.js'
 import { entryObject, Printer, progressOf } from '../output/deliveries.js'
 import { attach, notServed } from '../profile.js'
 
-interface WaitFlags extends Flags {
+interface WaitFlags extends Flags, Pick<FilterFlags, 'repo' | 'source' | 'text'> {
   readonly where?: readonly string[]
   readonly since: string
-  readonly repo?: string
-  readonly source?: string
-  readonly text?: string
   readonly timeout?: string
   readonly forwarded?: boolean
 }
@@ -25,7 +31,7 @@ const DEFAULT_LIMIT_MS = 300_000
 export async function runWait(shell: Shell, flags: WaitFlags, match: string): Promise<void> {
   const { out, signal } = shell
   const { where = [], since, repo, source, text } = flags
-  const filter = parseFilter({ event: [match], since, repo, source, text }, Date.now(), (part) => `--${part}`)
+  const filter = readFilter({ event: [match], since, repo, source, text }, Date.now())
   const criteria = { filter, where: where.map(parseWhere) }
   const given = flags.timeout === undefined ? undefined : parseDuration(flags.timeout)
   if (flags.timeout !== undefined && given === undefined)
