@@ -36,20 +36,14 @@ interface ActionFlags extends Flags {
   readonly dryRun?: boolean
 }
 
-/** What an action works with, once the user's token is known. */
-interface Acting extends Pick<Session, 'host' | 'database'> {
-  readonly account: Account
-  readonly signal: AbortSignal
-}
-
 interface Action<Result> {
   /** Completes "would …". */
   readonly description: string
   /** As `POST /api/<name>` takes it. */
   readonly request: object
   /** Reads what the write depends on, also with `--dry-run`, and resolves to the action that remains. Throws when it is not to be sent. */
-  readonly check?: (acting: Acting) => Promise<Action<Result>>
-  readonly send: (acting: Acting) => Promise<Result>
+  readonly check?: (account: Account) => Promise<Action<Result>>
+  readonly send: (account: Account, session: Session) => Promise<Result>
   /** The line to print, for a person or for a pipe; undefined for none. */
   readonly line: (result: Result, isForPerson: boolean) => string | undefined
   /** A message about the result, also under `--json`. */
@@ -69,7 +63,7 @@ async function act<Result extends object>(
 ): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openSession(shell, await attach(shell, flags))
-  const { host, user, database } = session
+  const { host, user } = session
   const target = given ?? (await targetOfEntry(session, flags))
   checkHost(target, host.url)
   const planned = plan(target)
@@ -80,14 +74,14 @@ async function act<Result extends object>(
   }
   if (flags.dryRun && !planned.check) return printPlan(planned)
   const { accessToken } = await session.owner()
-  const acting = { host, database, account: host.as(accessToken, { signal }), signal }
+  const account = host.as(accessToken, { signal })
   const explain = (error: unknown): never => {
     throw withNextStep(error, session)
   }
-  const action = (await planned.check?.(acting).catch(explain)) ?? planned
+  const action = (await planned.check?.(account).catch(explain)) ?? planned
   if (flags.dryRun) return printPlan(action)
   signal.throwIfAborted()
-  const result = await action.send(acting).catch((cause: unknown) => {
+  const result = await action.send(account, session).catch((cause: unknown) => {
     if (signal.aborted) throw interrupted(cause)
     return explain(cause)
   })
@@ -190,11 +184,11 @@ export async function runComment(
     return {
       description: `comment on ${formatTarget(target)} (${size})`,
       request: { owner, repo, issueNumber, body, ...(sticky !== undefined && { sticky }) },
-      async send({ account, host, database, signal }) {
+      async send(account, { host, database }) {
         if (sticky === undefined) return account.comment(target, body)
         const create = (text: string) => account.comment(target, text)
         const parts = { host, account, store: database.store, create }
-        return writeSticky(parts, target, { key: sticky, body }, { signal })
+        return writeSticky(parts, target, { key: sticky, body }, shell)
       },
       line: ({ url }) => url,
     }
@@ -281,7 +275,7 @@ function merge(target: Target, options: MergeOptions, condition = ''): Action<Me
   return {
     description: `merge ${name}${method ? ` (${method})` : ''}${condition}`,
     request: { owner, repo, pullNumber, ...options },
-    send: ({ account }) => account.merge({ ...target, kind: 'pull' }, options),
+    send: (account) => account.merge({ ...target, kind: 'pull' }, options),
     line: ({ sha }, isForPerson) =>
       sha !== null && isForPerson ? `Merged ${name} as ${sha}` : (sha ?? undefined),
     note: ({ merged }) =>
@@ -294,7 +288,7 @@ function mergeIfGreen(target: Target, options: MergeOptions): Action<Merged> {
   const name = formatTarget(target)
   return {
     ...merge(target, options),
-    async check({ account }) {
+    async check(account) {
       const head = await account.headChecks({ ...target, kind: 'pull' })
       if (options.sha !== undefined && options.sha !== head.sha)
         throw new RelayError('conflict', `${name} is not merged: its head is ${head.sha}`)
@@ -352,7 +346,7 @@ export async function runReact(
     return {
       description: `react ${content} to ${name}`,
       request: { owner, repo, issueNumber, ...ids, content },
-      send: ({ account }) => account.react(target, content, on),
+      send: (account) => account.react(target, content, on),
       line: (reacted, isForPerson) =>
         isForPerson && reacted.created ? `Reacted ${content} to ${name}` : reacted.content,
       note: ({ created }) => (created ? undefined : 'you had already added this reaction'),

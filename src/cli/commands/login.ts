@@ -4,7 +4,6 @@ import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { createLogThrottle } from '../../base/log.js'
-import { printable } from '../../base/text.js'
 import { formatDuration, systemClock } from '../../base/time.js'
 import { listen } from '../../http/listen.js'
 import { createRouter, hostCheck } from '../../http/router.js'
@@ -132,8 +131,8 @@ async function signInWithDevice(
   const lines = [
     'Open this address in a browser on any machine, and enter the code:',
     '',
-    `  ${printable(address)}`,
-    `  ${printable(userCode)}`,
+    `  ${address}`,
+    `  ${userCode}`,
     '',
     `Waiting up to ${formatDuration(lifetime)} for you to do so. Ctrl-C cancels.`,
   ]
