@@ -6,6 +6,15 @@ import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
 import type { Context } from './context.js'
 
+/** The value of a flag that is no setting. @throws RelayError `usage` that names the flag */
+export function parseFlag<Value>(flag: string, text: string, parse: (text: string) => Value): Value {
+  try {
+    return parse(text)
+  } catch (cause) {
+    throw new RelayError('usage', `${flag}: ${cause instanceof Error ? cause.message : ''}`, { cause })
+  }
+}
+
 /** How messages name an input beyond its limit in bytes, `larger than 1 MiB`, and the input itself. */
 interface InputOptions {
   readonly tooLarge: string

@@ -20,11 +20,11 @@ import { secretPrint } from '../../instance/running.js'
 import { readTunnel } from '../../serve/tunnel.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
+import { parseFlag } from '../input.js'
 import { POLL_MS } from '../journal.js'
 import { hookStateText } from '../output/deliveries.js'
 import { attach, commandFor, notServed, webhookSecret } from '../profile.js'
 import { openSession, type Session } from '../session.js'
-import { parseFlag } from '../settings/parse.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 /** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */

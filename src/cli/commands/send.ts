@@ -8,11 +8,12 @@ import { parseEdit } from '../../replay/edit.js'
 import { deliveryId, prepare, type Prepared, type PrepareOptions, type Tamper } from '../../replay/prepare.js'
 import { type Answer, openSender, parseExpectation, type Sender } from '../../replay/send.js'
 import type { Flags, Shell } from '../command.js'
+import { parseFlag } from '../input.js'
 import { bytesField } from '../output/deliveries.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
 import { attach, openData, notServed } from '../profile.js'
 import { openSources, type RecordedSource } from '../senders.js'
-import { parseFlag, targetAddress } from '../settings/parse.js'
+import { targetAddress } from '../settings/parse.js'
 
 export interface SendFlags extends Flags {
   readonly secretEnv?: string

@@ -10,7 +10,6 @@ import {
   STORE_KINDS,
   type StoreText,
 } from '../../base/settings.js'
-import { RelayError } from '../../base/errors.js'
 import { isSharedAddress, SharedStore, splitPassword } from '../../base/shared-store.js'
 import { didYouMean } from '../../base/text.js'
 import { parseDuration } from '../../base/time.js'
@@ -145,15 +144,6 @@ function pageAddress(text: string): string {
 /** An address to send to; `3000` and `localhost:3000/hooks` are on this machine. */
 export function targetAddress(text: string): string {
   return pageAddress(expandLocal(text))
-}
-
-/** The value of a flag that is no setting. @throws RelayError `usage` that names the flag */
-export function parseFlag<Value>(flag: string, text: string, parse: (text: string) => Value): Value {
-  try {
-    return parse(text)
-  } catch (cause) {
-    throw new RelayError('usage', `${flag}: ${cause instanceof Error ? cause.message : ''}`, { cause })
-  }
 }
 
 /** Several values, one a line. `check` throws an Error that says what is wrong with one. */
