@@ -40,10 +40,6 @@ function onStdoutError(error: NodeJS.ErrnoException): void {
   listener(error)
 }
 
-function onStderrError(error: NodeJS.ErrnoException): void {
-  if (!onOutputLost) endWithoutOutput(error)
-}
-
 /** A closed pipe (`relay … | head -1`) is not a failure, and the command ends quietly. A full disk is a failure. */
 function endWithoutOutput(error: NodeJS.ErrnoException): void {
   if (lostExitCode !== undefined) return
@@ -118,7 +114,9 @@ const context: Context = {
     return process.stdin
   },
   stdout: openStdio(1, onStdoutError),
-  stderr: openStdio(2, onStderrError),
+  stderr: openStdio(2, (error) => {
+    if (!onOutputLost) endWithoutOutput(error)
+  }),
   signal: root.signal,
   endAtSignal,
   continueWithoutOutput(listener) {

@@ -84,7 +84,7 @@ export function openSettings(shell: Shell, flags: Flags) {
     read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES): Loaded {
       const section = user.profiles.get(profile)
       const users = [...(section ? [section] : []), user.common]
-      const sources = [...own, project.common, ...users, bareFlagSource(flags)]
+      const sources = [...own, project.common, ...users, flagSource(flags, true)]
       const { values, origins } = loaded(sources, users, names)
       return { values: withDefaults({ ...values, profile }), origins }
     },
@@ -209,22 +209,15 @@ function isProved(value: unknown): boolean {
 
 // Flags
 
-function flagSource(flags: Flags): Source {
+/** Flags. Those without a value, `isBare`, lose against any other place. */
+function flagSource(flags: Flags, isBare = false): Source {
   return (name) => {
-    const text = flags[name]
-    return text === true ? undefined : given(name, [text].flat().join('\n'), flagOrigin(name))
+    const { flag, env, bareDefault } = settingOf(name)
+    const origin: Origin = { kind: 'flag', text: flag?.split(' ')[0] ?? env }
+    const value = flags[name]
+    if (isBare) return value === true ? given(name, bareDefault, origin) : undefined
+    return value === true ? undefined : given(name, [value].flat().join('\n'), origin)
   }
-}
-
-/** Flags that were given without a value: any other place wins. */
-function bareFlagSource(flags: Flags): Source {
-  return (name) =>
-    flags[name] === true ? given(name, settingOf(name).bareDefault, flagOrigin(name)) : undefined
-}
-
-function flagOrigin(name: SettingName): Origin {
-  const { flag, env } = settingOf(name)
-  return { kind: 'flag', text: flag?.split(' ')[0] ?? env }
 }
 
 /** Files cannot name the sandbox's profile: the sandbox deletes its tokens when it starts. */
