@@ -43,7 +43,6 @@ export function readKeys(stdin: ReadStream, listener: (key: string) => void): ((
   return end
 }
 
-/** Whether this process is in the foreground group of its terminal. */
 function isInForeground(): boolean {
   try {
     const [group, foreground] = groups()

@@ -27,11 +27,8 @@ for (const signal of SIGNALS) process.once(signal, interrupt)
 /** Errors of writing to a pipe, a socket or a terminal that nothing reads any more. */
 const READER_GONE = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
 
-/** The reader of the output has closed its end. */
-let isUnread = false
-/** Exit code of a failure to write the output; 0 if there is none. */
-let outputExitCode = 0
-/** Exit code of the command, once it has ended. */
+/** Exit code of output that cannot be written; 0: the reader has closed its end. */
+let lostExitCode: number | undefined
 let commandExitCode = 0
 /** Set by a service, which continues without its output; called for the first failure of standard output. See decision 038. */
 let onOutputLost: ((error: Error) => void) | undefined
@@ -43,20 +40,13 @@ function onStdoutError(error: NodeJS.ErrnoException): void {
   listener(error)
 }
 
-function onStderrError(error: NodeJS.ErrnoException): void {
-  if (!onOutputLost) endWithoutOutput(error)
-}
-
 /** A closed pipe (`relay … | head -1`) is not a failure, and the command ends quietly. A full disk is a failure. */
 function endWithoutOutput(error: NodeJS.ErrnoException): void {
-  if (isUnread || outputExitCode) return
-  isUnread = READER_GONE.has(error.code ?? '')
-  if (!isUnread) {
-    const failure = new RelayError('storage', `The output could not be written: ${error.message}`)
-    // Set first, since reporting the failure may fail in the same way.
-    outputExitCode = failure.exitCode
-    void report(failure, argv, context)
-  }
+  if (lostExitCode !== undefined) return
+  const failure = new RelayError('storage', `The output could not be written: ${error.message}`)
+  // Set first, since reporting the failure may fail in the same way.
+  lostExitCode = READER_GONE.has(error.code ?? '') ? 0 : failure.exitCode
+  if (lostExitCode > 0) void report(failure, argv, context)
   settle()
   root.abort(new RelayError('broken_pipe', 'The reader of the output closed its end'))
 }
@@ -82,7 +72,6 @@ function openStdio(fd: 1 | 2, onError: (error: NodeJS.ErrnoException) => void): 
 const BROKEN = /^(?:ECONNABORTED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOTCONN|EPIPE|ETIMEDOUT)$/
 /** System calls of an open socket. `connect` belongs to a request whose caller handles the error. */
 const CALLS = new Set(['read', 'write', 'shutdown'])
-/** Number of stack frames in a failure's message. */
 const MAX_FRAMES = 5
 
 /** Set by a service: called for connections that fail and that no part of relay listens to. */
@@ -125,7 +114,9 @@ const context: Context = {
     return process.stdin
   },
   stdout: openStdio(1, onStdoutError),
-  stderr: openStdio(2, onStderrError),
+  stderr: openStdio(2, (error) => {
+    if (!onOutputLost) endWithoutOutput(error)
+  }),
   signal: root.signal,
   endAtSignal,
   continueWithoutOutput(listener) {
@@ -156,5 +147,5 @@ async function run(): Promise<void> {
 }
 
 function settle(): void {
-  process.exitCode = isUnread ? 0 : commandExitCode || outputExitCode
+  process.exitCode = lostExitCode === 0 ? 0 : commandExitCode || lostExitCode
 }

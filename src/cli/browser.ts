@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type Cancellable, sleep } from '../base/wait.js'
+import { sleep } from '../base/wait.js'
 import { isLoopback } from '../base/address.js'
 import type { Shell } from './command.js'
 import type { Context } from './context.js'
@@ -14,19 +14,20 @@ type Env = Context['env']
 const START_LIMIT_MS = 2_000
 
 /** Returns false if no browser starts. BROWSER names another one. It outlives relay, and gets no Ctrl-C: `open` starts it detached. */
-async function openBrowser(address: string, env: Env, { signal }: Cancellable): Promise<boolean> {
+async function openBrowser(
+  address: string,
+  { env, signal }: Pick<Shell, 'env' | 'signal'>,
+): Promise<boolean> {
   const name = env['BROWSER']
   const settled = new AbortController()
+  const both = { signal: AbortSignal.any([settled.signal, signal]) }
   try {
     const { default: open } = await import('open')
     const child = await open(address, name ? { app: { name } } : {})
-    const exit = once(child, 'exit', { signal: settled.signal }).then(([code]) => code === 0)
-    const wait = sleep(START_LIMIT_MS, {
-      signal: AbortSignal.any([settled.signal, ...(signal ? [signal] : [])]),
-    })
-    return await Promise.race([exit, wait.then(() => true)])
+    const exit = once(child, 'exit', both).then(([code]) => code === 0)
+    return await Promise.race([exit, sleep(START_LIMIT_MS, both).then(() => true)])
   } catch {
-    signal?.throwIfAborted()
+    signal.throwIfAborted()
     return false
   } finally {
     settled.abort()
@@ -61,31 +62,25 @@ export function hasDisplay(env: Env, platform: NodeJS.Platform = process.platfor
  */
 export async function showAddress(
   { env, signal, out }: Shell,
-  {
-    address,
-    opens,
-    waiting,
-  }: { readonly address: string; readonly opens: boolean; readonly waiting: string },
+  address: string,
+  { opens, waiting }: { readonly opens: boolean; readonly waiting: string },
 ): Promise<void> {
   const remote = isRemote(env)
-  const opened = opens && !remote && (await openBrowser(address, env, { signal }))
-  out.say(
-    opened ? 'Your browser opens. If it does not, open this address:' : 'Open this address in a browser:',
-  )
-  for (const line of ['', `  ${address}`, '']) out.say(line)
-  if (remote && isLoopback(new URL(address).hostname))
-    for (const line of [forwardingHint(address), '']) out.say(line)
+  const opened = opens && !remote && (await openBrowser(address, { env, signal }))
+  const ask = opened
+    ? 'Your browser opens. If it does not, open this address'
+    : 'Open this address in a browser'
+  const isHere = remote && isLoopback(new URL(address).hostname)
+  for (const line of [`${ask}:`, '', `  ${address}`, '', ...(isHere ? [forwardingHint(address), ''] : [])])
+    out.say(line)
   out.say(waiting)
 }
 
+/** The instance's address, a one-time code, what to show (default: the list), and whether the code still waits to be used. */
 interface InspectorToOpen {
-  /** The instance's address. */
   readonly url: string
-  /** A one-time code. */
   readonly code: string
-  /** What to show: the number of an entry, or `last`. Default: the list. */
   readonly entry?: string | undefined
-  /** Whether the code still waits to be used. */
   readonly isPending: () => Promise<boolean>
 }
 
@@ -108,7 +103,7 @@ export async function openInspector(
   if (isRemote(env)) return 'not started'
   const suffix = entry === undefined ? '' : `/${entry}`
   using file = writeRedirectFile(env['HOME'] || homedir(), `${url}/inspect/#${code}${suffix}`)
-  if (!file || !(await openBrowser(file.url, env, { signal }))) return 'not started'
+  if (!file || !(await openBrowser(file.url, { env, signal }))) return 'not started'
   const began = performance.now()
   for (let isSlow = false; performance.now() < began + USE_LIMIT_MS;) {
     if (!(await isPending())) return 'opened'

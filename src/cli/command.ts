@@ -5,7 +5,6 @@ import type { SettingName } from './settings/table.js'
 /** What a command works with: the process, and where its results and messages go. */
 export interface Shell extends Context {
   readonly out: Output
-  /** `--json`: results are objects. */
   readonly json: boolean
 }
 
@@ -26,10 +25,8 @@ export type Flags = Partial<Record<SettingName, string | readonly string[] | tru
 /** Runs a command with its flags and then its arguments. A method, since only methods can have parameters of narrower types. */
 export type Run = { run(shell: Shell, flags: Flags, ...args: unknown[]): Promise<void> }['run']
 
-/** Commands by their names, in the order of help. */
 export type Commands = Readonly<Record<string, CommandSpec>>
 
-/** A command, as help, completion and the command reference show it. */
 export interface CommandSpec {
   readonly summary: string
   /** One paragraph, which may be broken in the source. */
@@ -53,14 +50,12 @@ export interface CommandSpec {
   readonly subcommands?: Commands
 }
 
-/** What something is called, and what it is. */
 export type Row = readonly [string, string]
 export type Section = readonly [heading: string, rows: readonly Row[]]
 
 /** `<target>`, `[text]`, `<file...>`, its help, and the words that it can be. */
 export type ArgumentSpec = readonly [name: string, help: string, choices?: readonly string[]]
 
-/** A flag, such as `--out <file>`, and its help. */
 export type FlagSpec = readonly [flags: string, help: string, more?: FlagDetails]
 
 interface FlagDetails {
@@ -70,9 +65,7 @@ interface FlagDetails {
   /** The default in words, where the command has no fixed value for it. */
   readonly defaultText?: string | undefined
   readonly repeatable?: true | undefined
-  /** The setting that it sets. */
   readonly setting?: SettingName
-  /** The variable of a setting. */
   readonly env?: string
   /** The value of the flag without one. */
   readonly bare?: string | undefined
@@ -94,7 +87,6 @@ const EXIT_CODES = {
 
 type ExitCode = keyof typeof EXIT_CODES
 
-/** The codes of a command with their meanings, in order. */
 export function exitCodes(codes: CommandSpec['exits'] = []): [ExitCode, string][] {
   const all = new Map<ExitCode, string>()
   for (const code of [0, 1, 2, ...codes] as const) {

@@ -1,41 +1,28 @@
 import type { Readable } from 'node:stream'
 import type { Seams } from '../base/seams.js'
 
-/** The parts of the process that a command may use. Tests pass their own. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** The folder with the user's own settings. */
   readonly configFolder: string
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: TextStream
   readonly stderr: TextStream
-  /** What a test replaces. */
   readonly seams?: Seams | undefined
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
   /** From now on, the first signal ends the process at once: for work that cannot stop between two steps. */
   endAtSignal(): void
-  /**
-   * From now on the process keeps running when standard output or standard error cannot be written (disk full, pipe closed).
-   * Calls `listener` for the first failure of standard output.
-   */
+  /** From now on the process outlives output that cannot be written (disk full, pipe closed). `listener`: for the first failure. */
   continueWithoutOutput(listener: (error: Error) => void): void
   /** Calls `listener` at SIGHUP, which then does not end the process. Returns a function that removes it. */
   onHangup(listener: () => void): () => void
-  /**
-   * Calls `listener` with each key that is pressed while relay runs in the foreground of its terminal; Ctrl-C, Ctrl-Z and Ctrl-\\ do
-   * what they always do. Returns a function that ends it, or undefined where there is no such terminal.
-   */
+  /** Calls `listener` with each key pressed while relay runs in the foreground. Returns what ends that; undefined without a terminal. */
   onKey(listener: (key: string) => void): (() => void) | undefined
-  /**
-   * Calls `listener` when a connection fails to which no part of relay listens; the process then keeps running. Returns a
-   * function that removes it.
-   */
+  /** Calls `listener` for a failed connection to which no part of relay listens, and keeps running. Returns what removes it. */
   onConnectionError(listener: (error: Error) => void): () => void
 }
 
-/** What help is made with. */
 export type HelpContext = Pick<Context, 'stdout' | 'stderr' | 'configFolder'>
 
 export interface TextStream {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { suggest } from '../base/text.js'
+import { suggest, wrap } from '../base/text.js'
 import {
   type Commands,
   type CommandSpec,
@@ -14,7 +14,6 @@ import { JOURNAL } from './declarations/journal.js'
 import { SERVICE } from './declarations/service.js'
 import { SETUP } from './declarations/setup.js'
 import { SIGNING_IN } from './declarations/signing-in.js'
-import { wrap } from './output/wrap.js'
 import { defaultText, meantBy, SETTING_NAMES, type SettingName, settingOf } from './settings/table.js'
 
 /** Every command, under the heading under which help lists it. */
@@ -45,7 +44,6 @@ relay comment octo/demo#1 "Hello" --profile sandbox`,
   exits: [[0, 'success, also after Ctrl-C in serve and log --follow'], 3, 4, 5, 6, 7, 8, 130],
 } as const satisfies CommandSpec
 
-/** The variables that are no settings. */
 export const VARIABLES: readonly Row[] = [
   ['NO_COLOR', 'turn off colors, unless --color is given'],
   ['FORCE_COLOR', 'turn on colors, even if the output is not a terminal'],
@@ -88,7 +86,10 @@ export function helpPage(command: Command, spec: CommandSpec, context: HelpConte
     options.map(({ flags, description }) => [flags, description])
   const commands: readonly Section[] = parent
     ? [['Commands:', command.commands.map((each) => [`${each.name()} ${each.usage()}`, each.summary()])]]
-    : Object.entries(GROUPS).map(([heading, commands]) => [heading, summaries(commands)])
+    : Object.entries(GROUPS).map(([heading, commands]) => [
+        heading,
+        Object.entries(commands).map(([name, { summary }]) => [name, summary]),
+      ])
   const lists: readonly Section[] = [
     ['Arguments:', command.registeredArguments.map((each) => [each.name(), each.description])],
     ['Options:', [...optionRows(command), ['-h, --help', 'print this help']]],
@@ -108,10 +109,6 @@ export function helpPage(command: Command, spec: CommandSpec, context: HelpConte
     ...listOf(['Exit codes:', codes]),
   ]
   return `${parts.join('\n\n')}\n`
-}
-
-function summaries(commands: Commands): Row[] {
-  return Object.entries(commands).map(([name, { summary }]) => [name, summary])
 }
 
 /** A list under its heading, its names in a column; nothing if it is empty. */
@@ -190,7 +187,6 @@ export function meantCommand(word: string): string | undefined {
   return line === undefined ? undefined : `relay ${line}`
 }
 
-/** Joins the lines of a paragraph, which are broken only in the source. */
 export function joinLines(text: string): string {
   return text.replaceAll('\n', ' ')
 }
@@ -200,10 +196,7 @@ const MAX_WIDTH = 100
 /** More indentation for the rest of a line. */
 const HANGING = 4
 
-/**
- * Wraps the lines that are longer than a terminal, or 80 columns. The rest of one goes under its second column (the text after two spaces or
- * more); one that starts too far right goes below.
- */
+/** Wraps long lines. The rest of one goes under its second column (after two spaces or more), or below one too far right. */
 export function fit(text: string, { columns = 80 }: TextStream, max = MAX_WIDTH): string {
   const width = Math.min(columns, max)
   const lines = text.split('\n').flatMap((line) => {

@@ -1,22 +1,34 @@
+import { createReadStream } from 'node:fs'
+import path from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
-import { addAbortSignal, type Readable, Writable } from 'node:stream'
+import { addAbortSignal, Writable } from 'node:stream'
 import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
 import type { Context } from './context.js'
 
-/** How messages name an input, such as `Standard input`, and one beyond its limit in bytes: `larger than 1 MiB`. */
-export interface InputOptions {
-  readonly name: string
-  readonly tooLarge: string
-  readonly limit: number
+/** The value of a flag that is no setting. @throws RelayError `usage` that names the flag */
+export function parseFlag<Value>(flag: string, text: string, parse: (text: string) => Value): Value {
+  try {
+    return parse(text)
+  } catch (cause) {
+    throw new RelayError('usage', `${flag}: ${cause instanceof Error ? cause.message : ''}`, { cause })
+  }
 }
 
-/** Reads standard input or a file. @throws RelayError `too_large`; `usage` where it cannot be read; the signal's AbortError */
+/** How messages name an input beyond its limit in bytes, `larger than 1 MiB`, and the input itself. */
+interface InputOptions {
+  readonly tooLarge: string
+  readonly limit: number
+  readonly name?: string
+}
+
+/** Reads standard input (`-`) or a file. @throws RelayError `too_large`; `usage` where it cannot be read; the signal's AbortError */
 export async function readInput(
-  stream: Readable,
-  { name, tooLarge, limit }: InputOptions,
-  signal: AbortSignal,
+  { stdin, cwd, signal }: Pick<Context, 'stdin' | 'cwd' | 'signal'>,
+  file: string,
+  { tooLarge, limit, name = file === '-' ? 'Standard input' : file }: InputOptions,
 ): Promise<Buffer> {
+  const stream = file === '-' ? stdin : createReadStream(path.resolve(cwd, file))
   try {
     return await readBounded(addAbortSignal(signal, stream), limit)
   } catch (cause) {
@@ -29,7 +41,6 @@ export async function readInput(
 /** No answer is longer, in characters: the longest tokens have less than 1000. */
 const MAX_ANSWER = 4096
 
-/** Whether a person can be asked. */
 export function canAsk({ stdin, stderr }: Pick<Context, 'stdin' | 'stderr'>): boolean {
   return stdin.isTTY === true && stderr.isTTY === true
 }

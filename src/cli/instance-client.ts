@@ -10,9 +10,7 @@ const ANSWER_LIMIT = 60_000
 
 /**
  * Asks a profile's running instance for what only it knows or can do, once. The request proves that it comes from a program that reads
- * the profile's data, and carries no token.
- * @throws RelayError of the kind of the answer's status, with the answer's text; `unavailable` when it cannot be reached, the connection
- * breaks or no answer comes for a minute; `cancelled`. The text says so where the request may have been carried out.
+ * the profile's data, and carries no token. An error says so where the request may have been carried out.
  */
 export async function callInstance<Name extends keyof InstanceCalls>(
   instance: InstanceRecord,
@@ -74,10 +72,9 @@ export function errorOf(text: string): string | undefined {
 /** No whole answer came from the instance at `url`. */
 function lost(url: string, cause: unknown): RelayError {
   const why = describeWithoutQuote(cause)
-  const what =
-    cause instanceof SyntaxError ? 'an answer that is not understood' : `no complete answer (${why})`
-  const text = isUnreached(cause)
-    ? `cannot be reached (${why})`
-    : `gave ${what}; the request may have been carried out all the same`
+  const isRead = cause instanceof SyntaxError
+  const what = isRead ? 'an answer that is not understood' : `no complete answer (${why})`
+  const perhaps = 'the request may have been carried out all the same'
+  const text = isUnreached(cause) ? `cannot be reached (${why})` : `gave ${what}; ${perhaps}`
   return new RelayError('unavailable', `relay at ${url} ${text}`, { cause })
 }

@@ -1,5 +1,7 @@
 import { type Cancellable, sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
+import { isCodeHost } from '../base/providers.js'
+import { didYouMean } from '../base/text.js'
 import { createRouting, type NamedTarget, namedTargets as targetsOf } from '../dispatch/routes.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import { Journal } from '../journal/journal.js'
@@ -8,22 +10,13 @@ import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
 import { type Attached, onlyInMemory, openData, routeSettings, startCommand, storeOf } from './profile.js'
 
-/**
- * Opens the journal of the profile, whether its instance runs or not; it sees what the instance writes from then on. Makes none. A locked
- * keychain is no obstacle.
- * @throws RelayError `no_match` when the profile has no journal yet; `settings` for a store that other processes cannot read;
- * `storage`
- */
-export async function openJournal(
-  attached: Attached,
-): Promise<AsyncDisposable & { readonly journal: Journal }> {
+/** Opens the journal of the profile, whether its instance runs or not, and though the keychain may be locked. Makes none. */
+export async function openJournal(attached: Attached): Promise<Journal & AsyncDisposable> {
   if (attached.values.store === 'memory' && !attached.instance)
     throw new RelayError('settings', 'RELAY_STORE is memory: only relay serve itself can read that journal')
   const database = await openData(attached)
-  return {
-    journal: journalOf(attached, database),
-    [Symbol.asyncDispose]: async () => database?.[Symbol.asyncDispose](),
-  }
+  const close = async (): Promise<void> => database?.[Symbol.asyncDispose]()
+  return Object.assign(journalOf(attached, database), { [Symbol.asyncDispose]: close })
 }
 
 /** The journal in a profile's data. @throws RelayError `settings` when only the instance has it; `no_match` when there is none yet */
@@ -82,14 +75,12 @@ export async function entryWithId(
   return undefined
 }
 
-/** The flags that select entries. */
 export interface FilterFlags extends FilterText {
   /** Short for `--status failed`. */
   readonly failed?: boolean
   readonly last?: string | undefined
 }
 
-/** @throws RelayError `usage` that names the flag */
 export function readFilter({ failed, last, ...flags }: FilterFlags, now: number): Filter {
   if (failed && flags.status !== undefined && flags.status !== 'failed')
     throw new RelayError('usage', '--failed: contradicts --status')
@@ -101,12 +92,21 @@ export function readFilter({ failed, last, ...flags }: FilterFlags, now: number)
   }
 }
 
-/** Warns of matches that nothing will ever fit, with the nearest right ones. */
+/** Warns of matches that nothing will ever fit, and of a source that is not set, with the nearest right ones. */
 export async function warnOfMatches(
-  { out }: Shell,
-  { values: { provider } }: Attached,
-  { events: matches = [] }: Filter,
+  shell: Shell,
+  attached: Attached,
+  { events: matches = [], source }: Filter,
 ): Promise<void> {
+  const { out } = shell
+  const { provider } = attached.values
+  if (source !== undefined && !isCodeHost(source)) {
+    const { readSources } = await import('./sources.js')
+    await using data = await openData(attached).catch(() => undefined)
+    const names = (await readSources(shell, attached, data)).map(({ name }) => name)
+    const meant = names.includes(source) ? '' : didYouMean(source, names)
+    if (meant !== '') out.log.warn(`--source: there is no source ${source}${meant}`)
+  }
   if (matches.length === 0) return
   // Loaded late: most lists have no match.
   const [{ hostScheme }, { whyNeverSent }] = await Promise.all([
@@ -125,11 +125,7 @@ export const POLL_MS = 100
 /** Bounds the memory for a burst of entries. */
 const MAX_BATCH = 1000
 
-/**
- * The entries after number `after` whose body has the text of the filter, in order: existing ones, then those that any process appends,
- * until `signal` aborts. Yields an empty batch about ten times a second.
- * @throws AbortError as `sleep`
- */
+/** The entries after a number whose body has the filter's text, then those that any process appends; an empty batch ten times a second. */
 export async function* poll(
   journal: Pick<Journal, 'after' | 'withText'>,
   after: number,
@@ -146,11 +142,7 @@ export async function* poll(
   }
 }
 
-/**
- * Waits until forwarding an entry has succeeded or failed at each of its targets, and returns its new summary; undefined if
- * that takes longer than `limit` milliseconds.
- * @throws AbortError when `signal` aborts
- */
+/** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */
 export async function awaitForwarded(
   journal: Pick<Journal, 'summaries'>,
   entry: Summary,

@@ -8,9 +8,7 @@ import { COMMANDS, defaultNote, fit, helpPage, meantCommand, optionsOf, overview
 import type { Output, OutputOptions } from './output/output.js'
 import { settingOf } from './settings/table.js'
 
-/**
- * Runs one command line and resolves with the exit code. The only place where a failure becomes a code. Never rejects.
- */
+/** Runs one command line and resolves with the exit code. The only place where a failure becomes a code. Never rejects. */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const { json, jsonLog } = formatsOf(argv, context)
   const start: Start = async (load, flags, args) => {
@@ -72,13 +70,11 @@ function formatsOf(argv: readonly string[], { env }: Pick<Context, 'env'>) {
   return { json: own.includes('--json'), jsonLog: own.includes('serve') && format === 'json' }
 }
 
-/** Runs what a command loads, with its flags and then its arguments. */
 type Start = (load: () => Promise<Run>, flags: Flags, args: readonly unknown[]) => Promise<void>
 
 interface ProgramOptions {
   /** The command line. A command that it does not name is left out: to declare them all takes milliseconds. All are declared without it. */
   readonly argv?: readonly string[]
-  /** The caller reports usage errors, as objects. */
   readonly isSilent?: boolean
 }
 

@@ -40,13 +40,7 @@ export interface Attached extends Loaded, Omit<Parts, 'setup'> {
   readonly instance: RunningInstance | undefined
   readonly saved: SavedProfile | undefined
   /** A setting of this shell that contradicts the instance; only for a command that is `alone`, `tolerant` or a `diagnosis`. */
-  readonly conflict: Conflict | undefined
-}
-
-/** What contradicts what, without a full stop, and how to fix it. */
-interface Conflict {
-  readonly text: string
-  readonly fix: string
+  readonly conflict: ReturnType<typeof conflictWith>
 }
 
 /**
@@ -57,10 +51,8 @@ interface Conflict {
 export type Need = 'existing' | 'any' | 'with client' | 'alone' | 'tolerant' | 'diagnosis'
 
 /**
- * Reads the settings and finds the running instance that a command works with: that of the profile that is named or, if none is,
- * the only one that runs on this data folder. Writes nothing.
- * @throws RelayError `settings`; `usage` when a profile that is named does not exist, or none is named and several instances
- * run; `unavailable` when none runs and only a sandbox's profile exists; the signal's reason
+ * Reads the settings, and finds the running instance that a command works with: that of the named profile or, without a name, the only
+ * one. Writes nothing. @throws RelayError `settings`; `usage` for a profile that there is not, or several instances; `unavailable`
  */
 export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'): Promise<Attached> {
   const settings = openSettings(shell, flags)
@@ -146,19 +138,17 @@ export function commandFor({ profile }: Pick<Attached, 'profile'>, command: stri
 }
 
 /** The command line that starts a profile's instance. */
-export function startCommand({
-  profile,
-  saved,
-}: {
-  readonly profile: string
-  readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
-}): string {
+export function startCommand({ profile, saved }: Pick<Attached, 'profile'> & SavedSandbox): string {
   if (!saved?.sandbox) return commandFor({ profile }, 'serve')
-  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : `relay serve --sandbox --profile ${profile}`
+  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : commandFor({ profile }, 'serve --sandbox')
 }
 
-/** The first setting of this one command that contradicts the instance. Files never do. */
-function conflictWith(instance: RunningInstance, { values, origins }: Loaded): Conflict | undefined {
+interface SavedSandbox {
+  readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
+}
+
+/** The first setting of this one command that contradicts the instance, and how to fix it. Files never do. */
+function conflictWith(instance: RunningInstance, { values, origins }: Loaded) {
   const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
   const host = `for ${provider} at ${providerUrl}`
   const served: readonly (readonly [SettingName, string | null | undefined, string])[] = [
@@ -198,10 +188,7 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
   return new SharedStore(store, { password, keys: { current: new Secret(tokenKey), previous } })
 }
 
-/**
- * The profile's data, if it can have any that this process can read. Makes none; `create`: but where it is new in a shared store.
- * @throws RelayError `storage`; `settings` for a shared store without its key
- */
+/** The profile's data, if it can have any that this process can read. Makes none; `create`: but where it is new in a shared store. */
 export async function openData(
   { values, folder }: Pick<Attached, 'values' | 'folder'>,
   { create = false }: { readonly create?: boolean } = {},
@@ -233,34 +220,23 @@ export interface FoundSecret {
   readonly place: string
 }
 
-/**
- * The webhook secret in the variable that `--secret-env` names, else that of the settings, else the one that the instance made and
- * only it has, else the one that the profile has. Makes none.
- * @param data the profile's data, where the caller has it open. Default: it is opened for a moment.
- * @throws RelayError `settings` when that variable is not set; `storage`
- */
+/** The webhook secret of `--secret-env`, else of the settings, else what only the instance has, else the profile's. Makes none. */
 export async function webhookSecret(
   { env }: Pick<Shell, 'env'>,
-  attached: Pick<Attached, 'values' | 'origins' | 'folder' | 'instance'>,
-  { secretEnv, data }: { readonly secretEnv?: string | undefined; readonly data?: Database | undefined } = {},
+  { values, origins, instance }: Pick<Attached, 'values' | 'origins' | 'instance'>,
+  { secretEnv, data }: { readonly secretEnv?: string | undefined; readonly data: Database | undefined },
 ): Promise<FoundSecret | undefined> {
   if (secretEnv !== undefined) {
     const value = env[secretEnv]
     if (value) return { secret: new Secret(value), place: secretEnv }
     throw new RelayError('settings', `--secret-env: ${secretEnv} is not set`)
   }
-  const { values, origins, instance } = attached
   if (values.webhookSecret)
     return { secret: new Secret(values.webhookSecret), place: origins.webhookSecret?.text ?? '' }
   if (instance && typeof instance.madeSecret === 'string')
     return { secret: new Secret(instance.madeSecret), place: `process ${instance.pid}` }
-  const opened = data ? undefined : await openData(attached)
-  try {
-    const secret = await readProfileSecret((data ?? opened)?.store)
-    return secret && { secret, place: 'profile' }
-  } finally {
-    await opened?.[Symbol.asyncDispose]()
-  }
+  const secret = await readProfileSecret(data?.store)
+  return secret && { secret, place: 'profile' }
 }
 
 /** The same where there has to be one; `purpose` completes "no webhook secret to …". @throws RelayError `settings` */

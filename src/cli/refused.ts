@@ -47,16 +47,12 @@ const FILTERS = new Set(['event', 'repo', 'since', 'until', 'status', 'failed', 
 
 /** Runs `relay log --refused`: prints what the running instance refused, oldest first, and how many there were of each kind. */
 export async function logRefused(shell: Shell, flags: Flags & FilterFlags): Promise<void> {
-  const { out, signal } = shell
+  const { out } = shell
   const given = Object.keys(flags).find((name) => FILTERS.has(name))
   if (given !== undefined) throw new RelayError('usage', `--refused cannot be combined with --${given}`)
   const { last = Infinity, source } = readFilter({ last: flags.last, source: flags.source }, Date.now())
-  const { refused: all, counts } = await callInstance(
-    instanceOf(await attach(shell, flags)),
-    'refused',
-    {},
-    { signal },
-  )
+  const instance = instanceOf(await attach(shell, flags))
+  const { refused: all, counts } = await callInstance(instance, 'refused', {}, shell)
   const refused = all.filter((each) => source === undefined || each.source === source)
   for (const each of refused.slice(Math.max(0, refused.length - last)))
     if (shell.json) out.object(refusedObject(each))
@@ -75,15 +71,8 @@ function refusedLines(refused: RefusedSummary, columns: number): readonly Text[]
   const { id, at, via, source, status, event, deliveryId, reason } = refused
   const time = dim(columns === Infinity ? localTime(at) : spokenTime(at, Date.now()))
   const from = isCodeHost(source) ? [] : [source]
-  const cells = [
-    bold(`refused:${id}`),
-    time,
-    yellow(`${via} ${status}`),
-    ...from,
-    event ?? '-',
-    deliveryId ?? '-',
-  ]
-  const line = join(cells, '  ')
+  const named = [...from, event ?? '-', deliveryId ?? '-']
+  const line = join([bold(`refused:${id}`), time, yellow(`${via} ${status}`), ...named], '  ')
   const whole = t`${line}  ${reason}`
   return whole.width <= columns ? [whole] : [line, ...t`  ${reason}`.wrap(columns, 2)]
 }
@@ -98,9 +87,8 @@ function refusedObject(refused: RefusedSummary): Record<string, unknown> {
 // show and verify refused:N
 
 /** @throws RelayError `no_match` if the instance does not have it, or no longer; as `callInstance`, also if none runs */
-async function readRefused({ signal }: Shell, attached: Attached, id: number): Promise<RefusedEntry> {
-  const instance = instanceOf(attached)
-  return callInstance(instance, 'refused entry', { id }, { signal }).catch((error: unknown) => {
+async function readRefused(shell: Shell, attached: Attached, id: number): Promise<RefusedEntry> {
+  return callInstance(instanceOf(attached), 'refused entry', { id }, shell).catch((error: unknown) => {
     if (!(error instanceof RelayError) || error.kind !== 'not_found') throw error
     throw new RelayError(
       'no_match',
@@ -110,12 +98,7 @@ async function readRefused({ signal }: Shell, attached: Attached, id: number): P
 }
 
 /** Runs `relay show refused:3`. `isBody`: it prints the exact bytes of the body. */
-export async function showRefused(
-  shell: Shell,
-  attached: Attached,
-  id: number,
-  isBody: boolean,
-): Promise<void> {
+export async function showRefused(shell: Shell, attached: Attached, id: number, isBody: boolean) {
   const { out } = shell
   const entry = await readRefused(shell, attached, id)
   const { headers, size } = entry

@@ -3,12 +3,10 @@ import { isFresh, renew, signInAgain } from '../auth/renew.js'
 import { readClient, readSetup as readRecord } from '../auth/setup.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError } from '../base/errors.js'
-import { LIMITS, type Limits } from '../base/seams.js'
+import { LIMITS } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
 import { type OAuthClient, parseUserId, type Settings, type SourceSettings } from '../base/settings.js'
-import { isSharedAddress } from '../base/shared-store.js'
 import { systemClock } from '../base/time.js'
-import type { CodeHost } from '../codehost/host.js'
 import { openHost } from '../codehost/hosts.js'
 import { Journal } from '../journal/journal.js'
 import { findSandboxClient } from '../sandbox/client.js'
@@ -20,7 +18,6 @@ import { type TokenOwner, Tokens } from '../tokens/tokens.js'
 import { makeProfileSecret } from '../webhook/profile-secret.js'
 import type { Shell } from './command.js'
 import { callInstance } from './instance-client.js'
-import { tilde } from './output/text.js'
 import {
   type Attached,
   notRunning,
@@ -37,39 +34,14 @@ import type { Values } from './settings/parse.js'
 // All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
 
 /** What a command that acts for a user needs: the profile's data and its code host. */
-export interface Session extends AsyncDisposable {
-  /** With the OAuth client that relay setup stored, where none is set. */
-  readonly attached: Attached
-  /** The profile's data; an empty one in memory where it has none. */
-  readonly database: Database
-  readonly journal: Journal
-  readonly tokens: Tokens
-  readonly host: CodeHost
-  readonly limits: Limits
-  /** `--user`, RELAY_USER, or the name on this machine. */
-  readonly user: string
-  /** The OAuth application: that of the settings, what relay setup stored, or the one that the profile's sandbox made. */
-  readonly client: OAuthClient | undefined
-  /**
-   * The user's token. An expired token, or one about to expire, is renewed: with this shell's client or, if it has none, by the instance.
-   * @throws RelayError as `renew`: `unauthenticated` names `relay login`
-   */
-  owner(): Promise<TokenOwner>
-  /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
-  remember(): void
-}
+export type Session = Awaited<ReturnType<typeof openSession>>
 
-/**
- * Opens the data of a profile and its code host, to which it sends nothing. A profile without data is not made, unless `create` says so and
- * no instance runs.
- * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
- * `unavailable` when the profile is a sandbox's that does not run; `storage`
- */
+/** Opens the data of a profile and its code host, to which it sends nothing. Makes none, unless `create` says so and no instance runs. */
 export async function openSession(
   shell: Shell,
   attached: Attached,
   { create = false }: { readonly create?: boolean } = {},
-): Promise<Session> {
+) {
   const { signal } = shell
   const { own, instance, saved, profile } = attached
   const user = userOf(attached.values)
@@ -93,7 +65,9 @@ export async function openSession(
   const client = (await ofSandbox) || clientOf(values)
   const resources = closing.move()
   return {
+    /** With the OAuth client that relay setup stored, where none is set. */
     attached: { ...attached, ...joined },
+    /** The profile's data; an empty one in memory where it has none. */
     database,
     journal: new Journal(database.sql),
     tokens,
@@ -101,7 +75,8 @@ export async function openSession(
     limits,
     user,
     client,
-    async owner() {
+    /** The user's token, renewed if need be: with this shell's client or, if it has none, by the instance. @throws as `renew` */
+    async owner(): Promise<TokenOwner> {
       const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
       if (client || !instance?.clientId) return renew(parts, user, { signal })
       const owner = await tokens.get(user)
@@ -112,6 +87,7 @@ export async function openSession(
       if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
       return renewed
     },
+    /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
     remember() {
       const place = { provider: name, providerUrl: url }
       if (!instance) remember(joined, place, saved?.sandbox ?? false)
@@ -132,15 +108,8 @@ export function userOf({ user }: Pick<Values, 'user'>): string {
   }
 }
 
-/** A description of where the tokens of a profile are stored. */
-export function tokenPlace({ values: { store }, profile, folder }: Attached): string {
-  const places = { file: tilde(folder), keychain: `the keychain, service relay:${profile}`, memory: 'memory' }
-  return isSharedAddress(store) ? `the shared store ${store}` : places[store]
-}
-
 // What relay setup stored
 
-/** @throws RelayError `storage` */
 export async function readStoredClient(secrets: Pick<Store, 'get'>): Promise<StoredClient | undefined> {
   const setup = await readRecord(secrets)
   return setup && { ...setup, client: await readClient(secrets, setup) }
@@ -178,7 +147,6 @@ export function codeHostOf({ provider, providerUrl }: Values): Pick<Settings, 'p
 interface ServiceOptions {
   readonly sandbox: boolean
   readonly inspect: boolean
-  /** Default: there are none. */
   readonly readSources?: (data: Database) => Promise<readonly SourceSettings[]>
 }
 

@@ -129,7 +129,11 @@ export async function servedSources(
       'settings',
       `Nothing proves what the source ${open.name} sends, and other machines can reach it at ${outside}. Start without it, or allow that with --allow-unsigned`,
     )
-  checkTunnel({ tunnel: values.tunnel, sources })
+  checkTunnel({ tunnel: values.tunnel, sources }, (name) =>
+    sources.some((each) => each.name === name && each.origin === PROFILE.text)
+      ? commandFor(values, `source remove ${name}`)
+      : undefined,
+  )
   return sources
 }
 

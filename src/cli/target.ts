@@ -19,7 +19,6 @@ export function formatRepo({ owner, repo }: Repo): string {
   return `${owner}/${repo}`
 }
 
-/** The issue, pull request or comment of an action. */
 export interface Target extends Subject {
   /** The comment that the address points at; `review`: one on a line of the diff. */
   readonly comment?: { readonly kind: 'issue' | 'review'; readonly id: number } | undefined
@@ -38,11 +37,7 @@ const ANCHOR = new RegExp(
   `^(?:|#issue-\\d+|#(?:(?<issue>issuecomment-)|(?:discussion_r|r))(?<id>${NUMBER}))$`,
 )
 
-/**
- * Parses `owner/repo#12`, or the web address of an issue, a pull request, or a comment on one. {@link checkHost} checks its
- * host, once the code host is known.
- * @throws RelayError `usage` with a valid example.
- */
+/** Parses `owner/repo#12`, or a web address, whose host {@link checkHost} checks. @throws RelayError `usage` with a valid example */
 export function parseTarget(text: string): Target {
   const target = readTarget(text)
   if (target) return target
@@ -73,9 +68,7 @@ function named({ owner = '', repo = '', number }: Partial<Record<string, string>
   return { owner, repo, number: Number(number) }
 }
 
-/**
- * @throws RelayError `usage` when the target is a web address of another code host than `providerUrl`'s, naming both.
- */
+/** @throws RelayError `usage` for a web address of another code host than `providerUrl`'s, naming both. */
 export function checkHost({ host }: Target, providerUrl: string): void {
   if (host === undefined || host === providerUrl) return
   throw new RelayError(

@@ -67,6 +67,11 @@ export interface WebhookScheme {
   readonly content: 'payload' | 'fields' | 'any'
   /** Member that the answer to it must hold, as Slack asks for when an address is entered there. */
   readonly challenge?: Place
+  /**
+   * A field that a form without a signature has as `1`, where the sender only tests the certificate of an address. It is answered 200, and not
+   * stored.
+   */
+  readonly check?: string
   /** Which secret it is, as the end of a sentence, for a user who has another one. */
   readonly secretHint?: string
   /** What it sends; undefined where relay has no table of it. */

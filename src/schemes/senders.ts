@@ -81,6 +81,8 @@ const SENDERS = {
     id: ['$.event_id', '$.trigger_id'],
     content: 'fields',
     challenge: '$.challenge',
+    // Without a signature, as Slack's own Bolt takes it.
+    check: 'ssl_check',
     agent: 'Slackbot 1.0 (+https://api.slack.com/robots)',
     secretHint: 'it is the signing secret of the app, not a token or the verification token',
   },

@@ -25,9 +25,13 @@ export interface SourceParts {
 /**
  * Whether the sources can have a tunnel: each needs a channel of its own, and signatures of its bodies. Any reader of a channel could copy a
  * plain token, and put another body under it.
+ * @param removal the command that removes a source; undefined for one that a flag or a file sets
  * @throws RelayError `usage` that says what to do
  */
-export function checkTunnel({ tunnel, sources = [] }: Pick<Settings, 'tunnel' | 'sources'>): void {
+export function checkTunnel(
+  { tunnel, sources = [] }: Pick<Settings, 'tunnel' | 'sources'>,
+  removal: (name: string) => string | undefined = () => undefined,
+): void {
   if (tunnel === undefined) return
   for (const { name, scheme: text, secrets } of sources) {
     const scheme = schemeOf(text)
@@ -35,9 +39,11 @@ export function checkTunnel({ tunnel, sources = [] }: Pick<Settings, 'tunnel' | 
     if (all.every((secret) => provesBody(secret, scheme))) continue
     const signs = scheme.proofs.some(({ algorithm }) => algorithm !== 'token')
     const instead = signs ? `Set a signing token there (whsec_…) and here, or serve` : 'Serve'
+    const remove = removal(name)
+    const ending = remove === undefined ? '' : `, or remove it here: ${remove}`
     throw new RelayError(
       'usage',
-      `--tunnel cannot be used with the source ${name}: its deliveries do not prove their body, and anyone can read and write a channel. ${instead} it without --tunnel, with a profile of its own`,
+      `--tunnel cannot be used with the source ${name}: its deliveries do not prove their body, and anyone can read and write a channel. ${instead} it without --tunnel, with a profile of its own${ending}`,
     )
   }
   const [first] = sources

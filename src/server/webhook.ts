@@ -1,12 +1,13 @@
 import type { HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
+import { formFields } from '../base/bytes.js'
 import { RelayError } from '../base/errors.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { type Header, indexHeaders } from '../http/headers.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
-import { pathOf, type Source } from '../webhook/signature.js'
+import { isForm, pathOf, type Source } from '../webhook/signature.js'
 
 export interface WebhookParts {
   /** Whose deliveries are taken, by name. */
@@ -21,7 +22,7 @@ const OK = { ok: true } as const
 const NONE = new Uint8Array()
 
 /**
- * POST /webhook, the code host's, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk, or the sender's challenge;
+ * POST /webhook, the code host's, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk, or for a test of the address, or the sender's challenge;
  * 413 `Request too large`, 403 for a browser where nothing is proved, 401 `Invalid signature`, 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
 export function webhookRoutes({ sources, intake, maxBody, refusals }: WebhookParts) {
@@ -34,6 +35,7 @@ export function webhookRoutes({ sources, intake, maxBody, refusals }: WebhookPar
     let challenge: string | undefined
     try {
       body = await readBody(c, maxBody)
+      if (isCheck(headers, body, source)) return c.json(OK)
       challenge = (await intake.receive({ headers, body }, { source: source.name })).challenge
     } catch (error) {
       throw refusals.http(error, { headers, body }, source)
@@ -51,6 +53,15 @@ export function webhookRoutes({ sources, intake, maxBody, refusals }: WebhookPar
   const app = new Hono<HttpEnv>()
   for (const source of sources.values()) app.post(pathOf(source.name), (c) => take(c, source))
   return app
+}
+
+/** Bytes: a test of an address has two short fields, and anybody may send one. */
+const MAX_CHECK = 1024
+
+/** Whether a request only tests the address, and is no delivery. */
+function isCheck(headers: readonly Header[], body: Uint8Array, { scheme: { check } }: Source): boolean {
+  if (check === undefined || body.byteLength > MAX_CHECK) return false
+  return isForm(indexHeaders(headers)) && formFields(body)[check] === '1'
 }
 
 /**

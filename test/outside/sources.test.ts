@@ -578,6 +578,38 @@ describe('relay doctor', () => {
     const { out } = await here.runWith({ env }, 'doctor', '--json')
     expect(out).not.toContain('is not read')
   })
+
+  it('asks for no sign-in where deliveries come from sources alone', async () => {
+    await using here = await bare({
+      env: { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'http://127.0.0.1:9' },
+    })
+    const signIn = async (...flags: string[]): Promise<unknown> => {
+      const { out } = await here.run('doctor', '--json', ...flags)
+      return JSON.parse(out).checks.find(({ check }: { check: string }) => check === 'sign-in')
+    }
+    await add(here, 'stripe', SECRET)
+    expect(await signIn()).toEqual({
+      check: 'sign-in',
+      state: 'skip',
+      text: expect.stringMatching(/is not signed in, which the sources do not need$/),
+    })
+    expect(await signIn('--user', 'bob')).toMatchObject({ state: 'fail' })
+    await here.run('source', 'remove', 'stripe')
+    expect(await signIn()).toMatchObject({ state: 'fail' })
+  })
+})
+
+describe('relay log --source', () => {
+  it('suggests the source that was meant', async () => {
+    await using here = await bare()
+    await add(here, 'stripe', SECRET)
+    const relay = await here.serve()
+    await pay(relay, SECRET)
+    const suggestion = 'warning: --source: there is no source strpe (did you mean stripe?)\n'
+    const misspelt = await here.run('log', '--source', 'strpe')
+    expect(misspelt).toMatchObject({ code: 6, err: expect.stringContaining(suggestion) })
+    expect((await here.run('log', '--source', 'stripe')).err).toBe('')
+  })
 })
 
 describe('help', () => {

@@ -111,6 +111,13 @@ describe('relay serve --tunnel with sources', () => {
     expect((await here.run('profiles', '--json')).out).toBe('')
   })
 
+  it('says how to remove a source of the profile that cannot have a tunnel', async () => {
+    await here.runWith({ stdin: 'tok-5b1e77' }, 'source', 'add', 'ci=token header=X-Token')
+    const { code, err } = await here.run('serve', '--port', '0', '--tunnel')
+    await here.run('source', 'remove', 'ci')
+    expect([code, err]).toEqual([2, expect.stringMatching(/, or remove it here: relay source remove ci\n$/)])
+  })
+
   it('says what of Slack a smee server does not pass on', async () => {
     await using server = await smee()
     const relay = await here.serve('--source', 'slack', '--tunnel', server.url)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
-import type { RunningInstance } from '../../src/instance/running.js'
+import { createInstanceRecord, type RunningInstance } from '../../src/instance/running.js'
 import { serviceSettings } from '../../src/cli/session.js'
 import { join, type Parts } from '../../src/cli/settings/join.js'
 import { load } from './cli-shell.js'
@@ -23,22 +23,14 @@ const setup: Parts['setup'] = {
 }
 const saved: Parts['saved'] = { v: 1, store: 'keychain', provider: 'gitea', providerUrl: C, sandbox: false }
 const unnamed: Parts['saved'] = { ...saved, provider: null, providerUrl: null }
+const url = 'http://127.0.0.1:8787'
 const instance: RunningInstance = {
-  v: 1,
-  pid: 7,
-  url: 'http://127.0.0.1:8787',
-  publicUrl: 'http://127.0.0.1:8787',
-  provider: 'gitea',
-  providerUrl: B,
-  clientId: null,
-  key: 'key',
-  startedAt: '2026-11-23T14:03:22.000Z',
+  ...createInstanceRecord({ pid: 7, url, publicUrl: url, provider: 'gitea', providerUrl: B, maxBody: 1 }, 0),
   profile: 'default',
   store: 'memory',
   sandbox: false,
   secretPrint: '',
   madeSecret: null,
-  maxBody: 1,
   hooks: [],
   targets: [],
 }

@@ -6,7 +6,7 @@ import { hasDisplay } from '../../src/cli/browser.js'
 import type { Context } from '../../src/cli/context.js'
 import { fit } from '../../src/cli/help.js'
 import type { ColorMode, OutputOptions } from '../../src/cli/output/output.js'
-import { attemptText, progressOf } from '../../src/cli/output/deliveries.js'
+import { attemptText } from '../../src/cli/output/deliveries.js'
 import {
   bold,
   cyan,
@@ -205,11 +205,6 @@ describe('a line broken at spaces', () => {
       }),
     )
   })
-})
-
-it('asks for no attempts of a delivery without targets', async () => {
-  const attempts = () => Promise.reject(new Error('asked'))
-  expect(await progressOf({ attempts }, { n: 1, forwards: {} })).toEqual([])
 })
 
 describe('fit', () => {

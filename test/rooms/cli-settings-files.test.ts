@@ -1,28 +1,15 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createTrust, readJsonObject, type System } from '../../src/cli/settings/files.js'
+import { createTrust, type System } from '../../src/cli/settings/files.js'
 import { secretReader, withDefaults } from '../../src/cli/settings/read.js'
 import { emptyFolder } from '../kit/folder.js'
-import { failure, load, testShell } from './cli-shell.js'
+import { load, testShell } from './cli-shell.js'
 
-describe('readJsonObject', () => {
-  const file = path.join(emptyFolder(), 'x.json')
-
-  it('reads an object, with or without a byte order mark, and no file as undefined', () => {
-    expect(readJsonObject(file)).toBeUndefined()
-    writeFileSync(file, '\uFEFF{"a":1}')
-    expect(readJsonObject(file)).toEqual({ a: 1 })
-  })
-
-  it.each([
-    ['{\n  "a": 1\n  "b": 2\n}', `${file}, line 3: not JSON`],
-    ['[]', `${file}: must be one JSON object, { … }`],
-    ['null', `${file}: must be one JSON object, { … }`],
-  ])('refuses %j', (text, message) => {
-    writeFileSync(file, text)
-    expect(failure(() => readJsonObject(file))).toEqual({ kind: 'settings', message })
-  })
+it('settings may follow a byte order mark', () => {
+  const cwd = emptyFolder()
+  writeFileSync(path.join(cwd, 'relay.json'), '\uFEFF{"port":1}')
+  expect(load({}, { cwd }).values.port).toBe(1)
 })
 
 it('reads the file of a source’s secret once, since it can be a pipe', () => {
@@ -68,33 +55,28 @@ it('settings files that others can write to are ignored with a warning', () => {
 describe.runIf(process.geteuid?.() === 0)('settings files of another user', () => {
   const theirs = (file: string) => `${file} belongs to user ${NOBODY}, not to you or root. ${REMEDY}`
 
-  it('are ignored with a warning, and not for the user of sudo', () => {
-    const { cwd, project } = checkout()
-    expect(readIn(cwd)).toEqual({ values: PWNED, warnings: [] })
-    chownSync(project, NOBODY, NOBODY)
-    const warnings = [`${project} is ignored: ${theirs(project)}`]
-    expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings })
-    expect(readIn(cwd, { SUDO_UID: String(NOBODY) }).warnings).toEqual([])
-  })
+  type Files = ReturnType<typeof checkout>
+  const NONE = withDefaults({})
+  const untrusted = ({ project, git }: Files, owned: string): string[] => [
+    `${project} is ignored, because ${git} is not trusted: ${theirs(owned)}`,
+  ]
 
-  it('are passed over for the user’s own further up', () => {
-    const { cwd, nearer } = checkout()
-    writeFileSync(nearer, '{"port":1}')
-    chownSync(nearer, NOBODY, NOBODY)
-    expect(readIn(cwd)).toEqual({ values: PWNED, warnings: [`${nearer} is ignored: ${theirs(nearer)}`] })
-  })
-
-  it.each([
-    ['git', PWNED],
-    ['root', withDefaults({})],
-  ] as const)('make no checkout: %s', (which, inTheFolder) => {
+  it.each<[keyof Files | undefined, typeof NONE, (files: Files) => string[], atTheRoot: typeof NONE]>([
+    [undefined, PWNED, () => [], PWNED],
+    ['project', NONE, ({ project }) => [`${project} is ignored: ${theirs(project)}`], NONE],
+    // The user's own further up counts instead.
+    ['nearer', PWNED, ({ nearer }) => [`${nearer} is ignored: ${theirs(nearer)}`], PWNED],
+    // There is no checkout, which the folder itself does not need.
+    ['git', NONE, (files) => untrusted(files, files.git), PWNED],
+    ['root', NONE, (files) => untrusted(files, files.root), NONE],
+  ])('are ignored with a warning, and not for the user of sudo: %s', (which, values, warnings, atTheRoot) => {
     const files = checkout()
-    const { cwd, git, project } = files
-    chownSync(files[which], NOBODY, NOBODY)
-    const why = `${project} is ignored, because ${git} is not trusted: ${theirs(files[which])}`
-    expect(readIn(cwd)).toEqual({ values: withDefaults({}), warnings: [why] })
-    // The folder itself needs no checkout.
-    expect(readIn(path.dirname(project)).values).toEqual(inTheFolder)
+    const { root, cwd, nearer } = files
+    if (which === 'nearer') writeFileSync(nearer, '{"port":1}')
+    if (which !== undefined) chownSync(files[which], NOBODY, NOBODY)
+    expect(readIn(cwd)).toEqual({ values, warnings: warnings(files) })
+    expect(readIn(root).values).toEqual(atTheRoot)
+    expect(readIn(cwd, { SUDO_UID: String(NOBODY) }).warnings).toEqual([])
   })
 
   it('make no warning where there are no settings', () => {

@@ -89,15 +89,10 @@ describe('settings', () => {
   })
 
   it.each([
-    [
-      { env: { BASE_URL: '/' } },
-      'BASE_URL is ignored: it is no absolute http:// or https:// address (RELAY_BASE_URL sets it for relay alone)',
-    ],
-    [
-      { dotenv: `BASE_URL=${A}` },
-      'BASE_URL in .env is ignored: it is no absolute http:// or https:// address on this machine (RELAY_BASE_URL in the environment sets it for relay alone)',
-    ],
-  ])("ignore another program's %j with a warning", (given, warning) => {
+    [{ env: { BASE_URL: '/' } }, '', '', ''],
+    [{ dotenv: `BASE_URL=${A}` }, ' in .env', ' on this machine', ' in the environment'],
+  ])("ignore another program's %j with a warning", (given, place, where, other) => {
+    const warning = `BASE_URL${place} is ignored: it is no absolute http:// or https:// address${where} (RELAY_BASE_URL${other} sets it for relay alone)`
     expect(load(given)).toMatchObject({ values: withDefaults({}), warnings: [warning] })
   })
 
@@ -183,6 +178,9 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'RELAY_PORT=x': 'RELAY_PORT in .env: must be a whole number from 0 to 65535',
   },
   'relay.json': {
+    '{\n  "a": 1\n  "b": 2\n}': 'relay.json, line 3: not JSON',
+    '[]': 'relay.json: must be one JSON object, { … }',
+    null: 'relay.json: must be one JSON object, { … }',
     '{"prot":1}': 'relay.json: prot is not a setting (did you mean port?)',
     '{"RELAY_PORT":1}': 'relay.json: RELAY_PORT is not a setting (did you mean port?)',
     '{"targets":["3000"]}': 'relay.json: targets is not a setting (did you mean forward?)',

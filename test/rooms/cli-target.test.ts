@@ -10,10 +10,8 @@ const issue = { owner: 'octo', repo: 'demo', number: 12, kind: 'issue', host: HO
 const pull = { ...issue, kind: 'pull' } as const
 
 it.each<[string, Target]>([
-  ['o-c.t_o/.github#1', { owner: 'o-c.t_o', repo: '.github', number: 1 }],
   ['HTTPS://GitHub.com/octo/demo/issues/12', issue],
   [`${HOST}:443/octo/demo/issues/12`, issue],
-  [`${WEB}/issues/12#issue-99`, issue],
   [`${WEB}/pull/12/files?w=1`, pull],
   [`${WEB}/pull/12/?q=1#issuecomment-5`, { ...pull, comment: { kind: 'issue', id: 5 } }],
   [`${WEB}/pull/12/files#r7`, { ...pull, comment: { kind: 'review', id: 7 } }],

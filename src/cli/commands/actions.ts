@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs'
-import path from 'node:path'
+import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { RelayError } from '../../base/errors.js'
 import {
@@ -33,15 +32,8 @@ import {
 // relay comment, merge and react: one write to the code host each.
 
 interface ActionFlags extends Flags {
-  /** The delivery that names the target. */
   readonly from?: string
   readonly dryRun?: boolean
-}
-
-/** What an action works with, once the user's token is known. */
-interface Acting extends Pick<Session, 'host' | 'database'> {
-  readonly account: Account
-  readonly signal: AbortSignal
 }
 
 interface Action<Result> {
@@ -50,8 +42,8 @@ interface Action<Result> {
   /** As `POST /api/<name>` takes it. */
   readonly request: object
   /** Reads what the write depends on, also with `--dry-run`, and resolves to the action that remains. Throws when it is not to be sent. */
-  readonly check?: (acting: Acting) => Promise<Action<Result>>
-  readonly send: (acting: Acting) => Promise<Result>
+  readonly check?: (account: Account) => Promise<Action<Result>>
+  readonly send: (account: Account, session: Session) => Promise<Result>
   /** The line to print, for a person or for a pipe; undefined for none. */
   readonly line: (result: Result, isForPerson: boolean) => string | undefined
   /** A message about the result, also under `--json`. */
@@ -71,7 +63,7 @@ async function act<Result extends object>(
 ): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openSession(shell, await attach(shell, flags))
-  const { host, user, database } = session
+  const { host, user } = session
   const target = given ?? (await targetOfEntry(session, flags))
   checkHost(target, host.url)
   const planned = plan(target)
@@ -82,14 +74,14 @@ async function act<Result extends object>(
   }
   if (flags.dryRun && !planned.check) return printPlan(planned)
   const { accessToken } = await session.owner()
-  const acting = { host, database, account: host.as(accessToken, { signal }), signal }
+  const account = host.as(accessToken, { signal })
   const explain = (error: unknown): never => {
     throw withNextStep(error, session)
   }
-  const action = (await planned.check?.(acting).catch(explain)) ?? planned
+  const action = (await planned.check?.(account).catch(explain)) ?? planned
   if (flags.dryRun) return printPlan(action)
   signal.throwIfAborted()
-  const result = await action.send(acting).catch((cause: unknown) => {
+  const result = await action.send(account, session).catch((cause: unknown) => {
     if (signal.aborted) throw interrupted(cause)
     return explain(cause)
   })
@@ -133,9 +125,7 @@ function readOperands({ from }: ActionFlags, [first, second]: Operands, others: 
 /** The target of an address, or of a delivery on standard input; undefined where an entry of the journal names it. */
 async function readTarget(shell: Shell, from?: string, address?: string): Promise<Target | undefined> {
   if (address !== undefined) return parseTarget(address)
-  return from === '-'
-    ? targetOfDelivery(parseDelivery(await readInput(shell.stdin, DELIVERY, shell.signal)))
-    : undefined
+  return from === '-' ? targetOfDelivery(parseDelivery(await readInput(shell, '-', DELIVERY))) : undefined
 }
 
 async function targetOfEntry({ journal }: Session, { from = '' }: ActionFlags): Promise<Target> {
@@ -145,11 +135,7 @@ async function targetOfEntry({ journal }: Session, { from = '' }: ActionFlags): 
 }
 
 /** 128 MiB: the largest delivery (25 MiB) as `wait --json` prints it, with its text escaped and its payload once more. */
-const DELIVERY = {
-  name: 'Standard input',
-  tooLarge: 'larger than any delivery (128 MiB)',
-  limit: 134_217_728,
-}
+const DELIVERY = { tooLarge: 'larger than any delivery (128 MiB)', limit: 134_217_728 }
 
 const delivered = z.object({ event: z.string().min(1), payload: z.record(z.string(), z.unknown()) })
 
@@ -183,7 +169,6 @@ interface CommentFlags extends ActionFlags {
   readonly sticky?: string
 }
 
-/** Runs `relay comment`. */
 export async function runComment(
   shell: Shell,
   flags: CommentFlags,
@@ -194,16 +179,16 @@ export async function runComment(
   const { target: given, body } = await readComment(shell, flags, readOperands(flags, [first, second], 1))
   await act(shell, flags, 'comment', given, (target) => {
     const bytes = Buffer.byteLength(body)
-    const size = `${bytes === 1 ? '1 byte' : `${bytes} bytes`}${sticky === undefined ? '' : `, sticky ${sticky}`}`
+    const size = `${bytes} byte${bytes === 1 ? '' : 's'}${sticky === undefined ? '' : `, sticky ${sticky}`}`
     const { owner, repo, number: issueNumber } = target
     return {
       description: `comment on ${formatTarget(target)} (${size})`,
       request: { owner, repo, issueNumber, body, ...(sticky !== undefined && { sticky }) },
-      async send({ account, host, database, signal }) {
+      async send(account, { host, database }) {
         if (sticky === undefined) return account.comment(target, body)
         const create = (text: string) => account.comment(target, text)
         const parts = { host, account, store: database.store, create }
-        return writeSticky(parts, target, { key: sticky, body }, { signal })
+        return writeSticky(parts, target, { key: sticky, body }, shell)
       },
       line: ({ url }) => url,
     }
@@ -223,7 +208,7 @@ async function readComment(
   { from, bodyFile: file }: CommentFlags,
   [address, argument]: Operands,
 ): Promise<{ readonly target: Target | undefined; readonly body: string }> {
-  const { stdin, cwd, signal } = shell
+  const { stdin } = shell
   if (argument !== undefined && file !== undefined)
     throw new RelayError('usage', 'The text is given twice: as an argument and with --body-file')
   const source = argument ?? file
@@ -232,7 +217,7 @@ async function readComment(
     throw new RelayError('usage', `No text given. Give it as an argument, with --body-file, or ${how}`)
   }
   if (from === '-' && source === '-') {
-    const input = await readInput(stdin, { ...DELIVERY, limit: DELIVERY.limit + MAX_TEXT }, signal)
+    const input = await readInput(shell, '-', { ...DELIVERY, limit: DELIVERY.limit + MAX_TEXT })
     const end = input.includes('\n') ? input.indexOf('\n') : input.length
     const target = targetOfDelivery(parseDelivery(input.subarray(0, end)))
     const bytes = input.subarray(end + 1)
@@ -240,32 +225,18 @@ async function readComment(
     return { target, body: textOf(bytes, 'standard input', 'Standard input has no text after the delivery') }
   }
   // The text first: standard input may be a relay wait of minutes, and an error need not wait for it.
-  const isPiped = source === '-'
-  const name = isPiped ? 'standard input' : `--body-file: ${source}`
-  const bytes =
-    argument === undefined || isPiped
-      ? await readInput(
-          isPiped ? stdin : createReadStream(path.resolve(cwd, source)),
-          { name, tooLarge: TEXT_TOO_LARGE, limit: MAX_TEXT },
-          signal,
-        )
-      : Buffer.from(argument)
-  const body = textOf(bytes, name)
+  const name = source === '-' ? 'standard input' : `--body-file: ${source}`
+  const isText = argument !== undefined && argument !== '-'
+  const options = { name, tooLarge: TEXT_TOO_LARGE, limit: MAX_TEXT }
+  const body = textOf(isText ? Buffer.from(argument) : await readInput(shell, source, options), name)
   return { target: await readTarget(shell, from, address), body }
 }
 
 function textOf(bytes: Uint8Array, name: string, blank = 'The text is empty'): string {
-  const text = decoded(bytes, name)
+  if (!isUtf8(bytes)) throw new RelayError('usage', `${name} is not UTF-8`)
+  const text = new TextDecoder().decode(bytes)
   if (/\S/.test(text)) return text
   throw new RelayError('usage', blank)
-}
-
-function decoded(bytes: Uint8Array, name: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (cause) {
-    throw new RelayError('usage', `${name} is not UTF-8`, { cause })
-  }
 }
 
 // merge
@@ -278,7 +249,6 @@ interface MergeFlags extends ActionFlags {
   readonly ifGreen?: boolean
 }
 
-/** Runs `relay merge`. */
 export async function runMerge(shell: Shell, flags: MergeFlags, address?: string): Promise<void> {
   const { method, title, message, ifGreen, matchHead: sha } = flags
   // A shortened id matches no head, and would read like a changed head.
@@ -305,7 +275,7 @@ function merge(target: Target, options: MergeOptions, condition = ''): Action<Me
   return {
     description: `merge ${name}${method ? ` (${method})` : ''}${condition}`,
     request: { owner, repo, pullNumber, ...options },
-    send: ({ account }) => account.merge({ ...target, kind: 'pull' }, options),
+    send: (account) => account.merge({ ...target, kind: 'pull' }, options),
     line: ({ sha }, isForPerson) =>
       sha !== null && isForPerson ? `Merged ${name} as ${sha}` : (sha ?? undefined),
     note: ({ merged }) =>
@@ -318,7 +288,7 @@ function mergeIfGreen(target: Target, options: MergeOptions): Action<Merged> {
   const name = formatTarget(target)
   return {
     ...merge(target, options),
-    async check({ account }) {
+    async check(account) {
       const head = await account.headChecks({ ...target, kind: 'pull' })
       if (options.sha !== undefined && options.sha !== head.sha)
         throw new RelayError('conflict', `${name} is not merged: its head is ${head.sha}`)
@@ -358,7 +328,6 @@ function parseReaction(text: string | undefined): Reaction {
   throw new RelayError('usage', `${JSON.stringify(text)} is not a reaction. Give one of ${list}`)
 }
 
-/** Runs `relay react`. */
 export async function runReact(
   shell: Shell,
   flags: ActionFlags,
@@ -377,7 +346,7 @@ export async function runReact(
     return {
       description: `react ${content} to ${name}`,
       request: { owner, repo, issueNumber, ...ids, content },
-      send: ({ account }) => account.react(target, content, on),
+      send: (account) => account.react(target, content, on),
       line: (reacted, isForPerson) =>
         isForPerson && reacted.created ? `Reacted ${content} to ${name}` : reacted.content,
       note: ({ created }) => (created ? undefined : 'you had already added this reaction'),

@@ -13,7 +13,6 @@ import {
   failedText,
   missedObject,
 } from '../output/deliveries.js'
-import { table } from '../output/text.js'
 import { localTime } from '../output/time.js'
 import { attach, commandFor, notServed, startCommand } from '../profile.js'
 import { openSession, type Session } from '../session.js'
@@ -25,7 +24,6 @@ interface CatchUpFlags extends Flags {
   readonly dryRun?: boolean
 }
 
-/** Runs `relay catch-up`. */
 export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: string): Promise<void> {
   const { out } = shell
   const since = flags.since === undefined ? undefined : parseInstant('--since', flags.since, Date.now())
@@ -81,7 +79,7 @@ async function readLog(
     if (dryRun) {
       const { deliveries } = await findMissed(options)
       const rows = deliveries.map((one) => [localTime(one.deliveredAt), eventName(one), one.guid])
-      if (!json) for (const line of table(rows)) out.result(line)
+      if (!json) out.table(rows)
       else for (const one of deliveries) out.object({ type: 'missing', ...object, ...missedObject(one) })
       out.say(`would ask for ${deliveries.length} of ${name}`)
       return 0
@@ -105,13 +103,10 @@ async function readLog(
 
 /** What is caught up from: the log of the App, or of a repository's hook. */
 interface Source {
-  /** For people. */
   readonly name: string
-  /** For programs. */
   readonly object: { readonly app: string } | { readonly repo: string }
   /** Finds its hook, and waits where the code host asks for it. @throws RelayError `no_match` when it does not lead here */
   readonly open: (patience: PatienceOptions) => Promise<DeliveryLog>
-  /** The error of a call about its log, with the next step. */
   readonly explain: (error: unknown) => unknown
 }
 
@@ -153,7 +148,6 @@ function ofApp(session: Session, app: OwnApp): Source {
 
 const PASSING: ReadonlySet<ErrorKind> = new Set(['rate_limited', 'provider_failed', 'provider_timeout'])
 
-/** What fails for a while, with when to try again. */
 function explainFailure(error: unknown): unknown {
   if (!(error instanceof RelayError) || !PASSING.has(error.kind)) return error
   const { kind, message, retryAfter } = error

@@ -13,14 +13,16 @@ import { isSettingName, SETTING_NAMES, settingOf } from '../settings/table.js'
 import { readSources } from '../sources.js'
 
 /** Words that depend on the profile: numbers of entries and `last`, events, profiles, sources, events that can be triggered. */
-export type WordKind = 'entries' | 'events' | 'profiles' | 'sources' | 'triggers'
+type WordKind = 'entries' | 'events' | 'profiles' | 'sources' | 'triggers'
 
-/** A word that completes the one that is being typed. */
 interface Offer {
   readonly word: string
   /** What the word means; empty for a value. */
   readonly help: string
 }
+
+/** The values of flags on the line, by their names. */
+type TypedFlags = Readonly<Partial<Record<string, string>>>
 
 /** Has the shell offer its files, too. */
 const FILES: Offer = { word: ':files', help: '' }
@@ -55,9 +57,7 @@ const FORMATS = {
     word.replaceAll(/[\\:]/g, String.raw`\$&`) + (help === '' ? '' : `:${help}`),
 }
 
-/**
- * Runs `relay completion`: prints the shell's script, or, with the words typed so far after `--`, what completes the last one, a line each.
- */
+/** Prints the shell's script, or, with the words typed so far after `--`, what completes the last one, a line each. */
 export async function runCompletion(
   shell: Shell,
   flags: Flags,
@@ -73,25 +73,18 @@ export async function runCompletion(
   // bash makes a word of the sign in --flag=value.
   const joined = typed.join('\0')
   const words = (name === 'bash' ? joined.replaceAll(/\0=(?:\0|$)/g, '=') : joined).split('\0')
-  const offers = await complete(command.parent ?? command, words, (kind, profile, source) =>
+  const offers = await complete(command.parent ?? command, words, (kind, { profile, source }) =>
     findWords(shell, { ...flags, ...(profile !== undefined && { profile }) }, kind, source),
   )
   const [start = ''] = /^--[^=]+=/.exec(words.at(-1) ?? '') ?? []
   for (const offer of offers) out.exactly(`${offer === FILES ? FILES.word : FORMATS[name](offer, start)}\n`)
 }
 
-/**
- * Completions of the last typed word, files first. The words are those after `relay`; one that relay does not know is ignored.
- * @param find finds words in the profile, and of the source, that are typed on the line
- */
-export async function complete(
+/** Completions of the last word after `relay`, files first. `find` finds words in the profile, and of the source, on the line. */
+async function complete(
   program: Command,
   typed: readonly string[],
-  find: (
-    kind: WordKind,
-    profile: string | undefined,
-    source: string | undefined,
-  ) => Promise<readonly string[]>,
+  find: (kind: WordKind, given: TypedFlags) => Promise<readonly string[]>,
 ): Promise<Offer[]> {
   const words = typed.flatMap((word) => (/^--[^=]+=/.test(word) ? word.split(/=(.*)/s, 2) : word))
   const current = words.at(-1) ?? ''
@@ -99,14 +92,12 @@ export async function complete(
   let [command, position] = [program, 0]
   /** The option whose value comes next. */
   let open: Option | undefined
-  let profile: string | undefined
-  let source: string | undefined
+  const given: Record<string, string> = {}
   for (const word of words.slice(0, -1)) {
     const isFlag = /^-./.test(word)
     const found = command.commands.find((each) => position === 0 && each.name() === word)
     if (open && (open.required || !isFlag)) {
-      if (open.long === '--profile') profile = word
-      if (open.long === '--source') source = word
+      given[open.name()] = word
       open = undefined
     } else if (isFlag) {
       const option = optionsOf(command).find(({ long, short }) => word === long || word === short)
@@ -118,22 +109,19 @@ export async function complete(
     offers.filter(({ word }) => word !== '' && word.startsWith(current))
   // The value of `--tunnel [url]` may be missing.
   if (current.startsWith('-') && !open?.required) return offer(flagsOf(command))
-  if (!open && !isAssigned && command.commands.length > 0)
-    return offer(
-      position > 0 ? [] : command.commands.map((each) => ({ word: each.name(), help: each.summary() })),
-    )
-  const all = command.registeredArguments
+  const { commands, registeredArguments: all } = command
+  if (!open && !isAssigned && position === 0 && commands.length > 0)
+    return offer(commands.map((each) => ({ word: each.name(), help: each.summary() })))
   const argument = all[position] ?? (all.at(-1)?.variadic ? all.at(-1) : undefined)
   const place = open ?? (isAssigned ? undefined : argument)
   if (!place) return []
   const known = wordsOf(place)
-  const found = typeof known === 'string' ? await find(known, profile, source) : known
+  const found = typeof known === 'string' ? await find(known, given) : known
   const label = 'flags' in place ? place.flags.replace(/^[^<[]*/, '') : place.name()
   const files = /\bfile\b/.test(label) ? [FILES] : []
   return [...files, ...offer(found.map((word) => ({ word, help: '' })))]
 }
 
-/** The options of the command, and those of relay itself. */
 function optionsOf(command: Command): readonly Option[] {
   const above = command.parent ? optionsOf(command.parent) : []
   return [

@@ -2,85 +2,55 @@ import { RelayError, toRelayError } from '../../base/errors.js'
 import { plain } from '../../base/text.js'
 import { withoutSecrets } from '../../dispatch/routes.js'
 import { type RunningInstance, secretPrint } from '../../instance/running.js'
+import type { Database } from '../../store/open.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
-import { table, tilde } from '../output/text.js'
+import { tilde } from '../output/text.js'
 import { type Attached, attach, openData, webhookSecret } from '../profile.js'
-import { readSetup, userOf } from '../session.js'
+import { readStoredClient, userOf } from '../session.js'
 import { join, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
 import { didYouMean, type Loaded } from '../settings/read.js'
-import { readAddresses, readSources, type SetSource } from '../sources.js'
+import { readAddresses, readSources } from '../sources.js'
 import { defaultText, formatValue, SETTING_NAMES, type SettingName, settingOf } from '../settings/table.js'
 
 /** A value as a user would write it. Of a secret, the secret. */
 type Value = string | number | readonly string[]
 
-/** One setting in force. */
-interface Described {
-  readonly name: SettingName
-  /** Undefined when it is not set and has no default. */
-  readonly value: Value | undefined
-  /** Where the value came from, or `default`. */
-  readonly origin: string
-  /** How this shell and the running instance differ. */
-  readonly note?: string
-}
+/** One setting. */
+type Described = ReturnType<typeof describeSetting>
 
-/** Runs `relay config`. */
 export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<void> {
   const { out } = shell
   const name = flags.reveal === undefined ? undefined : findName(flags.reveal)
   const attached = await attach(shell, flags, 'tolerant')
-  const here = await settingsHere(shell, attached)
-  const secret = await describeSecret(shell, attached)
+  const { own, instance, saved } = attached
+  const unreadable = (error: unknown): undefined => {
+    out.log.warn(`what relay setup stored could not be read: ${toRelayError(error).message}`)
+  }
+  await using data = await openData(attached).catch(unreadable)
+  const setup = await (data && readStoredClient(data.secrets).catch(unreadable))
+  // What counts without the running instance, or for the next one. The last relay serve is the running one.
+  const here = join({ own, setup, saved: instance ? undefined : saved })
+  const secret = await describeSecret(shell, attached, data)
   const settings = SETTING_NAMES.map((each) =>
-    each === 'webhookSecret' ? secret : describeSetting(each, here, attached.instance),
+    each === 'webhookSecret' ? secret : describeSetting(each, here, instance),
   )
   const one = settings.find((setting) => setting.name === name)
   if (one) return reveal(one, out, shell.json)
-  const sources = (await sourcesHere(shell, attached)).map(
-    ({ name, scheme, address, origin, secretOrigin }) => {
-      return { name, scheme, address, origin, secret: secretOrigin?.text ?? null }
-    },
-  )
+  const addressOf = await readAddresses(attached, data)
+  const sources = (await readSources(shell, attached, data)).map(({ name, scheme, origin, secretOrigin }) => {
+    return { name, scheme, address: addressOf(name), origin, secret: secretOrigin?.text ?? null }
+  })
   if (shell.json)
     return out.object({
       settings: Object.fromEntries(settings.map((each) => [each.name, asObject(each)])),
       sources,
     })
   const ofSources = sources.map(({ name, address, origin }) => [`source ${name}`, address, tilde(origin)])
-  for (const line of table([['name', 'value', 'origin'], ...settings.map(asRow), ...ofSources]))
-    out.result(line)
+  out.table([['name', 'value', 'origin'], ...settings.map(asRow), ...ofSources])
 }
 
-/** The sources, with their secrets and the addresses to enter at their senders. */
-async function sourcesHere(
-  shell: Shell,
-  attached: Attached,
-): Promise<readonly (SetSource & { readonly address: string })[]> {
-  // Why the profile's data cannot be read was said with what setup stored.
-  await using data = await openData(attached).catch(() => undefined)
-  const addressOf = await readAddresses(attached, data)
-  const sources = await readSources(shell, attached, data)
-  return sources.map((source) => ({ ...source, address: addressOf(source.name) }))
-}
-
-/** What counts here without the running instance, or for the next one. */
-async function settingsHere({ out }: Shell, attached: Attached): Promise<Loaded> {
-  const { own, instance, saved } = attached
-  const setup = await readSetup(attached).catch((error: unknown) => {
-    out.log.warn(`what relay setup stored could not be read: ${toRelayError(error).message}`)
-    return undefined
-  })
-  // The last relay serve is the running one.
-  return join({ own, setup, saved: instance ? undefined : saved })
-}
-
-/**
- * The setting with that name, flag or variable.
- * @throws RelayError `usage` that suggests the closest name.
- */
 function findName(word: string): SettingName {
   const found = SETTING_NAMES.find((name) =>
     [name, settingOf(name).env].some((known) => plain(known) === plain(word)),
@@ -89,23 +59,20 @@ function findName(word: string): SettingName {
   throw new RelayError('usage', `--reveal: no setting is called ${word}${didYouMean(word, SETTING_NAMES)}`)
 }
 
-/** As the running instance has it, otherwise as it counts here. */
+/** A setting as the running instance has it, otherwise as it counts here. `note`: how this shell and the instance differ. */
 function describeSetting(
   name: SettingName,
   { values, origins }: Loaded,
   instance: RunningInstance | undefined,
-): Described {
+): { name: SettingName; value: Value | undefined; origin: string; note?: string | undefined } {
   const value = values[name] ?? (name === 'user' ? loginName() : undefined)
   const here = value === undefined ? undefined : formatValue(name, value)
   const origin = origins[name]?.text
   const served = instance && servedValues(instance)[name]
-  if (instance && served !== undefined && served !== value)
-    return {
-      name,
-      value: formatValue(name, served),
-      origin: `process ${instance.pid}`,
-      ...(origin !== undefined && { note: `${origin} here is ${String(here)}` }),
-    }
+  if (instance && served !== undefined && served !== value) {
+    const note = origin === undefined ? undefined : `${origin} here is ${String(here)}`
+    return { name, value: formatValue(name, served), origin: `process ${instance.pid}`, note }
+  }
   // An instance whose profile is not named was found because it runs.
   const found = name === 'profile' && instance ? `process ${instance.pid}` : 'default'
   return { name, value: here, origin: origin ?? found }
@@ -127,17 +94,20 @@ function servedValues(instance: RunningInstance): Partial<Values> {
     port: Number(new URL(url).port || HTTP_PORT),
     ...(publicUrl !== url && { publicUrl }),
     ...(clientId && { clientId }),
-    ...(maxBody && { maxBody }),
+    maxBody,
   }
 }
 
 const HTTP_PORT = 80
 
 /** The secret that deliveries are signed with: that of this shell, the one that the instance made, or the profile's. */
-async function describeSecret(shell: Shell, attached: Attached): Promise<Described> {
+async function describeSecret(
+  shell: Shell,
+  attached: Attached,
+  data: Database | undefined,
+): Promise<Described> {
   const { instance } = attached
-  // Why the profile's data cannot be read was said with what setup stored.
-  const found = await webhookSecret(shell, attached).catch(() => undefined)
+  const found = await webhookSecret(shell, attached, { data }).catch(() => undefined)
   const isOther =
     instance && (found === undefined || secretPrint(instance, found.secret) !== instance.secretPrint)
   return {
@@ -148,7 +118,6 @@ async function describeSecret(shell: Shell, attached: Attached): Promise<Describ
   }
 }
 
-/** @throws RelayError `settings` when it has no value. */
 function reveal({ name, value, note }: Described, out: Output, isJson: boolean): void {
   if (value === undefined) {
     const text = note ?? (defaultText(name) && `default: ${defaultText(name)}`)

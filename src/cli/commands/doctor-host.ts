@@ -22,6 +22,7 @@ import { roughly } from '../output/time.js'
 import { type Attached, publicAddress, redirectUri, commandFor } from '../profile.js'
 import { clientOf, userOf } from '../session.js'
 import type { Values } from '../settings/parse.js'
+import { readSources } from '../sources.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 // What the checks of `relay doctor` have in common, and those that ask the code host.
@@ -170,6 +171,8 @@ async function checkClient(subject: Subject): Promise<string | undefined> {
   if (found === undefined) {
     if (HOST_KINDS[values.provider].isEmulated && !client) return undefined
     const isHalf = (values.clientId ?? values.clientSecret) !== undefined
+    if (!isHalf && (await usesSourcesAlone(subject)))
+      return 'no OAuth client is set, which the sources do not need'
     const missing = isHalf ? 'only half of an OAuth client is set' : 'no OAuth client is set'
     if (!instance) throw fail(`${missing}: no user can sign in`, setup)
     const restart = commandFor(attached, 'serve')
@@ -189,6 +192,13 @@ async function checkClient(subject: Subject): Promise<string | undefined> {
     `${url} does not know client ${client.id}, or its secret`,
     origins.clientSecret?.kind === 'setup' ? setup : 'correct RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
   )
+}
+
+/** Whether deliveries come from other senders than the code host, and no OAuth client says that users sign in there. */
+async function usesSourcesAlone(subject: Subject): Promise<boolean> {
+  const { shell, attached, data } = subject
+  if ((await findClient(subject)) !== undefined) return false
+  return (await readSources(shell, attached, data)).length > 0
 }
 
 /** Half a client is none. */
@@ -238,11 +248,15 @@ export async function checkSignIn(subject: Subject): Promise<string> {
   const { store, user: given } = attached.values
   if (store === 'memory') throw skip('only the instance has the tokens, in memory')
   const user = userOf(attached.values)
+  const isNamed = attached.origins.user?.kind === 'flag'
   const login = commandFor(attached, given === undefined ? 'login' : `login --user ${user}`)
   const tokens = data && new Tokens(data.secrets)
   const owner = await tokens?.get(user)
   if (!owner) {
-    if (!(await tokens?.refreshable(user))) throw fail(`${user} is not signed in`, login)
+    const isKnown = await tokens?.refreshable(user)
+    if (!isKnown && !isNamed && (await usesSourcesAlone(subject)))
+      throw skip(`${user} is not signed in, which the sources do not need`)
+    if (!isKnown) throw fail(`${user} is not signed in`, login)
     if ((await findClient(subject)) !== undefined)
       return `the token of ${user} has expired; its next use renews it`
     throw fail(

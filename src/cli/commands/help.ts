@@ -5,7 +5,6 @@ import { suggest } from '../../base/text.js'
 import type { Flags, Shell } from '../command.js'
 import { meantCommand, overview, settingsHelp } from '../help.js'
 
-/** Runs `relay help`. @throws RelayError `usage` for an unknown topic. */
 export async function runHelp(
   { out, stdout }: Shell,
   _: Flags,
@@ -27,7 +26,6 @@ function unknown(word: string): never {
   throw new RelayError('usage', `There is no command ${word}. ${hint}`)
 }
 
-/** Runs `relay version`. */
 export async function runVersion({ out, json }: Shell): Promise<void> {
   const { version } = packageJson
   if (json) out.object({ version, node: process.version })

@@ -1,3 +1,4 @@
+import { deadline, sleep } from '../../base/wait.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Secret } from '../../base/secret.js'
 import { parsePrivateAddress } from '../../base/address.js'
@@ -13,25 +14,23 @@ import {
 } from '../../codehost/hooks.js'
 import type { Repo, RepoHook } from '../../codehost/host.js'
 import { Refusal } from '../../codehost/rest.js'
+import { parseMatch } from '../../journal/filter.js'
+import type { Summary } from '../../journal/types.js'
 import { secretPrint } from '../../instance/running.js'
 import { readTunnel } from '../../serve/tunnel.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
+import { parseFlag } from '../input.js'
+import { POLL_MS } from '../journal.js'
 import { hookStateText } from '../output/deliveries.js'
-import { table } from '../output/text.js'
 import { attach, commandFor, notServed, webhookSecret } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
-/** What a command about the hooks of one repository works with. */
-export interface HookSession extends Session {
-  readonly place: HookPlace
-  /** `octo/demo` */
-  readonly name: string
-}
+/** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */
+type HookSession = Awaited<ReturnType<typeof openHookSession>>
 
-/** @throws RelayError as `parseRepo`, `attach` and `openSession` */
-export async function openHookSession(shell: Shell, flags: Flags, text: string): Promise<HookSession> {
+async function openHookSession(shell: Shell, flags: Flags, text: string) {
   const repo = parseRepo(text)
   const session = await openSession(shell, await attach(shell, flags))
   return { ...session, place: placeOf(shell, session, repo), name: formatRepo(repo) }
@@ -44,10 +43,7 @@ export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPl
   return { host, hooks: host.as(token, { signal }).hooks, saved: new SavedHooks(database.store, host), repo }
 }
 
-/**
- * The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts, because it
- * does not run.
- */
+/** The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts. */
 export async function payloadAddress({ database, attached }: Session): Promise<string | undefined> {
   const { instance, values } = attached
   const tunnel = instance && (await readTunnel(database.store, instance.pid))?.url
@@ -72,33 +68,22 @@ function hookObject(hook: RepoHook, ours: boolean): Record<string, unknown> {
   return { type: 'hook', id, url, ours, active, contentType, events, hasSecret, lastResponse }
 }
 
-interface AddressFlags extends Flags {
-  readonly url?: string
-}
-
-/** `--url`, else as {@link payloadAddress}. */
-async function addressOf(session: Session, { url }: AddressFlags): Promise<string | undefined> {
-  if (url === undefined) return payloadAddress(session)
-  try {
-    return parsePrivateAddress(url).href
-  } catch (error) {
-    throw new RelayError('usage', `--url: ${error instanceof Error ? error.message : 'is invalid'}`)
-  }
+async function addressOf(session: Session, url?: string): Promise<string | undefined> {
+  return url === undefined ? payloadAddress(session) : parseFlag('--url', url, parsePrivateAddress).href
 }
 
 // add
 
-/** Runs `relay hook add`. */
 export async function runAdd(
   shell: Shell,
-  flags: AddressFlags & { readonly events?: string },
+  flags: Flags & { readonly url?: string; readonly events?: string },
   text: string,
 ): Promise<void> {
   const { out, json } = shell
   const events = flags.events === undefined ? undefined : parseEvents(flags.events)
   await using session = await openHookSession(shell, flags, text)
   const { place, name } = session
-  const url = await addressOf(session, flags)
+  const url = await addressOf(session, flags.url)
   if (url === undefined) throw notServed(session.attached, ' --tunnel, or give the address with --url')
   const settings = { url, secret: await secretOf(shell, session), events }
   const chosen = flags.url !== undefined
@@ -128,13 +113,9 @@ async function secretOf(shell: Shell, { attached, database }: Session): Promise<
 
 // list
 
-/** Runs `relay hook list`. */
 export async function runList(shell: Shell, flags: Flags, text?: string): Promise<void> {
-  return text === undefined ? listSaved(shell, flags) : listAll(shell, flags, text)
-}
-
-/** The hooks that this profile made, without a request. */
-async function listSaved(shell: Shell, flags: Flags): Promise<void> {
+  if (text !== undefined) return listAll(shell, flags, text)
+  // The hooks that this profile made, without a request.
   const { out, json } = shell
   await using session = await openSession(shell, await attach(shell, flags))
   const { attached, database, host } = session
@@ -146,16 +127,13 @@ async function listSaved(shell: Shell, flags: Flags): Promise<void> {
   const rows = saved.map(({ id, url, ...repo }) => {
     const name = formatRepo(repo)
     // Its creation was interrupted.
-    return [
-      name,
-      url,
-      id === null ? `perhaps not there; finish with ${commandFor(attached, `hook add ${name}`)}` : '',
-    ]
+    const next =
+      id === null ? `perhaps not there; finish with ${commandFor(attached, `hook add ${name}`)}` : ''
+    return [name, url, next]
   })
-  for (const line of table(rows)) out.result(line)
+  out.table(rows)
 }
 
-/** A hook that this profile made, for a program. */
 function savedObject({ id, url, permanent, ...repo }: SavedHook): Record<string, unknown> {
   return { type: 'hook', repo: formatRepo(repo), id, url, permanent }
 }
@@ -187,16 +165,13 @@ async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> 
     ]
     rows.push([ours ? 'here' : '', String(id), answer, settings.join(', '), url])
   }
-  if (!json) for (const line of table(rows)) out.result(line)
+  if (!json) out.table(rows)
 }
 
 // remove
 
-interface RemoveFlags extends AddressFlags {
-  readonly local?: boolean
-}
+type RemoveFlags = Flags & { readonly url?: string; readonly local?: boolean }
 
-/** Runs `relay hook remove`. */
 export async function runRemove(shell: Shell, flags: RemoveFlags, text: string): Promise<void> {
   const { out, json } = shell
   if (flags.local && flags.url !== undefined)
@@ -211,7 +186,7 @@ export async function runRemove(shell: Shell, flags: RemoveFlags, text: string):
     else out.result(`hook of ${name} forgotten here, and not removed at ${session.host.url}: ${saved.url}`)
     return
   }
-  const removed = await unregisterHook(place, await addressOf(session, flags)).catch((error: unknown) => {
+  const removed = await unregisterHook(place, await addressOf(session, flags.url)).catch((error: unknown) => {
     const refusal = error instanceof RelayError ? error.cause : undefined
     const isKnown = !(refusal instanceof Refusal) || refusal.missingRight !== undefined
     if (!saved || isKnown || refusal.providerStatus !== 404) throw error
@@ -226,4 +201,117 @@ export async function runRemove(shell: Shell, flags: RemoveFlags, text: string):
       'no_match',
       `${name} has no hook that leads here. ${commandFor(session.attached, `hook list ${name}`)} shows all; name the address of another with --url`,
     )
+}
+
+// test
+
+export async function runTest(shell: Shell, flags: Flags, text: string): Promise<void> {
+  const { out, json, signal } = shell
+  await using session = await openHookSession(shell, flags, text)
+  const { place, name } = session
+  if (!session.attached.instance) throw notServed(session.attached)
+  const hook = await findOwnHook(session, place)
+  const { testEvent, words } = session.host
+  // Every hook gets a ping. For want of another event, the code host sends nothing, and answers no error.
+  if (testEvent !== 'ping' && !hook.events.includes(testEvent))
+    throw new RelayError(
+      'conflict',
+      `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${commandFor(session.attached, `hook add ${name} --events ${testEvent},…`)}`,
+    )
+  const { n, event } = await testHook(session, hook, signal)
+  if (json) out.object({ type: 'test', repo: name, hook: hook.id, n })
+  else out.result(`${event} of ${name} arrived: #${n}`)
+}
+
+/** Newest deliveries of the event among which the test is looked for. */
+const RECENT = 20
+
+/** Has the code host send a test, and waits until it is in the journal. */
+async function testHook(session: HookSession, hook: RepoHook, signal: AbortSignal): Promise<Summary> {
+  const { place, name, host, limits } = session
+  const { testEvent: event } = host
+  const logged = await newestLogged(session, hook)
+  const before = new Map((await recent(session)).map(({ n, duplicates }) => [n, duplicates]))
+  await place.hooks.test(place.repo, hook.id).catch((error: unknown) => {
+    throw explainHookError(error, place)
+  })
+
+  /** The id of the test, once the log shows it. */
+  let guid: string | undefined
+  /** Whether the time decides: there is no log, and nothing that names the repository has come. */
+  let isByTime = false
+  const isOurs = ({ deliveryId, hookId, repo }: Summary): boolean => {
+    if (deliveryId === guid) return true
+    // That counts, where it is named: a repository that was renamed sends its new name.
+    if (hookId !== '') return hookId === String(hook.id)
+    return isByTime || repo === null || repo.toLowerCase() === name.toLowerCase()
+  }
+  /** Finds it in the log; throws if it failed, so that this is known at once. */
+  const lookInLog = async (): Promise<void> => {
+    isByTime = !logged
+    const newest = logged && (await newestLogged(session, hook))?.find((entry) => entry.event === event)
+    if (!newest || logged.some(({ id }) => id === newest.id)) return
+    const { statusCode, status } = newest
+    if (statusCode < 200 || statusCode >= 300)
+      throw notArrived(session, hook, 'The delivery did not arrive', `${statusCode} ${status}`)
+    guid = newest.guid
+  }
+
+  const startedAt = performance.now()
+  const limited = deadline(limits.arrival, signal)
+  let logLook = limits.logLook
+  try {
+    for (;;) {
+      // An equal delivery is a duplicate of an earlier one: its count says that another arrived.
+      const arrived = (await recent(session)).find(
+        (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOurs(entry),
+      )
+      if (arrived) return arrived
+      if (performance.now() - startedAt >= logLook) {
+        logLook *= 2
+        await lookInLog()
+      }
+      await sleep(POLL_MS, { signal: limited })
+    }
+  } catch (error) {
+    if (signal.aborted || !limited.aborted) throw error
+    const all = await place.hooks.list(place.repo).catch(ignoreFailure)
+    const last = all?.find(({ id }) => id === hook.id)?.lastResponse
+    const what = `The delivery did not arrive within ${limits.arrival / 1000} s`
+    throw notArrived(session, hook, what, last && `${last.code} ${last.message}`)
+  }
+}
+
+async function recent({ journal, host }: Session): Promise<readonly Summary[]> {
+  const found: Summary[] = []
+  for await (const entry of journal.select({ events: [parseMatch(host.testEvent)], last: RECENT }))
+    found.push(entry)
+  return found
+}
+
+/** The newest entries of the hook's log; undefined where the code host has none, or fails. */
+async function newestLogged({ place: { hooks, repo } }: HookSession, { id }: RepoHook) {
+  return (await hooks.log?.(repo, id).page().catch(ignoreFailure))?.deliveries
+}
+
+function ignoreFailure(error: unknown): undefined {
+  if (toRelayError(error).kind === 'cancelled') throw error
+}
+
+function notArrived(
+  { attached, host, place, name }: HookSession,
+  { id }: RepoHook,
+  what: string,
+  answer: string | undefined,
+): RelayError {
+  const { url, words } = host
+  const got = answer === undefined ? '' : ` The code host got: ${answer}.`
+  const hint = words.testHint?.({ ...place.repo, url, id })
+  const [log, add, doctor] = ['log --refused', `hook add ${name}`, 'doctor'].map((line) =>
+    commandFor(attached, line),
+  )
+  return new RelayError(
+    'timed_out',
+    `${what}.${got}${hint === undefined ? '' : ` ${hint}.`} ${log} shows what was refused; ${add} repairs the hook; ${doctor} checks the rest`,
+  )
 }

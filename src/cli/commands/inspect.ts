@@ -5,21 +5,19 @@ import { callInstance } from '../instance-client.js'
 import { parseEntry } from '../journal.js'
 import { attach, commandFor, notServed } from '../profile.js'
 
-/** Runs `relay inspect`. */
 export async function runInspect(
   shell: Shell,
   flags: Flags & { readonly browser?: boolean },
   word?: string,
 ): Promise<void> {
-  const { out, env, signal } = shell
+  const { out, env } = shell
   const entry = word === undefined ? undefined : parseEntry(word)
   const attached = await attach(shell, flags)
   const { instance } = attached
   if (!instance) throw notServed(attached)
   const { url } = instance
-  const { code } = await callInstance(instance, 'inspect', {}, { signal })
-  const isPending = async (): Promise<boolean> =>
-    (await callInstance(instance, 'inspect pending', { code }, { signal })).pending
+  const { code } = await callInstance(instance, 'inspect', {}, shell)
+  const isPending = async () => (await callInstance(instance, 'inspect pending', { code }, shell)).pending
   const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
   const opened =
     flags.browser === false ? 'not started' : await openInspector(shell, { url, code, entry, isPending })

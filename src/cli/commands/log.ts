@@ -37,8 +37,7 @@ async function list(shell: Shell, flags: LogFlags): Promise<void> {
   const attached = await attach(shell, flags)
   await warnOfMatches(shell, attached, filter)
   if (flags.follow) await awaitJournal(attached, { signal })
-  await using reader = await openJournal(attached)
-  const { journal } = reader
+  await using journal = await openJournal(attached)
   const isForPerson = out.isTerminal && !shell.json
   const named = isForPerson ? namedTargets(attached) : []
   const printer = new Printer(shell, journal, named)
@@ -119,18 +118,6 @@ export async function createFollower(journal: Journal, filter: Filter, after: nu
       }
     },
   }
-}
-
-/** Those of new entries whose body has the text that is looked for. */
-export async function withText(
-  journal: Pick<Journal, 'withText'>,
-  batch: readonly Summary[],
-  { text }: Filter,
-): Promise<readonly Summary[]> {
-  if (text === undefined) return batch
-  const numbers = batch.map(({ n }) => n)
-  const found = await journal.withText(numbers, text)
-  return batch.filter(({ n }) => found.has(n))
 }
 
 function stateOf({ forwards, duplicates }: Summary): string {

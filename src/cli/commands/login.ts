@@ -4,7 +4,6 @@ import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { createLogThrottle } from '../../base/log.js'
-import { printable } from '../../base/text.js'
 import { formatDuration, systemClock } from '../../base/time.js'
 import { listen } from '../../http/listen.js'
 import { createRouter, hostCheck } from '../../http/router.js'
@@ -25,7 +24,6 @@ interface LoginFlags extends Flags {
   readonly withToken?: boolean
 }
 
-/** Runs `relay login`. */
 export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
   if (flags.device && flags.withToken)
     throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
@@ -65,18 +63,18 @@ async function signIn(
 // --with-token
 
 /** 8,192 bytes are the longest token that relay stores; two are for a line end. */
-const INPUT = { name: 'Standard input', tooLarge: 'longer than any token (8 KiB)', limit: 8_194 }
+const INPUT = { tooLarge: 'longer than any token (8 KiB)', limit: 8_194 }
 /** Visible ASCII, as an Authorization header requires. */
 const TOKEN = /^[\x21-\x7e]+$/
 
 /** Reads an access token from standard input, without one newline at its end. Text that is none is not quoted. */
-async function readGivenToken({ stdin, signal }: Shell): Promise<string> {
-  if (stdin.isTTY === true)
+async function readGivenToken(shell: Shell): Promise<string> {
+  if (shell.stdin.isTTY === true)
     throw new RelayError(
       'usage',
       'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt',
     )
-  const bytes = await readInput(stdin, INPUT, signal)
+  const bytes = await readInput(shell, '-', INPUT)
   const token = bytes.toString('latin1').replace(/\r?\n$/, '')
   if (TOKEN.test(token)) return token
   throw new RelayError(
@@ -133,8 +131,8 @@ async function signInWithDevice(
   const lines = [
     'Open this address in a browser on any machine, and enter the code:',
     '',
-    `  ${printable(address)}`,
-    `  ${printable(userCode)}`,
+    `  ${address}`,
+    `  ${userCode}`,
     '',
     `Waiting up to ${formatDuration(lifetime)} for you to do so. Ctrl-C cancels.`,
   ]
@@ -163,7 +161,7 @@ async function signInWithBrowser(shell: Shell, session: Session, opens: boolean)
   const login = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url')
   const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
   const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
-  await showAddress(shell, { address, opens, waiting })
+  await showAddress(shell, address, { opens, waiting })
   const outcome = await awaitLogin(database.store, login, { signal })
   await receiver?.lastPage()
   if (outcome.auth === 'error') throw failed(outcome, session)

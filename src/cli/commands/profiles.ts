@@ -18,14 +18,13 @@ import { databaseFiles, openDatabase, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Flags, Shell } from '../command.js'
 import { Prompt } from '../input.js'
-import { table, tilde } from '../output/text.js'
+import { tilde } from '../output/text.js'
 import { type Attached, attach, commandFor, startCommand } from '../profile.js'
 import { clientOf, codeHostOf, readStoredClient } from '../session.js'
 import { join } from '../settings/join.js'
 import { openSettings } from '../settings/read.js'
 import { revokeUser } from './tokens.js'
 
-/** Runs `relay profiles`. */
 export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
   const { out, json, signal } = shell
   const { home } = openSettings(shell, flags)
@@ -54,7 +53,7 @@ export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
       instance ? `runs at ${instance.url}, process ${instance.pid}` : 'not running',
     ])
   }
-  if (!json) for (const line of table(rows)) out.result(line)
+  if (!json) out.table(rows)
 }
 
 /** The bytes of the files in a profile's folder; 0 if it cannot be read. */
@@ -70,14 +69,12 @@ function profileSize(folder: string): number {
 
 const MIB = 1_048_576
 
-/** `87 KiB`, `12.3 MiB`. */
 function describeSize(bytes: number): string {
   return bytes < MIB ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / MIB).toFixed(1)} MiB`
 }
 
 type ResetFlags = Flags & { readonly yes?: boolean; readonly local?: boolean }
 
-/** Runs `relay reset`. */
 export async function runReset(shell: Shell, flags: ResetFlags): Promise<void> {
   const { out } = shell
   const attached = await attach(shell, flags)
@@ -152,9 +149,9 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
     const { provider: name, providerUrl: url } = codeHostOf(joined)
     const { tokenTtl } = joined
     const [host, tokens, client] = [openHost({ name, url }), new Tokens(secrets), clientOf(joined)]
-    const parts = { host, client, store, tokens, tokenTtl, log: out.log, instance: undefined }
+    const parts = { host, client, store, tokens, tokenTtl, log: out.log }
     for (const user of users)
-      await revokeUser(parts, user, { local, signal }).catch((error: unknown) => {
+      await revokeUser(parts, undefined, user, { local, signal }).catch((error: unknown) => {
         if (!(error instanceof RelayError)) throw error
         const next = `The profile stays. Run ${commandFor(attached, 'reset')} again to remove the rest`
         throw new RelayError(error.kind, `${error.message}. ${next}`, { cause: error })

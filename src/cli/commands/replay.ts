@@ -12,7 +12,6 @@ import { type Item, openSending, readPlan, send, type SendFlags } from './send.j
 
 type ReplayFlags = SendFlags & FilterFlags & { readonly forwarded?: boolean }
 
-/** Runs `relay replay`. */
 export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonly string[]): Promise<void> {
   checkSelection(words, flags)
   const plan = readPlan(flags)
@@ -72,7 +71,6 @@ const OVERHEAD = 4096
 /**
  * The deliveries that the words name, in their order; without words, those that the flags select in the journal, oldest first. They are read
  * when they are sent, but for the first files, so that one that is wrong is found before.
- * @throws RelayError `usage`, `no_match`; as {@link findFixtures}.
  */
 export async function selectItems(
   shell: Shell,
@@ -117,13 +115,9 @@ export async function selectItems(
 
 /** How long to wait for the targets: as long as `relay wait`. Milliseconds. */
 const LIMIT_MS = 300_000
-/** Entries that an error names. */
 const MAX_NAMED = 10
 
-/**
- * Waits until the deliveries with these ids, which the instance has answered 200, were forwarded to all their targets.
- * @throws RelayError `target_failed` with the entries that failed at a target, `timed_out` after 5 minutes.
- */
+/** Waits until the deliveries with these ids, which the instance has answered 200, were forwarded to all their targets. */
 async function awaitForwards(
   { out, signal }: Shell,
   journal: Journal,

@@ -6,21 +6,15 @@ import type { Recorded } from '../../replay/fixture.js'
 import { secretPrint } from '../../instance/running.js'
 import { parseEdit } from '../../replay/edit.js'
 import { deliveryId, prepare, type Prepared, type PrepareOptions, type Tamper } from '../../replay/prepare.js'
-import {
-  type Answer,
-  type Expectation,
-  openSender,
-  parseExpectation,
-  type Sender,
-} from '../../replay/send.js'
+import { type Answer, openSender, parseExpectation, type Sender } from '../../replay/send.js'
 import type { Flags, Shell } from '../command.js'
+import { parseFlag } from '../input.js'
 import { bytesField } from '../output/deliveries.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
 import { attach, openData, notServed } from '../profile.js'
 import { openSources, type RecordedSource } from '../senders.js'
 import { targetAddress } from '../settings/parse.js'
 
-/** The flags of the commands that send requests: replay and trigger. */
 export interface SendFlags extends Flags {
   readonly secretEnv?: string
   readonly to?: string
@@ -33,37 +27,20 @@ export interface SendFlags extends Flags {
   readonly stop?: boolean
 }
 
-/** How requests are made, sent and checked. */
-export interface SendPlan extends Omit<PrepareOptions, 'secret'> {
-  /** The address of `--to`; undefined for the running instance. */
-  readonly to: string | undefined
-  readonly secretEnv: string | undefined
-  readonly keepId: boolean
-  readonly expectation: Expectation
-  readonly stop: boolean
+/** How requests are made, sent and checked. @throws RelayError `usage` that names the flag */
+export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags) {
+  const to = flags.to === undefined ? undefined : parseFlag('--to', flags.to, targetAddress)
+  const { secretEnv, tamper, keepId = false, keepSignature = false, stop = false } = flags
+  const edits = [
+    ...set.map((text) => parseEdit(text)),
+    ...setOnly.map((text) => parseEdit(text, { only: true })),
+  ]
+  const expectation = parseExpectation(flags.expect)
+  return { to, secretEnv, edits, tamper, keepId, keepSignature, expectation, stop }
 }
+type SendPlan = ReturnType<typeof readPlan>
 
-/** @throws RelayError `usage` that names the flag. */
-export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags): SendPlan {
-  let to: string | undefined
-  try {
-    if (flags.to !== undefined) to = targetAddress(flags.to)
-  } catch (cause) {
-    throw new RelayError('usage', `--to: ${cause instanceof Error ? cause.message : ''}`, { cause })
-  }
-  return {
-    to,
-    secretEnv: flags.secretEnv,
-    edits: [...set.map((text) => parseEdit(text)), ...setOnly.map((text) => parseEdit(text, { only: true }))],
-    tamper: flags.tamper,
-    keepId: flags.keepId === true,
-    keepSignature: flags.keepSignature === true,
-    expectation: parseExpectation(flags.expect),
-    stop: flags.stop === true,
-  }
-}
-
-/** The profile whose requests are sent, or that receives them, and its data. @throws RelayError as {@link attach}; `storage` */
+/** The profile whose requests are sent, or that receives them, and its data. */
 export async function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan) {
   const attached = await attach(shell, flags, to === undefined ? 'existing' : 'alone')
   const data = await openData(attached)
@@ -71,7 +48,6 @@ export async function openSending(shell: Shell, flags: SendFlags, { to }: SendPl
 }
 export type Sending = Awaited<ReturnType<typeof openSending>>
 
-/** A delivery to send or to verify. */
 export interface Item {
   /** The name on its line: a file, `#7`. */
   readonly name: string
@@ -79,7 +55,6 @@ export interface Item {
   readonly load: () => Promise<Recorded | undefined>
 }
 
-/** The result of one request. */
 export interface Result {
   readonly name: string
   readonly event: string
@@ -99,9 +74,6 @@ const VERDICT = 5
 /**
  * Sends every item and prints the results. An item that cannot be read or signed ends the run, after those before it were sent.
  * `onResult` can give a result another line than the usual one; there is no total then.
- * @throws RelayError `target_failed` when a status is not the expected one; `no_match` when all entries are gone; what loading
- * an item throws; `usage` that names an item that cannot be edited; `unavailable` without an address or an instance; `settings` without a
- * secret to sign with
  */
 export async function send(
   shell: Shell,
@@ -115,30 +87,32 @@ export async function send(
   // Files were read synchronously, so Ctrl-C is noticed only now.
   await setImmediate()
   signal.throwIfAborted()
-  await using mailer = new Mailer(shell, plan, sending)
+  await using closing = new Disposal()
+  const mail = createMailer(shell, plan, sending, closing)
   const width = items.reduce((widest, { name }) => Math.max(widest, textOf(name).width), 0)
   // Where the results are on the same screen, each is a line already.
   const isCounted = !out.isTerminal && items.length >= MIN_COUNTED
   let [sent, failed, known] = [0, 0, 0]
   let hasLines = false
-  /** Those whose signature was refused. */
   const refused: RecordedSource[] = []
   try {
     for (const { name, load } of items) {
       const recorded = await load()
       // An entry that is gone from the journal by now.
       if (!recorded) continue
-      const { source, isKnown, ...made } = await mailer.send(name, recorded)
-      const ok = expectation.fits(made.answer.status)
-      const result = { name, event: recorded.event, ok, expected: expectation.text, ...made }
+      const { source, isKnown, answer, ...made } = await mail(name, recorded)
+      const { status, ms, error, body } = answer
+      const ok = expectation.fits(status)
+      const about = { name, event: recorded.event, ok, expected: expectation.text, ...made }
       sent += 1
       if (isKnown) known += 1
       if (!ok) failed += 1
-      if (!ok && made.answer.status === 401) refused.push(source)
-      const line = await onResult?.(result)
+      if (!ok && status === 401) refused.push(source)
+      const line = await onResult?.({ ...about, answer })
       hasLines ||= line !== undefined
-      if (shell.json) out.object(resultObject(result))
-      else out.result(line ?? resultLine(result, width, out.width), VERDICT)
+      const answered = { status, ms: Math.round(ms), error, ...bytesField('answer', body) }
+      if (shell.json) out.object({ type: 'result', ...about, ...answered })
+      else out.result(line ?? resultLine({ ...about, answer }, width, out.width), VERDICT)
       if (isCounted) out.count(`${sent}/${items.length}`)
       if (!ok && stop) break
     }
@@ -154,57 +128,38 @@ export async function send(
 const KNOWN =
   'under the recorded id: one that relay has is a duplicate, forwarded again only to targets at which it failed. --to sends it to one'
 
-/** What became of one item. `isKnown`: the instance may take it for a duplicate, though it was to have an id of its own. */
-type Mailed = Pick<Result, 'delivery' | 'signedAgain' | 'answer'> & {
-  readonly source: RecordedSource
-  readonly isKnown: boolean
-}
+const UNPROVED =
+  'nothing proved it when it came, so it is not signed with the secret that its source has now. --keep-signature sends it as it came; --secret-env signs it'
 
 /** Signs recorded deliveries, each as its source does, and posts them to the running instance or to the address of `--to`. */
-class Mailer implements AsyncDisposable {
-  readonly #shell: Shell
-  readonly #plan: SendPlan
-  readonly #sourceOf: ReturnType<typeof openSources>
-  readonly #base: string
-  readonly #senders = new Map<string, Sender>()
-  readonly #closing = new Disposal()
-
-  /** @throws RelayError `unavailable` without an address and an instance */
-  constructor(shell: Shell, plan: SendPlan, { attached, data }: Sending) {
-    const { instance } = attached
-    if (plan.to === undefined && !instance) throw notServed(attached, ', or name an address with --to')
-    this.#shell = shell
-    this.#plan = plan
-    this.#base = instance?.url ?? ''
-    const { secretEnv } = plan
-    this.#sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'sign with' })
-  }
-
-  async send(name: string, loaded: Recorded): Promise<Mailed> {
-    const { keepId, edits = [], to } = this.#plan
-    const { signal, seams } = this.#shell
-    const source = await this.#sourceOf(loaded)
+function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending, closing: Disposal) {
+  const { keepId, keepSignature, edits, to, secretEnv } = plan
+  const { signal, seams } = shell
+  const { instance } = attached
+  if (to === undefined && !instance) throw notServed(attached, ', or name an address with --to')
+  const sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'sign with' })
+  const senders = new Map<string, Sender>()
+  return async (name: string, loaded: Recorded) => {
+    const source = await sourceOf(loaded)
     const recorded = { ...loaded, scheme: source.schemeText }
+    // Anybody may have sent it before its source had a secret: signed, it would pass for a delivery of its sender.
+    const isUnproved = loaded.verifiedBy === 'none' && source.scheme.proofs.length > 0
+    if (isUnproved && !keepSignature && secretEnv === undefined)
+      throw new RelayError('usage', `${name}: ${UNPROVED}`)
     // Another sender's delivery goes to a target as it was; relay itself would take it for a duplicate.
     const isHost = source.place !== undefined
     const freshId = !keepId && (isHost || edits.length > 0 || to === undefined)
     const { current: secret } = source.secrets
     const now = (seams?.clock ?? systemClock)()
-    const outgoing = prepareNamed(name, recorded, { ...this.#plan, secret, freshId, now })
-    const answer = await this.#sender(to ?? this.#base + source.path).send(outgoing, { signal })
+    const outgoing = prepareNamed(name, recorded, { ...plan, secret, freshId, now })
+    const url = to ?? `${instance?.url}${source.path}`
+    const sender = senders.get(url) ?? closing.use(openSender(url))
+    senders.set(url, sender)
+    const answer = await sender.send(outgoing, { signal })
     const delivery = deliveryId(outgoing, recorded)
+    // The instance may take it for a duplicate, though it was to have an id of its own.
     const isKnown = freshId && !isHost && delivery === recorded.deliveryId
     return { source, delivery, isKnown, signedAgain: outgoing.isRenewed, answer }
-  }
-
-  #sender(url: string): Sender {
-    const sender = this.#senders.get(url) ?? this.#closing.use(openSender(url))
-    this.#senders.set(url, sender)
-    return sender
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#closing[Symbol.asyncDispose]()
   }
 }
 
@@ -241,10 +196,7 @@ const AROUND_NAME = 20
 /** Columns of an unexpected answer, or of why there is none. */
 const MAX_REASON = 120
 
-/**
- * `ok   push.json  200  31ms`, `ok   #7  200  31ms  signed again`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; `width` is that of the
- * names, which lose their start where `columns` are too few for them.
- */
+/** `ok   #7  200  31ms  signed again`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; names lose their start where they must. */
 function resultLine(
   { name, ok, expected, signedAgain, answer }: Result,
   width: number,
@@ -258,9 +210,4 @@ function resultLine(
   return ok
     ? t`${green('ok  ')}${line}`
     : t`${red('FAIL')}${line}  expected ${expected}${reason.width === 0 ? '' : ': '}${reason}`
-}
-
-function resultObject({ answer, ...result }: Result): Record<string, unknown> {
-  const { status, ms, error, body } = answer
-  return { type: 'result', ...result, status, ms: Math.round(ms), error, ...bytesField('answer', body) }
 }

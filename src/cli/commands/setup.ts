@@ -71,15 +71,10 @@ export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
 /** Stores what was registered. `hookUrl`: the address of the App's webhook, if that is active. */
 type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Promise<void>
 
-/** What setup works with, checked before anything is asked or registered. */
-interface Plan {
-  readonly attached: Attached
-  readonly host: CodeHost
-  readonly callbackUrl: string
-}
+type Plan = ReturnType<typeof planSetup>
 
-/** Checks that what setup stores would take effect. */
-function planSetup(attached: Attached): Plan {
+/** Checks, before anything is asked or registered, that what setup stores would take effect. */
+function planSetup(attached: Attached) {
   const { values, origins, instance, profile } = attached
   if (instance?.sandbox)
     throw new RelayError('settings', `Profile ${profile} needs no setup: its sandbox makes the client`)
@@ -128,7 +123,7 @@ async function registerApp(
     log: shell.out.log,
     signal: shell.signal,
     onListening: (address) =>
-      showAddress(shell, { address, opens: flags.browser !== false, waiting: WAITING }),
+      showAddress(shell, address, { opens: flags.browser !== false, waiting: WAITING }),
     store: (app) => save(app.client, app, hook?.active ? hook.url : undefined),
   })
   await agreeOnSecret(shell, attached, apps, registered)
@@ -184,7 +179,6 @@ async function agreeOnSecret(
 
 // An OAuth application
 
-/** Name of the application, as users see it at the code host. */
 const NAME = 'relay'
 
 /** Has the user register an OAuth application in the browser, and asks for its id and secret. */
@@ -199,8 +193,7 @@ async function registerByHand(
     shell.out.say('Register an OAuth application with these values:')
     for (const line of table(host.words.applicationForm({ name: NAME, callbackUrl })))
       shell.out.say(t`  ${line}`)
-    await showAddress(shell, {
-      address: host.registrationPage,
+    await showAddress(shell, host.registrationPage, {
       opens: flags.browser !== false,
       waiting: 'Then create a client secret there, and enter both here. Ctrl-C cancels.',
     })
@@ -222,7 +215,6 @@ async function registerWithToken(
   return token === '' ? undefined : host.register(token, { name: NAME, redirectUri: callbackUrl }, { signal })
 }
 
-/** Prints what was registered, what the profile lacks, and the next step. */
 async function report(
   shell: Shell,
   flags: SetupFlags,

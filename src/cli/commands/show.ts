@@ -24,7 +24,6 @@ import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach, commandFor } from '../profile.js'
 import { refusedId, showRefused } from '../refused.js'
 
-/** Runs `relay show`. */
 export async function runShow(
   shell: Shell,
   flags: Flags & { readonly body?: boolean },
@@ -42,8 +41,7 @@ export async function runShow(
 }
 
 async function readEntry(attached: Attached, word: string) {
-  await using reader = await openJournal(attached)
-  const { journal } = reader
+  await using journal = await openJournal(attached)
   const entry = await findEntry(journal, word)
   const [summary] = await journal.summaries([entry.n])
   return { entry, progress: summary ? await progressOf(journal, summary) : [] }
@@ -132,11 +130,10 @@ function bodyLines(entry: Entry, attached: Attached): readonly Line[] {
 
 type ExportFlags = Flags & { readonly out?: string; readonly force?: boolean; readonly pretty?: boolean }
 
-/** Runs `relay export`. */
 export async function runExport(shell: Shell, flags: ExportFlags, word: string): Promise<void> {
   const { out, cwd } = shell
-  await using reader = await openJournal(await attach(shell, flags))
-  const entry = await findEntry(reader.journal, word)
+  await using journal = await openJournal(await attach(shell, flags))
+  const entry = await findEntry(journal, word)
   const { n } = entry
   const content = toFixture(entry, flags)
   if (flags.pretty && content.payload === undefined)

@@ -88,7 +88,7 @@ function parseNamed(text: string): Named {
 }
 
 /** 4 KiB: longer than any sender's secret. */
-const INPUT = { name: 'Standard input', tooLarge: 'longer than any secret (4 KiB)', limit: 4096 }
+const INPUT = { tooLarge: 'longer than any secret (4 KiB)', limit: 4096 }
 
 /** From a terminal, which does not show it, or the whole of standard input. Without white space around it. */
 async function readSecret(shell: Shell, name: string): Promise<string> {
@@ -101,7 +101,7 @@ async function readSecret(shell: Shell, name: string): Promise<string> {
       'usage',
       `A terminal would show the secret. Pipe it in, for example relay source add ${name} < secret.txt`,
     )
-  const secret = (await readInput(shell.stdin, INPUT, shell.signal)).toString('utf8').trim()
+  const secret = (await readInput(shell, '-', INPUT)).toString('utf8').trim()
   if (isEmptySecret(new Secret(secret))) throw new RelayError('usage', 'Standard input has no secret')
   if (/[\p{Cc}\p{Zl}]/u.test(secret))
     throw new RelayError(

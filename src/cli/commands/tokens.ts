@@ -1,16 +1,17 @@
 import { type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js'
 import { RelayError } from '../../base/errors.js'
+import { isSharedAddress } from '../../base/shared-store.js'
 import type { CodeHost } from '../../codehost/host.js'
 import type { RunningInstance } from '../../instance/running.js'
 import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
+import { tilde } from '../output/text.js'
 import { spokenInstant } from '../output/time.js'
 import { attach } from '../profile.js'
-import { openSession, type Session, tokenPlace } from '../session.js'
+import { openSession, type Session } from '../session.js'
 
 // What a user does with a stored token: print it, ask whose it is, delete it.
 
-/** Runs `relay token`. */
 export async function runToken(shell: Shell, flags: Flags & { readonly header?: boolean }): Promise<void> {
   const { out, json } = shell
   await using session = await openSession(shell, await attach(shell, flags))
@@ -25,13 +26,14 @@ export function signedIn(
   { expiresAt }: { expiresAt: number },
   login: string,
 ) {
+  const { values, profile, folder } = attached
+  const places = { file: tilde(folder), keychain: `the keychain, service relay:${profile}`, memory: 'memory' }
+  const store = isSharedAddress(values.store) ? `the shared store ${values.store}` : places[values.store]
   const expiry = new Date(expiresAt).toISOString()
-  const store = tokenPlace(attached)
   return { user, login, provider: host.name, providerUrl: host.url, store, expiresAt: expiry }
 }
 export type SignedIn = ReturnType<typeof signedIn>
 
-/** Runs `relay whoami`. */
 export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openSession(shell, await attach(shell, flags))
@@ -58,7 +60,6 @@ export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
   for (const [name, text] of lines) out.result(`${name.padEnd(11)}${text}`)
 }
 
-/** Runs `relay revoke`. */
 export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: boolean }): Promise<void> {
   const { out, json, signal } = shell
   await using session = await openSession(shell, await attach(shell, flags))
@@ -66,8 +67,8 @@ export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: 
   const { instance, values } = attached
   const { store } = database
   const local = flags.local === true
-  const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: out.log, instance }
-  const { removed, upstream } = await revokeUser(parts, user, { local, signal })
+  const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: out.log }
+  const { removed, upstream } = await revokeUser(parts, instance, user, { local, signal })
   if (json) return out.object({ user, removed, upstream })
   const deleted = `the token of ${user} is deleted here`
   if (upstream === 'revoked') out.say(`${deleted}, and revoked at ${host.url}`)
@@ -75,23 +76,14 @@ export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: 
   else out.say(local ? `${deleted}, and not revoked at the code host` : `${deleted}; it had expired`)
 }
 
-/** What revokes a token. */
-interface RevokeParts extends RenewParts {
-  readonly host: RenewParts['host'] & Pick<CodeHost, 'url'>
-  /** Undefined: none serves the profile. */
-  readonly instance: RunningInstance | undefined
-}
-
-/**
- * Revokes a user's token in the profile's store, and at the code host: with this shell's client or, if it has none, by the instance.
- * @throws RelayError `provider_failed` when a token is deleted here and may still be valid at the code host; `storage`; as `callInstance`
- */
+/** Revokes a user's token here, and at the code host: with this shell's client or, if it has none, by the instance. */
 export async function revokeUser(
-  parts: RevokeParts,
+  parts: RenewParts & { readonly host: CodeHost },
+  instance: RunningInstance | undefined,
   user: string,
   options: RevokeOptions = {},
 ): Promise<{ readonly removed: boolean; readonly upstream: 'revoked' | 'skipped' }> {
-  const { instance, client, host } = parts
+  const { client, host } = parts
   const { removed, upstream } =
     instance?.clientId && !client && !options.local
       ? await callInstance(instance, 'revoke', { userId: user }, options)

@@ -1,5 +1,3 @@
-import { createReadStream } from 'node:fs'
-import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
 import { MAX_MAX_BODY } from '../../base/settings.js'
 import { fixtureText, type Recorded, toFixture } from '../../replay/fixture.js'
@@ -25,15 +23,15 @@ interface TriggerFlags extends SendFlags {
   readonly body?: string
 }
 
-/** Runs `relay trigger`. */
 export async function runTrigger(shell: Shell, flags: TriggerFlags, word?: string): Promise<void> {
-  if (flags.list) return list(shell, flags)
+  const { source, body, list: isList, print: isPrinted } = flags
+  if (isList) return list(shell, flags)
   if (word !== undefined && flags.event !== undefined && word !== flags.event)
     throw new RelayError('usage', `Two events are given: ${word}, and --event ${flags.event}`)
   const event = word ?? flags.event
-  if (event === undefined && flags.body === undefined)
-    throw new RelayError('usage', `No event given. relay trigger --list${ofSource(flags)} lists them`)
-  if (flags.print) return print(shell, event, flags)
+  if (event === undefined && body === undefined)
+    throw new RelayError('usage', `No event given. relay trigger --list${ofSource(source)} lists them`)
+  if (isPrinted) return print(shell, event, flags)
   const plan = readPlan(flags)
   await using sending = await openSending(shell, flags, plan)
   const recorded = await make(shell, sending, flags, event)
@@ -45,43 +43,33 @@ export async function runTrigger(shell: Shell, flags: TriggerFlags, word?: strin
   )
 }
 
-/** The delivery to send, unsigned. @throws RelayError as `synthesize`, `exampleOf` and `deliveryOf` */
+/** The settings, and the data of the profile if it has any. */
+type Place = Pick<Sending, 'data'> & { readonly attached: Settled }
+
 async function make(
   shell: Shell,
-  { attached, data }: { readonly attached: Settled; readonly data: Sending['data'] },
+  place: Place,
   { source: name, body: file, keepId = false }: TriggerFlags,
   event: string | undefined,
 ): Promise<Recorded> {
-  const { provider } = attached.values
-  const source =
-    name === undefined || name === provider
-      ? { name: provider, schemeText: provider }
-      : await findSource(shell, attached, data, name)
-  if (file !== undefined) {
-    const { recorded, added } = deliveryOf(source, event, await readBody(shell, file), { keepId })
-    if (added.length > 0) shell.out.say(`Added to the body, which lacked it: ${added.join(', ')}`)
-    return recorded
-  }
-  return exampleOf(source, event ?? '')
+  const source = await findSource(shell, place, name)
+  if (file === undefined) return exampleOf(source, event ?? '')
+  const body = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
+  const { recorded, added } = deliveryOf(source, event, body, { keepId })
+  if (added.length > 0) shell.out.say(`Added to the body, which lacked it: ${added.join(', ')}`)
+  return recorded
 }
 
-/** The source with that name, or a sender with that name that is not set: to print what it sends, or to send it elsewhere. */
+/** The code host, a source that is set, or a sender of that name that is not set: to print what it sends, or to send it elsewhere. */
 async function findSource(
   shell: Shell,
-  attached: Settled,
-  data: Sending['data'],
-  name: string,
+  { attached, data }: Place,
+  name: string = attached.values.provider,
 ): Promise<Pick<Source, 'name' | 'schemeText'>> {
+  if (name === attached.values.provider) return { name, schemeText: name }
   const sources = await readSources(shell, attached, data)
   const isSet = sources.some((each) => each.name === name)
   return !isSet && SCHEME_NAMES.includes(name) ? { name, schemeText: name } : sourceNamed(sources, name)
-}
-
-async function readBody({ cwd, stdin, signal }: Shell, file: string): Promise<Buffer> {
-  const isPiped = file === '-'
-  const name = isPiped ? 'Standard input' : file
-  const stream = isPiped ? stdin : createReadStream(path.resolve(cwd, file))
-  return readInput(stream, { name, tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY }, signal)
 }
 
 /** Newest entries among which a delivery is looked for that was stored just now. */
@@ -101,27 +89,25 @@ async function sentence(
 }
 
 async function list(shell: Shell, flags: TriggerFlags): Promise<void> {
-  const { out } = shell
+  const { out, json } = shell
   const attached = await readAttached(shell, flags)
   const { provider } = attached.values
-  const ofHost = flags.source === undefined || flags.source === provider
-  const data = ofHost ? undefined : await openData(attached)
-  await using _closing = data
-  const scheme = ofHost ? provider : (await findSource(shell, attached, data, flags.source ?? '')).schemeText
-  const all = triggers(scheme)
+  const { source = provider }: { source?: string } = flags
+  await using data = source === provider ? undefined : await openData(attached)
+  const all = triggers((await findSource(shell, { attached, data }, source)).schemeText)
   if (all.length === 0)
     throw new RelayError(
       'no_match',
-      `There are no examples of ${flags.source}. relay trigger${ofSource(flags)} --body <file> sends a body of your own`,
+      `There are no examples of ${source}. relay trigger${ofSource(source)} --body <file> sends a body of your own`,
     )
   for (const trigger of all) {
-    const [event, action = null] = ofHost ? trigger.split('.') : [trigger]
-    if (shell.json) out.object({ type: 'event', event, action })
+    const [event, action = null] = source === provider ? trigger.split('.') : [trigger]
+    if (json) out.object({ type: 'event', event, action })
     else out.result(trigger)
   }
 }
 
-function ofSource({ source }: TriggerFlags): string {
+function ofSource(source: string | undefined): string {
   return source === undefined ? '' : ` --source ${source}`
 }
 

@@ -18,7 +18,6 @@ type VerifyItem = Item & {
   readonly instead?: (explanation: Explanation) => Explanation | undefined
 }
 
-/** Runs `relay verify`. */
 export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonly string[]): Promise<void> {
   const { out, signal } = shell
   const { secretEnv } = flags

@@ -1,33 +1,37 @@
 import { type Cancellable, deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
-import { type Filter, parseFilter, passes } from '../../journal/filter.js'
+import { type Filter, passes } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
 import { hasFailed, type Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
-import { awaitForwarded, awaitJournal, hasJournal, openJournal, poll, warnOfMatches } from '../journal.js'
+import {
+  awaitForwarded,
+  awaitJournal,
+  type FilterFlags,
+  hasJournal,
+  openJournal,
+  poll,
+  readFilter,
+  warnOfMatches,
+} from '../journal.js'
 import { entryObject, Printer, progressOf } from '../output/deliveries.js'
 import { attach, notServed } from '../profile.js'
 
-interface WaitFlags extends Flags {
+interface WaitFlags extends Flags, Pick<FilterFlags, 'repo' | 'source' | 'text'> {
   readonly where?: readonly string[]
   readonly since: string
-  readonly repo?: string
-  readonly source?: string
-  readonly text?: string
   readonly timeout?: string
   readonly forwarded?: boolean
 }
 
-/** The limit while an instance runs, unless `--timeout` sets another. */
 const DEFAULT_LIMIT_MS = 300_000
 
-/** Runs `relay wait`. */
 export async function runWait(shell: Shell, flags: WaitFlags, match: string): Promise<void> {
   const { out, signal } = shell
   const { where = [], since, repo, source, text } = flags
-  const filter = parseFilter({ event: [match], since, repo, source, text }, Date.now(), (part) => `--${part}`)
+  const filter = readFilter({ event: [match], since, repo, source, text }, Date.now())
   const criteria = { filter, where: where.map(parseWhere) }
   const given = flags.timeout === undefined ? undefined : parseDuration(flags.timeout)
   if (flags.timeout !== undefined && given === undefined)
@@ -57,8 +61,7 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
       throw signal.aborted ? error : late(`No delivery matched ${wanted}`)
     })
   }
-  await using reader = await openJournal(attached)
-  const { journal } = reader
+  await using journal = await openJournal(attached)
   const found = await findFirst(journal, criteria, end, { signal, onWait })
   if (!found) throw late(`No delivery matched ${wanted}`)
   const { entry } = found
@@ -117,7 +120,6 @@ async function findFirst(
   return undefined
 }
 
-/** A condition on a payload. */
 export type Where = (payload: unknown) => boolean
 
 /** Far longer than any useful expression. */

@@ -16,7 +16,6 @@ const SECRET_ENV: FlagSpec = [
   { defaultText: 'RELAY_WEBHOOK_SECRET' },
 ]
 
-/** What the commands that send requests have in common: replay and trigger. */
 const SEND = {
   options: [
     ['--to <url>', 'send to this URL, or port of this machine', { defaultText: 'the running relay serve' }],

@@ -85,7 +85,7 @@ lists the hooks that this profile created.`,
 Needs a running relay serve.`,
         examples: 'relay hook test octo/demo',
         exits: [4, 6, 7, 8, 130],
-        load: async () => (await import('../commands/hook-test.js')).runTest,
+        load: async () => (await import('../commands/hook.js')).runTest,
       },
       remove: {
         ...HOOK_COMMAND,

@@ -31,7 +31,6 @@ import { localTime, spokenTime } from './time.js'
 
 // How deliveries, attempts, targets and hooks are shown: for people as text, for programs as objects.
 
-/** The fields of a delivery that a line shows. */
 type DeliveryName = Pick<Delivery, 'event' | 'action' | 'repo' | 'number' | 'ref' | 'provider' | 'deliveryId'>
 
 /** `issue_comment.created` */
@@ -55,7 +54,6 @@ export function placeName({ repo, number, ref, provider, deliveryId }: DeliveryN
   return place === '' && !isCodeHost(provider) ? deliveryId : place
 }
 
-/** What is said of a delivery of a source that proves nothing. */
 export const UNVERIFIED = 'unverified'
 
 /** `38ms`, `1.2s` */
@@ -68,7 +66,6 @@ export function attemptResult({ target, outcome, status }: Attempt): string {
   return status === null ? outcome : formatStatus(target, status)
 }
 
-/** The state of forwarding an entry to one target. */
 export interface TargetProgress {
   /** The target's `publicId`. */
   readonly id: string
@@ -101,7 +98,6 @@ function progressAfter(
 
 // Objects
 
-/** The fields of every object about a delivery. */
 export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string, unknown> {
   const { event, action, repo, number, ref, receivedAt, provider, deliveryId, verifiedBy, restored } =
     delivery
@@ -123,13 +119,11 @@ export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string,
   }
 }
 
-/** The fields of every object about an attempt. */
 export function attemptFields(attempt: Attempt, label: string): Record<string, unknown> {
   const { at, outcome, status, ms, error } = attempt
   return { time: new Date(at).toISOString(), target: label, outcome, status, ms, error }
 }
 
-/** An entry for a program, without headers and body. */
 export function summaryObject(
   summary: Omit<Summary, 'forwards'>,
   progress: readonly TargetProgress[],
@@ -145,7 +139,6 @@ export function summaryObject(
   return { type: 'delivery', n, ...deliveryFields(summary), duplicates, size, ignoredBy, targets }
 }
 
-/** An entry for a program, with headers, body and attempts. */
 export function entryObject(entry: Entry, progress: readonly TargetProgress[]): Record<string, unknown> {
   const { hookId, headers, body } = entry
   const { body: text, bodyBase64 } = toFixture(entry)
@@ -216,7 +209,6 @@ function cellOf({ status, reason }: Forward, attempt: Attempt | undefined, retry
   return ['waiting', attempt.outcome === 'unreachable' ? 'down' : result, '']
 }
 
-/** What the status does not say about a failure. */
 function furtherReason({ status, error }: Attempt, reason = error ?? ''): readonly string[] {
   const known = [`answered ${status}`, `exit code ${status}`].find((start) => reason.startsWith(start)) ?? ''
   const more = reason.slice(known.length).replace(/^, /, '')
@@ -280,7 +272,6 @@ export class Printer {
     this.#out.result(this.#row(names.map(dim), () => dim('targets')))
   }
 
-  /** @throws RelayError `storage` */
   async print(summary: Summary): Promise<void> {
     const progress = await progressOf(this.#journal, summary)
     if (this.#json) return this.#out.object(summaryObject(summary, progress))
@@ -308,11 +299,7 @@ export class Printer {
     return join([...columns, end(room)], GAP).cut(this.#out.width)
   }
 
-  /**
-   * The columns of event and place, and what they leave to the targets. Both are as wide as their texts if the targets then still have room
-   * for their names and signs; otherwise the targets get that, up to half of the line, and both are cut, the narrower one below half of the
-   * room only.
-   */
+  /** The columns of event and place, cut where the targets need room for their names and signs, up to half of the line; and that room. */
   #share(): { readonly event: number; readonly place: number; readonly room: number } {
     const [first = 0, second = 0, wholeEvent = 0, wholePlace = 0, targets = 0] = this.#widths
     const { width } = this.#out
@@ -341,24 +328,17 @@ export class Printer {
   /** The targets in forms that get shorter: `app ✓ 202 38ms`, `app ✓ 202`, `:3000 ✓ 202`, `:3000 ✓`; what is no success stays longest. */
   #forms(progress: readonly TargetProgress[]): readonly Text[] {
     const names = shortNames([...this.#named, ...progress])
-    const cells = progress.map(({ id, forward, attempts }) => {
-      const [state, result, detail] = cellOf(forward, attempts.at(-1))
-      const name = names.get(id) ?? id
-      const near = name.replace(/^(?:localhost|127\.0\.0\.1|\[::1\])(?=:\d)/, '')
-      const notable = state === 'failed' || state === 'retry' ? result : ''
-      return [
-        t`${name} ${cellText([state, result, detail])}`,
-        t`${name} ${cellText([state, result, ''])}`,
-        t`${near} ${cellText([state, result, ''])}`,
-        t`${near} ${cellText([state, notable, ''])}`,
-      ]
+    return [0, 1, 2, 3].map((form) => {
+      const texts = progress.map(({ id, forward, attempts }) => {
+        const [state, result, detail] = cellOf(forward, attempts.at(-1))
+        const name = names.get(id) ?? id
+        const near = name.replace(/^(?:localhost|127\.0\.0\.1|\[::1\])(?=:\d)/, '')
+        const isShown = form < 3 || state === 'failed' || state === 'retry'
+        const cell = cellText([state, isShown ? result : '', form === 0 ? detail : ''])
+        return t`${form < 2 ? name : near} ${cell}`
+      })
+      return spaced(texts, GAP)
     })
-    return [0, 1, 2, 3].map((form) =>
-      spaced(
-        cells.map((texts) => texts[form] ?? textOf('')),
-        GAP,
-      ),
-    )
   }
 
   /** No route took it, though there are some. */

@@ -4,7 +4,7 @@ import type { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
 import { printableJson, printableText } from '../../base/text.js'
 import type { Context, TextStream } from '../context.js'
-import { dim, type Line, red, t, type Text, textOf, yellow } from './text.js'
+import { dim, type Line, red, t, table, type Text, textOf, yellow } from './text.js'
 import { timeOfDay } from './time.js'
 
 export type ColorMode = 'auto' | 'always' | 'never'
@@ -94,6 +94,11 @@ export class Output {
     this.#print(this.#results, line, indent)
   }
 
+  /** Rows of a result, in columns. */
+  table(rows: readonly (readonly Line[])[]): void {
+    for (const line of table(rows)) this.result(line)
+  }
+
   /** The lines of a long result; on a terminal that is too small for them in a pager. */
   async pages(lines: readonly Line[]): Promise<void> {
     const { stdout, env } = this.#context
@@ -129,10 +134,7 @@ export class Output {
     else this.#print(this.#messages, timed(line), TIMED_INDENT)
   }
 
-  /**
-   * A count of long work, such as `120/10000`: only on a terminal, and not under `--quiet`. The next count replaces it, any other output and
-   * undefined remove it.
-   */
+  /** A count of long work, such as `120/10000`, on a terminal. The next count replaces it, any other output and undefined remove it. */
   count(text = ''): void {
     const { stream } = this.#messages
     if (stream.isTTY !== true || this.quiet || this.jsonLog) return
@@ -221,10 +223,7 @@ function wantsColor(stream: TextStream, env: Context['env'], mode: ColorMode = '
 /** What a shell answers for a program that is not there. */
 const NOT_FOUND = 127
 
-/**
- * Shows text in the pager that PAGER names, `less` by default, and resolves when the reader leaves it. False when there is none:
- * PAGER is empty or `cat`, or names no program, or this is Windows.
- */
+/** Shows text in the pager that PAGER names, `less` by default, until the reader leaves it. False when there is none. */
 async function showInPager(text: string, env: Context['env']): Promise<boolean> {
   const pager = env['PAGER'] ?? 'less'
   // Windows has no such shell.

@@ -2,8 +2,7 @@ import { homedir } from 'node:os'
 import { stripVTControlCharacters } from 'node:util'
 import { Chalk } from 'chalk'
 import truncatedWidth from 'fast-string-truncated-width'
-import { printable } from '../../base/text.js'
-import { wrap } from './wrap.js'
+import { printable, wrap } from '../../base/text.js'
 
 /** Whether a stream shows styles is for the output to say. */
 const CHALK = new Chalk({ level: 1 })
@@ -101,10 +100,7 @@ export class Text {
     return new Text(this.ansi + ' '.repeat(Math.max(0, width - this.width)))
   }
 
-  /**
-   * Broken at spaces into lines of at most `width` columns, as {@link wrap} does. Further lines are indented a little more than the line itself,
-   * or as far as what follows its label, if `indent` does not say otherwise.
-   */
+  /** As {@link wrap}: further lines are indented a little more than this one, or as far as what follows its label, without `indent`. */
   wrap(width: number, indent = this.#indent()): readonly Text[] {
     if (this.#fits(width)) return [this]
     return wrap(this.ansi, width, indent, widthOf).map((ansi) => new Text(ansi))

@@ -19,10 +19,7 @@ import { userFile } from './table.js'
 /** 1 MiB: hundreds of times the size of settings or a secret; of an endless device, soon read. */
 const MAX_BYTES = 1_048_576
 
-/**
- * The text of a regular file of at most 1 MiB; undefined if there is none.
- * @throws RelayError `settings` when it cannot be read, is not a regular file, or too large
- */
+/** The text of a regular file of at most 1 MiB; undefined if there is none. @throws RelayError `settings` */
 export function readSmallFile(file: string): string | undefined {
   const stats = attempt(file, () => statSync(file, { throwIfNoEntry: false }))
   // To open a pipe that nothing writes to would wait for ever.
@@ -31,11 +28,7 @@ export function readSmallFile(file: string): string | undefined {
   return stats && readStart(file)
 }
 
-/**
- * The secret in a file, without the line end that editors and `echo` add. The file can be a pipe (`<(pass show relay)`), so it is read once.
- * @param setting names the file, for messages
- * @throws RelayError `settings`
- */
+/** The secret in a file, without the line end that editors add. It can be a pipe (`<(pass …)`), so it is read once. */
 export function readSecretFile(file: string, setting: string): string {
   try {
     const secret = readStart(file).replace(/\r?\n$/, '')
@@ -71,10 +64,7 @@ function attempt<Result>(file: string, read: () => Result): Result {
   }
 }
 
-/**
- * The JSON object in a regular file of at most 1 MiB; undefined when there is no such file.
- * @throws RelayError `settings` naming the file, and the line of a syntax error
- */
+/** The JSON object in a regular file; undefined when there is none. @throws RelayError `settings` with the line of a syntax error */
 export function readJsonObject(file: string): Readonly<Record<string, unknown>> | undefined {
   const text = readSmallFile(file)?.replace(/^\uFEFF/, '')
   if (text === undefined) return undefined
@@ -100,11 +90,7 @@ export function watchedFiles(context: Place & Pick<Context, 'configFolder'>): re
   return [...usable, userFile(context)]
 }
 
-/**
- * `.env` in the working folder (but not a folder of that name, which is Python's), and the project's nearest `relay.json`, as far as they are
- * there. Files that belong to another user are ignored with a warning.
- * @throws RelayError `settings` when `.env` cannot be read
- */
+/** `.env` of the working folder (no folder of that name, as Python has), and the nearest `relay.json`. Another user's is ignored. */
 export function folderFiles(
   context: Place,
   log: Log,
@@ -157,9 +143,8 @@ export interface System {
 const SYSTEM: System = { uid: process.geteuid?.(), lstat: lstatSync, realpath: realpathSync }
 
 /**
- * Says why a file is not trusted, naming file and owner; undefined when it is: it and its folder belong to the user or root, and no
- * other user can write to it. For a symbolic link, its target and the target's folder are checked too. Under sudo, root trusts the calling
- * user (SUDO_UID), as git does (git-config, safe.directory).
+ * Says why a file is not trusted; undefined when it, its folder, and those that a link leads to are the user's or root's, and no other user
+ * can write to it. Under sudo, root trusts the calling user (SUDO_UID), as git does (git-config, safe.directory).
  */
 export function createTrust(
   env: Context['env'],

@@ -10,13 +10,11 @@ import type { Loaded, Origin } from './read.js'
 /** What `relay setup` stored, with the client's secret. */
 export type StoredClient = Setup & { readonly client: OAuthClient }
 
-/** What the settings of a process are joined from. */
 export interface Parts {
   /** What flags, variables and files set for this process. */
   readonly own: Loaded
   /** The running instance that the process works with. */
   readonly instance?: RunningInstance | undefined
-  /** What relay setup stored in the profile. */
   readonly setup?: StoredClient | undefined
   /** What the profile remembers of its last use. */
   readonly saved?: SavedProfile | undefined

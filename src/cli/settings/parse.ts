@@ -25,6 +25,7 @@ const MAX_CONCURRENCY = 64
 const anyText = (text: string): string => text
 const port = wholeNumber(0, 65_535)
 const HOST_NAME = /^[A-Za-z0-9._-]{1,255}$/
+const encryptionKey = matching(/^[A-Za-z0-9+/]{43}=$/, '32 bytes in base64: openssl rand -base64 32')
 const hostName = matching(HOST_NAME, 'a host name, without a port')
 
 /**
@@ -123,12 +124,6 @@ function storePlace(text: string): StoreText {
   // Checks the rest.
   void new SharedStore(splitPassword(text).address)
   return text
-}
-
-/** 32 bytes in base64. */
-function encryptionKey(text: string): string {
-  if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return text
-  throw new Error('must be 32 bytes in base64: openssl rand -base64 32')
 }
 
 /** An absolute http(s) address to which paths are added. */

@@ -40,20 +40,7 @@ export interface Loaded {
   readonly origins: Origins
 }
 
-/** The places where settings can be set, open. Settings that belong to a profile are read once the profile is known. */
-export interface OpenSettings {
-  /** The data folder. */
-  readonly home: string
-  /** The profile that the settings name; undefined when none does. */
-  readonly profile: string | undefined
-  /** The profiles that the user's own file has settings for. */
-  readonly profiles: readonly string[]
-  /**
-   * Every setting or those with `names`, for the profile given or else the one that is named or the default. Each is to be read once: the
-   * file of a secret can be a pipe.
-   */
-  read(profile?: string, names?: readonly SettingName[]): Loaded
-}
+export type OpenSettings = ReturnType<typeof openSettings>
 
 interface Given {
   readonly value: unknown
@@ -73,16 +60,14 @@ export function isOfFolder({ kind }: Origin): boolean {
  * Opens the places where a process can have settings, in the order of `join`. Files of other users are ignored with a warning.
  * @throws RelayError `settings` that names the place, the setting, and what it must be; never a value
  */
-export function openSettings(shell: Shell, flags: Flags): OpenSettings {
-  const { env, cwd, out } = shell
+export function openSettings(shell: Shell, flags: Flags) {
+  const { out } = shell
   const files = folderFiles(shell, out.log)
-  const dotenv = files.dotenv === undefined ? {} : readDotenv(files.dotenv, shell)
+  const places = variablePlaces(shell, files.dotenv)
   const own = [
     flagSource(flags),
-    variableSource(env, 'environment', cwd),
-    variableSource(dotenv, 'dotenv', cwd),
-    bareBaseUrl(env, 'environment', out.log),
-    bareBaseUrl(dotenv, 'dotenv', out.log),
+    ...places.map(variableSource),
+    ...places.map((place) => bareBaseUrl(place, out.log)),
     ...(flags.sandbox ? [sandboxProfile] : []),
   ]
   const project = readSettingsFile(files.project, 'project')
@@ -91,29 +76,29 @@ export function openSettings(shell: Shell, flags: Flags): OpenSettings {
   const { profile: named, home = defaultHome() } = loaded(common, [], ['profile', 'home']).values
   return {
     home: path.resolve(home),
+    /** Undefined when the settings name none. */
     profile: named,
+    /** Those that the user's own file has settings for. */
     profiles: [...user.profiles.keys()],
-    read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES) {
+    /** The settings for this profile, else the named one or the default. Each is to be read once: the file of a secret can be a pipe. */
+    read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES): Loaded {
       const section = user.profiles.get(profile)
       const users = [...(section ? [section] : []), user.common]
-      const sources = [...own, project.common, ...users, bareFlagSource(flags)]
+      const sources = [...own, project.common, ...users, flagSource(flags, true)]
       const { values, origins } = loaded(sources, users, names)
       return { values: withDefaults({ ...values, profile }), origins }
     },
   }
 }
 
-/** A secret that a variable holds, or the file that `<NAME>_FILE` names. */
-export type SecretReader = (
-  variable: string,
-) => { readonly text: string; readonly origin: Origin } | undefined
+/** The text of a variable, or of the file that `<NAME>_FILE` names, and which of the two it was. */
+type VariableText = Readonly<Record<'text', string> & Record<'origin', Origin>> | undefined
+/** Reads the secret that a variable holds, or a file. */
+export type SecretReader = (variable: string) => VariableText
 
 const readers = new WeakMap<Shell, SecretReader>()
 
-/**
- * Reads secrets from the environment or `.env`, each once for a process, since its file can be a pipe.
- * @throws RelayError `settings`, also from what it returns
- */
+/** Reads secrets from the environment or `.env`, each once for a process, since its file can be a pipe. */
 export function secretReader(shell: Shell): SecretReader {
   const reader = readers.get(shell) ?? openSecretReader(shell)
   readers.set(shell, reader)
@@ -121,24 +106,16 @@ export function secretReader(shell: Shell): SecretReader {
 }
 
 function openSecretReader(shell: Shell): SecretReader {
-  const { env, cwd } = shell
-  const known = new Map<string, ReturnType<SecretReader>>()
-  const { dotenv } = folderFiles(shell, silentLog)
-  const places = [
-    [env, 'environment'] as const,
-    ...(dotenv === undefined ? [] : [[readDotenv(dotenv, shell), 'dotenv'] as const]),
-  ]
+  const known = new Map<string, VariableText>()
+  const places = variablePlaces(shell, folderFiles(shell, silentLog).dotenv)
   return (variable) => {
-    for (const [variables, kind] of places) {
-      if (known.has(variable)) break
-      const found = readVariable(variables, variable, { kind, cwd, fileEnv: `${variable}_FILE` })
-      if (found) known.set(variable, found)
-    }
-    return known.get(variable)
+    let found = known.get(variable)
+    for (const place of places) found ??= readVariable(place, [variable, `${variable}_FILE`])
+    known.set(variable, found)
+    return found
   }
 }
 
-/** Adds the defaults of what is not set. */
 export function withDefaults(given: GivenValues): Values {
   const values = { ...DEFAULTS, home: defaultHome(), ...given }
   return values.provider === 'github' ? { providerUrl: GITHUB_URL, ...values } : values
@@ -148,11 +125,7 @@ function defaultHome(): string {
   return envPaths('relay', { suffix: '' }).data
 }
 
-/**
- * Refuses to send a client secret to an address that only the working folder names: the next version of a checkout could
- * name another address, which would get the secret at the next sign-in.
- * @throws RelayError `settings` that names how to allow it
- */
+/** Refuses a client secret for an address that only the folder names: its next version could name one that is to get the secret. */
 export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void {
   if (!clientSecret || !providerUrl || !isOfFolder(providerUrl)) return
   throw new RelayError(
@@ -164,7 +137,6 @@ export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void 
 /**
  * What the first source that has it says of each setting. What the folder says and the user's own file too counts as the user's. The
  * password in the address of a shared store is taken out: the address is shown and saved.
- * @throws RelayError `settings`, also for a password in a flag, which every user of this machine can read
  */
 function loaded(sources: readonly Source[], users: readonly Source[], names: readonly SettingName[]) {
   const values: Record<string, unknown> = {}
@@ -200,10 +172,7 @@ function firstOf(sources: readonly Source[], name: SettingName): Given | undefin
   return undefined
 }
 
-/**
- * Parses a value; empty text counts as not set. A project's file may point some settings at this machine only.
- * @throws RelayError `settings` that names the origin, never the value
- */
+/** Parses a value; empty text counts as not set. @throws RelayError `settings` that names the origin, never the value */
 function given(name: SettingName, text: string | undefined, origin: Origin): Given | undefined {
   if (!text) return undefined
   const { project, env } = settingOf(name)
@@ -240,22 +209,15 @@ function isProved(value: unknown): boolean {
 
 // Flags
 
-function flagSource(flags: Flags): Source {
+/** Flags. Those without a value, `isBare`, lose against any other place. */
+function flagSource(flags: Flags, isBare = false): Source {
   return (name) => {
-    const text = flags[name]
-    return text === true ? undefined : given(name, [text].flat().join('\n'), flagOrigin(name))
+    const { flag, env, bareDefault } = settingOf(name)
+    const origin: Origin = { kind: 'flag', text: flag?.split(' ')[0] ?? env }
+    const value = flags[name]
+    if (isBare) return value === true ? given(name, bareDefault, origin) : undefined
+    return value === true ? undefined : given(name, [value].flat().join('\n'), origin)
   }
-}
-
-/** Flags that were given without a value: any other place wins. */
-function bareFlagSource(flags: Flags): Source {
-  return (name) =>
-    flags[name] === true ? given(name, settingOf(name).bareDefault, flagOrigin(name)) : undefined
-}
-
-function flagOrigin(name: SettingName): Origin {
-  const { flag, env } = settingOf(name)
-  return { kind: 'flag', text: flag?.split(' ')[0] ?? env }
 }
 
 /** Files cannot name the sandbox's profile: the sandbox deletes its tokens when it starts. */
@@ -264,59 +226,58 @@ const sandboxProfile: Source = (name) =>
 
 // Variables
 
-type VariableKind = 'environment' | 'dotenv'
+interface VariablePlace {
+  readonly variables: Variables
+  readonly kind: 'environment' | 'dotenv'
+  readonly cwd: string
+}
 
-/** A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names, relative to the working folder. */
-function variableSource(variables: Variables, kind: VariableKind, cwd: string): Source {
+function variablePlaces(shell: Shell, dotenv: string | undefined): readonly VariablePlace[] {
+  const { env, cwd } = shell
+  const own = { variables: env, kind: 'environment', cwd } as const
+  return dotenv === undefined ? [own] : [own, { variables: readDotenv(dotenv, shell), kind: 'dotenv', cwd }]
+}
+
+/** A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names. */
+function variableSource(place: VariablePlace): Source {
   return (name) => {
-    const [env = '', fileEnv] = variablesOf(name)
-    const found = readVariable(variables, env, { kind, cwd, fileEnv })
+    const found = readVariable(place, variablesOf(name))
     return found && given(name, found.text, found.origin)
   }
 }
 
-interface VariablePlace {
-  readonly kind: VariableKind
-  readonly cwd: string
-  /** The variable that names a file with the text. */
-  readonly fileEnv: string | undefined
-}
-
-function readVariable(variables: Variables, env: string, { kind, cwd, fileEnv }: VariablePlace) {
-  const text = variables[env]
-  const file = fileEnv === undefined ? undefined : variables[fileEnv]
-  if (text) return { text, origin: variableOrigin(env, kind) }
-  if (!file || fileEnv === undefined) return undefined
-  const origin = variableOrigin(fileEnv, kind)
+function readVariable(place: VariablePlace, [env = '', fileEnv = '']: readonly string[]): VariableText {
+  const { variables, cwd } = place
+  const [text, file] = [variables[env], variables[fileEnv]]
+  if (text) return { text, origin: variableOrigin(place, env) }
+  if (!file) return undefined
+  const origin = variableOrigin(place, fileEnv)
   return { text: readSecretFile(path.resolve(cwd, file), origin.text), origin }
 }
 
-function variableOrigin(variable: string, kind: VariableKind): Origin {
+function variableOrigin({ kind }: VariablePlace, variable: string): Origin {
   return { kind, text: kind === 'dotenv' ? `${variable} in .env` : variable }
 }
 
 /** Other programs use `BASE_URL` too (test runners set it to "/"), so a value that relay cannot use is ignored with a warning. */
-function bareBaseUrl(variables: Variables, kind: VariableKind, log: Log): Source {
+function bareBaseUrl(place: VariablePlace, log: Log): Source {
   return (name) => {
     if (name !== 'baseUrl') return undefined
-    const origin = variableOrigin('BASE_URL', kind)
+    const origin = variableOrigin(place, 'BASE_URL')
     try {
-      return given(name, variables['BASE_URL'], origin)
+      return given(name, place.variables['BASE_URL'], origin)
     } catch {
-      const [where, place] = kind === 'dotenv' ? [' on this machine', ' in the environment'] : ['', '']
+      const isDotenv = place.kind === 'dotenv'
+      const [where, other] = isDotenv ? [' on this machine', ' in the environment'] : ['', '']
       log.warn(
-        `${origin.text} is ignored: it is no absolute http:// or https:// address${where} (RELAY_BASE_URL${place} sets it for relay alone)`,
+        `${origin.text} is ignored: it is no absolute http:// or https:// address${where} (RELAY_BASE_URL${other} sets it for relay alone)`,
       )
       return undefined
     }
   }
 }
 
-/**
- * The variables of the working folder's `.env`. It can come with a checkout, so it may set only what `relay.json` may, and
- * secrets. Variables without `RELAY_` belong to other programs.
- * @throws RelayError `settings` naming the file, the variable, and where to set it instead
- */
+/** The variables of `.env`. It can come with a checkout, so it may set only what `relay.json` may, and secrets. */
 function readDotenv(file: string, shell: Shell): Variables {
   const variables = parseEnv(readSmallFile(file) ?? '')
   for (const [variable, text] of Object.entries(variables)) {
@@ -341,17 +302,10 @@ function readDotenv(file: string, shell: Shell): Variables {
 
 // Files
 
-/** A settings file whose keys and values were all checked. */
-interface SettingsFile {
-  readonly common: Source
-  /** The settings of one profile, by its name. */
-  readonly profiles: ReadonlyMap<string, Source>
-}
-
 type FileKind = 'project' | 'user'
 
-/** @throws RelayError `settings` that names the file, the key, and the closest valid key or what the value must be */
-function readSettingsFile(file = '', kind: FileKind): SettingsFile {
+/** Checks all keys and values. @throws RelayError `settings` that names file, key, and the closest key or what the value must be */
+function readSettingsFile(file = '', kind: FileKind) {
   const { profiles, ...common } = (file !== '' && readJsonObject(file)) || {}
   const section = (values: unknown, prefix: string): Source => {
     if (!isObject(values))

@@ -19,11 +19,9 @@ interface Setting {
   readonly choices?: readonly string[]
   /** Several values: a repeatable flag, one value a line in the environment, a list in files. */
   readonly list?: true
-  /** Writes a value as a user would. */
   readonly format?: (value: number) => string
   /** Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
   readonly secret?: true
-  /** Can also be read from such a file. */
   readonly inFile?: true
   /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
   readonly project?: 'anything' | 'this machine' | 'proved'
@@ -53,12 +51,7 @@ export const SETTINGS = {
   clientSecret: { help: 'OAuth client secret', secret: true },
   webhookSecret: { help: 'webhook secret', defaultText: 'made at first start', secret: true },
   webhookSecretPrevious: { help: 'previous secret, accepted during rotation', secret: true },
-  sources: {
-    flag: '--source <name=scheme>',
-    help: 'another sender',
-    list: true,
-    project: 'proved',
-  },
+  sources: { flag: '--source <name=scheme>', help: 'another sender', list: true, project: 'proved' },
   port: { flag: '--port <n>', help: 'port to listen on, 0 for any free port', project: 'anything' },
   host: { flag: '--host <address>', help: 'listen address' },
   allowHost: {
@@ -161,10 +154,8 @@ export function secretVariable(source: string): string {
   return `RELAY_SOURCE_${source.replaceAll('-', '_').toUpperCase()}_SECRET`
 }
 
-/** Every variable of that kind, for any source. */
 export const SECRET_VARIABLE = /^RELAY_SOURCE_[A-Z0-9_]+_SECRET(?:_PREVIOUS)?(?:_FILE)?$/
 
-/** A value as a user would write it: a duration or a size with its unit. */
 export function formatValue<Value extends string | number | readonly string[]>(
   name: SettingName,
   value: Value,
@@ -173,7 +164,6 @@ export function formatValue<Value extends string | number | readonly string[]>(
   return format && typeof value === 'number' ? format(value) : value
 }
 
-/** The default, as help shows it; undefined when there is none. */
 export function defaultText(name: SettingName): string | undefined {
   const fixed: Readonly<Record<string, string | number>> = DEFAULTS
   const value = fixed[name]
@@ -186,7 +176,6 @@ export function keysOf(kind: 'project' | 'user'): string[] {
   return ['profiles', ...SETTING_NAMES.map((name) => (settingOf(name).secret ? `${name}File` : name))]
 }
 
-/** The file with the user's own settings. */
 export function userFile({ configFolder }: Pick<Context, 'configFolder'>): string {
   return path.join(configFolder, 'config.json')
 }
@@ -196,7 +185,6 @@ export function meantBy(word: string, meanings: Readonly<Record<string, string>>
   return Object.keys(meanings).find((name) => meanings[name]?.split(' ').includes(word))
 }
 
-/** Bytes in each unit. */
 export const SIZES: Readonly<Record<string, number>> = {
   '': 1,
   KiB: 2 ** 10,

@@ -174,8 +174,8 @@ async function send(shell: Shell, command: string, flags: Fields, ...args: unkno
   const sent = marked(answer)
   if (flags['to'] !== undefined) return { sent, notes }
   try {
-    await using reader = await openJournal(await attach(shell, flags))
-    const { entry, late } = await awaitAnswers(reader.journal, String(answer['delivery']), began, shell)
+    await using journal = await openJournal(await attach(shell, flags))
+    const { entry, late } = await awaitAnswers(journal, String(answer['delivery']), began, shell)
     return { sent, delivery: entry && shown(entry), notes: [...notes, ...late] }
   } catch (error) {
     // It was sent all the same.
