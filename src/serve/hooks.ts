@@ -31,25 +31,10 @@ export interface HookParts extends SourceParts {
 }
 
 /**
- * Makes the App's webhook lead to this relay, since the address of a tunnel can change, and catches up from its log. Disposing of
- * it stops that, and the App's calls; the webhook stays as it is.
+ * Makes the App's webhook lead to this relay, since the address of a tunnel can change, and catches up from its log, until `stop` aborts;
+ * the webhook stays as it is. Does not reject.
  */
-export function startApp(
-  parts: HookParts,
-  app: OwnApp,
-  { stop, catchUp }: { readonly stop: AbortController; readonly catchUp: boolean },
-): AsyncDisposable {
-  const running = runApp({ ...parts, stop: stop.signal }, app, catchUp)
-  return {
-    async [Symbol.asyncDispose]() {
-      stop.abort()
-      await running
-    },
-  }
-}
-
-/** Does not reject. */
-async function runApp(
+export async function runApp(
   parts: HookParts & { readonly stop: AbortSignal },
   app: OwnApp,
   catchUp: boolean,
@@ -64,10 +49,9 @@ async function runApp(
       async make() {
         const repaired = await app.repair(url, settings.webhookSecrets.current)
         onHook({ app: slug, state: 'leads here', url, repaired })
-        return repaired
+        return catchUp ? log : undefined
       },
       onFailure: (error, retries) => onHook({ app: slug, state: 'failed', error, retries }),
-      deliveries: () => (catchUp ? log : undefined),
       onChange: (state) => onHook({ app: slug, ...state }),
       explain: (error) => error,
     },
@@ -139,10 +123,9 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
         const making = placeOf(parts, repo, cut)
         const hook = await registerHook(making, await wantedHook(parts, making, url))
         onHook({ repo: name, state: 'ready', hook })
-        return hook
+        return plan.catchUp ? place.hooks.log?.(repo, hook.hook.id) : undefined
       },
       onFailure: (error, retries) => onHook({ repo: name, state: 'failed', error, retries }),
-      deliveries: ({ hook }) => (plan.catchUp ? place.hooks.log?.(repo, hook.id) : undefined),
       onChange: (state) => onHook({ repo: name, ...state }),
       explain: (error) => explainLogError(error, place),
     },
@@ -163,10 +146,9 @@ function savedHooks({ database, host }: Relay): SavedHooks {
 
 /** With the events, and the address, that the user chose for it before. */
 async function wantedHook({ settings }: Parts, { saved, repo }: HookPlace, url: string): Promise<WantedHook> {
-  const before = await saved.get(repo)
-  const chosen = before?.chosen === true
+  const { chosen = false, url: own, events } = (await saved.get(repo)) ?? {}
   const secret = settings.webhookSecrets.current
-  const hook = { url: chosen ? before.url : url, secret, events: before?.events ?? undefined }
+  const hook = { url: (chosen && own) || url, secret, events: events ?? undefined }
   return { settings: hook, permanent: false, chosen }
 }
 

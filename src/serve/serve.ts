@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { findOwnApp, type OwnApp } from '../auth/setup.js'
+import { findOwnApp } from '../auth/setup.js'
 import type { Cancellable } from '../base/wait.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError, toRelayError } from '../base/errors.js'
@@ -16,17 +16,12 @@ import { lockProfile } from '../instance/profile.js'
 import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
 import { forwardable } from '../replay/prepare.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
+import { lastSandboxUrl, SANDBOX_CLIENT, saveSandboxUrl } from '../sandbox/client.js'
 import type { Sandbox } from '../sandbox/sandbox.js'
 import type { ReadyCheck } from '../server/app.js'
 import { type Database, openDatabase } from '../store/open.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
 import { digestOf, Duties, type Turn } from './duties.js'
-import {
-  type EmbeddedSandbox,
-  registerSandbox,
-  type SandboxSettings,
-  startEmbeddedSandbox,
-} from './embedded-sandbox.js'
 import { sourceOf } from './hook-event.js'
 import type { HookParts, HookPlan } from './hooks.js'
 import { type Maintenance, startMaintenance } from './maintenance.js'
@@ -51,6 +46,12 @@ export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'ru
   readonly hooks?: HookPlan
   /** @internal Called for what happens to each of these hooks. */
   readonly onHook?: HookParts['onHook']
+}
+
+/** Settings of a relay that starts a sandbox and uses it as its code host. */
+export interface SandboxSettings extends Omit<Settings, 'provider' | 'providerUrl'> {
+  /** 0: any free port. */
+  readonly sandboxPort: number
 }
 
 /** @internal Settings without what the profile's data holds, such as a webhook secret that relay made. */
@@ -165,12 +166,6 @@ export async function serve(
   }
 }
 
-interface Opened extends EmbeddedSandbox {
-  readonly relay: Relay
-  readonly record: InstanceRecord
-  readonly duties: Duties
-}
-
 /** Takes the profile, opens its data and puts the parts together. Only then it is known what relay made for the profile before. */
 async function open(
   given: Settings | SandboxSettings | IncompleteSettings,
@@ -178,7 +173,7 @@ async function open(
   closing: Disposal,
   state: State,
   ready: ReadyCheck,
-): Promise<Opened> {
+) {
   const { options, log } = state
   const { seams, clock = seams?.clock } = options
   const { folder, store: kind } = given
@@ -188,11 +183,8 @@ async function open(
     options.database ??
     closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow }))
   const complete = 'complete' in given ? await given.complete(database) : given
-  const { settings, sandbox } =
-    'sandboxPort' in complete
-      ? await startEmbeddedSandbox(complete, url, log)
-      : { settings: complete, sandbox: undefined }
-  if (sandbox) closing.use(sandbox)
+  const sandbox = 'sandboxPort' in complete ? closing.use(await startSandbox(complete, url, log)) : undefined
+  const settings = 'sandboxPort' in complete ? withSandbox(complete, sandbox?.url) : complete
   checkTunnel(settings)
   const relay = closing.use(await createRelay(settings, { ...relayOptions(state, ready), database }))
   relay.address = url
@@ -200,6 +192,29 @@ async function open(
   const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
   const record = createInstanceRecord(own, Date.now())
   return { relay, record, settings, sandbox, duties: await takeDuties(relay, settings, state) }
+}
+
+/** Starts the embedded code host, which is loaded only here. */
+async function startSandbox(settings: SandboxSettings, url: string, log: Log): Promise<Sandbox> {
+  const { id, secret } = SANDBOX_CLIENT
+  const webhook = { url: () => `${url}/webhook`, secret: settings.webhookSecrets.current }
+  const sandbox = await import('../sandbox/sandbox.js')
+  const client = { id, secret: secret.reveal() }
+  return sandbox.startSandbox({ client, webhook, port: settings.sandboxPort, log })
+}
+
+function withSandbox({ sandboxPort: _, ...settings }: SandboxSettings, providerUrl = ''): Settings {
+  return { ...settings, provider: 'sandbox', providerUrl, oauthClient: SANDBOX_CLIENT }
+}
+
+/**
+ * Revokes the tokens of earlier sandboxes of this profile, which a new sandbox does not know, and stores its address for other
+ * commands.
+ */
+async function registerSandbox({ database: { secrets }, tokens }: Relay, url: string): Promise<void> {
+  const gone = new Set([url, await lastSandboxUrl(secrets)])
+  for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
+  await saveSandboxUrl(secrets, url)
 }
 
 /** Makes this process the one that serves the profile, for as long as it lives. A shared store has no such process. */
@@ -295,7 +310,12 @@ async function startSources(
   const changed = (): void => relay.changed({ type: 'state' })
   await using closing = new Disposal()
   const stop = new AbortController()
-  const app = await ownAppOf(relay, log, stop.signal)
+  const app = await findOwnApp(relay.database.secrets, relay.host, { signal: stop.signal }).catch(
+    (error: unknown) => {
+      log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
+      return undefined
+    },
+  )
   closing.defer(async () => {
     state.tunnels.clear()
     state.hookProblems.clear()
@@ -323,25 +343,15 @@ async function startSources(
   }
   if (settings.tunnel !== undefined) closing.use(await startTunnels(parts, settings.tunnel))
   if (app || hooks) {
-    const { startApp, startHooks } = await import('./hooks.js')
-    if (app) closing.use(startApp(parts, app, { stop, catchUp: hooks?.catchUp === true }))
+    const { runApp, startHooks } = await import('./hooks.js')
+    const running = app && runApp({ ...parts, stop: stop.signal }, app, hooks?.catchUp === true)
+    closing.defer(async () => {
+      stop.abort()
+      await running
+    })
     if (hooks) closing.use(startHooks(parts, hooks))
   }
   return closing.move()
-}
-
-/** Does not reject: relay serves without its App when the keychain fails. */
-async function ownAppOf(
-  { database: { secrets }, host }: Relay,
-  log: Log,
-  signal: AbortSignal,
-): Promise<OwnApp | undefined> {
-  try {
-    return await findOwnApp(secrets, host, { signal })
-  } catch (error) {
-    log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
-    return undefined
-  }
 }
 
 function targetsOf({ relay, dispatcher, duties }: State): readonly TargetStatus[] {

@@ -107,19 +107,15 @@ const record = z.object({
 
 /** Status of that process's tunnel for the code host, as it was stored; undefined if it has none. @throws RelayError `storage` */
 export async function readTunnel(store: Store, pid: number): Promise<TunnelStatus | undefined> {
-  return readStatus(store, pid, KEY)
+  const saved = record.safeParse(await store.get(KEY)).data
+  return saved?.pid === pid ? saved.status : undefined
 }
 
 /** The same of all tunnels of a process: the code host's, then those of its sources by name. @throws RelayError `storage` */
 export async function readTunnels(store: Store, pid: number): Promise<readonly TunnelStatus[]> {
   const keys = [KEY, ...(await store.list(`${KEY}/`))]
-  const all = await Promise.all(keys.map((key) => readStatus(store, pid, key)))
-  return all.filter((status) => status !== undefined)
-}
-
-async function readStatus(store: Store, pid: number, key: string): Promise<TunnelStatus | undefined> {
-  const saved = record.safeParse(await store.get(key)).data
-  return saved?.pid === pid ? saved.status : undefined
+  const all = await Promise.all(keys.map(async (key) => record.safeParse(await store.get(key)).data))
+  return all.flatMap((saved) => (saved?.pid === pid ? saved.status : []))
 }
 
 /** The address that the code host sends deliveries to: the public one, unless a tunnel is set. */
