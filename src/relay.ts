@@ -9,8 +9,7 @@ import { LIMITS, type Limits, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import type { CodeHost } from './codehost/host.js'
 import { openHost } from './codehost/hosts.js'
-import { liveRoutes } from './dispatch/live-routes.js'
-import { createRouting, type Routing } from './dispatch/routes.js'
+import { liveRoutes, Routing } from './dispatch/routes.js'
 import type { HttpEnv } from './http/body.js'
 import { hostCheck } from './http/router.js'
 import type { Delivery, Plan, Receipt } from './journal/types.js'
@@ -101,7 +100,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   // How deliveries come in, where they are stored, and which targets each is for.
   let live: Inspector | undefined
   const changed = (change: Change): void => live?.changed(change)
-  const routing = createRouting(settings.routes)
+  const routing = new Routing(settings.routes)
   const journal = new Journal(database.sql, { onChange: changed, observer: () => metrics?.observer, clock })
   const ofHost: Source = { name, schemeText: name, scheme: host.webhook, secrets: settings.webhookSecrets }
   const all = [ofHost, ...(settings.sources ?? []).map(sourceOf)]

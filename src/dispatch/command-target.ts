@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { sleep, withTimeLimit } from '../base/wait.js'
 import { describeConnectionError } from '../net/errors.js'
-import type { Entry, Summary } from '../journal/types.js'
+import type { Entry } from '../journal/types.js'
 import { jsonOf } from '../journal/payload.js'
 import { StartOf } from '../base/bytes.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
@@ -108,23 +108,14 @@ const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK|SOURCE_\w+)_SECRET|TOKEN_KEY|STORE|
 const MAX_LENGTH = 1024
 
 /** The environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
-function commandEnvironment(
-  env: Environment,
-  {
-    event,
-    action,
-    repo,
-    deliveryId,
-    provider,
-  }: Pick<Summary, 'event' | 'action' | 'repo' | 'deliveryId' | 'provider'>,
-): Record<string, string | undefined> {
+function commandEnvironment(env: Environment, entry: Entry): Record<string, string | undefined> {
   return {
     ...Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.test(name))),
-    RELAY_EVENT: clean(event),
-    RELAY_ACTION: clean(action ?? ''),
-    RELAY_REPO: clean(repo ?? ''),
-    RELAY_DELIVERY: clean(deliveryId),
-    RELAY_SOURCE: clean(provider),
+    RELAY_EVENT: clean(entry.event),
+    RELAY_ACTION: clean(entry.action ?? ''),
+    RELAY_REPO: clean(entry.repo ?? ''),
+    RELAY_DELIVERY: clean(entry.deliveryId),
+    RELAY_SOURCE: clean(entry.provider),
   }
 }
 

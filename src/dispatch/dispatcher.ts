@@ -249,21 +249,18 @@ class Lane {
     this.#report()
   }
 
-  /** Resolves once what is being sent, which `signal` interrupts, has ended. */
+  /** Resolves once what is being sent, which `signal` interrupts, has ended. Does not reject. */
   async close(): Promise<void> {
     this.#cancel()
     await this.#filling
     await this.#end(this.#open?.target)
   }
 
-  /** Does not reject. */
   async #end(target: OpenTarget | undefined): Promise<void> {
     await Promise.all(this.#attempts)
-    try {
-      await target?.[Symbol.asyncDispose]()
-    } catch (error) {
+    await target?.[Symbol.asyncDispose]().then(undefined, (error: unknown) => {
       this.#parts.log.error(`${labelOf(this.#id)}: its connections could not be closed`, error)
-    }
+    })
   }
 
   take(): void {
@@ -387,21 +384,16 @@ class Lane {
     if (this.#down && !isProbe) return
     const { clock, random, limits, journal, log } = this.#parts
     const now = clock()
-    const { since = now, at = now, awake = 0, failures = 0 } = this.#down ?? {}
+    const { since = now, at = now, awake: before = 0, failures: earlier = 0 } = this.#down ?? {}
+    const awake = before + Math.min(now - at, MAX_PROBE_GAP_MS)
+    const failures = earlier + 1
     const isNearby = target.kind === 'http' && isLoopback(new URL(target.url).hostname)
     const delay = isNearby
       ? nearbyProbeDelay(now - since, random, limits.probe)
-      : probeDelay(failures + 1, random, limits.probe)
-    const down = {
-      since,
-      at: now,
-      awake: awake + Math.min(now - at, MAX_PROBE_GAP_MS),
-      failures: failures + 1,
-      nextProbeAt: now + delay,
-    }
-    this.#down = down
+      : probeDelay(failures, random, limits.probe)
+    this.#down = { since, at: now, awake, failures, nextProbeAt: now + delay }
     this.#report()
-    if (down.awake < MIN_DOWN_MS) return
+    if (awake < MIN_DOWN_MS) return
     const expired = await journal.expire(now - MAX_AGE_MS, { target: this.#id }).catch(() => 0)
     this.#queued = Math.max(0, this.#queued - expired)
     if (expired > 0) log.warn(`${labelOf(this.#id)}: ${expiredText(expired)}`)

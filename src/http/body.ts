@@ -5,10 +5,7 @@ import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
 import { inTime } from '../base/wait.js'
 
-/**
- * Type of `c.env`: Node's own request and response, and what all bodies of the listener have taken. All are missing when the
- * application is called in-process, with `app.request`, so a handler must work without them.
- */
+/** Type of `c.env`. Its parts are missing when the application is called in-process, so a handler must work without them. */
 export type HttpEnv = { Bindings: HttpBindings & { readonly bodies: BodyTotal } }
 
 /** 64 MiB: 64 of the largest bodies at the default limit, and far less than a workstation has. */
@@ -20,10 +17,7 @@ const CHUNK_OVERHEAD = 512
 /** 5 s: by then the bodies read at the same time have ended, unless their senders stall. */
 const RETRY_AFTER_SECONDS = 5
 
-/**
- * Limit for the bodies that a listener has in memory. Only what has arrived counts, so an announced length costs a client nothing;
- * and it counts until the answer is sent, since a body that waits to be verified takes memory too.
- */
+/** Limit for the bodies in memory, from their arrival until the answer: an announced length costs a client nothing. */
 export class BodyTotal {
   readonly #limit: number
   #used = 0

@@ -191,11 +191,7 @@ function maxConnections(): number {
   }
 }
 
-/**
- * Answers a request that Node's HTTP parser refused, for which there is no response object, and closes the connection.
- * `latest` is the response last started on it. The client must not take the refusal for a response that is still pending, so
- * then the connection is closed after that response, without a refusal.
- */
+/** Answers what the parser refused, for which there is no response object. A client must not take it for `latest`, if that is pending. */
 function refuse(error: Error, socket: Duplex, latest: ServerResponse | undefined): void {
   const code = errorCode(error)
   if (code === 'ECONNRESET') return void socket.destroy()

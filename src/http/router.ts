@@ -84,11 +84,7 @@ function isAddress(name: string): boolean {
   return name.startsWith('[') ? isIPv6(name.slice(1, -1)) : isIPv4(name)
 }
 
-/**
- * Middleware that refuses requests for other names than `hostAllowed` accepts, where a proxy in front has put its own name in
- * their place.
- * @throws RelayError `forbidden`
- */
+/** Refuses (`forbidden`) other names than `hostAllowed` accepts, where a proxy in front has put its own name in their place. */
 export function requireForwardedHost(hostAllowed: HostCheck): MiddlewareHandler<HttpEnv> {
   return (c, next) => {
     const asked = c.req.header('x-forwarded-host')

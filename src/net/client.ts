@@ -21,10 +21,7 @@ export interface OutboundResponse {
   readonly discard: () => void
 }
 
-/**
- * Sends one request, once, and resolves with the headers of the response.
- * @throws the error of the connection; the signal's reason.
- */
+/** Sends one request, once, and resolves with the response's headers. @throws the error of the connection; the signal's reason */
 export type SendOnce = (url: string, request: OutboundRequest) => Promise<OutboundResponse>
 
 /**
@@ -48,10 +45,7 @@ export const sendOnce: SendOnce = async (address, { method, headers, body = null
 /** 4 MiB: many times the longest response to our calls (a pull request with both repositories, about 60 KiB). */
 const MAX_TEXT = 4 * 1_048_576
 
-/**
- * Reads the body as text.
- * @throws TooManyBytes over 4 MiB; the error of the connection; the signal's reason.
- */
+/** The body as text. @throws TooManyBytes over 4 MiB; the error of the connection; the signal's reason */
 export async function readText({ body }: Pick<OutboundResponse, 'body'>): Promise<string> {
   return String(await readBounded(body, MAX_TEXT))
 }
@@ -104,10 +98,7 @@ export async function openAgent({ hostname }: URL, options: Agent.Options): Prom
   return new EnvHttpProxyAgent({ ...options, clientFactory })
 }
 
-/**
- * Gives a proxy's closed connection another code than undici's own: at that, undici asks the proxy again without a pause (undici 7.30; 35,000
- * connections in 30 s, measured).
- */
+/** Changes the code of a proxy's closed connection: at undici's own it asks again without a pause (7.30; 35,000 connections in 30 s, measured). */
 function failingOnce(proxy: Dispatcher): Dispatcher {
   return proxy.compose((dispatch) => (options, handler) => {
     const fail = handler.onResponseError?.bind(handler)

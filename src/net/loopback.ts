@@ -30,10 +30,7 @@ export interface LoopbackClient extends Disposable {
 /** 1 MiB: a thousand times relay's longest response. */
 const MAX_ANSWER = 1_048_576
 
-/**
- * Creates a client for plain HTTP to this machine, without a proxy. Requests to one server share a connection. Built on
- * `node:http`: loading undici takes longer than everything else that a short command does.
- */
+/** A client for plain HTTP to this machine, without a proxy. On `node:http`: loading undici takes longer than a short command does. */
 export function createLoopbackClient(): LoopbackClient {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {

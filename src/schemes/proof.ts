@@ -32,11 +32,10 @@ function wholeForm(proof: Proof): RegExp {
 export function signaturesIn(lines: HeaderLines, proof: Proof): string[] {
   const value = only(lines, proof.header)
   if (value === undefined) return []
-  const all = proof.separator === undefined ? [value] : value.split(proof.separator, MAX_SIGNATURES)
+  const { separator } = proof
+  const all = separator ? value.split(separator, MAX_SIGNATURES).map((each) => each.trim()) : [value]
   const form = wholeForm(proof)
-  return all
-    .map((each) => (proof.separator === undefined ? each : each.trim()))
-    .filter((each) => form.test(each))
+  return all.filter((each) => form.test(each))
 }
 
 /** Whether a request has a signature header in the right form. Without one it is refused before any byte is hashed. */
@@ -61,7 +60,7 @@ export function provesBody(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>
 }
 
 /** A request to be proved. `signed`: the body, or the payload of a form whose sender signs that. */
-export interface Signed {
+interface Signed {
   readonly lines: HeaderLines
   readonly signed: Uint8Array
 }
@@ -106,9 +105,10 @@ interface Parts {
 
 /** The signature that a secret makes, with its prefix. */
 function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
-  const { prefix, algorithm, encoding, signed } = proof
-  if (algorithm === 'token') return prefix + secret.reveal()
-  const hmac = createHmac(algorithm, keyOf(secret, proof))
+  const { prefix, algorithm, encoding, signed, key } = proof
+  const text = secret.reveal()
+  if (algorithm === 'token') return prefix + text
+  const hmac = createHmac(algorithm, (key && keyIn(secret)) ?? text)
   for (const piece of signed === '{body}' ? [signed] : signed.split(/(\{\w+\})/))
     if (piece === '{body}') hmac.update(parts.body)
     else hmac.update(piece === '{id}' ? parts.id : piece === '{timestamp}' ? parts.timestamp : piece)
@@ -117,10 +117,6 @@ function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
 
 /** What the reference library decodes, with or without `whsec_` before it, and `=` after it: a double click selects none. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
-
-function keyOf(secret: Secret, { key }: Proof): string | Buffer {
-  return (key === 'base64' ? keyIn(secret) : undefined) ?? secret.reveal()
-}
 
 /** The key that a secret is base64 of; undefined if it is none. */
 export function keyIn(secret: Secret): Buffer | undefined {
@@ -165,18 +161,15 @@ export function sign(
   const proofs = proofsFor(secret, scheme)
   const proof = proofs.find(({ header }) => lines?.has(header)) ?? proofs[0]
   if (!proof) return []
-  const { header, time } = proof
-  const also = scheme.also ?? []
+  const { id: idPlace, time } = proof
   const timestamp = time ? String(Math.floor(now / time.unit)) : ''
-  const signature = signatureOf(secret, { id, timestamp, body }, proof)
-  const isOwnHeader = time !== undefined && !isInBody(time.place) && !time.place.includes('#')
-  const pair = time?.place.includes('#') ? `${time.place.split('#')[1] ?? ''}=${timestamp},` : ''
-  return [
-    ...(proof.id === undefined || isInBody(proof.id) ? [] : [[spelledHeader(proof.id), id] as const]),
-    ...(isOwnHeader ? [[spelledHeader(time.place), timestamp] as const] : []),
-    [spelledHeader(header), pair + signature],
-    ...also.map(
-      (each) => [spelledHeader(each.header), signatureOf(secret, { id, timestamp, body }, each)] as const,
-    ),
-  ]
+  const parts = { id, timestamp, body }
+  const [timeHeader = '', timeKey] = time && !isInBody(time.place) ? time.place.split('#') : []
+  const signed: [name: string, value: string][] = []
+  if (idPlace !== undefined && !isInBody(idPlace)) signed.push([idPlace, id])
+  if (timeHeader !== '' && timeKey === undefined) signed.push([timeHeader, timestamp])
+  const pair = timeKey === undefined ? '' : `${timeKey}=${timestamp},`
+  signed.push([proof.header, pair + signatureOf(secret, parts, proof)])
+  for (const also of scheme.also ?? []) signed.push([also.header, signatureOf(secret, parts, also)])
+  return signed.map(([name, value]) => [spelledHeader(name), value])
 }

@@ -31,10 +31,7 @@ const LOOK_MS = 10_000
 /** What may have been missed while the machine slept for a minute is worth a look into the log. Milliseconds. */
 const GAP_MS = 60_000
 
-/**
- * Has a webhook, and catches up now and whenever deliveries may have been missed, until `stop` aborts. What fails for a while is
- * tried again. Does not reject.
- */
+/** Has a webhook, and catches up now and whenever deliveries may have been missed, until `stop` aborts. Does not reject. */
 export async function keepWebhook(hook: Webhook, { address, relay, log, stop }: Parts): Promise<void> {
   const { name, onChange } = hook
   const { journal, host, database, limits } = relay

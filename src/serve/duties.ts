@@ -37,10 +37,7 @@ interface Running {
   readonly work: Promise<AsyncDisposable | undefined>
 }
 
-/**
- * What one of the relays of a profile does: the one that holds a lock of the database, or the only one. Disposing of it ends that, and
- * lets another relay begin.
- */
+/** What one of a profile's relays does: the one that holds a lock of the database, or the only one. Disposing of it lets another begin. */
 export class Duties implements AsyncDisposable {
   readonly #options: DutiesOptions
   /** Undefined for a profile that is this relay's alone. */
@@ -86,10 +83,7 @@ export class Duties implements AsyncDisposable {
     return !this.#session || this.#running !== undefined
   }
 
-  /**
-   * Starts the work now, if no other relay can do it; otherwise whenever this one has the turn. To be called once.
-   * @throws the error of `start`, of a profile that is this relay's alone
-   */
+  /** Starts the work now, or whenever this relay has the turn. To be called once. @throws the error of `start`, where no other relay can be */
   async run(start: (turn: Turn) => Promise<AsyncDisposable>): Promise<void> {
     this.#start = start
     if (this.#session) return this.#session.want()

@@ -30,10 +30,7 @@ export interface HookParts extends SourceParts {
   readonly hasSuccessor: () => Promise<boolean>
 }
 
-/**
- * Makes the App's webhook lead to this relay, since the address of a tunnel can change, and catches up from its log, until `stop` aborts;
- * the webhook stays as it is. Does not reject.
- */
+/** Makes the App's webhook lead here, as a tunnel's address can change, and catches up, until `stop` aborts. Does not reject. */
 export async function runApp(
   parts: HookParts & { readonly stop: AbortSignal },
   app: OwnApp,
@@ -67,10 +64,7 @@ interface Parts extends HookParts {
   readonly cut: AbortSignal
 }
 
-/**
- * Makes the hooks, catches up, and catches up again when the machine or the tunnel was away. What fails for a while is tried
- * again. Disposing of it removes the hooks that it made, except those that are caught up from.
- */
+/** Makes the hooks, and catches up. Disposing of it removes those that it made, except those that are caught up from. */
 export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable {
   const [stop, cut] = [new AbortController(), new AbortController()]
   const parts: Parts = { ...sources, plan, stop: stop.signal, cut: cut.signal }

@@ -21,10 +21,7 @@ export interface Maintenance extends AsyncDisposable {
   added(bytes: number): void
 }
 
-/**
- * The journal is swept when this part of `keepMax` was added. The rest of the 10 % by which the file may be larger is for what arrives during
- * a sweep, and for what these bytes do not count, such as indexes.
- */
+/** Part of `keepMax` to add before a sweep. The rest of the 10 % by which the file may grow is for what comes meanwhile, and for indexes. */
 const GROWTH = 0.02
 /** Bytes to add before a sweep, at least: a sweep for a few entries costs more than it frees. */
 const MIN_GROWTH = 262_144

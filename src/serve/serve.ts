@@ -8,7 +8,7 @@ import { LIMITS } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
 import { Dispatcher, type DispatcherOptions, type TargetStatus } from '../dispatch/dispatcher.js'
-import { createRouting, labelOf } from '../dispatch/routes.js'
+import { Routing, labelOf } from '../dispatch/routes.js'
 import type { Header } from '../http/headers.js'
 import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
@@ -154,7 +154,7 @@ export async function serve(
     settings,
     sandbox,
     async checkRoutes(forward) {
-      await duties.changeRoutes(digestOf(createRouting(forward), settings))
+      await duties.changeRoutes(digestOf(new Routing(forward), settings))
     },
     replaceRoutes(forward) {
       relay.routing.replace(forward)
@@ -207,10 +207,7 @@ function withSandbox({ sandboxPort: _, ...settings }: SandboxSettings, providerU
   return { ...settings, provider: 'sandbox', providerUrl, oauthClient: SANDBOX_CLIENT }
 }
 
-/**
- * Revokes the tokens of earlier sandboxes of this profile, which a new sandbox does not know, and stores its address for other
- * commands.
- */
+/** Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. */
 async function registerSandbox({ database: { secrets }, tokens }: Relay, url: string): Promise<void> {
   const gone = new Set([url, await lastSandboxUrl(secrets)])
   for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
@@ -295,10 +292,7 @@ async function startDuties(
   return closing.move()
 }
 
-/**
- * Starts what makes deliveries come: the tunnels, and the App's webhook and hooks with its address. What they report is kept for the
- * inspector until they have ended.
- */
+/** Starts what makes deliveries come. What that reports is there for the inspector until it has ended. */
 async function startSources(
   relay: Relay,
   settings: Settings,

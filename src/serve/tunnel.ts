@@ -54,10 +54,7 @@ export function checkTunnel(
     )
 }
 
-/**
- * Receives deliveries through tunnels too, each source's through a channel of its own. Their status is stored for other commands. The
- * tunnel is loaded only here.
- */
+/** Receives through tunnels too, each source's through a channel of its own. Their status is stored for other commands. Loaded only here. */
 export async function startTunnels(
   { relay, settings, address: payloadAddress, lost, log, clock, onTunnel }: SourceParts,
   address: string,

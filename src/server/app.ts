@@ -16,10 +16,7 @@ interface Mounted {
   readonly fetch: FetchHandler
 }
 
-/**
- * Rejects with a RelayError that has status 503 while the instance cannot take deliveries. Cheap, and bounded in time. `watched`: a
- * load balancer asks, which needs time to notice when the instance stops.
- */
+/** Rejects with a RelayError of status 503 while no delivery can be taken. `watched`: a load balancer asks, and needs time to notice an end. */
 export type ReadyCheck = (options?: { readonly watched: boolean }) => Promise<void>
 
 export interface AppParts

@@ -44,11 +44,7 @@ export function authRoutes({ signIn, tokens, baseUrl }: AuthParts) {
     .delete('/auth/token/', noStore, revoke)
 }
 
-/**
- * Refuses a request that a page makes, for example as a picture. Each start of a sign-in stores a state, so such a page could
- * fill the store. Browsers name the destination of a response (Fetch Metadata, section 2.1); other clients do not.
- * @throws RelayError `forbidden`.
- */
+/** Refuses (`forbidden`) what a page loads, such as a picture, which could fill the store with states (Fetch Metadata, section 2.1). */
 function requireNavigation(destination: string | undefined): void {
   if (destination !== undefined && destination !== 'document') {
     throw new RelayError('forbidden', 'Sign-in starts by opening this address in a browser')

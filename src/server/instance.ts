@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { renew, type RenewParts, revoke } from '../auth/renew.js'
 import { RelayError } from '../base/errors.js'
-import type { LiveRoutes } from '../dispatch/live-routes.js'
+import type { LiveRoutes } from '../dispatch/routes.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { PROOF_HEADER, sameProof } from '../instance/running.js'
 import { parseUserId } from '../base/settings.js'
@@ -87,10 +87,7 @@ function callsOf({ signIn, routes, refusals: { list }, inspector }: InstancePart
       await renew(signIn, parseUserId(userId))
       return { ok: true }
     },
-    /**
-     * Revokes the user's token here and, with the instance's OAuth client, at the code host. Fails as `revoke`. The code host's
-     * failure is a result, so that it differs from one of this service.
-     */
+    /** Revokes the user's token here and at the code host, whose failure is a result, unlike one of this service. Fails as `revoke`. */
     async revoke({ userId }: Pick<Given, 'userId'>) {
       const { removed, upstream } = await revoke(signIn, parseUserId(userId))
       return {

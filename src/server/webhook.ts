@@ -64,10 +64,7 @@ function isCheck(headers: readonly Header[], body: Uint8Array, { scheme: { check
   return isForm(indexHeaders(headers)) && formFields(body)[check] === '1'
 }
 
-/**
- * The detail for the log of a request that no route takes, answered with `status`, if it looks like a delivery that was sent to
- * another path than its source's. It is then in the list of refused requests.
- */
+/** A detail for the log, if a request that no route takes looks like a delivery to another path than its source's. It is then listed. */
 export function misdirectedDetail(
   c: Context<HttpEnv>,
   status: number,
@@ -82,10 +79,7 @@ export function misdirectedDetail(
   return source && refusals.misdirected(headers, status, source)
 }
 
-/**
- * All header lines, from Node's flat list of names and values, which keeps spelling, order and repetition. A request made
- * in-process has only fetch's `Headers`, which keep none of these.
- */
+/** All header lines, from Node's flat list, which keeps spelling, order and repetition. A request made in-process has only fetch's. */
 function receivedHeaders({ env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>): readonly Header[] {
   if (!env?.incoming) return [...req.raw.headers]
   const { rawHeaders } = env.incoming

@@ -210,10 +210,7 @@ interface Message extends MessageBody {
 const NOT_HEADERS = new Set(['body', 'bodyB', 'query', 'timestamp'])
 /** Characters of header names and values: Node's limit over HTTP. */
 const MAX_HEADERS = 16_384
-/**
- * Headers that proxies in front of a tunnel's server add: standard ones, and those of hosting providers (Cloudflare,
- * Azure, AWS, Heroku, Render, Fly).
- */
+/** What proxies before a tunnel's server add: standard headers, and those of Cloudflare, Azure, AWS, Heroku, Render and Fly. */
 const PROXY_HEADERS =
   /^(?:forwarded|via|x-forwarded-.*|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|client-ip|true-client-ip|x-scheme|x-request-(?:id|start)|cf-.*|cdn-loop|x-arr-.*|x-azure-.*|x-appservice-.*|x-waws-.*|x-site-deployment-id|was-default-hostname|disguised-host|max-forwards|x-amz(?:n|-cf)-.*|x-envoy-.*|connect-time|total-route-time|rndr-id|render-proxy-ttl|fly-.*|traceparent|tracestate)$/i
 
@@ -263,10 +260,7 @@ function requestOf({ headers, raw, value }: Message): WebhookRequest {
   return { headers, body: raw ?? Buffer.from(JSON.stringify(value)) }
 }
 
-/**
- * A well-formed signature in the text of a message: some microseconds for 7 KB, so that messages without one cost next to nothing.
- * Servers write the names of headers in lower case, and some a list of values. Where a header may hold several, others come before it.
- */
+/** A well-formed signature in the text of a message: some microseconds for 7 KB. Where a header may hold several, others come before it. */
 function signatureIn(proofs: readonly Proof[]): RegExp {
   const members = proofs.map((proof) => {
     const isOne = proof.separator === undefined
@@ -282,10 +276,7 @@ const MAX_BEFORE = 512
 /** With little white space, since more of it would be matched again and again. */
 const COLON = String.raw`\s{0,9}:\s{0,9}\[?\s{0,9}`
 
-/**
- * A signature that does not match the exact bytes is invalid. Without the exact bytes, relay cannot distinguish a wrong secret
- * from bytes that the server changed.
- */
+/** Without the exact bytes, relay cannot distinguish a wrong secret from bytes that the server changed. */
 async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: MessagesParts): Promise<string> {
   const lines = indexHeaders(held.headers)
   if (claimsRoundTrip(lines)) return 'another relay on this channel sent it to itself'

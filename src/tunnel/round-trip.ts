@@ -22,10 +22,7 @@ export function claimsRoundTrip(lines: HeaderLines): boolean {
   return only(lines, 'user-agent') === USER_AGENT
 }
 
-/**
- * Checks that the server passes messages on and that relay can restore their bytes, by messages to itself. They are signed with a
- * key of their own instead of the webhook secret: no delivery can be mistaken for one, and a copy that others send is no delivery.
- */
+/** Checks a tunnel by messages to itself, signed with a key of their own: none can be mistaken for a delivery, nor a copy of it for one. */
 export class RoundTrips {
   readonly #key = new Secret(randomBytes(32).toString('hex'))
   /** The last one. `returned` aborts with what is wrong with it, or with ''. */
@@ -41,10 +38,7 @@ export class RoundTrips {
     return isOwn
   }
 
-  /**
-   * Sends a message to the channel, and waits until it is back, at most `limit` milliseconds.
-   * @throws RelayError `provider_failed` that says why it did not come back as it was.
-   */
+  /** Sends one, and waits until it is back, at most `limit` milliseconds. @throws RelayError `provider_failed` that says why it did not come */
   async make(
     url: string,
     { sendOnce, limit, signal }: { sendOnce: SendOnce; limit: number; signal: AbortSignal },

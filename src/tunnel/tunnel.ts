@@ -36,10 +36,7 @@ export interface TunnelStatus {
 
 /** Of the source that it is for. */
 export interface TunnelOptions extends Source {
-  /**
-   * A channel's address; or a smee server's, where relay creates a channel and saves it for the profile; or `new`, for
-   * another channel in place of the saved one. Each source has a channel of its own.
-   */
+  /** A channel's address; or a server's, where relay makes a channel and saves it; or `new`, for another in place of the saved one. */
   readonly address: string
   readonly intake: Intake
   readonly refusals: Refusals

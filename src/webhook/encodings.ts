@@ -174,10 +174,7 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
   }
 }
 
-/**
- * A user of Gitea, indented: the only object that begins with an id (that of a deleted user is -1) and a login, has nothing nested
- * in it, and ends with the login once more. It has some 25 members.
- */
+/** A user of Gitea: the only object that begins with an id (a deleted user has -1) and a login, nests nothing, and ends with the login. */
 const USER_START = String.raw`\{"id":-?\d+,"login":"`
 const USER =
   /\{(\n *)"id": -?\d+,\1"login": "([^"\\\n]+)",(?:\1"[^\n]*[^{[\n]){0,99}?\1"username": "\2"\n *\}/g
@@ -211,10 +208,7 @@ function spaceOut(compact: string): string {
   return to.toString('utf8', 0, length)
 }
 
-/**
- * How many characters JSON.stringify's compact text takes in each layout, before more is escaped, from one pass over it.
- * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects.
- */
+/** How many characters compact text takes in each layout, before more is escaped. @throws RangeError for more than {@link MAX_DEPTH} levels */
 function measure(compact: string): (layout: Layout) => number {
   let [depth, colons, commas, breaks, levels] = [0, 0, 0, 0, 0]
   /** What is empty adds these, if it has line breaks in it. */
@@ -301,10 +295,7 @@ const MAX_GROWTH = 8
 const MIN_LIMIT = 65_536
 export const AS_FORM = 'as a form'
 
-/**
- * What a body, or the payload of a form, may have been before it was changed, and how it was written then, for a sentence. The smallest
- * changes come first.
- */
+/** What a body, or the payload of a form, may have been before it was changed, and how it was written. The smallest changes come first. */
 export function* originals(
   bytes: Buffer,
   inForm: boolean,

@@ -279,10 +279,7 @@ const NAMES: Readonly<Record<string, string>> = {
   '\r\n': 'a carriage return and newline',
 }
 
-/**
- * The secrets with other white space at their ends, the smallest changes first, and the reason if the sender has that one. None for
- * a secret of nothing but white space.
- */
+/** The secrets with other white space at their ends, the smallest changes first, and the reason if the sender has that one. */
 export function* likelySecrets({
   current,
   previous = current,
