@@ -77,7 +77,10 @@ async function receive(
     bytes += chunk.byteLength
     if (bytes > limit) return tooLarge()
     const size = chunk.byteLength + CHUNK_OVERHEAD
-    if (!bodies.take(size)) return tooMany()
+    if (!bodies.take(size))
+      return new RelayError('unavailable', 'Too many request bodies at once', {
+        retryAfter: RETRY_AFTER_SECONDS,
+      })
     taken += size
     chunks.push(chunk)
     return undefined
@@ -124,11 +127,6 @@ function tooLarge(): RelayError {
   return new RelayError('too_large', 'Request too large')
 }
 
-function tooMany(): RelayError {
-  const retryAfter = RETRY_AFTER_SECONDS
-  return new RelayError('unavailable', 'Too many request bodies at once', { retryAfter })
-}
-
 /** 32 MiB: above the largest body any provider sends (25 MiB), so that an honest client always reads its answer. */
 const MAX_DISCARD_BYTES = 33_554_432
 /** 5 s: half of the time that a provider waits for an answer. */
@@ -142,7 +140,11 @@ const DISCARD_TIMEOUT_MS = 5_000
 export async function discardBody(env: Partial<HttpBindings> | undefined): Promise<void> {
   const { incoming, outgoing } = env ?? {}
   // A destroyed request emits no more events.
-  if (!incoming || incoming.readableEnded || incoming.destroyed || hasSentNoBody(incoming)) return
+  if (!incoming || incoming.readableEnded || incoming.destroyed) return
+  const { expect, 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
+  if (length === undefined && encoding === undefined) return
+  // The client still waits for `100 Continue`, which is sent when reading starts (see listen.ts).
+  if (expect !== undefined && incoming.readableFlowing === null) return
   let bytes = 0
   const reading = readChunks(incoming, ({ byteLength }) =>
     (bytes += byteLength) > MAX_DISCARD_BYTES ? tooLarge() : undefined,
@@ -153,13 +155,6 @@ export async function discardBody(env: Partial<HttpBindings> | undefined): Promi
   if (outgoing) outgoing.shouldKeepAlive = false
   // Node calls this once the answer is written. Its own version would reset the connection of a client that still writes.
   incoming.socket.destroySoon = () => closeGently(incoming.resume().socket)
-}
-
-/** No body, or a client still waiting for `100 Continue`, which is sent when reading starts (see listen.ts). */
-function hasSentNoBody(incoming: IncomingMessage): boolean {
-  const { expect, 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
-  if (length === undefined && encoding === undefined) return true
-  return expect !== undefined && incoming.readableFlowing === null
 }
 
 /** 1 s: time for a client that still writes to read the answer. */

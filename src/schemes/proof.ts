@@ -22,19 +22,14 @@ export function formOf({ prefix, algorithm, encoding }: Proof): string {
 
 const forms = new WeakMap<Proof, RegExp>()
 
-function wholeForm(proof: Proof): RegExp {
-  const known = forms.get(proof) ?? new RegExp(`^${formOf(proof)}$`)
-  forms.set(proof, known)
-  return known
-}
-
 /** The signatures of a proof in a request's header that have the right form. None if the header is given twice. */
 export function signaturesIn(lines: HeaderLines, proof: Proof): string[] {
   const value = only(lines, proof.header)
   if (value === undefined) return []
   const { separator } = proof
   const all = separator ? value.split(separator, MAX_SIGNATURES).map((each) => each.trim()) : [value]
-  const form = wholeForm(proof)
+  const form = forms.get(proof) ?? new RegExp(`^${formOf(proof)}$`)
+  forms.set(proof, form)
   return all.filter((each) => form.test(each))
 }
 

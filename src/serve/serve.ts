@@ -184,7 +184,12 @@ async function open(
     closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow }))
   const complete = 'complete' in given ? await given.complete(database) : given
   const sandbox = 'sandboxPort' in complete ? closing.use(await startSandbox(complete, url, log)) : undefined
-  const settings = 'sandboxPort' in complete ? withSandbox(complete, sandbox?.url) : complete
+  const ofSandbox = {
+    provider: 'sandbox',
+    providerUrl: sandbox?.url ?? '',
+    oauthClient: SANDBOX_CLIENT,
+  } as const
+  const settings = 'sandboxPort' in complete ? { ...complete, ...ofSandbox } : complete
   checkTunnel(settings)
   const relay = closing.use(await createRelay(settings, { ...relayOptions(state, ready), database }))
   relay.address = url
@@ -201,10 +206,6 @@ async function startSandbox(settings: SandboxSettings, url: string, log: Log): P
   const sandbox = await import('../sandbox/sandbox.js')
   const client = { id, secret: secret.reveal() }
   return sandbox.startSandbox({ client, webhook, port: settings.sandboxPort, log })
-}
-
-function withSandbox({ sandboxPort: _, ...settings }: SandboxSettings, providerUrl = ''): Settings {
-  return { ...settings, provider: 'sandbox', providerUrl, oauthClient: SANDBOX_CLIENT }
 }
 
 /** Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. */

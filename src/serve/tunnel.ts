@@ -63,13 +63,13 @@ export async function startTunnels(
   const { intake, refusals, sources } = relay
   const { store } = relay.database
   const { maxBody } = settings
-  let written = Promise.resolve()
-  const writeAfter = async (before: Promise<void>, change: () => Promise<unknown>): Promise<void> => {
-    await before
-    if (!lost.aborted) await change().catch((error: unknown) => log.error(toRelayError(error).message, error))
-  }
+  let written: Promise<unknown> = Promise.resolve()
   /** One after the other. */
-  const write = (change: () => Promise<unknown>): void => void (written = writeAfter(written, change))
+  const write = (change: () => Promise<unknown>): void => {
+    written = written
+      .then(() => (lost.aborted ? undefined : change()))
+      .catch((error: unknown) => log.error(toRelayError(error).message, error))
+  }
   const onStatus = (status: TunnelStatus): void => {
     const { source } = status
     onTunnel(status)

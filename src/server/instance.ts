@@ -1,12 +1,11 @@
 import { Hono } from 'hono'
-import { renew, type RenewParts, revoke } from '../auth/renew.js'
+import { renew, revoke } from '../auth/renew.js'
 import { RelayError } from '../base/errors.js'
-import type { LiveRoutes } from '../dispatch/routes.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { PROOF_HEADER, sameProof } from '../instance/running.js'
 import { parseUserId } from '../base/settings.js'
 import type { Refused, RefusedCounts } from '../webhook/refused.js'
-import type { Refusals } from '../webhook/refusals.js'
+import type { AppParts } from './app.js'
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
 export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'body'> {
@@ -33,15 +32,7 @@ export interface InspectorCodes {
   isPending(code: string): boolean
 }
 
-export interface InstanceParts {
-  /** HMAC with the instance's key; undefined when this process is not the profile's instance. */
-  readonly prove: (text: string) => string | undefined
-  readonly signIn: RenewParts
-  readonly routes: () => Promise<LiveRoutes>
-  readonly refusals: Pick<Refusals, 'list'>
-  /** Loads the inspector when it is first asked for. Undefined: it is off. */
-  readonly inspector?: (() => Promise<InspectorCodes>) | undefined
-}
+type Parts = Pick<AppParts, 'prove' | 'signIn' | 'routes' | 'refusals' | 'inspector'>
 
 /** 4 KiB: many times the longest call, one with a user's name of 256 bytes. */
 const MAX_BODY = 4096
@@ -52,7 +43,7 @@ const MAX_BODY = 4096
  * 404, as for an unknown path. No body is a valid challenge for GET /health, so no answer to a challenge is such a proof. A request
  * that is sent again changes nothing more: it renews only what is about to expire. Neither requests nor answers have a token.
  */
-export function instanceRoutes(parts: InstanceParts) {
+export function instanceRoutes(parts: Parts) {
   const calls = new Map<string, (given: Given) => Promise<object>>(Object.entries(callsOf(parts)))
   return new Hono<HttpEnv>().post('/instance', async (c) => {
     const body = Buffer.from(await readBody(c, MAX_BODY)).toString()
@@ -76,7 +67,7 @@ interface Given {
 /** What the profile's other commands ask of the running instance, by name: what each call takes, and its answer. */
 export type InstanceCalls = ReturnType<typeof callsOf>
 
-function callsOf({ signIn, routes, refusals: { list }, inspector }: InstanceParts) {
+function callsOf({ signIn, routes, refusals: { list }, inspector }: Parts) {
   const openInspector = (): Promise<InspectorCodes> => {
     if (inspector) return inspector()
     throw new RelayError('not_configured', 'The inspector is off: relay runs with --no-inspect')

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { sleep } from '../base/wait.js'
 import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
 import type { Clock } from '../base/time.js'
 import {
   type Header,
@@ -16,25 +15,25 @@ import type { Proof } from '../schemes/scheme.js'
 import { isTooDeep } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
-import type { Intake, WebhookRequest } from '../webhook/intake.js'
-import { MAX_EXPLAINED, refusalHint, type Refusals } from '../webhook/refusals.js'
+import type { WebhookRequest } from '../webhook/intake.js'
+import { MAX_EXPLAINED, refusalHint } from '../webhook/refusals.js'
 import { type MessageBody, restore, type RestoreOptions } from '../webhook/restore.js'
 import type { Source } from '../webhook/signature.js'
 import { claimsRoundTrip, ROUND_TRIP, type RoundTrips } from './round-trip.js'
+import type { TunnelOptions } from './tunnel.js'
 
-export interface MessagesParts extends Source, RestoreOptions {
-  readonly clock: Clock
-  /** Characters of the messages that may wait. A single one may be longer. */
-  readonly maxWaiting: number
-  readonly intake: Intake
-  readonly refusals: Refusals
-  readonly log: Log
-  readonly roundTrips: RoundTrips
-  /** Called with the id of a message once it, and all before it, are in the journal or refused. Must not reject. */
-  readonly onHandled: (id: string) => Promise<void>
-  /** Ends the wait for storage that refuses. */
-  readonly signal: AbortSignal
-}
+type MessagesParts = Source &
+  RestoreOptions &
+  Pick<TunnelOptions, 'intake' | 'refusals' | 'log'> & {
+    readonly clock: Clock
+    /** Characters of the messages that may wait. A single one may be longer. */
+    readonly maxWaiting: number
+    readonly roundTrips: RoundTrips
+    /** Called with the id of a message once it, and all before it, are in the journal or refused. Must not reject. */
+    readonly onHandled: (id: string) => Promise<void>
+    /** Ends the wait for storage that refuses. */
+    readonly signal: AbortSignal
+  }
 
 /** Messages that are stored together: what a transaction of the journal takes. */
 const BATCH = 64
@@ -206,8 +205,8 @@ interface Message extends MessageBody {
   readonly lines: HeaderLines
 }
 
-/** Members of a message that are no headers: the request's body, and what the server adds. */
-const NOT_HEADERS = new Set(['body', 'bodyB', 'query', 'timestamp'])
+/** Members of a message that the server adds. */
+const NOT_HEADERS = new Set(['query', 'timestamp'])
 /** Characters of header names and values: Node's limit over HTTP. */
 const MAX_HEADERS = 16_384
 /** What proxies before a tunnel's server add: standard headers, and those of Cloudflare, Azure, AWS, Heroku, Render and Fly. */
@@ -221,12 +220,18 @@ const PROXY_HEADERS =
  */
 function readMessage(text: string): Message | undefined {
   if (!text.startsWith('{')) return undefined
-  const members = new Map(Object.entries(parse(text)))
-  const value = members.get('body')
-  const encoded = members.get('bodyB')
+  let message: object
+  try {
+    message = JSON.parse(text)
+  } catch {
+    // The error's own message may quote the text.
+    throw invalidMessage('the message is not JSON, or is larger than 64 MiB')
+  }
+  if (isTooDeep(message)) throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
+  const { body: value, bodyB: encoded, ...members }: Record<string, unknown> = { ...message }
   const raw = typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : undefined
   if (value === undefined && !raw) return undefined
-  const given = [...members].flatMap(([name, values]) =>
+  const given = Object.entries(members).flatMap(([name, values]) =>
     NOT_HEADERS.has(name)
       ? []
       : [values].flat().flatMap((one): Header[] => (typeof one === 'string' ? [[name, one]] : [])),
@@ -237,18 +242,6 @@ function readMessage(text: string): Message | undefined {
   // The server wrote the names in lower case.
   const headers = passedOn(sent).map(([name, one]): Header => [spelledHeader(name), one])
   return { headers, lines: indexHeaders(headers), value, raw }
-}
-
-function parse(text: string): object {
-  let message: object
-  try {
-    message = JSON.parse(text)
-  } catch {
-    // The error's own message may quote the text.
-    throw invalidMessage('the message is not JSON, or is larger than 64 MiB')
-  }
-  if (isTooDeep(message)) throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
-  return message
 }
 
 function invalidMessage(reason: string): RelayError {

@@ -44,7 +44,9 @@ export class RoundTrips {
     { sendOnce, limit, signal }: { sendOnce: SendOnce; limit: number; signal: AbortSignal },
   ): Promise<void> {
     const { id, returned } = (this.#sent = { id: randomUUID(), returned: new AbortController() })
-    const body = createBody()
+    // As Gitea writes JSON, so that a server that rewrites it is noticed, and restoring the bytes is tested.
+    const text = String.raw`\u003crelay\u003e \u0026 its tunnel: \u2028😀`
+    const body = Buffer.from(`{\n  "zen": "${text}",\n  "nonce": "${randomUUID()}"\n}`)
     const signed = sign(this.#key, { id, body, now: 0 }, ROUND_TRIP)
     const headers = {
       'content-type': 'application/json',
@@ -67,12 +69,4 @@ export class RoundTrips {
     const problem = String(returned.signal.aborted ? returned.signal.reason : late)
     if (problem !== '') throw new RelayError('provider_failed', problem)
   }
-}
-
-/** JSON as Gitea writes it, so that a server that rewrites it is noticed, and restoring the bytes is tested. */
-function createBody(): Uint8Array {
-  return Buffer.from(`{
-  "zen": "\\u003crelay\\u003e \\u0026 its tunnel: \\u2028😀",
-  "nonce": "${randomUUID()}"
-}`)
 }

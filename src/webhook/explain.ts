@@ -120,7 +120,7 @@ function hostOf({ scheme }: Mismatch): string {
   return scheme.events ? 'the code host' : 'the sender'
 }
 
-/** What is wrong with the header that proves a request: missing, misplaced or malformed. Undefined if it is well-formed. */
+/** What is wrong with the header that proves a request: missing, misplaced or malformed. */
 function explainHeader(request: Mismatch): Invalid | undefined {
   const { lines, proof, signatures } = request
   const { header, prefix, separator, algorithm, encoding, time } = proof
@@ -241,9 +241,7 @@ function explainParts({ lines, proof: { signed, time, id } }: Mismatch): Invalid
 /** A secret with other white space at its ends, or another part of it as the key. Hashes the body at most 35 times for each. */
 function explainSecret(request: Mismatch): Invalid | undefined {
   const { secrets, signed, proof } = request
-  const [current, previous] = secrets
-  if (!current) return undefined
-  for (const [secret, reason] of likelySecrets({ current, previous }))
+  for (const [secret, reason] of secrets.flatMap((current) => [...likelySecrets({ current })]))
     if (isMade({ ...request, secrets: [secret] }, signed)) return reason
   for (const [secret, tried, hint] of secrets.flatMap((each) => [...otherKeys(each, proof)]))
     if (isMade({ ...request, secrets: [secret], proof: tried }, signed)) return invalid('secret_form', hint)
@@ -297,11 +295,9 @@ export function* likelySecrets({
           ...(startDiffers && start !== '' ? [`begins with ${NAMES[start]}`] : []),
           ...(endDiffers && end !== '' ? [`ends in ${NAMES[end]}`] : []),
         ].join(' and ')
-        const sides = [...(startDiffers ? ['start'] : []), ...(endDiffers ? ['end'] : [])].join(' and ')
-        const hint =
-          added === ''
-            ? `relay's secret has white space at its ${sides}, the sender's does not`
-            : `the sender's secret ${added}, relay's does not`
+        const sides = startDiffers && endDiffers ? 'start and end' : startDiffers ? 'start' : 'end'
+        const lacks = `relay's secret has white space at its ${sides}, the sender's does not`
+        const hint = added === '' ? lacks : `the sender's secret ${added}, relay's does not`
         yield [new Secret(start + bare + end), invalid('secret_white_space', hint)]
       }
   }

@@ -8,6 +8,7 @@ import { explain } from './explain.js'
 import { claimOf, type WebhookRequest } from './intake.js'
 import { type Refused, type RefusedKind, RefusedList } from './refused.js'
 import { hasProof, proofsFor, tokenHeaders } from '../schemes/proof.js'
+import type { Proof } from '../schemes/scheme.js'
 import { pathOf, type Sender, type Source, type Sources } from './signature.js'
 
 export interface RefusalParts {
@@ -50,10 +51,15 @@ export class Refusals {
       const { claim } = this.#add(request, about, () => reason)
       return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
     }
-    const refused = this.#add(request, about, findSignature(request, error, source, this.#clock()))
-    const where = isCodeHost(source.name) ? '' : `${pathOf(source.name)} `
-    const summary = `${where}answered 401: ${summaryOf(kind, error)}`
-    this.#throttle(summary, () => void this.#writeLater(refused, source))
+    const { reason, claim } = this.#add(request, about, findSignature(request, error, source, this.#clock()))
+    const path = pathOf(source.name)
+    const where = isCodeHost(source.name) ? '' : `${path} `
+    const write = async (): Promise<void> => {
+      // After the answer has been sent.
+      await setImmediate()
+      this.#parts.log.warn(`POST ${path} was answered 401: ${await reason()} (${claim})`)
+    }
+    this.#throttle(`${where}answered 401: ${summaryOf(kind, error)}`, () => void write())
     return error
   }
 
@@ -127,15 +133,6 @@ export class Refusals {
     const size = declared === undefined ? `over ${limit}` : bytes(Number(declared))
     return `${size}, the limit is ${limit}. Raise --max-body, then redeliver it at the ${isCodeHost(name) ? 'code host' : 'sender'}`
   }
-
-  async #writeLater(
-    { reason, claim }: Pick<Refused, 'reason'> & { readonly claim: string },
-    source: Source,
-  ): Promise<void> {
-    // After the answer has been sent.
-    await setImmediate()
-    this.#parts.log.warn(`POST ${pathOf(source.name)} was answered 401: ${await reason()} (${claim})`)
-  }
 }
 
 /** How a log line counts further requests of a kind. */
@@ -154,11 +151,11 @@ function findSignature(
   const { scheme, secrets } = source
   const lines = indexHeaders(request.headers)
   const isStripped = [...tokenHeaders(scheme)].some((name) => lines.has(name))
-  const isCheap = proofsFor(secrets.current, scheme).every(
-    ({ header, algorithm }) => algorithm === 'token' || !lines.has(header),
-  )
-  const found = isStripped && isCheap ? refusalHint(request, source, now) : undefined
-  return (held) => found ?? refusalHint(held, source, held.at)
+  const isCostly = ({ header, algorithm }: Proof): boolean => algorithm !== 'token' && lines.has(header)
+  if (!isStripped || proofsFor(secrets.current, scheme).some(isCostly))
+    return (held) => refusalHint(held, source, held.at)
+  const found = refusalHint(request, source, now)
+  return () => found
 }
 
 /** Bytes: 64 KiB, which nearly every delivery fits. Anybody may send a body that takes a few dozen hashes. */

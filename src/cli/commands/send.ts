@@ -17,7 +17,7 @@ import type { Flags, Shell } from '../command.js'
 import { bytesField } from '../output/deliveries.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
 import { attach, openData, notServed } from '../profile.js'
-import { openSources, type RecordedSource } from '../senders.js'
+import { openSources, type RecordedSource } from '../sources.js'
 import { targetAddress } from '../settings/parse.js'
 
 /** The flags of the commands that send requests: replay and trigger. */
