@@ -33,12 +33,8 @@ export const sendOnce: SendOnce = async (address, { method, headers, body = null
   const url = new URL(address)
   const plain = { 'accept-encoding': 'identity', ...headers }
   const agent = await agentOfSingleRequests(url)
-  const { lines: _, ...response } = await sendThrough(
-    agent,
-    url,
-    { method, headers: plain, body },
-    { signal },
-  )
+  const request = { method, headers: plain, body }
+  const { lines: _, ...response } = await sendThrough(agent, url, request, { signal })
   return { ...response, discard: () => void response.body.on('error', () => {}).destroy() }
 }
 

@@ -6,7 +6,7 @@ import { onAbort, withTimeLimit } from '../base/wait.js'
 import { type AgentResponse, agentOfSingleRequests, openAgent, sendThrough } from './client.js'
 
 /** A target's response to a delivery. */
-export interface DeliveryResponse extends Omit<AgentResponse, 'body'> {
+interface DeliveryResponse extends Omit<AgentResponse, 'body'> {
   /** The start of the body. */
   readonly start: Uint8Array
 }

@@ -58,8 +58,11 @@ export class Duties implements AsyncDisposable {
     const session = new Session(postgres, routes, {
       onNotice,
       onRun: (holds) => {
-        if (holds) this.#begin()
-        else void this.#end()
+        if (!holds) void this.#end()
+        else if (this.#start && !this.#running) {
+          const lost = new AbortController()
+          this.#running = { lost, work: this.#tryStart(this.#start, lost.signal) }
+        }
         onTurn()
       },
       onAway: (error) =>
@@ -116,12 +119,6 @@ export class Duties implements AsyncDisposable {
     if ((await this.#session?.others(routes))?.isDifferent) throw new RelayError('settings', OTHER_ROUTES)
   }
 
-  #begin(): void {
-    if (!this.#start || this.#running) return
-    const lost = new AbortController()
-    this.#running = { lost, work: this.#tryStart(this.#start, lost.signal) }
-  }
-
   /** Starts once the work of an earlier turn has ended; tries again until it succeeds or the turn is lost. Does not reject. */
   async #tryStart(
     start: (turn: Turn) => Promise<AsyncDisposable>,
@@ -146,16 +143,13 @@ export class Duties implements AsyncDisposable {
     const last = this.#running
     this.#running = undefined
     if (this.#session) last?.lost.abort(new RelayError('unavailable', 'Another relay forwards now'))
-    return (this.#ended = this.#finish(this.#ended, last))
-  }
-
-  async #finish(before: Promise<void>, last: Running | undefined): Promise<void> {
-    await before
-    try {
+    const finish = async (before: Promise<void>): Promise<void> => {
+      await before
       await (await last?.work)?.[Symbol.asyncDispose]()
-    } catch (error) {
-      this.#options.log.error(toRelayError(error).message, error)
     }
+    return (this.#ended = finish(this.#ended).catch((error: unknown) =>
+      this.#options.log.error(toRelayError(error).message, error),
+    ))
   }
 }
 

@@ -24,7 +24,7 @@ import type { TunnelStatus } from '../tunnel/tunnel.js'
 import { digestOf, Duties, type Turn } from './duties.js'
 import { sourceOf } from './hook-event.js'
 import type { HookParts, HookPlan } from './hooks.js'
-import { type Maintenance, startMaintenance } from './maintenance.js'
+import { startMaintenance } from './maintenance.js'
 import { Readiness } from './readiness.js'
 import { checkTunnel, PayloadAddress, startTunnels } from './tunnel.js'
 
@@ -88,7 +88,7 @@ interface State {
   /** While this relay forwards. */
   dispatcher?: Dispatcher | undefined
   sources?: AsyncDisposable | undefined
-  maintenance?: Maintenance | undefined
+  maintenance?: ReturnType<typeof startMaintenance> | undefined
   /** By source. */
   readonly tunnels: Map<string, TunnelStatus>
   /** Another relay forwards. */

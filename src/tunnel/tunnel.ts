@@ -55,6 +55,7 @@ export interface TunnelOptions extends Source {
   readonly limits?: Partial<TunnelLimits> | undefined
 }
 
+const UNKNOWN = { url: null, why: null, attempt: 0, retryAt: null, roundTrip: null }
 /** 15 minutes: a server that asks for a longer wait may have been repaired by then. */
 const MAX_RETRY_AFTER_MS = 900_000
 
@@ -79,12 +80,6 @@ interface Channel {
   position: string | undefined
 }
 
-interface Opened {
-  readonly connection: Connection
-  /** The digests of what it delivers while another is opened. */
-  overlap?: Set<string>
-}
-
 /**
  * Listens on a channel and passes its deliveries to the intake, until it is disposed of. Whenever a connection ends or falls
  * silent, opens another one, at once and then after a growing wait. What the old one still delivers counts too.
@@ -92,20 +87,18 @@ interface Opened {
 export class Tunnel implements AsyncDisposable {
   readonly #options: TunnelOptions & { readonly clock: Clock; readonly sendOnce: SendOnce }
   readonly #limits: TunnelLimits
-  readonly #roundTrips: RoundTrips
+  readonly #roundTrips = new RoundTrips()
   readonly #stop = new AbortController()
   readonly #running: Promise<void>
   #status: TunnelStatus
   #channel: Channel | undefined
-  /** The one that was opened last. */
-  #newest: Opened | undefined
+  /** The one that was opened last, with the digests of what it delivers while another is opened. */
+  #newest: { readonly connection: Connection; overlap?: Set<string> } | undefined
 
   constructor({ clock = systemClock, sendOnce = sendOverNetwork, ...options }: TunnelOptions) {
     this.#options = { ...options, clock, sendOnce }
     this.#limits = { ...LIMITS, ...options.limits }
-    this.#roundTrips = new RoundTrips()
-    const unknown = { url: null, why: null, attempt: 0, retryAt: null, roundTrip: null }
-    this.#status = { source: options.name, state: 'connecting', since: clock(), ...unknown }
+    this.#status = { source: options.name, state: 'connecting', since: clock(), ...UNKNOWN }
     this.#running = this.#run()
   }
 
@@ -145,7 +138,7 @@ export class Tunnel implements AsyncDisposable {
       const { url } = (this.#channel ??= await this.#openChannel())
       const { lost } = await this.#open(this.#channel)
       const opened = clock()
-      this.#change({ state: 'connected', url, why: null, attempt: 0, retryAt: null, roundTrip: null })
+      this.#change({ ...UNKNOWN, state: 'connected', url })
       await this.#check(url, lost)
       await aborted(lost)
       return { reason: String(lost.reason), steady: clock() - opened >= this.#limits.steady }
@@ -207,7 +200,7 @@ export class Tunnel implements AsyncDisposable {
       onGap: () => log.warn(`${GAP} ${isCodeHost(name) ? 'the code host' : name}`),
       signal: this.#stop.signal,
     })
-    const own: Opened = { connection }
+    const own: { connection: Connection; overlap?: Set<string> } = { connection }
     old?.connection.replace()
     this.#newest = own
     return connection
