@@ -154,7 +154,6 @@ describe('the signature of a code host', () => {
   const body = Buffer.from('Hello, World!')
   /** @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries#testing-the-webhook-payload-validation */
   const published = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'
-  const hex = published.slice('sha256='.length)
 
   it('has the UTF-8 of the secret as its key (RFC 4231 case 2 for the digest)', () => {
     const signed = (key: string, text: string) =>
@@ -165,22 +164,15 @@ describe('the signature of a code host', () => {
     expect(signed('🔑', 'a')).not.toBe(signed('?', 'a'))
   })
 
-  it.each([
-    ['as published', published, true],
-    ['short by a byte', published.slice(0, -2), false],
-    ['with an upper-case prefix', `SHA256=${hex}`, false],
-    ['without a prefix', hex, false],
-    ['SHA-1 called SHA-256', 'sha256=01dc10d0c83e72ed246219cdd91669667fe2ca59', false],
-    ['not hexadecimal', `sha256=${'g'.repeat(64)}`, false],
-    ['full-width digits', `sha256=${'０'.repeat(64)}`, false],
-    ['followed by a line end', `${published}\n`, false],
-    ['preceded by a space', ` ${published}`, false],
-    ['twice, joined by a comma', `${published}, ${published}`, false],
-  ])('that is %s is refused before anything is hashed, or taken', (_, value, isTaken) => {
-    const lines = indexHeaders([['x-hub-signature-256', value]])
-    const sender = { scheme: GITHUB, secrets: { current: new Secret("It's a Secret to Everybody") } }
-    expect([provenBy(lines, body, sender) !== undefined, hasProof(lines, GITHUB)]).toEqual([isTaken, isTaken])
-  })
+  // Others are in the acceptance suite.
+  it.each([`${published}\n`, ` ${published}`, `${published}, ${published}`, `sha256=${'０'.repeat(64)}`])(
+    'is refused before anything is hashed: %j',
+    (value) => {
+      const lines = indexHeaders([['x-hub-signature-256', value]])
+      const sender = { scheme: GITHUB, secrets: { current: new Secret("It's a Secret to Everybody") } }
+      expect([provenBy(lines, body, sender), hasProof(lines, GITHUB)]).toEqual([undefined, false])
+    },
+  )
 })
 
 describe('the list of refused requests', () => {
