@@ -4,7 +4,7 @@ import { RelayError } from '../base/errors.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { PROOF_HEADER, sameProof } from '../instance/running.js'
 import { parseUserId } from '../base/settings.js'
-import type { Refused, RefusedCounts } from '../webhook/refused.js'
+import type { Refused } from '../webhook/refused.js'
 import type { AppParts } from './app.js'
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
@@ -12,15 +12,8 @@ export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'bo
   readonly reason: string
 }
 
-export interface RefusedAnswer {
-  /** The newest last. */
-  readonly refused: readonly RefusedSummary[]
-  /** How many of each kind there were since the start, including those that are no longer in the list. */
-  readonly counts: RefusedCounts
-}
-
+/** `body`: its start, in base64. */
 export interface RefusedEntry extends RefusedSummary, Pick<Refused, 'headers'> {
-  /** The start of the body, base64. */
   readonly body: string
 }
 
@@ -88,8 +81,8 @@ function callsOf({ signIn, routes, refusals: { list }, inspector }: Parts) {
     },
     /** Where deliveries go now. */
     routes: () => routes(),
-    /** The refused requests. */
-    refused: async (): Promise<RefusedAnswer> => ({
+    /** The refused requests, the newest last, and how many of each kind there were, including those no longer in the list. */
+    refused: async () => ({
       refused: await Promise.all(list.list().map(summaryOf)),
       counts: list.counts(),
     }),

@@ -254,29 +254,25 @@ function escape(text: string, { chars = [], long = false, upper = false }: Escap
   const known = new Map([[SLASH, String.raw`\/`]])
   if (long) known.set(String.raw`\b`, String.raw`\u0008`).set(String.raw`\f`, String.raw`\u000c`)
   return text.replaceAll(pattern, (found) => {
-    const written = known.get(found) ?? writtenFor(found, upper)
-    known.set(found, written)
+    let written = known.get(found)
+    if (written === undefined) {
+      const isEscape = found.startsWith('\\')
+      const digits = isEscape ? found.slice(2) : found.charCodeAt(0).toString(16).padStart(4, '0')
+      // Of escapes, only those of control characters have digits in upper case.
+      const isOther = isEscape && !(upper && found.startsWith(String.raw`\u0`))
+      written = isOther ? found : `\\u${upper ? digits.toUpperCase() : digits}`
+      known.set(found, written)
+    }
     return written
   })
 }
 
-/** A character as an escape; an escape of a control character in upper case, others as they are. */
-function writtenFor(found: string, upper: boolean): string {
-  const isEscape = found.startsWith('\\')
-  if (isEscape && !(upper && found.startsWith(String.raw`\u0`))) return found
-  const digits = isEscape ? found.slice(2) : found.charCodeAt(0).toString(16).padStart(4, '0')
-  return `\\u${upper ? digits.toUpperCase() : digits}`
-}
-
-/** Writes a form with the one field `payload`. Half surrogates become U+FFFD, as in UTF-8. */
-type WriteForm = (payload: string) => string
-
-/** The ways in which programs write a form. The likeliest come first. */
-export const FORMS: readonly WriteForm[] = [
+/** The ways in which programs write a form with the one field `payload`. The likeliest come first. Half surrogates become U+FFFD. */
+export const FORMS: readonly ((payload: string) => string)[] = [
   // Go, Python and Faraday.
   (payload) =>
     encode(payload)
-      .replaceAll(/[!'()*]/g, percent)
+      .replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
       .replaceAll('%20', '+'),
   (payload) => new URLSearchParams({ payload }).toString(),
   encode,
@@ -284,10 +280,6 @@ export const FORMS: readonly WriteForm[] = [
 
 function encode(payload: string): string {
   return `payload=${encodeURIComponent(Buffer.from(payload).toString())}`
-}
-
-function percent(char: string): string {
-  return `%${char.charCodeAt(0).toString(16).toUpperCase()}`
 }
 
 /** Growth that no real payload reaches, and characters that any may have. Indenting deeply nested JSON could fill the memory. */

@@ -3,7 +3,7 @@ import { RelayError } from '../base/errors.js'
 import { formFields, formPayload } from '../base/bytes.js'
 import { excerpt } from '../base/log.js'
 import { isCodeHost } from '../base/providers.js'
-import { type Clock, systemClock } from '../base/time.js'
+import type { Clock } from '../base/time.js'
 import { CREDENTIALS, type Header, type HeaderLines, indexHeaders } from '../http/headers.js'
 import type { Journal } from '../journal/journal.js'
 import { type Delivery, EDITED_HEADER, isEditedHeader } from '../journal/types.js'
@@ -37,7 +37,7 @@ export interface IntakeParts {
   readonly journal: Pick<Journal, 'append'>
   /** What becomes of a delivery. Must not throw. */
   readonly plan: (delivery: Delivery) => Plan
-  readonly clock?: Clock | undefined
+  readonly clock: Clock
   /** Called with each stored delivery. Must not throw: the answer does not depend on it. */
   readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
 }
@@ -57,7 +57,7 @@ export type Received = Receipt & { readonly challenge?: string }
 
 /** The single entry point for deliveries, over HTTP and through a tunnel. */
 export function createIntake(parts: IntakeParts): Intake {
-  const { journal, clock = systemClock, onDelivery } = parts
+  const { journal, clock, onDelivery } = parts
   return {
     async receive(request, from) {
       const { challenge, ...delivery } = verified(request, from, parts.sources, clock())

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
 import { type Log, createLogThrottle, type LogThrottle } from '../base/log.js'
-import { type Clock, systemClock } from '../base/time.js'
+import type { Clock } from '../base/time.js'
 import { CREDENTIALS, indexHeaders, only } from '../http/headers.js'
 import { explain } from './explain.js'
 import { claimOf, type WebhookRequest } from './intake.js'
@@ -19,7 +19,7 @@ export interface RefusalParts {
   readonly maxBody: number
   /** Called with each request that is added to the list. Must not throw. */
   readonly onRefused?: (() => void) | undefined
-  readonly clock?: Clock | undefined
+  readonly clock: Clock
 }
 
 /** Finds why a request was refused, from what the list holds of it. */
@@ -33,12 +33,10 @@ export class Refusals {
   readonly list = new RefusedList()
   readonly #parts: RefusalParts
   readonly #throttle: LogThrottle
-  readonly #clock: Clock
 
   constructor(parts: RefusalParts) {
     this.#parts = parts
     this.#throttle = createLogThrottle(parts.log)
-    this.#clock = parts.clock ?? systemClock
   }
 
   /** A request to a source's address that is answered with this error. Returns the error to answer with, whose detail says why. */
@@ -51,7 +49,11 @@ export class Refusals {
       const { claim } = this.#add(request, about, () => reason)
       return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
     }
-    const { reason, claim } = this.#add(request, about, findSignature(request, error, source, this.#clock()))
+    const { reason, claim } = this.#add(
+      request,
+      about,
+      findSignature(request, error, source, this.#parts.clock()),
+    )
     const path = pathOf(source.name)
     const where = isCodeHost(source.name) ? '' : `${path} `
     const write = async (): Promise<void> => {
@@ -105,7 +107,7 @@ export class Refusals {
     const tokens = new Set([...sources.values()].flatMap(({ scheme }) => [...tokenHeaders(scheme)]))
     let found: Promise<string> | undefined
     const refused: Refused = this.list.add({
-      at: this.#clock(),
+      at: this.#parts.clock(),
       source: source.name,
       ...about,
       reason: () => (found ??= (async () => find(refused))()),

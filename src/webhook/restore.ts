@@ -31,9 +31,6 @@ export interface RestoredBody {
   readonly how: 'raw' | 'text' | 'form' | EncodingId | `${EncodingId}-newline`
 }
 
-/** A body that may have been signed; undefined if it is larger than the limit. */
-type Candidate = readonly [how: RestoredBody['how'], body: string | Uint8Array | undefined]
-
 /**
  * Restores the body of a request that a tunnel's server parsed and wrote again: the first way to write it that the signature
  * matches. Undefined if none does, so that nothing is restored that the HMAC does not prove. A signature that is absent or malformed
@@ -69,6 +66,9 @@ export async function restore(
   return undefined
 }
 
+/** A body that may have been signed; undefined if it is larger than the limit. */
+type Candidate = readonly [how: RestoredBody['how'], body: string | Uint8Array | undefined]
+
 /** `form`: what the signature of a form covers; undefined if the body is none. */
 function* candidates(
   { value, raw }: MessageBody,
@@ -102,8 +102,8 @@ const FORM_ENCODINGS: ReadonlySet<EncodingId> = new Set(['compact', 'compact-upp
 
 /** The text in a form, in all ways or in the likeliest. */
 function* formsOf(payload: string, all: boolean): Generator<Candidate> {
-  const written = FORMS.slice(0, all ? FORMS.length : 1).map((write) => write(payload))
-  for (const body of new Set(written)) yield ['form', body]
+  const written = new Set(FORMS.slice(0, all ? FORMS.length : 1).map((write) => write(payload)))
+  for (const body of written) yield ['form', body]
 }
 
 /** Writes a new form: the signature proves only the payload, not other fields or how the form was encoded. */

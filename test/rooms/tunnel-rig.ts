@@ -46,11 +46,16 @@ export async function tunnel(address: string, { append, source, ...options }: Ri
   const intake = createIntake({
     sources: { get: () => sender },
     journal,
-    clock: options.clock,
+    clock: options.clock ?? Date.now,
     plan: () => ({ targets: [], ignoredBy: undefined, onDuplicate: 'if-failed' }),
   })
   const { maxBody = 1_048_576 } = options
-  const refusals = new Refusals({ sources: new Map([[sender.name, sender]]), maxBody, log })
+  const refusals = new Refusals({
+    sources: new Map([[sender.name, sender]]),
+    maxBody,
+    log,
+    clock: options.clock ?? Date.now,
+  })
   const opened = new Tunnel({
     ...sender,
     address,
