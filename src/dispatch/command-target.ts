@@ -45,10 +45,7 @@ export function openCommandTarget(command: string, { env, limit, grace }: Comman
 
 const JOIN = 'exec /bin/sh -c "$0" 2>&1'
 
-/**
- * The first shell only joins error output to standard output, which keeps the order of what is written to both. Node reports some
- * failures to start, such as too many open files, one turn later by `error`; there are no streams then.
- */
+/** The first shell joins both outputs in their order. Node reports some failures to start one turn later; there are no streams then. */
 function start(command: string, entry: Entry, env: Environment, output: StartOf): ChildProcess {
   const shell = spawn('/bin/sh', ['-c', JOIN, command], {
     detached: true,
@@ -129,10 +126,7 @@ function clean(text: string): string {
 /** How often a group is checked for its end. */
 const POLL_MS = 20
 
-/**
- * Ends every process of a group: with SIGTERM, and with SIGKILL those that still run after `grace` milliseconds. Resolves once
- * none runs any more, or SIGKILL was sent.
- */
+/** Ends a group with SIGTERM, then SIGKILL after `grace` milliseconds. Resolves once none runs any more, or SIGKILL was sent. */
 async function endGroup(group: number, grace: number): Promise<void> {
   signalGroup(group, 'SIGTERM')
   for (const until = performance.now() + grace; signalGroup(group, 0) && runs(group);) {
@@ -150,10 +144,7 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/**
- * Whether a process of the group runs. One that has ended stays in its group until its parent has waited for it, which never happens
- * where relay is the first process of a container. True where there is no /proc.
- */
+/** Whether a process of the group runs: one that ended stays in it while its parent is relay in a container. True without /proc. */
 function runs(group: number): boolean {
   const stateOf = (pid: string): string => {
     try {

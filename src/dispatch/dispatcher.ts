@@ -97,10 +97,7 @@ export class Dispatcher implements AsyncDisposable {
     this.#parts = { ...options, random, timer, signal: this.#stop.signal }
   }
 
-  /**
-   * Starts with what waits in the journal for these targets, or those that have replaced them meanwhile. To be called once, before
-   * anything else. @throws RelayError `storage`
-   */
+  /** Starts with what waits for these targets, or those that have replaced them. To be called once, first. @throws RelayError `storage` */
   async start(routes: () => readonly Route[]): Promise<void> {
     // Their status comes in this order.
     for (const { id } of routes()) this.#laneOf(id)
@@ -185,10 +182,7 @@ interface Down {
   readonly nextProbeAt: number
 }
 
-/**
- * One target. An entry that must be sent again keeps its place, so those behind it wait. A target that cannot be reached gets one entry at a
- * time, at growing intervals, until it answers. After every change `#fill` decides from the table and the present state alone.
- */
+/** One target. An entry to send again keeps its place. A target that is down gets one at a time, at growing intervals. `#fill` decides all. */
 class Lane {
   readonly #id: string
   readonly #parts: Parts

@@ -132,11 +132,7 @@ const MAX_DISCARD_BYTES = 33_554_432
 /** 5 s: half of the time that a provider waits for an answer. */
 const DISCARD_TIMEOUT_MS = 5_000
 
-/**
- * Reads the rest of a request's body and drops it. Call it once before refusing a request: an answer sent while the client
- * still writes is lost, or resets the next request on the connection. After 32 MiB or 5 s it gives up, and the next
- * answer is the last on its connection. Does nothing for a request made in-process. Never rejects.
- */
+/** Reads the rest of a body, at most 32 MiB or 5 s, before a refusal: an answer sent while the client still writes is lost. Never rejects. */
 export async function discardBody(env: Partial<HttpBindings> | undefined): Promise<void> {
   const { incoming, outgoing } = env ?? {}
   // A destroyed request emits no more events.
@@ -160,10 +156,7 @@ export async function discardBody(env: Partial<HttpBindings> | undefined): Promi
 /** 1 s: time for a client that still writes to read the answer. */
 const LINGER_MS = 1_000
 
-/**
- * Writes `last`, if given, and closes a connection without losing what is written: ends this side now and destroys the socket a
- * second later (RFC 9112 section 9.6). Destroying it while the client writes would reset the connection and lose the answer.
- */
+/** Writes `last`, and destroys the socket a second later: at once would reset a client that still writes (RFC 9112 section 9.6). */
 export function closeGently(socket: Duplex, last?: string): void {
   socket.end(last)
   setTimeout(() => socket.destroy(), LINGER_MS).unref()

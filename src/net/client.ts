@@ -55,10 +55,7 @@ export interface AgentResponse {
   readonly body: Dispatcher.ResponseData['body']
 }
 
-/**
- * Sends one request to `url` and resolves with the headers of the response. Follows no redirect.
- * @throws the error of the connection; the signal's reason, at once: undici itself reacts to a signal only once connected.
- */
+/** Sends one request, and follows no redirect. @throws the error of the connection; the signal's reason, at once: undici waits to be connected */
 export async function sendThrough(
   agent: Dispatcher,
   { origin, pathname, search }: URL,

@@ -144,10 +144,7 @@ export function isTime(text: string): boolean {
   return /^\d{1,16}$/.test(text)
 }
 
-/**
- * The header lines that prove a delivery made now, with the time and the id where these are headers of their own. Where `lines` has a proof
- * already, its headers.
- */
+/** The header lines that prove a delivery made now. Where `lines` has a proof already, its headers; else those of the first that fits. */
 export function sign(
   secret: Secret,
   { id, body, now, lines }: Omit<Parts, 'timestamp'> & { readonly now: number; readonly lines?: HeaderLines },

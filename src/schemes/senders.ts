@@ -42,9 +42,7 @@ interface Row
   readonly agent?: string
 }
 
-/**
- * The senders that relay knows by name. A new one is a row here, its section in docs/senders.md, and its line in the test of all.
- */
+/** The senders that relay knows by name. A new one is a row here, a section in docs/senders.md, and one in the test of all. */
 const SENDERS = {
   standard: {
     proofs: [standard('webhook'), standard('svix')],

@@ -12,11 +12,7 @@ const MAX_BODY = 1_048_576
 /** Four times the longest token seen (a JWT of a self-hosted code host). */
 const MAX_TOKEN_LENGTH = 8_192
 
-/**
- * POST /api/comment, /api/merge and /api/react: 200, or in this order 401 for the bearer token (RFC 6750), 415, 413,
- * 400 for the body, then the provider's errors. A client that disconnects cancels nothing: the write may have reached the
- * provider already.
- */
+/** The actions: 401 (RFC 6750), 415, 413, 400, then the provider's errors. A client that disconnects cancels nothing: it may be written. */
 export function actionRoutes({ host, tokens }: Pick<AppParts, 'host' | 'tokens'>) {
   /** `act` performs an action at the code host, as the owner of the token. Its result is the answer. */
   const handler =

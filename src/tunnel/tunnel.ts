@@ -80,10 +80,7 @@ interface Channel {
   position: string | undefined
 }
 
-/**
- * Listens on a channel and passes its deliveries to the intake, until it is disposed of. Whenever a connection ends or falls
- * silent, opens another one, at once and then after a growing wait. What the old one still delivers counts too.
- */
+/** Listens on a channel. When a connection ends or falls silent, opens another: at once, then after a growing wait. Both are read. */
 export class Tunnel implements AsyncDisposable {
   readonly #options: TunnelOptions & { readonly clock: Clock; readonly sendOnce: SendOnce }
   readonly #limits: TunnelLimits

@@ -228,10 +228,7 @@ export function claimOf(
 
 const FIRST_FIELD = Buffer.from('payload=')
 
-/**
- * The payload of a request that is proved; undefined where the sender may send anything and this is no JSON. In a form that is signed
- * as a whole, `payload` must be the first field: Content-Type is not signed, and a comment in a JSON body may contain `&payload=…`.
- */
+/** Undefined where any body is taken and this is no JSON. In a form signed whole, `payload` must come first: a comment may hold `&payload=…`. */
 function readPayload(
   lines: HeaderLines,
   body: Uint8Array,

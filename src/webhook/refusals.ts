@@ -73,10 +73,7 @@ export class Refusals {
     return `${reason} (${claim})`
   }
 
-  /**
-   * A message of the tunnel that is refused with this error; undefined if it was not read, so that it is only logged. The reason is
-   * that of the error, unless it is to be found. Resolves once it is logged, or counted.
-   */
+  /** A message of the tunnel that is refused with this error; undefined if it was not read. Resolves once it is logged, or counted. */
   async tunnel(
     request: WebhookRequest | undefined,
     error: RelayError,

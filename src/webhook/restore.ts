@@ -24,10 +24,7 @@ export interface RestoreOptions extends Sender {
 export interface RestoredBody {
   /** The bytes that the sender signed. */
   readonly body: Uint8Array
-  /**
-   * How they were restored. `raw`: from the server's copy of the bytes. `text`: from a string that is the whole body. `form`: as a form.
-   * Otherwise by writing the JSON in this way, with or without a newline at its end.
-   */
+  /** `raw`: from the server's copy of the bytes. `text`: from a string that is all. Otherwise by writing a form, or the JSON in this way. */
   readonly how: 'raw' | 'text' | 'form' | EncodingId | `${EncodingId}-newline`
 }
 
