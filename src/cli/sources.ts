@@ -107,23 +107,21 @@ export async function servedSources(
   const sources = await readSources(shell, loaded, data)
   const { values } = loaded
   const lacking = sources.filter(lacksSecret)
-  const missing = lacking.map(({ name }) => name)
-  if (missing.length > 0) {
-    // A source of a flag is not known to another command.
-    const texts = lacking.map(({ name, scheme }) => (name === scheme ? name : `${name}=${scheme}`))
-    const words = texts.map((text) => (text.includes(' ') ? shellWord(text) : text))
-    const adds = words.map((word) => commandFor(values, `source add ${word}`)).join(', ')
+  if (lacking.length > 0) {
+    const missing = lacking.map(({ name }) => name)
+    const adds = lacking.map(({ name, scheme }) => {
+      // A source of a flag is not known to another command.
+      const text = name === scheme ? name : `${name}=${scheme}`
+      return commandFor(values, `source add ${text.includes(' ') ? shellWord(text) : text}`)
+    })
     throw new RelayError(
       'settings',
-      `There is no secret for ${missing.join(', ')}. Store it with ${adds}, or set ${missing.map(secretVariable).join(', ')}`,
+      `There is no secret for ${missing.join(', ')}. Store it with ${adds.join(', ')}, or set ${missing.map(secretVariable).join(', ')}`,
     )
   }
   const { host, publicUrl, allowHost = [] } = values
-  const reached = [
-    hostInUrl(host),
-    ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname]),
-    ...allowHost,
-  ]
+  const publicHost = publicUrl === undefined ? [] : [new URL(publicUrl).hostname]
+  const reached = [hostInUrl(host), ...publicHost, ...allowHost]
   const outside = reached.find((name) => !isLoopback(name))
   const open = sources.find(({ scheme }) => isUnsigned(scheme))
   if (open && outside !== undefined && !allowUnsigned)
@@ -154,12 +152,16 @@ export interface RecordedSource extends Source {
 
 /**
  * Finds the source of any recorded delivery: the code host, or one of the sources that are set. What they need is read once.
- * @returns a function that throws RelayError `settings` without a secret for the `purpose`; `usage` for a source that is not set
+ * @returns a function that throws RelayError `settings` without a secret for the `purpose` ("no webhook secret to …"); `usage` for a source that is not set
  */
 export function openSources(
   shell: Shell,
   attached: Pick<Attached, 'values' | 'origins' | 'folder' | 'instance'>,
-  { secretEnv, data, purpose }: SecretOptions,
+  {
+    secretEnv,
+    data,
+    purpose,
+  }: { secretEnv: string | undefined; data: Database | undefined; purpose: string },
 ): (recorded: Pick<Recorded, 'provider' | 'scheme'>) => Promise<RecordedSource> {
   const { webhookSecretPrevious: previous } = attached.values
   let found: ReturnType<typeof webhookSecret> | undefined
@@ -186,11 +188,4 @@ export function openSources(
     const secrets = { current, previous: hasPrevious ? new Secret(previous) : undefined }
     return { ...about, path, secrets, ...(isHost && { place }) }
   }
-}
-
-interface SecretOptions {
-  readonly secretEnv: string | undefined
-  readonly data: Database | undefined
-  /** Completes "no webhook secret to …". */
-  readonly purpose: string
 }

@@ -68,12 +68,22 @@ interface Parts extends HookParts {
 export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable {
   const [stop, cut] = [new AbortController(), new AbortController()]
   const parts: Parts = { ...sources, plan, stop: stop.signal, cut: cut.signal }
-  const running = runAll(parts)
+  const { address, relay } = sources
+  /** Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not reject. */
+  const runAll = async (): Promise<string | undefined> => {
+    const url = await Promise.race([address.known, aborted(stop.signal)])
+    if (url === undefined) return undefined
+    const list = plan.catchUp ? savedHooks(relay).list() : Promise.resolve([])
+    const all = distinct([...(await list.catch(() => [])), ...plan.repos])
+    await Promise.all(all.map((repo) => runHook(parts, repo, url)))
+    return url
+  }
+  const running = runAll()
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
       // A call under way may still make a hook, which then has to go.
-      const { removal } = sources.relay.limits
+      const { removal } = relay.limits
       const tooSlow = `The code host did not answer within ${removal / 1000} s`
       const limit = setTimeout(() => cut.abort(new RelayError('provider_timeout', tooSlow)), removal)
       const url = await running
@@ -84,20 +94,6 @@ export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable 
       clearTimeout(limit)
     },
   }
-}
-
-/** Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not reject. */
-async function runAll(parts: Parts): Promise<string | undefined> {
-  const { address, relay, plan, stop } = parts
-  const url = await Promise.race([address.known, aborted(stop)])
-  if (url === undefined) return undefined
-  const saved = plan.catchUp
-    ? await savedHooks(relay)
-        .list()
-        .catch(() => [])
-    : []
-  await Promise.all(distinct([...saved, ...plan.repos]).map((repo) => runHook(parts, repo, url)))
-  return url
 }
 
 /** Names of repositories have no capitals of their own; the last of several counts. */

@@ -102,17 +102,16 @@ const record = z.object({
   status: z.custom<TunnelStatus>((value) => typeof value === 'object' && value !== null),
 })
 
-/** Status of that process's tunnel for the code host, as it was stored; undefined if it has none. @throws RelayError `storage` */
-export async function readTunnel(store: Store, pid: number): Promise<TunnelStatus | undefined> {
-  const saved = record.safeParse(await store.get(KEY)).data
-  return saved?.pid === pid ? saved.status : undefined
-}
-
-/** The same of all tunnels of a process: the code host's, then those of its sources by name. @throws RelayError `storage` */
+/** The stored status of a process's tunnels: the code host's, then those of its sources by name. @throws RelayError `storage` */
 export async function readTunnels(store: Store, pid: number): Promise<readonly TunnelStatus[]> {
   const keys = [KEY, ...(await store.list(`${KEY}/`))]
   const all = await Promise.all(keys.map(async (key) => record.safeParse(await store.get(key)).data))
   return all.flatMap((saved) => (saved?.pid === pid ? saved.status : []))
+}
+
+/** The same of the code host's alone; undefined if it has none. @throws RelayError `storage` */
+export async function readTunnel(store: Store, pid: number): Promise<TunnelStatus | undefined> {
+  return (await readTunnels(store, pid)).find(({ source }) => isCodeHost(source))
 }
 
 /** The address that the code host sends deliveries to: the public one, unless a tunnel is set. */

@@ -26,10 +26,11 @@ export function authRoutes({ signIn, tokens, baseUrl }: Pick<AppParts, 'signIn' 
       const destination = c.req.header('sec-fetch-dest') ?? 'document'
       if (destination !== 'document')
         throw new RelayError('forbidden', 'Sign-in starts by opening this address in a browser')
+      const userId = queryUserId(c)
       const logins = queryValues(c, 'login')
       // Several are invalid, so they fail with the same message as one invalid value.
       const login = logins.length === 0 ? undefined : parseLogin(logins.join(','))
-      const { location, cookie } = await authorize(signIn, queryUserId(c), login)
+      const { location, cookie } = await authorize(signIn, userId, login)
       const { name, value, ...attributes } = cookie
       setCookie(c, name, value, { ...attributes, httpOnly: true, sameSite: 'Lax' })
       return c.redirect(location, 302)

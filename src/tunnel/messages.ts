@@ -15,7 +15,7 @@ import type { Proof } from '../schemes/scheme.js'
 import { isTooDeep } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
-import type { WebhookRequest } from '../webhook/intake.js'
+import type { Intake, WebhookRequest } from '../webhook/intake.js'
 import { MAX_EXPLAINED, refusalHint } from '../webhook/refusals.js'
 import { type MessageBody, restore, type RestoreOptions } from '../webhook/restore.js'
 import type { Source } from '../webhook/signature.js'
@@ -56,12 +56,8 @@ interface Arrived {
   readonly at: number
 }
 
-/** A delivery whose bytes are restored. */
-interface Restored {
-  readonly request: WebhookRequest
-  readonly how: string
-  readonly at: number
-}
+/** A delivery whose bytes are restored, as intake takes it. */
+type Restored = Parameters<Intake['receive']>
 
 /** A channel's messages on their way to the intake, in order: those of all its connections. */
 export class Messages {
@@ -138,14 +134,18 @@ export class Messages {
 
   /** The delivery in a message; undefined if there is none, or it was refused. Does not reject. */
   async #read({ text, at }: Arrived): Promise<Restored | undefined> {
-    const { refusals, roundTrips } = this.#parts
+    const { refusals, roundTrips, name: source } = this.#parts
     let message: Message | undefined
     try {
       message = readMessage(text)
       if (!message || (await roundTrips.isOwn(message, message.lines))) return undefined
       const { headers, lines, raw } = message
       const restored = await restore(message, lines, this.#parts)
-      if (restored) return { request: { headers, body: restored.body }, how: restored.how, at }
+      if (restored)
+        return [
+          { headers, body: restored.body },
+          { source, restored: restored.how, at },
+        ]
       // Without the message, which may be long.
       const isRaw = raw !== undefined
       const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts)
@@ -177,10 +177,10 @@ export class Messages {
   }
 
   /** Resolves to the failure of storage, if that is to be tried again. */
-  async #receive({ request, how, at }: Restored): Promise<RelayError | undefined> {
-    const { intake, name: source, signal } = this.#parts
+  async #receive([request, from]: Restored): Promise<RelayError | undefined> {
+    const { intake, signal } = this.#parts
     try {
-      await intake.receive(request, { source, restored: how, at })
+      await intake.receive(request, from)
     } catch (thrown) {
       const error = toRelayError(thrown)
       if (error.kind === 'storage' && !signal.aborted) return error
