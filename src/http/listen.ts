@@ -35,15 +35,8 @@ export interface ListenOptions {
   readonly limits?: Partial<Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'>>
 }
 
-/** Open connections. */
-type Connections = Map<Duplex, Connection>
-
-interface Connection {
-  /** The response last started on it. */
-  latest?: ServerResponse
-  /** Its requests whose responses are not sent yet. */
-  unanswered: number
-}
+/** Open connections: the response last started on each, and its requests whose responses are not sent yet. */
+type Connections = Map<Duplex, { latest?: ServerResponse; unanswered: number }>
 
 /** 16: no client of relay sends more requests ahead of their responses. */
 const MAX_UNANSWERED = 16

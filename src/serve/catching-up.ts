@@ -89,7 +89,11 @@ async function keepTrying<T>(
       return await attempt()
     } catch (thrown) {
       const error = toRelayError(thrown)
-      const delay = delayAfter(error, failures, signInLook)
+      const { kind, retryAfter = 60 } = error
+      // Whether the user has signed in is only a look into the profile.
+      const isSignIn = kind === 'unauthenticated' || kind === 'invalid_token'
+      const passing = PASSING.has(kind) ? probeDelay(failures, Math.random) : undefined
+      const delay = isSignIn ? signInLook : kind === 'rate_limited' ? retryAfter * 1000 : passing
       if (stop.aborted) break
       if (error.message !== reported) onFailure(error, delay !== undefined)
       reported = error.message
@@ -98,16 +102,4 @@ async function keepTrying<T>(
     }
   }
   return undefined
-}
-
-/** Milliseconds until the next try; undefined if a person has to change something first. */
-function delayAfter(
-  { kind, retryAfter = 60 }: RelayError,
-  failures: number,
-  signInLook: number,
-): number | undefined {
-  // Whether the user has signed in is only a look into the profile.
-  if (kind === 'unauthenticated' || kind === 'invalid_token') return signInLook
-  if (kind === 'rate_limited') return retryAfter * 1000
-  return PASSING.has(kind) ? probeDelay(failures, Math.random) : undefined
 }

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { sleep } from '../base/wait.js'
 import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
-import type { Clock } from '../base/time.js'
 import {
   type Header,
   type HeaderLines,
@@ -24,8 +23,7 @@ import type { TunnelOptions } from './tunnel.js'
 
 type MessagesParts = Source &
   RestoreOptions &
-  Pick<TunnelOptions, 'intake' | 'refusals' | 'log'> & {
-    readonly clock: Clock
+  Pick<TunnelOptions, 'intake' | 'refusals' | 'log' | 'clock'> & {
     /** Characters of the messages that may wait. A single one may be longer. */
     readonly maxWaiting: number
     readonly roundTrips: RoundTrips
@@ -277,7 +275,8 @@ async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: Messag
     return `invalid signature (${await refusalHint(held, options, options.clock())})`
   if (held.body.length <= MAX_EXPLAINED) {
     const message = { value: JSON.parse(Buffer.from(held.body).toString()) }
-    for (const [current, { hint }] of likelySecrets(options.secrets))
+    const { current: own, previous = own } = options.secrets
+    for (const [current, { hint }] of [own, previous].flatMap((each) => [...likelySecrets(each)]))
       if (await restore(message, lines, { ...options, secrets: { current } })) return hint
   }
   return 'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'

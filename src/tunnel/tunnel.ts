@@ -4,7 +4,7 @@ import { aborted, sleep, probeDelay, onSleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { isCodeHost } from '../base/settings.js'
-import { type Clock, systemClock } from '../base/time.js'
+import type { Clock } from '../base/time.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import type { Store } from '../store/kv.js'
 import type { Intake } from '../webhook/intake.js'
@@ -49,7 +49,7 @@ export interface TunnelOptions extends Source {
   readonly log: Log
   /** Called with each change. Must not throw. */
   readonly onStatus: (status: TunnelStatus) => void
-  readonly clock?: Clock | undefined
+  readonly clock: Clock
   /** Default: over the network. */
   readonly sendOnce?: SendOnce | undefined
   readonly limits?: Partial<TunnelLimits> | undefined
@@ -82,7 +82,7 @@ interface Channel {
 
 /** Listens on a channel. When a connection ends or falls silent, opens another: at once, then after a growing wait. Both are read. */
 export class Tunnel implements AsyncDisposable {
-  readonly #options: TunnelOptions & { readonly clock: Clock; readonly sendOnce: SendOnce }
+  readonly #options: TunnelOptions & { readonly sendOnce: SendOnce }
   readonly #limits: TunnelLimits
   readonly #roundTrips = new RoundTrips()
   readonly #stop = new AbortController()
@@ -92,10 +92,10 @@ export class Tunnel implements AsyncDisposable {
   /** The one that was opened last, with the digests of what it delivers while another is opened. */
   #newest: { readonly connection: Connection; overlap?: Set<string> } | undefined
 
-  constructor({ clock = systemClock, sendOnce = sendOverNetwork, ...options }: TunnelOptions) {
-    this.#options = { ...options, clock, sendOnce }
+  constructor({ sendOnce = sendOverNetwork, ...options }: TunnelOptions) {
+    this.#options = { ...options, sendOnce }
     this.#limits = { ...LIMITS, ...options.limits }
-    this.#status = { source: options.name, state: 'connecting', since: clock(), ...UNKNOWN }
+    this.#status = { source: options.name, state: 'connecting', since: options.clock(), ...UNKNOWN }
     this.#running = this.#run()
   }
 

@@ -187,15 +187,6 @@ function isThere(place: Place, lines: HeaderLines, payload: unknown): boolean {
   return isInBody(place) ? valueAt(place, lines, payload) !== undefined : lines.has(header)
 }
 
-/** What a refused request claims to be. Anybody can write these headers. */
-export interface Claim {
-  /** At most 200 characters; null without the header. */
-  readonly event: string | null
-  readonly deliveryId: string | null
-  /** For a log line: `unproved: event push, delivery 72d3162e-cc78`. A malformed value is quoted: it must not pass for relay's text. */
-  readonly text: string
-}
-
 /** The payload of any request, as far as it can be read. */
 export function payloadOf(lines: HeaderLines, body: Uint8Array): unknown {
   return readPayload(lines, body, { formSignature: 'body', content: 'any' })
@@ -204,12 +195,15 @@ export function payloadOf(lines: HeaderLines, body: Uint8Array): unknown {
 /** Bytes of a body that is read for what it claims: nearly every delivery fits, and anybody may send one. */
 const MAX_CLAIMED = 65_536
 
-/** What the headers, and the body where a scheme's places are there, claim. */
+/**
+ * What a refused request claims to be, which anybody can write: event and id, at most 200 characters or null, and for a log line
+ * `unproved: event push, delivery 72d3162e-cc78`, where a malformed value is quoted: it must not pass for relay's text.
+ */
 export function claimOf(
   lines: HeaderLines,
   scheme: Pick<WebhookScheme, 'event' | 'id' | 'events'>,
   body: Uint8Array,
-): Claim {
+) {
   const isRead = [...scheme.event, ...scheme.id].some(isInBody) && body.byteLength <= MAX_CLAIMED
   const payload = isRead ? payloadOf(lines, body) : undefined
   const claimed = (places: readonly Place[], form: RegExp): { value: string | null; shown: string } => {
