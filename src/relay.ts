@@ -1,6 +1,5 @@
 import type { Hono } from 'hono'
-import { renew, type RenewParts } from './auth/renew.js'
-import type { SignInParts } from './auth/sign-in.js'
+import { renew } from './auth/renew.js'
 import { type Cancellable, createCached } from './base/wait.js'
 import { Disposal } from './base/lifetime.js'
 import { createLogThrottle, silentLog, type Log } from './base/log.js'
@@ -11,14 +10,15 @@ import type { CodeHost } from './codehost/host.js'
 import { openHost } from './codehost/hosts.js'
 import { liveRoutes, Routing } from './dispatch/routes.js'
 import type { HttpEnv } from './http/body.js'
-import { hostCheck } from './http/router.js'
+import { type HostCheck, hostCheck } from './http/router.js'
 import type { Delivery, Plan, Receipt } from './journal/types.js'
 import type { Inspector } from './inspector/inspector.js'
 import type { Running } from './inspector/parts.js'
 import type { Change } from './inspector/live.js'
 import { Journal } from './journal/journal.js'
 import type { SendOnce } from './net/client.js'
-import { createApp, type ReadyCheck } from './server/app.js'
+import { createApp } from './server/app.js'
+import type { ReadyCheck } from './server/parts.js'
 import { type Database, openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
@@ -86,75 +86,37 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const { log = silentLog, seams = {}, prove = () => undefined, sendOnce, running, onDelivery } = options
   const { clock = seams.clock ?? systemClock, ready = () => Promise.resolve() } = options
   const limits = { ...LIMITS, ...seams.limits }
-  const { provider: name, providerUrl: url, store: kind, profile, folder, maxBody, onDuplicate } = settings
+  const { provider: name, providerUrl: url, store: kind, profile, folder, maxBody } = settings
   const host = openHost({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   await using opened = new Disposal()
   const onSlow = (text: string): void => log.info(text)
   const data = { kind, folder, clock, fault: seams.storage, onSlow }
   const database = options.database ?? opened.use(await openDatabase(data))
-  const { store, secrets } = database
-  const hostAllowed = hostCheck({ host: settings.host, allowed: allowedHosts(settings) })
-  /** For what only this machine may see: loopback names, whatever else the service answers to. */
-  const ownHosts = hostCheck({ host: 'localhost', allowed: settings.inspectHosts ?? [] })
-
-  // How deliveries come in, where they are stored, and which targets each is for.
   let live: Inspector | undefined
   const changed = (change: Change): void => live?.changed(change)
-  const routing = new Routing(settings.routes)
-  const journal = new Journal(database.sql, { onChange: changed, observer: () => metrics?.observer, clock })
-  const ofHost: Source = { name, schemeText: name, scheme: host.webhook, secrets: settings.webhookSecrets }
-  const all = [ofHost, ...(settings.sources ?? []).map(sourceOf)]
-  const sources: Sources = new Map(all.map((source) => [source.name, source]))
-  const onRefused = (): void => changed({ type: 'refused' })
-  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock })
-  const plan = (delivery: Delivery): Plan => ({
-    targets: routing.targetsOf(delivery),
-    ignoredBy: routing.ignoredBy(delivery),
-    onDuplicate,
-  })
-  const intake = createIntake({ sources, journal, plan, clock, onDelivery })
-  // Loads prom-client, which nothing else needs.
-  const measure = running && settings.metrics === true ? await import('./metrics/metrics.js') : undefined
-  const metrics = measure?.createMetrics(journal, {
-    routes: () => routing.routes,
-    refused: () => refusals.list,
-    tunnels: () => running?.tunnels() ?? [],
-    ready,
-    hostAllowed: ownHosts,
-    clock,
-    log,
-  })
-
-  // How users sign in, and tokens are renewed.
-  const tokens = new Tokens(secrets, clock)
+  /** For what only this machine may see: loopback names, whatever else the service answers to. */
+  const ownHosts = hostCheck({ host: 'localhost', allowed: settings.inspectHosts ?? [] })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
-  const signIn: SignInParts & RenewParts = {
-    host,
-    client: settings.oauthClient,
-    store,
-    tokens,
-    redirectUri: () => `${publicUrl()}/auth/${name}/callback`,
-    tokenTtl: settings.tokenTtl,
-    clock,
-    log,
-    throttle: createLogThrottle(log),
-    timeLimit: limits.tokenEndpoint,
-  }
+  const common: Common = { settings, host, database, log, clock, changed, running, ready, ownHosts }
+  const { metrics, ...receiving } = await createReceiving(common, onDelivery)
+  const { routing, journal } = receiving
+  const signIn = createSignIn(common, publicUrl, limits.tokenEndpoint)
 
   const stop = new AbortController()
-  const shared = { host, sources, maxBody, routing, journal, intake, refusals, tokens, clock, log }
+  const shared = { ...receiving, host, maxBody, tokens: signIn.tokens, clock, log }
   /** Loaded when it is first asked for: without one, relay starts as fast, and takes no more memory. */
   const loadInspector = async (parts: Running): Promise<Inspector> => {
     const { createInspector } = await import('./inspector/inspector.js')
-    const own = { profile, url: () => relay.address, store, running: parts, hostAllowed: ownHosts }
-    return (live = await createInspector({ ...shared, ...own, stopped: stop.signal }))
+    const own = { profile, url: () => relay.address, running: parts, hostAllowed: ownHosts }
+    const { store } = database
+    return (live = await createInspector({ ...shared, ...own, store, stopped: stop.signal }))
   }
   const inspector =
     running && settings.inspect !== false ? createCached(Infinity, () => loadInspector(running)) : undefined
   const app = createApp({
     ...shared,
     signIn,
-    hostAllowed,
+    hostAllowed: hostCheck({ host: settings.host, allowed: allowedHosts(settings) }),
     baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
     prove,
     ready,
@@ -176,6 +138,58 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
   return relay
+}
+
+/** What every part needs. */
+interface Common extends Required<Pick<RelayOptions, 'log' | 'clock' | 'ready'>> {
+  readonly settings: Settings
+  readonly host: CodeHost
+  readonly database: Database
+  readonly changed: (change: Change) => void
+  readonly running: Running | undefined
+  readonly ownHosts: HostCheck
+}
+
+/** How deliveries come in, where they are stored, which targets each is for, and what is measured of that. */
+async function createReceiving(common: Common, onDelivery: RelayOptions['onDelivery']) {
+  const { settings, host, database, changed, running, ready, ownHosts, log, clock } = common
+  const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
+  const routing = new Routing(settings.routes)
+  const journal = new Journal(database.sql, { onChange: changed, observer: () => metrics?.observer, clock })
+  const ofHost: Source = { name: host.name, schemeText: host.name, scheme: host.webhook, secrets }
+  const all = [ofHost, ...(settings.sources ?? []).map(sourceOf)]
+  const sources: Sources = new Map(all.map((source) => [source.name, source]))
+  const onRefused = (): void => changed({ type: 'refused' })
+  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock })
+  const plan = (delivery: Delivery): Plan => ({
+    targets: routing.targetsOf(delivery),
+    ignoredBy: routing.ignoredBy(delivery),
+    onDuplicate,
+  })
+  const intake = createIntake({ sources, journal, plan, clock, onDelivery })
+  // Loads prom-client, which nothing else needs.
+  const measure = running && settings.metrics === true ? await import('./metrics/metrics.js') : undefined
+  const metrics = measure?.createMetrics(journal, {
+    routes: () => routing.routes,
+    refused: () => refusals.list,
+    tunnels: () => running?.tunnels() ?? [],
+    ready,
+    hostAllowed: ownHosts,
+    clock,
+    log,
+  })
+  return { routing, journal, sources, intake, refusals, metrics }
+}
+
+/** How users sign in, and tokens are renewed. */
+function createSignIn(common: Common, publicUrl: () => string, timeLimit: number) {
+  const { settings, host, database, log, clock } = common
+  const { oauthClient: client, tokenTtl } = settings
+  const { store, secrets } = database
+  const tokens = new Tokens(secrets, clock)
+  const redirectUri = (): string => `${publicUrl()}/auth/${host.name}/callback`
+  const throttle = createLogThrottle(log)
+  return { host, client, store, tokens, redirectUri, tokenTtl, clock, log, throttle, timeLimit }
 }
 
 function allowedHosts({ allowedHosts, inspectHosts = [], publicUrl }: Settings): readonly string[] {

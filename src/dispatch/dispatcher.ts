@@ -9,20 +9,7 @@ import type { Attempt, Due, Entry, Forward, Outcome } from '../journal/types.js'
 import { type Environment, openCommandTarget } from './command-target.js'
 import { openHttpTarget, type Sendable } from './http-target.js'
 import { labelOf, type Route } from './routes.js'
-import type { DeliveryResult, OpenTarget } from './target.js'
-
-export interface TargetStatus {
-  readonly id: string
-  readonly label: string
-  /** `gone`: no longer configured; its entries wait for it to return. `elsewhere`: another relay of the service forwards. */
-  readonly state: 'up' | 'down' | 'gone' | 'elsewhere'
-  /** Entries that wait or are in flight. */
-  readonly queued: number
-  /** When it went down, or was removed. Milliseconds. */
-  readonly since?: number
-  /** When a target that is down is attempted next. Milliseconds. */
-  readonly nextProbeAt?: number
-}
+import type { DeliveryResult, OpenTarget, TargetStatus } from './target.js'
 
 /** One attempt, for observers. */
 export interface AttemptEvent {

@@ -6,8 +6,7 @@ import { suggest } from '../base/text.js'
 import { type Match, matches, namesSource, parseMatch, SOURCE } from '../journal/filter.js'
 import type { Delivery, ForwardCounts } from '../journal/types.js'
 import { EVENT_NAMES } from '../codehost/schemes.js'
-import type { TargetStatus } from './dispatcher.js'
-import type { Target } from './target.js'
+import type { Target, TargetStatus } from './target.js'
 
 /** Which deliveries go where. */
 export interface Route {

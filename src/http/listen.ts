@@ -91,22 +91,27 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
   }
   // For example no free file descriptor: it passes, and must not end the process.
   server.on('error', (error) => log.error('accepting a connection failed', error))
-  const stop = async (): Promise<void> => {
-    const over = once(server, 'close')
-    server.close()
-    for (const [socket, { latest }] of connections) {
-      // To Node a connection that never sent a request is not idle.
-      if (latest) latest.shouldKeepAlive = false
-      else socket.destroy()
-    }
-    const cutOff = setTimeout(() => server.closeAllConnections(), limits.grace)
-    await over
-    clearTimeout(cutOff)
-  }
   let closed: Promise<void> | undefined
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : options.port
-  return { url: `http://${reachableHost(host)}:${port}`, port, close: () => (closed ??= stop()) }
+  return {
+    url: `http://${reachableHost(host)}:${port}`,
+    port,
+    close: () => (closed ??= stop(server, connections, limits.grace)),
+  }
+}
+
+async function stop(server: Server, connections: Connections, grace: number): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  for (const [socket, { latest }] of connections) {
+    // To Node a connection that never sent a request is not idle.
+    if (latest) latest.shouldKeepAlive = false
+    else socket.destroy()
+  }
+  const cut = setTimeout(() => server.closeAllConnections(), grace)
+  await closed
+  clearTimeout(cut)
 }
 
 /** Why the server cannot listen, and what to do. */

@@ -197,7 +197,7 @@ const FORMS = {
   tolerance: [/./, 'a duration such as 5m'],
 } as const satisfies Record<string, readonly [RegExp, string]>
 type Parts = Partial<Readonly<Record<keyof typeof FORMS, string>>>
-const NAMES_OF_HEADERS = ['header', 'event', 'id', 'time']
+const NAMES_OF_HEADERS = new Set(['header', 'event', 'id', 'time'])
 
 function readParts(name: string, parts: readonly string[]): Parts {
   const read: Record<string, string> = {}
@@ -208,7 +208,7 @@ function readParts(name: string, parts: readonly string[]): Parts {
     const [wrong = ''] = /^[a-z]{1,16}=/i.exec(part) ?? []
     if (!form) throw invalid(name, `has no part '${wrong}…': write ${Object.keys(FORMS).join('=, ')}=`)
     if (!form.test(value)) throw invalid(name, `needs ${key}= with ${what}`)
-    read[key] = NAMES_OF_HEADERS.includes(key) && !isInBody(value) ? value.toLowerCase() : value
+    read[key] = NAMES_OF_HEADERS.has(key) && !isInBody(value) ? value.toLowerCase() : value
   }
   return read
 }

@@ -4,7 +4,8 @@ import { type Log, silentLog } from '../base/log.js'
 import type { FetchHandler } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
 import type { Journal } from '../journal/journal.js'
-import { READY_PATH, type ReadyCheck } from '../server/app.js'
+import { READY_PATH } from '../server/app.js'
+import type { ReadyCheck } from '../server/parts.js'
 
 /** Milliseconds for which an answer counts: a check writes to the disk, and may be asked for a thousand times a second. */
 const CACHE_MS = 1000

@@ -5,7 +5,7 @@ import { RelayError } from '../base/errors.js'
 import { readBody, type HttpEnv } from '../http/body.js'
 import type { Account, CodeHost } from '../codehost/host.js'
 import type { Tokens } from '../tokens/tokens.js'
-import type { AppParts } from './app.js'
+import type { AppParts } from './parts.js'
 
 /** 1 MiB: many times the longest comment that a code host accepts. */
 const MAX_BODY = 1_048_576

@@ -4,7 +4,7 @@ import { authorize, callback, type Outcome, parseLogin } from '../auth/sign-in.j
 import { RelayError } from '../base/errors.js'
 import type { HttpEnv } from '../http/body.js'
 import { parseUserId } from '../base/settings.js'
-import type { AppParts } from './app.js'
+import type { AppParts } from './parts.js'
 
 /**
  * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 403 loaded by a page instead

@@ -5,7 +5,7 @@ import { type HttpEnv, readBody } from '../http/body.js'
 import { PROOF_HEADER, sameProof } from '../instance/running.js'
 import { parseUserId } from '../base/settings.js'
 import type { Refused } from '../webhook/refused.js'
-import type { AppParts } from './app.js'
+import type { AppParts, InspectorCodes } from './parts.js'
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
 export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'body'> {
@@ -15,14 +15,6 @@ export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'bo
 /** `body`: its start, in base64. */
 export interface RefusedEntry extends RefusedSummary, Pick<Refused, 'headers'> {
   readonly body: string
-}
-
-/** The part of the inspector that gives out codes. */
-export interface InspectorCodes {
-  /** A one-time code, with which a browser opens it. */
-  issueCode(): string
-  /** Whether the code still waits to be used. */
-  isPending(code: string): boolean
 }
 
 type Parts = Pick<AppParts, 'prove' | 'signIn' | 'routes' | 'refusals' | 'inspector'>

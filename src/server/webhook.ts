@@ -6,7 +6,7 @@ import { RelayError } from '../base/errors.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { type Header, indexHeaders } from '../http/headers.js'
 import { isForm, pathOf, type Source } from '../webhook/signature.js'
-import type { AppParts } from './app.js'
+import type { AppParts } from './parts.js'
 
 const OK = { ok: true } as const
 const NONE = new Uint8Array()

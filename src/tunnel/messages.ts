@@ -11,27 +11,30 @@ import {
 } from '../http/headers.js'
 import { formOf, hasProof, proofsFor } from '../schemes/proof.js'
 import type { Proof } from '../schemes/scheme.js'
+import type { Clock } from '../base/time.js'
+import type { Log } from '../base/log.js'
 import { isTooDeep } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
-import { MAX_EXPLAINED, refusalHint } from '../webhook/refusals.js'
+import { MAX_EXPLAINED, refusalHint, type Refusals } from '../webhook/refusals.js'
 import { type MessageBody, restore, type RestoreOptions } from '../webhook/restore.js'
 import type { Source } from '../webhook/signature.js'
 import { claimsRoundTrip, ROUND_TRIP, type RoundTrips } from './round-trip.js'
-import type { TunnelOptions } from './tunnel.js'
 
-type MessagesParts = Source &
-  RestoreOptions &
-  Pick<TunnelOptions, 'intake' | 'refusals' | 'log' | 'clock'> & {
-    /** Characters of the messages that may wait. A single one may be longer. */
-    readonly maxWaiting: number
-    readonly roundTrips: RoundTrips
-    /** Called with the id of a message once it, and all before it, are in the journal or refused. Must not reject. */
-    readonly onHandled: (id: string) => Promise<void>
-    /** Ends the wait for storage that refuses. */
-    readonly signal: AbortSignal
-  }
+export interface MessagesParts extends Source, RestoreOptions {
+  readonly clock: Clock
+  readonly intake: Intake
+  readonly refusals: Refusals
+  readonly log: Log
+  /** Characters of the messages that may wait. A single one may be longer. */
+  readonly maxWaiting: number
+  readonly roundTrips: RoundTrips
+  /** Called with the id of a message once it, and all before it, are in the journal or refused. Must not reject. */
+  readonly onHandled: (id: string) => Promise<void>
+  /** Ends the wait for storage that refuses. */
+  readonly signal: AbortSignal
+}
 
 /** Messages that are stored together: what a transaction of the journal takes. */
 const BATCH = 64

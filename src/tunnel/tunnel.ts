@@ -2,17 +2,13 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { aborted, sleep, probeDelay, onSleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
 import { isCodeHost } from '../base/settings.js'
-import type { Clock } from '../base/time.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import type { Store } from '../store/kv.js'
-import type { Intake } from '../webhook/intake.js'
-import type { Refusals } from '../webhook/refusals.js'
 import type { Source } from '../webhook/signature.js'
 import { findChannel, recordOf } from './channel.js'
 import { type Connection, LIMITS, openConnection, type TunnelLimits } from './connection.js'
-import { Messages } from './messages.js'
+import { Messages, type MessagesParts } from './messages.js'
 import { RoundTrips } from './round-trip.js'
 
 /** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
@@ -35,21 +31,16 @@ export interface TunnelStatus {
 }
 
 /** Of the source that it is for. */
-export interface TunnelOptions extends Source {
+export interface TunnelOptions
+  extends Source, Pick<MessagesParts, 'intake' | 'refusals' | 'maxBody' | 'log' | 'clock'> {
   /** A channel's address; or a server's, where relay makes a channel and saves it; or `new`, for another in place of the saved one. */
   readonly address: string
-  readonly intake: Intake
-  readonly refusals: Refusals
   /** Holds the saved channel and the position in it. */
   readonly store: Store
   /** Once it aborts, the tunnel is another relay's. */
   readonly lost?: AbortSignal | undefined
-  /** Largest accepted body, in bytes. */
-  readonly maxBody: number
-  readonly log: Log
   /** Called with each change. Must not throw. */
   readonly onStatus: (status: TunnelStatus) => void
-  readonly clock: Clock
   /** Default: over the network. */
   readonly sendOnce?: SendOnce | undefined
   readonly limits?: Partial<TunnelLimits> | undefined

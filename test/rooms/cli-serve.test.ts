@@ -8,7 +8,7 @@ import { routeWarnings, watchSettings } from '../../src/cli/commands/serve/termi
 import { createProgram } from '../../src/cli/main.js'
 import { localTime } from '../../src/cli/output/time.js'
 import { openSettings } from '../../src/cli/settings/read.js'
-import type { TargetStatus } from '../../src/dispatch/dispatcher.js'
+import type { TargetStatus } from '../../src/dispatch/target.js'
 import { Routing, type Route } from '../../src/dispatch/routes.js'
 import type { Attempt, Forward } from '../../src/journal/types.js'
 import type { HookDelivery, RepoHook } from '../../src/codehost/host.js'
