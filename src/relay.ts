@@ -1,6 +1,5 @@
 import type { Hono } from 'hono'
-import { renew, type RenewParts } from './auth/renew.js'
-import type { SignInParts } from './auth/sign-in.js'
+import { renew } from './auth/renew.js'
 import { type Cancellable, createCached } from './base/wait.js'
 import { Disposal } from './base/lifetime.js'
 import { createLogThrottle, silentLog, type Log } from './base/log.js'
@@ -9,18 +8,17 @@ import { LIMITS, type Limits, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import type { CodeHost } from './codehost/host.js'
 import { openHost } from './codehost/hosts.js'
-import { liveRoutes } from './dispatch/live-routes.js'
-import { createRouting, type Routing } from './dispatch/routes.js'
+import { liveRoutes, Routing } from './dispatch/routes.js'
 import type { HttpEnv } from './http/body.js'
-import { hostCheck } from './http/router.js'
+import { type HostCheck, hostCheck } from './http/router.js'
 import type { Delivery, Plan, Receipt } from './journal/types.js'
 import type { Inspector } from './inspector/inspector.js'
-import type { InspectorParts, Running } from './inspector/parts.js'
+import type { Running } from './inspector/parts.js'
 import type { Change } from './inspector/live.js'
-import type { createMetrics, Metrics } from './metrics/metrics.js'
 import { Journal } from './journal/journal.js'
 import type { SendOnce } from './net/client.js'
-import { createApp, type ReadyCheck } from './server/app.js'
+import { createApp } from './server/app.js'
+import type { ReadyCheck } from './server/parts.js'
 import { type Database, openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
@@ -85,34 +83,38 @@ export interface Relay extends AsyncDisposable {
  * neither https nor loopback.
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
-  const { log = silentLog, seams = {}, prove = () => undefined, sendOnce, running } = options
+  const { log = silentLog, seams = {}, prove = () => undefined, sendOnce, running, onDelivery } = options
   const { clock = seams.clock ?? systemClock, ready = () => Promise.resolve() } = options
   const limits = { ...LIMITS, ...seams.limits }
-  const { provider: name, providerUrl: url, store: kind, folder, maxBody } = settings
+  const { provider: name, providerUrl: url, store: kind, profile, folder, maxBody } = settings
   const host = openHost({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   await using opened = new Disposal()
   const onSlow = (text: string): void => log.info(text)
   const data = { kind, folder, clock, fault: seams.storage, onSlow }
   const database = options.database ?? opened.use(await openDatabase(data))
-  const live: { inspector?: Inspector } = {}
-  const changed = (change: Change): void => live.inspector?.changed(change)
+  let live: Inspector | undefined
+  const changed = (change: Change): void => live?.changed(change)
+  /** For what only this machine may see: loopback names, whatever else the service answers to. */
+  const ownHosts = hostCheck({ host: 'localhost', allowed: settings.inspectHosts ?? [] })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
-  const common: Common = { settings, host, database, log, clock, changed, running }
-  const measure = running && (await loadMetrics(settings))
-  const { metrics, ...receiving } = createReceiving(common, { ready, measure }, options.onDelivery)
+  const common: Common = { settings, host, database, log, clock, changed, running, ready, ownHosts }
+  const { metrics, ...receiving } = await createReceiving(common, onDelivery)
   const { routing, journal } = receiving
   const signIn = createSignIn(common, publicUrl, limits.tokenEndpoint)
-  const { tokens } = signIn
+
   const stop = new AbortController()
-  const parts = { ...common, ...receiving, tokens, maxBody }
-  const inspector = lazyInspector(live, {
-    ...parts,
-    url: () => relay.address,
-    store: database.store,
-    stopped: stop.signal,
-  })
+  const shared = { ...receiving, host, maxBody, tokens: signIn.tokens, clock, log }
+  /** Loaded when it is first asked for: without one, relay starts as fast, and takes no more memory. */
+  const loadInspector = async (parts: Running): Promise<Inspector> => {
+    const { createInspector } = await import('./inspector/inspector.js')
+    const own = { profile, url: () => relay.address, running: parts, hostAllowed: ownHosts }
+    const { store } = database
+    return (live = await createInspector({ ...shared, ...own, store, stopped: stop.signal }))
+  }
+  const inspector =
+    running && settings.inspect !== false ? createCached(Infinity, () => loadInspector(running)) : undefined
   const app = createApp({
-    ...parts,
+    ...shared,
     signIn,
     hostAllowed: hostCheck({ host: settings.host, allowed: allowedHosts(settings) }),
     baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
@@ -122,113 +124,72 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     metrics,
     routes: async () => liveRoutes(routing, running?.targets() ?? [], await journal.counts()),
   })
+  const owner = opened.move()
   const relay: Relay = {
-    ...receiving,
+    ...shared,
     limits,
     app,
     database,
-    tokens,
     owner: (userId, cancellable) => renew(signIn, userId, cancellable),
-    host,
     changed,
     inspector,
     closeInspector: () => stop.abort(),
     address: `http://${settings.host}:${settings.port}`,
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
-  const owner = opened.move()
   return relay
 }
 
 /** What every part needs. */
-interface Common {
+interface Common extends Required<Pick<RelayOptions, 'log' | 'clock' | 'ready'>> {
   readonly settings: Settings
   readonly host: CodeHost
   readonly database: Database
   readonly changed: (change: Change) => void
   readonly running: Running | undefined
-  readonly log: Log
-  readonly clock: Clock
+  readonly ownHosts: HostCheck
 }
 
-/** How deliveries come in, where they are stored, and which targets each is for. Without `measure` nothing is measured. */
-function createReceiving(
-  { settings, host, database, changed, running, log, clock }: Common,
-  { ready, measure }: { readonly ready: ReadyCheck; readonly measure: typeof createMetrics | undefined },
-  onDelivery: RelayOptions['onDelivery'],
-): Pick<Relay, 'routing' | 'journal' | 'sources' | 'intake' | 'refusals'> & {
-  readonly metrics: Metrics | undefined
-} {
+/** How deliveries come in, where they are stored, which targets each is for, and what is measured of that. */
+async function createReceiving(common: Common, onDelivery: RelayOptions['onDelivery']) {
+  const { settings, host, database, changed, running, ready, ownHosts, log, clock } = common
   const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
-  const routing = createRouting(settings.routes)
-  const journal = new Journal(database.sql, {
-    onChange: changed,
-    observer: () => metrics?.observer,
-    clock,
-  })
-  const metrics = measure?.(journal, {
-    routes: () => routing.routes,
-    refused: () => refusals.list,
-    tunnels: () => running?.tunnels() ?? [],
-    ready,
-    hostAllowed: ownHosts(settings),
-    clock,
-    log,
-  })
+  const routing = new Routing(settings.routes)
+  const journal = new Journal(database.sql, { onChange: changed, observer: () => metrics?.observer, clock })
+  const ofHost: Source = { name: host.name, schemeText: host.name, scheme: host.webhook, secrets }
+  const all = [ofHost, ...(settings.sources ?? []).map(sourceOf)]
+  const sources: Sources = new Map(all.map((source) => [source.name, source]))
   const onRefused = (): void => changed({ type: 'refused' })
+  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock })
   const plan = (delivery: Delivery): Plan => ({
     targets: routing.targetsOf(delivery),
     ignoredBy: routing.ignoredBy(delivery),
     onDuplicate,
   })
-  const { name } = host
-  const sources = new Map<string, Source>([[name, { name, schemeText: name, scheme: host.webhook, secrets }]])
-  for (const source of settings.sources ?? []) sources.set(source.name, sourceOf(source))
-  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock })
   const intake = createIntake({ sources, journal, plan, clock, onDelivery })
+  // Loads prom-client, which nothing else needs.
+  const measure = running && settings.metrics === true ? await import('./metrics/metrics.js') : undefined
+  const metrics = measure?.createMetrics(journal, {
+    routes: () => routing.routes,
+    refused: () => refusals.list,
+    tunnels: () => running?.tunnels() ?? [],
+    ready,
+    hostAllowed: ownHosts,
+    clock,
+    log,
+  })
   return { routing, journal, sources, intake, refusals, metrics }
 }
 
 /** How users sign in, and tokens are renewed. */
-function createSignIn(
-  { settings, host, database, log, clock }: Common,
-  publicUrl: () => string,
-  timeLimit: number,
-): SignInParts & RenewParts & { readonly tokens: Tokens } {
+function createSignIn(common: Common, publicUrl: () => string, timeLimit: number) {
+  const { settings, host, database, log, clock } = common
   const { oauthClient: client, tokenTtl } = settings
   const { store, secrets } = database
   const tokens = new Tokens(secrets, clock)
   const redirectUri = (): string => `${publicUrl()}/auth/${host.name}/callback`
   const throttle = createLogThrottle(log)
   return { host, client, store, tokens, redirectUri, tokenTtl, clock, log, throttle, timeLimit }
-}
-
-/**
- * Loads the inspector when it is first asked for, and sets it in `live`: without one, relay starts as fast, and takes no more memory.
- * Undefined if it is off.
- */
-function lazyInspector(
-  live: { inspector?: Inspector },
-  parts: Common & Omit<InspectorParts, 'profile' | 'running' | 'hostAllowed'>,
-): (() => Promise<Inspector>) | undefined {
-  const { settings, running } = parts
-  const { profile, inspect } = settings
-  if (!running || inspect === false) return undefined
-  const own = { profile, running, hostAllowed: ownHosts(settings) }
-  return createCached(Infinity, async () => {
-    const { createInspector } = await import('./inspector/inspector.js')
-    return (live.inspector = await createInspector({ ...parts, ...own }))
-  })
-}
-
-/** Loads prom-client too, which nothing else needs. Undefined if the metrics are off. */
-async function loadMetrics({ metrics }: Settings): Promise<typeof createMetrics | undefined> {
-  return metrics === true ? (await import('./metrics/metrics.js')).createMetrics : undefined
-}
-
-/** Check of the Host header for what only this machine may see: loopback names, whatever else the service answers to. */
-function ownHosts({ inspectHosts = [] }: Settings): (host: string | undefined) => boolean {
-  return hostCheck({ host: 'localhost', allowed: inspectHosts })
 }
 
 function allowedHosts({ allowedHosts, inspectHosts = [], publicUrl }: Settings): readonly string[] {

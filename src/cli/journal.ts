@@ -2,7 +2,7 @@ import { type Cancellable, sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/providers.js'
 import { didYouMean } from '../base/text.js'
-import { createRouting, type NamedTarget, namedTargets as targetsOf } from '../dispatch/routes.js'
+import { Routing, type NamedTarget, namedTargets as targetsOf } from '../dispatch/routes.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import { Journal } from '../journal/journal.js'
 import type { Entry, Summary } from '../journal/types.js'
@@ -159,5 +159,5 @@ export async function awaitForwarded(
 
 /** The configured targets, with the names that they have in the instance, which may come from its flags, else in the settings. */
 export function namedTargets({ instance, values }: Attached): readonly NamedTarget[] {
-  return instance?.targets ?? targetsOf(createRouting(routeSettings(values)))
+  return instance?.targets ?? targetsOf(new Routing(routeSettings(values)))
 }

@@ -4,7 +4,7 @@ import { Secret } from '../base/secret.js'
 import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
-import { createRouting, namedTargets, type Routing } from '../dispatch/routes.js'
+import { namedTargets, Routing } from '../dispatch/routes.js'
 import {
   listProfiles,
   profileExists,
@@ -266,7 +266,7 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
         sandbox,
         hooks,
         sources: (settings.sources ?? []).map(({ name, scheme }) => ({ name, scheme })),
-        targets: namedTargets(createRouting(settings.routes)),
+        targets: namedTargets(new Routing(settings.routes)),
         secretPrint: secretPrint(record, current),
         // No other place has the one that is made with a memory store.
         madeSecret: store === 'memory' && !origins.webhookSecret ? current.reveal() : null,

@@ -1,15 +1,17 @@
 import { isLoopback } from '../base/address.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import type { SourceSettings } from '../base/settings.js'
+import { isCodeHost, type SourceSettings } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
+import { schemeOf } from '../codehost/schemes.js'
+import { isOfCodeHost, type Recorded } from '../replay/fixture.js'
 import { checkTunnel, readTunnels } from '../serve/tunnel.js'
 import { isEmptySecret } from '../schemes/proof.js'
 import type { Database } from '../store/open.js'
 import { readProfileSources } from '../webhook/profile-secret.js'
 import { pathOf, type Source, sourceOf } from '../webhook/signature.js'
 import type { Shell } from './command.js'
-import { type Attached, commandFor, publicAddress } from './profile.js'
+import { type Attached, commandFor, publicAddress, requireSecret, webhookSecret } from './profile.js'
 import { parseSource } from './settings/parse.js'
 import { isOfFolder, type Loaded, type Origin, secretReader } from './settings/read.js'
 import { secretVariable } from './settings/table.js'
@@ -105,23 +107,21 @@ export async function servedSources(
   const sources = await readSources(shell, loaded, data)
   const { values } = loaded
   const lacking = sources.filter(lacksSecret)
-  const missing = lacking.map(({ name }) => name)
-  if (missing.length > 0) {
-    // A source of a flag is not known to another command.
-    const texts = lacking.map(({ name, scheme }) => (name === scheme ? name : `${name}=${scheme}`))
-    const words = texts.map((text) => (text.includes(' ') ? shellWord(text) : text))
-    const adds = words.map((word) => commandFor(values, `source add ${word}`)).join(', ')
+  if (lacking.length > 0) {
+    const missing = lacking.map(({ name }) => name)
+    const adds = lacking.map(({ name, scheme }) => {
+      // A source of a flag is not known to another command.
+      const text = name === scheme ? name : `${name}=${scheme}`
+      return commandFor(values, `source add ${text.includes(' ') ? shellWord(text) : text}`)
+    })
     throw new RelayError(
       'settings',
-      `There is no secret for ${missing.join(', ')}. Store it with ${adds}, or set ${missing.map(secretVariable).join(', ')}`,
+      `There is no secret for ${missing.join(', ')}. Store it with ${adds.join(', ')}, or set ${missing.map(secretVariable).join(', ')}`,
     )
   }
   const { host, publicUrl, allowHost = [] } = values
-  const reached = [
-    hostInUrl(host),
-    ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname]),
-    ...allowHost,
-  ]
+  const publicHost = publicUrl === undefined ? [] : [new URL(publicUrl).hostname]
+  const reached = [hostInUrl(host), ...publicHost, ...allowHost]
   const outside = reached.find((name) => !isLoopback(name))
   const open = sources.find(({ scheme }) => isUnsigned(scheme))
   if (open && outside !== undefined && !allowUnsigned)
@@ -140,4 +140,52 @@ export async function servedSources(
 /** A host as it is written in a URL. */
 export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host
+}
+
+/** The source of a recorded delivery, with the secret that signs for it. */
+export interface RecordedSource extends Source {
+  /** Where the secret is, for a person: a variable, `profile`. Undefined if the source is not the code host. */
+  readonly place?: string
+  /** The path at which relay takes its deliveries. */
+  readonly path: string
+}
+
+/**
+ * Finds the source of any recorded delivery: the code host, or one of the sources that are set. What they need is read once.
+ * @returns a function that throws RelayError `settings` without a secret for the `purpose` ("no webhook secret to …"); `usage` for a source that is not set
+ */
+export function openSources(
+  shell: Shell,
+  attached: Pick<Attached, 'values' | 'origins' | 'folder' | 'instance'>,
+  {
+    secretEnv,
+    data,
+    purpose,
+  }: { secretEnv: string | undefined; data: Database | undefined; purpose: string },
+): (recorded: Pick<Recorded, 'provider' | 'scheme'>) => Promise<RecordedSource> {
+  const { webhookSecretPrevious: previous } = attached.values
+  let found: ReturnType<typeof webhookSecret> | undefined
+  let sources: ReturnType<typeof readSources> | undefined
+  return async ({ provider: name, scheme }) => {
+    const set = isCodeHost(name) ? [] : await (sources ??= readSources(shell, attached, data))
+    const known = set.find((source) => source.name === name)
+    // A file may name another scheme than the source has. One with a token would send the secret itself.
+    const schemeText = isCodeHost(name) ? name : (known?.scheme ?? scheme ?? name)
+    const about = { name, schemeText, scheme: schemeOf(schemeText) }
+    const isHost = known === undefined && isOfCodeHost({ provider: name, scheme: schemeText })
+    const path = isHost ? '/webhook' : pathOf(name)
+    if (!isHost && secretEnv === undefined) {
+      const { secrets } = known ?? sourceNamed(set, name)
+      if (!lacksSecret({ name, scheme: schemeText, secrets })) return { ...about, path, secrets }
+      throw new RelayError(
+        'settings',
+        `There is no secret of ${name} to ${purpose}: set ${secretVariable(name)}, or store it with relay source add ${name}`,
+      )
+    }
+    found ??= webhookSecret(shell, attached, { secretEnv, data })
+    const { secret: current, place } = requireSecret(await found, purpose)
+    const hasPrevious = secretEnv === undefined && previous !== undefined
+    const secrets = { current, previous: hasPrevious ? new Secret(previous) : undefined }
+    return { ...about, path, secrets, ...(isHost && { place }) }
+  }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { sleep, withTimeLimit } from '../base/wait.js'
 import { describeConnectionError } from '../net/errors.js'
-import type { Entry, Summary } from '../journal/types.js'
+import type { Entry } from '../journal/types.js'
 import { jsonOf } from '../journal/payload.js'
 import { StartOf } from '../base/bytes.js'
 import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
@@ -45,10 +45,7 @@ export function openCommandTarget(command: string, { env, limit, grace }: Comman
 
 const JOIN = 'exec /bin/sh -c "$0" 2>&1'
 
-/**
- * The first shell only joins error output to standard output, which keeps the order of what is written to both. Node reports some
- * failures to start, such as too many open files, one turn later by `error`; there are no streams then.
- */
+/** The first shell joins both outputs in their order. Node reports some failures to start one turn later; there are no streams then. */
 function start(command: string, entry: Entry, env: Environment, output: StartOf): ChildProcess {
   const shell = spawn('/bin/sh', ['-c', JOIN, command], {
     detached: true,
@@ -108,23 +105,14 @@ const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK|SOURCE_\w+)_SECRET|TOKEN_KEY|STORE|
 const MAX_LENGTH = 1024
 
 /** The environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
-function commandEnvironment(
-  env: Environment,
-  {
-    event,
-    action,
-    repo,
-    deliveryId,
-    provider,
-  }: Pick<Summary, 'event' | 'action' | 'repo' | 'deliveryId' | 'provider'>,
-): Record<string, string | undefined> {
+function commandEnvironment(env: Environment, entry: Entry): Record<string, string | undefined> {
   return {
     ...Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.test(name))),
-    RELAY_EVENT: clean(event),
-    RELAY_ACTION: clean(action ?? ''),
-    RELAY_REPO: clean(repo ?? ''),
-    RELAY_DELIVERY: clean(deliveryId),
-    RELAY_SOURCE: clean(provider),
+    RELAY_EVENT: clean(entry.event),
+    RELAY_ACTION: clean(entry.action ?? ''),
+    RELAY_REPO: clean(entry.repo ?? ''),
+    RELAY_DELIVERY: clean(entry.deliveryId),
+    RELAY_SOURCE: clean(entry.provider),
   }
 }
 
@@ -138,10 +126,7 @@ function clean(text: string): string {
 /** How often a group is checked for its end. */
 const POLL_MS = 20
 
-/**
- * Ends every process of a group: with SIGTERM, and with SIGKILL those that still run after `grace` milliseconds. Resolves once
- * none runs any more, or SIGKILL was sent.
- */
+/** Ends a group with SIGTERM, then SIGKILL after `grace` milliseconds. Resolves once none runs any more, or SIGKILL was sent. */
 async function endGroup(group: number, grace: number): Promise<void> {
   signalGroup(group, 'SIGTERM')
   for (const until = performance.now() + grace; signalGroup(group, 0) && runs(group);) {
@@ -159,10 +144,7 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/**
- * Whether a process of the group runs. One that has ended stays in its group until its parent has waited for it, which never happens
- * where relay is the first process of a container. True where there is no /proc.
- */
+/** Whether a process of the group runs: one that ended stays in it while its parent is relay in a container. True without /proc. */
 function runs(group: number): boolean {
   const stateOf = (pid: string): string => {
     try {

@@ -9,20 +9,7 @@ import type { Attempt, Due, Entry, Forward, Outcome } from '../journal/types.js'
 import { type Environment, openCommandTarget } from './command-target.js'
 import { openHttpTarget, type Sendable } from './http-target.js'
 import { labelOf, type Route } from './routes.js'
-import type { DeliveryResult, OpenTarget } from './target.js'
-
-export interface TargetStatus {
-  readonly id: string
-  readonly label: string
-  /** `gone`: no longer configured; its entries wait for it to return. `elsewhere`: another relay of the service forwards. */
-  readonly state: 'up' | 'down' | 'gone' | 'elsewhere'
-  /** Entries that wait or are in flight. */
-  readonly queued: number
-  /** When it went down, or was removed. Milliseconds. */
-  readonly since?: number
-  /** When a target that is down is attempted next. Milliseconds. */
-  readonly nextProbeAt?: number
-}
+import type { DeliveryResult, OpenTarget, TargetStatus } from './target.js'
 
 /** One attempt, for observers. */
 export interface AttemptEvent {
@@ -97,10 +84,7 @@ export class Dispatcher implements AsyncDisposable {
     this.#parts = { ...options, random, timer, signal: this.#stop.signal }
   }
 
-  /**
-   * Starts with what waits in the journal for these targets, or those that have replaced them meanwhile. To be called once, before
-   * anything else. @throws RelayError `storage`
-   */
+  /** Starts with what waits for these targets, or those that have replaced them. To be called once, first. @throws RelayError `storage` */
   async start(routes: () => readonly Route[]): Promise<void> {
     // Their status comes in this order.
     for (const { id } of routes()) this.#laneOf(id)
@@ -185,10 +169,7 @@ interface Down {
   readonly nextProbeAt: number
 }
 
-/**
- * One target. An entry that must be sent again keeps its place, so those behind it wait. A target that cannot be reached gets one entry at a
- * time, at growing intervals, until it answers. After every change `#fill` decides from the table and the present state alone.
- */
+/** One target. An entry to send again keeps its place. A target that is down gets one at a time, at growing intervals. `#fill` decides all. */
 class Lane {
   readonly #id: string
   readonly #parts: Parts
@@ -249,21 +230,18 @@ class Lane {
     this.#report()
   }
 
-  /** Resolves once what is being sent, which `signal` interrupts, has ended. */
+  /** Resolves once what is being sent, which `signal` interrupts, has ended. Does not reject. */
   async close(): Promise<void> {
     this.#cancel()
     await this.#filling
     await this.#end(this.#open?.target)
   }
 
-  /** Does not reject. */
   async #end(target: OpenTarget | undefined): Promise<void> {
     await Promise.all(this.#attempts)
-    try {
-      await target?.[Symbol.asyncDispose]()
-    } catch (error) {
+    await target?.[Symbol.asyncDispose]().then(undefined, (error: unknown) => {
       this.#parts.log.error(`${labelOf(this.#id)}: its connections could not be closed`, error)
-    }
+    })
   }
 
   take(): void {
@@ -387,21 +365,16 @@ class Lane {
     if (this.#down && !isProbe) return
     const { clock, random, limits, journal, log } = this.#parts
     const now = clock()
-    const { since = now, at = now, awake = 0, failures = 0 } = this.#down ?? {}
+    const { since = now, at = now, awake: before = 0, failures: earlier = 0 } = this.#down ?? {}
+    const awake = before + Math.min(now - at, MAX_PROBE_GAP_MS)
+    const failures = earlier + 1
     const isNearby = target.kind === 'http' && isLoopback(new URL(target.url).hostname)
     const delay = isNearby
       ? nearbyProbeDelay(now - since, random, limits.probe)
-      : probeDelay(failures + 1, random, limits.probe)
-    const down = {
-      since,
-      at: now,
-      awake: awake + Math.min(now - at, MAX_PROBE_GAP_MS),
-      failures: failures + 1,
-      nextProbeAt: now + delay,
-    }
-    this.#down = down
+      : probeDelay(failures, random, limits.probe)
+    this.#down = { since, at: now, awake, failures, nextProbeAt: now + delay }
     this.#report()
-    if (down.awake < MIN_DOWN_MS) return
+    if (awake < MIN_DOWN_MS) return
     const expired = await journal.expire(now - MAX_AGE_MS, { target: this.#id }).catch(() => 0)
     this.#queued = Math.max(0, this.#queued - expired)
     if (expired > 0) log.warn(`${labelOf(this.#id)}: ${expiredText(expired)}`)

@@ -4,7 +4,7 @@ import { type Header, isSendable, passedOn } from '../http/headers.js'
 import type { Entry, Outcome } from '../journal/types.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import { DeliverySender, NotHttpError } from '../net/delivery-sender.js'
-import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
+import { type OpenTarget, unanswered } from './target.js'
 
 /** An entry as its receiver can verify it now, without the headers of the connection on which it came. */
 export type Sendable = (entry: Entry) => Pick<Entry, 'headers' | 'body'>
@@ -28,36 +28,25 @@ export function openHttpTarget(
     sendable = ({ headers, body }) => ({ headers: passedOn(headers), body }),
   }: { readonly clock: Clock; readonly limit: number; readonly sendable?: Sendable | undefined },
 ): OpenTarget {
-  const { username, password } = new URL(url)
-  const own = username === '' && password === '' ? [] : [basic(username, password)]
+  const own = basic(new URL(url))
   const sender = new DeliverySender(url, limit)
-
-  const post = async (
-    { headers, body }: ReturnType<Sendable>,
-    attempt: number,
-    signal: AbortSignal,
-  ): Promise<DeliveryResult> => {
-    const sent = [
-      ...forwardedHeaders(own.length > 0 ? withoutAuthorization(headers) : headers, attempt),
-      ...own,
-    ]
-    const { status, header, lines, start } = await sender.post(sent, body, signal)
-    return {
-      outcome: statusOutcome(status),
-      status,
-      answer: start,
-      headers: answerHeaders(lines()),
-      error: null,
-      retryAfter: parseRetryAfter(header, clock()),
-    }
-  }
-
   return {
     async deliver(entry, attempt, { signal }) {
       // What cannot be sent is no failure of the target.
-      const sent = sendable(entry)
+      const { headers: all, body } = sendable(entry)
+      // A request has one (RFC 9110 section 11.6.2): that of a sender whose token is there gives way to the target's own.
+      const rest = own ? all.filter(([name]) => name.toLowerCase() !== 'authorization') : all
+      const sent = [...forwardedHeaders(rest, attempt), ...(own ? [own] : [])]
       try {
-        return await post(sent, attempt, signal)
+        const { status, header, lines, start } = await sender.post(sent, body, signal)
+        return {
+          outcome: statusOutcome(status),
+          status,
+          answer: start,
+          headers: answerHeaders(lines()),
+          error: null,
+          retryAfter: parseRetryAfter(header, clock()),
+        }
       } catch (error) {
         if (signal.aborted) return unanswered('killed', 'relay was stopped')
         if (isTimeout(error)) return unanswered('timed out', `no answer within ${limit / 1000} s`)
@@ -70,14 +59,10 @@ export function openHttpTarget(
   }
 }
 
-/** Those of a sender whose token is there: a request has one (RFC 9110 section 11.6.2), and the target's own is for it. */
-function withoutAuthorization(headers: readonly Header[]): Header[] {
-  return headers.filter(([name]) => name.toLowerCase() !== 'authorization')
-}
-
 /** The user name and password of the target's own address (RFC 7617). */
-function basic(username: string, password: string): Header {
-  const both = `${decoded(username)}:${decoded(password)}`
+function basic({ username, password }: URL): Header | undefined {
+  if (username === '' && password === '') return undefined
+  const both = [username, password].map(decoded).join(':')
   return ['Authorization', `Basic ${Buffer.from(both).toString('base64')}`]
 }
 

@@ -4,9 +4,9 @@ import { isCodeHost } from '../base/providers.js'
 import type { RouteSettings } from '../base/settings.js'
 import { suggest } from '../base/text.js'
 import { type Match, matches, namesSource, parseMatch, SOURCE } from '../journal/filter.js'
-import type { Delivery } from '../journal/types.js'
+import type { Delivery, ForwardCounts } from '../journal/types.js'
 import { EVENT_NAMES } from '../codehost/schemes.js'
-import type { Target } from './target.js'
+import type { Target, TargetStatus } from './target.js'
 
 /** Which deliveries go where. */
 export interface Route {
@@ -177,37 +177,31 @@ function invalid(why: string): RelayError {
 export type Routed = Pick<Delivery, 'event' | 'action' | 'provider' | 'verifiedBy'>
 
 /** The current routes. */
-export interface Routing {
-  readonly routes: readonly Route[]
-  readonly ignore: readonly Match[]
-  /** The ids of the targets a delivery goes to, each once. */
-  targetsOf(delivery: Routed): readonly string[]
-  /** The match of the ignore rule that keeps it from every target, if there is one. */
-  ignoredBy(delivery: Routed): string | undefined
-  /** @throws RelayError `settings`, and nothing is changed. */
-  replace(settings: RouteSettings): void
-}
+export class Routing {
+  routes: readonly Route[] = []
+  ignore: readonly Match[] = []
 
-/** @throws RelayError `settings` naming the route, or `usage` naming the match, that cannot be read. */
-export function createRouting(settings: RouteSettings): Routing {
-  let { routes, ignore } = readRouting(settings)
-  return {
-    get routes() {
-      return routes
-    },
-    get ignore() {
-      return ignore
-    },
-    targetsOf: (delivery) => [...new Set(routesFor(routes, ignore, delivery).map(({ id }) => id))],
-    ignoredBy: (delivery) => ignore.find((match) => matches(match, delivery))?.text,
-    replace(next) {
-      ;({ routes, ignore } = readRouting(next))
-    },
+  /** @throws RelayError `settings` naming the route, or `usage` naming the match, that cannot be read. */
+  constructor(settings: RouteSettings) {
+    this.replace(settings)
   }
-}
 
-function readRouting({ forward, exec, ignore }: RouteSettings): Pick<Routing, 'routes' | 'ignore'> {
-  return { routes: [...forward.map(parseForward), ...exec.map(parseExec)], ignore: ignore.map(parseMatch) }
+  /** The ids of the targets a delivery goes to, each once. */
+  targetsOf(delivery: Routed): readonly string[] {
+    return [...new Set(routesFor(this.routes, this.ignore, delivery).map(({ id }) => id))]
+  }
+
+  /** The match of the ignore rule that keeps it from every target, if there is one. */
+  ignoredBy(delivery: Routed): string | undefined {
+    return this.ignore.find((match) => matches(match, delivery))?.text
+  }
+
+  /** @throws RelayError as the constructor, and nothing is changed. */
+  replace({ forward, exec, ignore }: RouteSettings): void {
+    const routes = [...forward.map(parseForward), ...exec.map(parseExec)]
+    this.ignore = ignore.map(parseMatch)
+    this.routes = routes
+  }
 }
 
 /** Whether a route takes a delivery, and why, for a person. */
@@ -261,10 +255,7 @@ export function explain(
 
 export type NamedTarget = Pick<Route, 'id' | 'name'>
 
-/**
- * The targets by their {@link publicId}, with the names that their routes give. Targets that differ only in their secrets have no names, since it is not
- * known which of them is meant.
- */
+/** The targets by their {@link publicId}. Those that differ only in their secrets have no names: it is not known which one is meant. */
 export function namedTargets({ routes }: Pick<Routing, 'routes'>): readonly NamedTarget[] {
   const targets = routes.map(({ id, name }) => ({ id: publicId(id), name }))
   return targets.map(({ id, name }) => {
@@ -302,4 +293,44 @@ function namesOf(id: string): readonly string[] {
   }
   const address = target.replace(/^https?:\/\/(?:\*\*\*@)?/, '')
   return [address.replace(/[/?].*$/s, ''), address, label]
+}
+
+/** A route, or a target that is no longer configured and still has deliveries waiting. Contains no password. */
+export interface LiveRoute extends ForwardCounts {
+  readonly match: string
+  readonly label: string
+  /** What the user calls the target. */
+  readonly name?: string | undefined
+  /** `idle`: no relay runs that would forward to it. */
+  readonly state: TargetStatus['state'] | 'idle'
+  /** When it went down, or was removed. Milliseconds. */
+  readonly since?: number | undefined
+  /** When a target that is down is attempted next. Milliseconds. */
+  readonly nextProbeAt?: number | undefined
+}
+
+export interface LiveRoutes {
+  readonly routes: readonly LiveRoute[]
+  /** The matches of deliveries that go nowhere. */
+  readonly ignore: readonly string[]
+}
+
+/** The routes, each with the state of its target and the numbers of its deliveries in the journal. */
+export function liveRoutes(
+  { routes, ignore }: Pick<Routing, 'routes' | 'ignore'>,
+  targets: readonly TargetStatus[],
+  counts: ReadonlyMap<string, ForwardCounts>,
+): LiveRoutes {
+  const status = new Map(targets.map((target) => [target.id, target]))
+  const names = new Map(routes.map(({ id, name }) => [id, name]))
+  const liveRoute = (id: string): LiveRoute => {
+    const { state = 'idle', since, nextProbeAt } = status.get(id) ?? {}
+    const { waiting = 0, succeeded = 0, failed = 0 } = counts.get(id) ?? {}
+    const about = { match: id.slice(0, id.indexOf('=')), label: labelOf(id), name: names.get(id) }
+    return { ...about, state, since, nextProbeAt, waiting, succeeded, failed }
+  }
+  return {
+    routes: [...new Set([...names.keys(), ...status.keys()])].map(liveRoute),
+    ignore: ignore.map(({ text }) => text),
+  }
 }

@@ -31,6 +31,20 @@ export interface OpenTarget extends AsyncDisposable {
   deliver(entry: Entry, attempt: number, options: { readonly signal: AbortSignal }): Promise<DeliveryResult>
 }
 
+/** What a running relay knows of a target. */
+export interface TargetStatus {
+  readonly id: string
+  readonly label: string
+  /** `gone`: no longer configured; its entries wait for it to return. `elsewhere`: another relay of the service forwards. */
+  readonly state: 'up' | 'down' | 'gone' | 'elsewhere'
+  /** Entries that wait or are in flight. */
+  readonly queued: number
+  /** When it went down, or was removed. Milliseconds. */
+  readonly since?: number
+  /** When a target that is down is attempted next. Milliseconds. */
+  readonly nextProbeAt?: number
+}
+
 const NO_ANSWER = new Uint8Array()
 
 /** The result of an attempt that was not answered. */

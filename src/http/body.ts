@@ -5,10 +5,7 @@ import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
 import { inTime } from '../base/wait.js'
 
-/**
- * Type of `c.env`: Node's own request and response, and what all bodies of the listener have taken. All are missing when the
- * application is called in-process, with `app.request`, so a handler must work without them.
- */
+/** Type of `c.env`. Its parts are missing when the application is called in-process, so a handler must work without them. */
 export type HttpEnv = { Bindings: HttpBindings & { readonly bodies: BodyTotal } }
 
 /** 64 MiB: 64 of the largest bodies at the default limit, and far less than a workstation has. */
@@ -20,10 +17,7 @@ const CHUNK_OVERHEAD = 512
 /** 5 s: by then the bodies read at the same time have ended, unless their senders stall. */
 const RETRY_AFTER_SECONDS = 5
 
-/**
- * Limit for the bodies that a listener has in memory. Only what has arrived counts, so an announced length costs a client nothing;
- * and it counts until the answer is sent, since a body that waits to be verified takes memory too.
- */
+/** Limit for the bodies in memory, from their arrival until the answer: an announced length costs a client nothing. */
 export class BodyTotal {
   readonly #limit: number
   #used = 0
@@ -83,7 +77,10 @@ async function receive(
     bytes += chunk.byteLength
     if (bytes > limit) return tooLarge()
     const size = chunk.byteLength + CHUNK_OVERHEAD
-    if (!bodies.take(size)) return tooMany()
+    if (!bodies.take(size))
+      return new RelayError('unavailable', 'Too many request bodies at once', {
+        retryAfter: RETRY_AFTER_SECONDS,
+      })
     taken += size
     chunks.push(chunk)
     return undefined
@@ -130,25 +127,20 @@ function tooLarge(): RelayError {
   return new RelayError('too_large', 'Request too large')
 }
 
-function tooMany(): RelayError {
-  const retryAfter = RETRY_AFTER_SECONDS
-  return new RelayError('unavailable', 'Too many request bodies at once', { retryAfter })
-}
-
 /** 32 MiB: above the largest body any provider sends (25 MiB), so that an honest client always reads its answer. */
 const MAX_DISCARD_BYTES = 33_554_432
 /** 5 s: half of the time that a provider waits for an answer. */
 const DISCARD_TIMEOUT_MS = 5_000
 
-/**
- * Reads the rest of a request's body and drops it. Call it once before refusing a request: an answer sent while the client
- * still writes is lost, or resets the next request on the connection. After 32 MiB or 5 s it gives up, and the next
- * answer is the last on its connection. Does nothing for a request made in-process. Never rejects.
- */
+/** Reads the rest of a body, at most 32 MiB or 5 s, before a refusal: an answer sent while the client still writes is lost. Never rejects. */
 export async function discardBody(env: Partial<HttpBindings> | undefined): Promise<void> {
   const { incoming, outgoing } = env ?? {}
   // A destroyed request emits no more events.
-  if (!incoming || incoming.readableEnded || incoming.destroyed || hasSentNoBody(incoming)) return
+  if (!incoming || incoming.readableEnded || incoming.destroyed) return
+  const { expect, 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
+  if (length === undefined && encoding === undefined) return
+  // The client still waits for `100 Continue`, which is sent when reading starts (see listen.ts).
+  if (expect !== undefined && incoming.readableFlowing === null) return
   let bytes = 0
   const reading = readChunks(incoming, ({ byteLength }) =>
     (bytes += byteLength) > MAX_DISCARD_BYTES ? tooLarge() : undefined,
@@ -161,20 +153,10 @@ export async function discardBody(env: Partial<HttpBindings> | undefined): Promi
   incoming.socket.destroySoon = () => closeGently(incoming.resume().socket)
 }
 
-/** No body, or a client still waiting for `100 Continue`, which is sent when reading starts (see listen.ts). */
-function hasSentNoBody(incoming: IncomingMessage): boolean {
-  const { expect, 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
-  if (length === undefined && encoding === undefined) return true
-  return expect !== undefined && incoming.readableFlowing === null
-}
-
 /** 1 s: time for a client that still writes to read the answer. */
 const LINGER_MS = 1_000
 
-/**
- * Writes `last`, if given, and closes a connection without losing what is written: ends this side now and destroys the socket a
- * second later (RFC 9112 section 9.6). Destroying it while the client writes would reset the connection and lose the answer.
- */
+/** Writes `last`, and destroys the socket a second later: at once would reset a client that still writes (RFC 9112 section 9.6). */
 export function closeGently(socket: Duplex, last?: string): void {
   socket.end(last)
   setTimeout(() => socket.destroy(), LINGER_MS).unref()

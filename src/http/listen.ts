@@ -35,15 +35,8 @@ export interface ListenOptions {
   readonly limits?: Partial<Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'>>
 }
 
-/** Open connections. */
-type Connections = Map<Duplex, Connection>
-
-interface Connection {
-  /** The response last started on it. */
-  latest?: ServerResponse
-  /** Its requests whose responses are not sent yet. */
-  unanswered: number
-}
+/** Open connections: the response last started on each, and its requests whose responses are not sent yet. */
+type Connections = Map<Duplex, { latest?: ServerResponse; unanswered: number }>
 
 /** 16: no client of relay sends more requests ahead of their responses. */
 const MAX_UNANSWERED = 16
@@ -90,7 +83,14 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
   )
 
   answerRequests(server, fetch, connections, options)
-  await start(server, options)
+  try {
+    server.listen(options.port, host)
+    await once(server, 'listening')
+  } catch (cause) {
+    throw new RelayError('unavailable', whyNot(errorCode(cause), options), { cause })
+  }
+  // For example no free file descriptor: it passes, and must not end the process.
+  server.on('error', (error) => log.error('accepting a connection failed', error))
   let closed: Promise<void> | undefined
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : options.port
@@ -99,6 +99,27 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
     port,
     close: () => (closed ??= stop(server, connections, limits.grace)),
   }
+}
+
+async function stop(server: Server, connections: Connections, grace: number): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  for (const [socket, { latest }] of connections) {
+    // To Node a connection that never sent a request is not idle.
+    if (latest) latest.shouldKeepAlive = false
+    else socket.destroy()
+  }
+  const cut = setTimeout(() => server.closeAllConnections(), grace)
+  await closed
+  clearTimeout(cut)
+}
+
+/** Why the server cannot listen, and what to do. */
+function whyNot(code: string | undefined, { host, port, portFlag = '--port' }: ListenOptions): string {
+  if (code === 'EADDRINUSE')
+    return `Port ${port} is in use. Choose another with ${portFlag}, or 0 for any free port.`
+  if (code === 'EACCES') return `Port ${port} needs privileges. Choose one above 1023 with ${portFlag}.`
+  return `Cannot listen on ${host}, port ${port} (${code}). Choose another address with --host.`
 }
 
 function answerRequests(
@@ -144,37 +165,6 @@ function answerRequests(
   })
 }
 
-async function start(server: Server, { host, port, log, portFlag = '--port' }: ListenOptions): Promise<void> {
-  try {
-    server.listen(port, host)
-    await once(server, 'listening')
-  } catch (cause) {
-    const code = errorCode(cause)
-    const why =
-      code === 'EADDRINUSE'
-        ? `Port ${port} is in use. Choose another with ${portFlag}, or 0 for any free port.`
-        : code === 'EACCES'
-          ? `Port ${port} needs privileges. Choose one above 1023 with ${portFlag}.`
-          : `Cannot listen on ${host}, port ${port} (${code}). Choose another address with --host.`
-    throw new RelayError('unavailable', why, { cause })
-  }
-  // For example no free file descriptor: it passes, and must not end the process.
-  server.on('error', (error) => log.error('accepting a connection failed', error))
-}
-
-async function stop(server: Server, connections: Connections, grace: number): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  for (const [socket, { latest }] of connections) {
-    // To Node a connection that never sent a request is not idle.
-    if (latest) latest.shouldKeepAlive = false
-    else socket.destroy()
-  }
-  const cut = setTimeout(() => server.closeAllConnections(), grace)
-  await closed
-  clearTimeout(cut)
-}
-
 /** 4,096: with 16 KiB of headers for each, 64 MiB. */
 const MAX_CONNECTIONS = 4_096
 /** relay and its sandbox have a listener each, which leaves half of the descriptors for the store, targets and commands. */
@@ -191,11 +181,7 @@ function maxConnections(): number {
   }
 }
 
-/**
- * Answers a request that Node's HTTP parser refused, for which there is no response object, and closes the connection.
- * `latest` is the response last started on it. The client must not take the refusal for a response that is still pending, so
- * then the connection is closed after that response, without a refusal.
- */
+/** Answers what the parser refused, for which there is no response object. A client must not take it for `latest`, if that is pending. */
 function refuse(error: Error, socket: Duplex, latest: ServerResponse | undefined): void {
   const code = errorCode(error)
   if (code === 'ECONNRESET') return void socket.destroy()
@@ -213,14 +199,15 @@ function refuse(error: Error, socket: Duplex, latest: ServerResponse | undefined
   }
 }
 
-/** A whole response, as text, by Node's own codes: nodejs.org/api/http.html, event 'clientError'. */
-function refusal(code: string | undefined): string {
-  const error =
-    code === 'HPE_HEADER_OVERFLOW'
-      ? new RelayError('header_too_large', 'Request header fields too large')
-      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? new RelayError('request_timeout', 'Request timeout')
-        : new RelayError('bad_request', 'Bad request')
+/** By Node's own codes: nodejs.org/api/http.html, event 'clientError'. */
+const REFUSALS: Readonly<Record<string, RelayError>> = {
+  HPE_HEADER_OVERFLOW: new RelayError('header_too_large', 'Request header fields too large'),
+  ERR_HTTP_REQUEST_TIMEOUT: new RelayError('request_timeout', 'Request timeout'),
+}
+
+/** A whole response, as text. */
+function refusal(code = ''): string {
+  const error = REFUSALS[code] ?? new RelayError('bad_request', 'Bad request')
   const body = JSON.stringify(errorBody(error))
   return [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,

@@ -16,11 +16,7 @@ export interface RouterParts {
   readonly onUnrouted?: (c: Context<HttpEnv>, status: number) => string | undefined
 }
 
-/**
- * An application without routes. For the routes added to it, the Host check comes first, every error is `{"error": …}`, an
- * unknown path is 404, another method on a known path is 405 with `Allow`, and the body of a refused request is read
- * before the answer is sent.
- */
+/** An application without routes. The Host check comes before those added to it, and errors are `{"error": …}`, also 404 and 405. */
 export function createRouter({ hostAllowed, log, onUnrouted }: RouterParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>()
   const answer = async (error: unknown, c: Context<HttpEnv>, headers = {}): Promise<Response> => {
@@ -84,11 +80,7 @@ function isAddress(name: string): boolean {
   return name.startsWith('[') ? isIPv6(name.slice(1, -1)) : isIPv4(name)
 }
 
-/**
- * Middleware that refuses requests for other names than `hostAllowed` accepts, where a proxy in front has put its own name in
- * their place.
- * @throws RelayError `forbidden`
- */
+/** Refuses (`forbidden`) other names than `hostAllowed` accepts, where a proxy in front has put its own name in their place. */
 export function requireForwardedHost(hostAllowed: HostCheck): MiddlewareHandler<HttpEnv> {
   return (c, next) => {
     const asked = c.req.header('x-forwarded-host')

@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.js'
 import type { Clock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
-import type { TargetStatus } from '../dispatch/dispatcher.js'
+import type { TargetStatus } from '../dispatch/target.js'
 import type { Routing } from '../dispatch/routes.js'
 import type { HostCheck } from '../http/router.js'
 import type { Journal } from '../journal/journal.js'

@@ -21,10 +21,7 @@ export interface OutboundResponse {
   readonly discard: () => void
 }
 
-/**
- * Sends one request, once, and resolves with the headers of the response.
- * @throws the error of the connection; the signal's reason.
- */
+/** Sends one request, once, and resolves with the response's headers. @throws the error of the connection; the signal's reason */
 export type SendOnce = (url: string, request: OutboundRequest) => Promise<OutboundResponse>
 
 /**
@@ -36,22 +33,15 @@ export const sendOnce: SendOnce = async (address, { method, headers, body = null
   const url = new URL(address)
   const plain = { 'accept-encoding': 'identity', ...headers }
   const agent = await agentOfSingleRequests(url)
-  const { lines: _, ...response } = await sendThrough(
-    agent,
-    url,
-    { method, headers: plain, body },
-    { signal },
-  )
+  const request = { method, headers: plain, body }
+  const { lines: _, ...response } = await sendThrough(agent, url, request, { signal })
   return { ...response, discard: () => void response.body.on('error', () => {}).destroy() }
 }
 
 /** 4 MiB: many times the longest response to our calls (a pull request with both repositories, about 60 KiB). */
 const MAX_TEXT = 4 * 1_048_576
 
-/**
- * Reads the body as text.
- * @throws TooManyBytes over 4 MiB; the error of the connection; the signal's reason.
- */
+/** The body as text. @throws TooManyBytes over 4 MiB; the error of the connection; the signal's reason */
 export async function readText({ body }: Pick<OutboundResponse, 'body'>): Promise<string> {
   return String(await readBounded(body, MAX_TEXT))
 }
@@ -65,10 +55,7 @@ export interface AgentResponse {
   readonly body: Dispatcher.ResponseData['body']
 }
 
-/**
- * Sends one request to `url` and resolves with the headers of the response. Follows no redirect.
- * @throws the error of the connection; the signal's reason, at once: undici itself reacts to a signal only once connected.
- */
+/** Sends one request, and follows no redirect. @throws the error of the connection; the signal's reason, at once: undici waits to be connected */
 export async function sendThrough(
   agent: Dispatcher,
   { origin, pathname, search }: URL,
@@ -104,10 +91,7 @@ export async function openAgent({ hostname }: URL, options: Agent.Options): Prom
   return new EnvHttpProxyAgent({ ...options, clientFactory })
 }
 
-/**
- * Gives a proxy's closed connection another code than undici's own: at that, undici asks the proxy again without a pause (undici 7.30; 35,000
- * connections in 30 s, measured).
- */
+/** Changes the code of a proxy's closed connection: at undici's own it asks again without a pause (7.30; 35,000 connections in 30 s, measured). */
 function failingOnce(proxy: Dispatcher): Dispatcher {
   return proxy.compose((dispatch) => (options, handler) => {
     const fail = handler.onResponseError?.bind(handler)

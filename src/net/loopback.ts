@@ -2,7 +2,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest
 import type { Cancellable } from '../base/wait.js'
 import { readBounded } from '../base/bytes.js'
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
@@ -22,19 +22,11 @@ export interface HttpResponse {
  */
 export type SendRequest = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpResponse>
 
-/** HTTP client with which a short command calls the running instance. Disposing of it closes its connection. */
-export interface LoopbackClient extends Disposable {
-  readonly send: SendRequest
-}
-
 /** 1 MiB: a thousand times relay's longest response. */
 const MAX_ANSWER = 1_048_576
 
-/**
- * Creates a client for plain HTTP to this machine, without a proxy. Requests to one server share a connection. Built on
- * `node:http`: loading undici takes longer than everything else that a short command does.
- */
-export function createLoopbackClient(): LoopbackClient {
+/** A client for plain HTTP to this machine, without a proxy. On `node:http`: loading undici takes longer than a short command does. */
+export function createLoopbackClient(): Disposable & { readonly send: SendRequest } {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {
     async send(url, { method, headers, body }, { signal } = {}) {

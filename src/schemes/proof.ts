@@ -22,21 +22,15 @@ export function formOf({ prefix, algorithm, encoding }: Proof): string {
 
 const forms = new WeakMap<Proof, RegExp>()
 
-function wholeForm(proof: Proof): RegExp {
-  const known = forms.get(proof) ?? new RegExp(`^${formOf(proof)}$`)
-  forms.set(proof, known)
-  return known
-}
-
 /** The signatures of a proof in a request's header that have the right form. None if the header is given twice. */
 export function signaturesIn(lines: HeaderLines, proof: Proof): string[] {
   const value = only(lines, proof.header)
   if (value === undefined) return []
-  const all = proof.separator === undefined ? [value] : value.split(proof.separator, MAX_SIGNATURES)
-  const form = wholeForm(proof)
-  return all
-    .map((each) => (proof.separator === undefined ? each : each.trim()))
-    .filter((each) => form.test(each))
+  const { separator } = proof
+  const all = separator ? value.split(separator, MAX_SIGNATURES).map((each) => each.trim()) : [value]
+  const form = forms.get(proof) ?? new RegExp(`^${formOf(proof)}$`)
+  forms.set(proof, form)
+  return all.filter((each) => form.test(each))
 }
 
 /** Whether a request has a signature header in the right form. Without one it is refused before any byte is hashed. */
@@ -61,7 +55,7 @@ export function provesBody(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>
 }
 
 /** A request to be proved. `signed`: the body, or the payload of a form whose sender signs that. */
-export interface Signed {
+interface Signed {
   readonly lines: HeaderLines
   readonly signed: Uint8Array
 }
@@ -106,9 +100,10 @@ interface Parts {
 
 /** The signature that a secret makes, with its prefix. */
 function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
-  const { prefix, algorithm, encoding, signed } = proof
-  if (algorithm === 'token') return prefix + secret.reveal()
-  const hmac = createHmac(algorithm, keyOf(secret, proof))
+  const { prefix, algorithm, encoding, signed, key } = proof
+  const text = secret.reveal()
+  if (algorithm === 'token') return prefix + text
+  const hmac = createHmac(algorithm, (key && keyIn(secret)) ?? text)
   for (const piece of signed === '{body}' ? [signed] : signed.split(/(\{\w+\})/))
     if (piece === '{body}') hmac.update(parts.body)
     else hmac.update(piece === '{id}' ? parts.id : piece === '{timestamp}' ? parts.timestamp : piece)
@@ -117,10 +112,6 @@ function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
 
 /** What the reference library decodes, with or without `whsec_` before it, and `=` after it: a double click selects none. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
-
-function keyOf(secret: Secret, { key }: Proof): string | Buffer {
-  return (key === 'base64' ? keyIn(secret) : undefined) ?? secret.reveal()
-}
 
 /** The key that a secret is base64 of; undefined if it is none. */
 export function keyIn(secret: Secret): Buffer | undefined {
@@ -153,10 +144,7 @@ export function isTime(text: string): boolean {
   return /^\d{1,16}$/.test(text)
 }
 
-/**
- * The header lines that prove a delivery made now, with the time and the id where these are headers of their own. Where `lines` has a proof
- * already, its headers.
- */
+/** The header lines that prove a delivery made now. Where `lines` has a proof already, its headers; else those of the first that fits. */
 export function sign(
   secret: Secret,
   { id, body, now, lines }: Omit<Parts, 'timestamp'> & { readonly now: number; readonly lines?: HeaderLines },
@@ -165,18 +153,15 @@ export function sign(
   const proofs = proofsFor(secret, scheme)
   const proof = proofs.find(({ header }) => lines?.has(header)) ?? proofs[0]
   if (!proof) return []
-  const { header, time } = proof
-  const also = scheme.also ?? []
+  const { id: idPlace, time } = proof
   const timestamp = time ? String(Math.floor(now / time.unit)) : ''
-  const signature = signatureOf(secret, { id, timestamp, body }, proof)
-  const isOwnHeader = time !== undefined && !isInBody(time.place) && !time.place.includes('#')
-  const pair = time?.place.includes('#') ? `${time.place.split('#')[1] ?? ''}=${timestamp},` : ''
-  return [
-    ...(proof.id === undefined || isInBody(proof.id) ? [] : [[spelledHeader(proof.id), id] as const]),
-    ...(isOwnHeader ? [[spelledHeader(time.place), timestamp] as const] : []),
-    [spelledHeader(header), pair + signature],
-    ...also.map(
-      (each) => [spelledHeader(each.header), signatureOf(secret, { id, timestamp, body }, each)] as const,
-    ),
-  ]
+  const parts = { id, timestamp, body }
+  const [timeHeader = '', timeKey] = time && !isInBody(time.place) ? time.place.split('#') : []
+  const signed: [name: string, value: string][] = []
+  if (idPlace !== undefined && !isInBody(idPlace)) signed.push([idPlace, id])
+  if (timeHeader !== '' && timeKey === undefined) signed.push([timeHeader, timestamp])
+  const pair = timeKey === undefined ? '' : `${timeKey}=${timestamp},`
+  signed.push([proof.header, pair + signatureOf(secret, parts, proof)])
+  for (const also of scheme.also ?? []) signed.push([also.header, signatureOf(secret, parts, also)])
+  return signed.map(([name, value]) => [spelledHeader(name), value])
 }

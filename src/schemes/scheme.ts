@@ -1,10 +1,7 @@
 import { type HeaderLines, only } from '../http/headers.js'
 import { memberOf } from '../json/parse.js'
 
-/**
- * Where a request says something: the lower-case name of a header, one of its `key=value` pairs as `stripe-signature#t`, or a member
- * of its JSON as `$.issue.number`.
- */
+/** Where a request says something: a header's lower-case name, a pair of one (`stripe-signature#t`), a member of its JSON (`$.issue.number`). */
 export type Place = string
 
 /** How one header proves a delivery, as data. */
@@ -67,10 +64,7 @@ export interface WebhookScheme {
   readonly content: 'payload' | 'fields' | 'any'
   /** Member that the answer to it must hold, as Slack asks for when an address is entered there. */
   readonly challenge?: Place
-  /**
-   * A field that a form without a signature has as `1`, where the sender only tests the certificate of an address. It is answered 200, and not
-   * stored.
-   */
+  /** The field that is `1` in an unsigned form with which the sender tests an address. It is answered 200, and not stored. */
   readonly check?: string
   /** Which secret it is, as the end of a sentence, for a user who has another one. */
   readonly secretHint?: string

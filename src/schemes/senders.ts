@@ -7,11 +7,16 @@ const FIVE_MINUTES = 300_000
 const seconds = (place: Place, tolerance = FIVE_MINUTES): SignedTime => ({ place, unit: 1000, tolerance })
 
 const HMAC = { prefix: '', algorithm: 'sha256', encoding: 'hex', signed: '{body}' } as const
+/** With a version; there may be several. */
+const V1 = { ...HMAC, separator: ',', prefix: 'v1=' } as const
 
-/** The header in which GitHub and Gitea send the signature. */
-export const HUB_SIGNATURE = 'x-hub-signature-256'
+/** Of a sender that signs the time too. */
+function timed(how: Partial<Proof>, header: string, signed: string, time: SignedTime): Proof {
+  return { ...HMAC, ...how, header, signed, time }
+}
+
 /** @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries */
-export const HUB_PROOF: Proof = { ...HMAC, header: HUB_SIGNATURE, prefix: 'sha256=' }
+export const HUB_PROOF: Proof = { ...HMAC, header: 'x-hub-signature-256', prefix: 'sha256=' }
 
 /** @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
 function standard(name: 'webhook' | 'svix'): Proof {
@@ -37,9 +42,7 @@ interface Row
   readonly agent?: string
 }
 
-/**
- * The senders that relay knows by name. A new one is a row here, its section in docs/senders.md, and its line in the test of all.
- */
+/** The senders that relay knows by name. A new one is a row here, a section in docs/senders.md, and one in the test of all. */
 const SENDERS = {
   standard: {
     proofs: [standard('webhook'), standard('svix')],
@@ -49,16 +52,7 @@ const SENDERS = {
   },
   /** @see https://docs.stripe.com/webhooks#verify-manually */
   stripe: {
-    proofs: [
-      {
-        ...HMAC,
-        header: 'stripe-signature',
-        separator: ',',
-        prefix: 'v1=',
-        signed: '{timestamp}.{body}',
-        time: seconds('stripe-signature#t'),
-      },
-    ],
+    proofs: [timed(V1, 'stripe-signature', '{timestamp}.{body}', seconds('stripe-signature#t'))],
     event: ['$.type'],
     id: ['$.id'],
     style: () => 'indented',
@@ -69,13 +63,12 @@ const SENDERS = {
   /** @see https://docs.slack.dev/authentication/verifying-requests-from-slack */
   slack: {
     proofs: [
-      {
-        ...HMAC,
-        header: 'x-slack-signature',
-        prefix: 'v0=',
-        signed: 'v0:{timestamp}:{body}',
-        time: seconds('x-slack-request-timestamp'),
-      },
+      timed(
+        { prefix: 'v0=' },
+        'x-slack-signature',
+        'v0:{timestamp}:{body}',
+        seconds('x-slack-request-timestamp'),
+      ),
     ],
     event: ['$.event.type', '$.type', '$.command'],
     id: ['$.event_id', '$.trigger_id'],
@@ -103,11 +96,7 @@ const SENDERS = {
   /** @see https://linear.app/developers/webhooks#securing-webhooks */
   linear: {
     proofs: [
-      {
-        ...HMAC,
-        header: 'linear-signature',
-        time: { place: '$.webhookTimestamp', unit: 1, tolerance: 60_000 },
-      },
+      timed({}, 'linear-signature', '{body}', { place: '$.webhookTimestamp', unit: 1, tolerance: 60_000 }),
     ],
     event: ['$.type', 'linear-event'],
     action: ['$.action'],
@@ -142,7 +131,7 @@ const SENDERS = {
   },
   /** @see https://developer.pagerduty.com/docs/verifying-webhook-signatures */
   pagerduty: {
-    proofs: [{ ...HMAC, header: 'x-pagerduty-signature', separator: ',', prefix: 'v1=' }],
+    proofs: [{ ...V1, header: 'x-pagerduty-signature' }],
     event: ['$.event.event_type'],
     id: ['$.event.id'],
     secretHint: 'each subscription has its own secret, shown once when it is made',
@@ -191,46 +180,35 @@ function complete({ agent = 'webhook-relay', ...row }: Row): WebhookScheme {
   }
 }
 
-const KEYS = [
-  'header',
-  'prefix',
-  'encoding',
-  'algorithm',
-  'signed',
-  'event',
-  'id',
-  'time',
-  'tolerance',
-] as const
-type Parts = Partial<Readonly<Record<(typeof KEYS)[number], string>>>
-
 const HEADER = /^[\w-]{1,64}$/
 const PLACE = /^(?:[\w-]{1,64}(?:#\w{1,32})?|\$(?:\.[\w-]{1,64}){1,8})$/
-const FORMS: Readonly<Record<keyof Parts, readonly [RegExp, string]>> = {
+const placeLike = (member: string) =>
+  [PLACE, `a header's name, or a member of the JSON such as ${member}`] as const
+/** The parts of a scheme, in the order in which a message names them: the form of each, and that in words. */
+const FORMS = {
   header: [HEADER, "a header's name"],
   prefix: [/^[\x21-\x7e]{0,64}$/, 'at most 64 visible characters'],
   encoding: [/^(?:hex|base64)$/, 'hex or base64'],
   algorithm: [/^sha(?:1|256|512)$/, 'sha256, sha1 or sha512'],
   signed: [/^(?:[!-z|~]|\{(?:timestamp|id|body)\}){1,200}$/, 'a text of {timestamp}, {id} and {body}'],
-  event: [PLACE, "a header's name, or a member of the JSON such as $.type"],
-  id: [PLACE, "a header's name, or a member of the JSON such as $.id"],
-  time: [PLACE, "a header's name, or a member of the JSON such as $.time"],
+  event: placeLike('$.type'),
+  id: placeLike('$.id'),
+  time: placeLike('$.time'),
   tolerance: [/./, 'a duration such as 5m'],
-}
+} as const satisfies Record<string, readonly [RegExp, string]>
+type Parts = Partial<Readonly<Record<keyof typeof FORMS, string>>>
+const NAMES_OF_HEADERS = new Set(['header', 'event', 'id', 'time'])
 
 function readParts(name: string, parts: readonly string[]): Parts {
   const read: Record<string, string> = {}
   for (const part of parts) {
-    const at = part.indexOf('=')
-    const key = KEYS.find((each) => each === part.slice(0, Math.max(at, 0)))
+    const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(part) ?? []
+    const [form, what] = Object.entries(FORMS).find(([each]) => each === key)?.[1] ?? []
     // The rest may be a secret in the wrong place.
     const [wrong = ''] = /^[a-z]{1,16}=/i.exec(part) ?? []
-    if (!key) throw invalid(name, `has no part '${wrong}…': write ${KEYS.join('=, ')}=`)
-    const value = part.slice(at + 1)
-    const [form, what] = FORMS[key]
+    if (!form) throw invalid(name, `has no part '${wrong}…': write ${Object.keys(FORMS).join('=, ')}=`)
     if (!form.test(value)) throw invalid(name, `needs ${key}= with ${what}`)
-    read[key] =
-      ['header', 'event', 'id', 'time'].includes(key) && !isInBody(value) ? value.toLowerCase() : value
+    read[key] = NAMES_OF_HEADERS.has(key) && !isInBody(value) ? value.toLowerCase() : value
   }
   return read
 }
@@ -239,11 +217,7 @@ function readParts(name: string, parts: readonly string[]): Parts {
 function ownRow(name: string, parts: Parts): Row | undefined {
   if (!OWN.some((each) => each === name)) return undefined
   const { header, prefix = '', event, id } = parts
-  const places = {
-    event: event === undefined ? [] : [event],
-    id: id === undefined ? [] : [id],
-    content: 'any',
-  } as const
+  const places = { event: event ? [event] : [], id: id ? [id] : [], content: 'any' } as const
   if (name === 'none') return { ...places, proofs: [] }
   if (header === undefined) throw invalid(name, 'needs the name of the header, as header=X-Signature')
   if (name === 'token') {

@@ -1,5 +1,6 @@
 import { aborted, onSleep, probeDelay, sleep } from '../base/wait.js'
 import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
+import type { Limits } from '../base/seams.js'
 import { type CaughtUp, catchUp } from '../codehost/catch-up.js'
 import type { DeliveryLog } from '../codehost/host.js'
 import type { SourceParts } from './tunnel.js'
@@ -11,15 +12,13 @@ export type CatchingUp =
   | { readonly state: 'not caught up'; readonly error: RelayError; readonly retries: boolean }
 
 /** A webhook that leads here while relay runs. */
-interface Webhook<Made> {
+interface Webhook {
   /** Whose it is, in messages. */
   readonly name: string
-  /** Makes it, and reports that. */
-  readonly make: () => Promise<Made>
+  /** Makes it, and reports that. Resolves to what the code host has sent; undefined where nothing is caught up from. */
+  readonly make: () => Promise<DeliveryLog | undefined>
   /** Reports each failure of `make` that differs from the one before; `retries`: whether it is tried again. */
   readonly onFailure: (error: RelayError, retries: boolean) => void
-  /** What the code host has sent; undefined where nothing is caught up from. */
-  readonly deliveries: (made: Made) => DeliveryLog | undefined
   readonly onChange: (state: CatchingUp) => void
   /** The error of reading the log, with the next step for a person. */
   readonly explain: (error: RelayError) => unknown
@@ -32,49 +31,41 @@ const LOOK_MS = 10_000
 /** What may have been missed while the machine slept for a minute is worth a look into the log. Milliseconds. */
 const GAP_MS = 60_000
 
-/**
- * Has a webhook, and catches up now and whenever deliveries may have been missed, until `stop` aborts. What fails for a while is
- * tried again. Does not reject.
- */
-export async function keepWebhook<Made>(hook: Webhook<Made>, parts: Parts): Promise<void> {
-  const { address, relay, stop } = parts
-  const { signInLook } = relay.limits
-  const made = await keepTrying(hook.make, hook.onFailure, { stop, signInLook })
-  const deliveries = made && hook.deliveries(made)
+/** Has a webhook, and catches up now and whenever deliveries may have been missed, until `stop` aborts. Does not reject. */
+export async function keepWebhook(hook: Webhook, { address, relay, log, stop }: Parts): Promise<void> {
+  const { name, onChange } = hook
+  const { journal, host, database, limits } = relay
+  const deliveries = await keepTrying(hook.make, hook.onFailure, stop, limits)
   if (!deliveries) return
   let again = new AbortController()
   const missed = (): void => again.abort()
   const ends = [address.onBack(missed), onSleep(missed, { every: LOOK_MS, gap: GAP_MS })]
   const onFailure = (error: RelayError, retries: boolean): void => {
     const shown = retries ? error : toRelayError(hook.explain(error))
-    hook.onChange({ state: 'not caught up', error: shown, retries })
+    onChange({ state: 'not caught up', error: shown, retries })
+  }
+  const catchUpOnce = async (): Promise<void> => {
+    const result = await catchUp({
+      log: deliveries,
+      name,
+      host,
+      journal,
+      store: database.store,
+      limits,
+      signal: stop,
+      onBusy: (text) => log.info(text),
+      onProgress: (done, count) => done === 0 && count > 0 && onChange({ state: 'missing', count }),
+      onWait: (why, ms) =>
+        log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
+    })
+    onChange({ state: 'caught up', result })
   }
   while (!stop.aborted) {
-    await keepTrying(() => catchUpOnce(hook, deliveries, parts), onFailure, { stop, signInLook })
+    await keepTrying(catchUpOnce, onFailure, stop, limits)
     await Promise.race([aborted(again.signal), aborted(stop)])
     again = new AbortController()
   }
   for (const end of ends) end()
-}
-
-async function catchUpOnce(
-  { name, onChange }: Pick<Webhook<unknown>, 'name' | 'onChange'>,
-  deliveries: DeliveryLog,
-  { relay: { journal, host, database, limits }, log, stop }: Parts,
-): Promise<void> {
-  const result = await catchUp({
-    log: deliveries,
-    name,
-    host,
-    journal,
-    store: database.store,
-    limits,
-    signal: stop,
-    onBusy: (text) => log.info(text),
-    onProgress: (done, count) => done === 0 && count > 0 && onChange({ state: 'missing', count }),
-    onWait: (why, ms) => log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
-  })
-  onChange({ state: 'caught up', result })
 }
 
 /** Failures that end by themselves. */
@@ -89,7 +80,8 @@ const PASSING: ReadonlySet<ErrorKind> = new Set([
 async function keepTrying<T>(
   attempt: () => Promise<T>,
   onFailure: (error: RelayError, retries: boolean) => void,
-  { stop, signInLook }: { readonly stop: AbortSignal; readonly signInLook: number },
+  stop: AbortSignal,
+  { signInLook }: Pick<Limits, 'signInLook'>,
 ): Promise<T | undefined> {
   let reported = ''
   for (let failures = 1; !stop.aborted; failures++) {
@@ -97,7 +89,11 @@ async function keepTrying<T>(
       return await attempt()
     } catch (thrown) {
       const error = toRelayError(thrown)
-      const delay = delayAfter(error, failures, signInLook)
+      const { kind, retryAfter = 60 } = error
+      // Whether the user has signed in is only a look into the profile.
+      const isSignIn = kind === 'unauthenticated' || kind === 'invalid_token'
+      const passing = PASSING.has(kind) ? probeDelay(failures, Math.random) : undefined
+      const delay = isSignIn ? signInLook : kind === 'rate_limited' ? retryAfter * 1000 : passing
       if (stop.aborted) break
       if (error.message !== reported) onFailure(error, delay !== undefined)
       reported = error.message
@@ -106,16 +102,4 @@ async function keepTrying<T>(
     }
   }
   return undefined
-}
-
-/** Milliseconds until the next try; undefined if a person has to change something first. */
-function delayAfter(
-  { kind, retryAfter = 60 }: RelayError,
-  failures: number,
-  signInLook: number,
-): number | undefined {
-  // Whether the user has signed in is only a look into the profile.
-  if (kind === 'unauthenticated' || kind === 'invalid_token') return signInLook
-  if (kind === 'rate_limited') return retryAfter * 1000
-  return PASSING.has(kind) ? probeDelay(failures, Math.random) : undefined
 }

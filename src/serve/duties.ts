@@ -37,10 +37,7 @@ interface Running {
   readonly work: Promise<AsyncDisposable | undefined>
 }
 
-/**
- * What one of the relays of a profile does: the one that holds a lock of the database, or the only one. Disposing of it ends that, and
- * lets another relay begin.
- */
+/** What one of a profile's relays does: the one that holds a lock of the database, or the only one. Disposing of it lets another begin. */
 export class Duties implements AsyncDisposable {
   readonly #options: DutiesOptions
   /** Undefined for a profile that is this relay's alone. */
@@ -61,8 +58,11 @@ export class Duties implements AsyncDisposable {
     const session = new Session(postgres, routes, {
       onNotice,
       onRun: (holds) => {
-        if (holds) this.#begin()
-        else void this.#end()
+        if (!holds) void this.#end()
+        else if (this.#start && !this.#running) {
+          const lost = new AbortController()
+          this.#running = { lost, work: this.#tryStart(this.#start, lost.signal) }
+        }
         onTurn()
       },
       onAway: (error) =>
@@ -86,10 +86,7 @@ export class Duties implements AsyncDisposable {
     return !this.#session || this.#running !== undefined
   }
 
-  /**
-   * Starts the work now, if no other relay can do it; otherwise whenever this one has the turn. To be called once.
-   * @throws the error of `start`, of a profile that is this relay's alone
-   */
+  /** Starts the work now, or whenever this relay has the turn. To be called once. @throws the error of `start`, where no other relay can be */
   async run(start: (turn: Turn) => Promise<AsyncDisposable>): Promise<void> {
     this.#start = start
     if (this.#session) return this.#session.want()
@@ -122,12 +119,6 @@ export class Duties implements AsyncDisposable {
     if ((await this.#session?.others(routes))?.isDifferent) throw new RelayError('settings', OTHER_ROUTES)
   }
 
-  #begin(): void {
-    if (!this.#start || this.#running) return
-    const lost = new AbortController()
-    this.#running = { lost, work: this.#tryStart(this.#start, lost.signal) }
-  }
-
   /** Starts once the work of an earlier turn has ended; tries again until it succeeds or the turn is lost. Does not reject. */
   async #tryStart(
     start: (turn: Turn) => Promise<AsyncDisposable>,
@@ -152,16 +143,13 @@ export class Duties implements AsyncDisposable {
     const last = this.#running
     this.#running = undefined
     if (this.#session) last?.lost.abort(new RelayError('unavailable', 'Another relay forwards now'))
-    return (this.#ended = this.#finish(this.#ended, last))
-  }
-
-  async #finish(before: Promise<void>, last: Running | undefined): Promise<void> {
-    await before
-    try {
+    const finish = async (before: Promise<void>): Promise<void> => {
+      await before
       await (await last?.work)?.[Symbol.asyncDispose]()
-    } catch (error) {
-      this.#options.log.error(toRelayError(error).message, error)
     }
+    return (this.#ended = finish(this.#ended).catch((error: unknown) =>
+      this.#options.log.error(toRelayError(error).message, error),
+    ))
   }
 }
 

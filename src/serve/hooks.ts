@@ -30,26 +30,8 @@ export interface HookParts extends SourceParts {
   readonly hasSuccessor: () => Promise<boolean>
 }
 
-/**
- * Makes the App's webhook lead to this relay, since the address of a tunnel can change, and catches up from its log. Disposing of
- * it stops that, and the App's calls; the webhook stays as it is.
- */
-export function startApp(
-  parts: HookParts,
-  app: OwnApp,
-  { stop, catchUp }: { readonly stop: AbortController; readonly catchUp: boolean },
-): AsyncDisposable {
-  const running = runApp({ ...parts, stop: stop.signal }, app, catchUp)
-  return {
-    async [Symbol.asyncDispose]() {
-      stop.abort()
-      await running
-    },
-  }
-}
-
-/** Does not reject. */
-async function runApp(
+/** Makes the App's webhook lead here, as a tunnel's address can change, and catches up, until `stop` aborts. Does not reject. */
+export async function runApp(
   parts: HookParts & { readonly stop: AbortSignal },
   app: OwnApp,
   catchUp: boolean,
@@ -64,10 +46,9 @@ async function runApp(
       async make() {
         const repaired = await app.repair(url, settings.webhookSecrets.current)
         onHook({ app: slug, state: 'leads here', url, repaired })
-        return repaired
+        return catchUp ? log : undefined
       },
       onFailure: (error, retries) => onHook({ app: slug, state: 'failed', error, retries }),
-      deliveries: () => (catchUp ? log : undefined),
       onChange: (state) => onHook({ app: slug, ...state }),
       explain: (error) => error,
     },
@@ -83,19 +64,26 @@ interface Parts extends HookParts {
   readonly cut: AbortSignal
 }
 
-/**
- * Makes the hooks, catches up, and catches up again when the machine or the tunnel was away. What fails for a while is tried
- * again. Disposing of it removes the hooks that it made, except those that are caught up from.
- */
+/** Makes the hooks, and catches up. Disposing of it removes those that it made, except those that are caught up from. */
 export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable {
   const [stop, cut] = [new AbortController(), new AbortController()]
   const parts: Parts = { ...sources, plan, stop: stop.signal, cut: cut.signal }
-  const running = runAll(parts)
+  const { address, relay } = sources
+  /** Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not reject. */
+  const runAll = async (): Promise<string | undefined> => {
+    const url = await Promise.race([address.known, aborted(stop.signal)])
+    if (url === undefined) return undefined
+    const list = plan.catchUp ? savedHooks(relay).list() : Promise.resolve([])
+    const all = distinct([...(await list.catch(() => [])), ...plan.repos])
+    await Promise.all(all.map((repo) => runHook(parts, repo, url)))
+    return url
+  }
+  const running = runAll()
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
       // A call under way may still make a hook, which then has to go.
-      const { removal } = sources.relay.limits
+      const { removal } = relay.limits
       const tooSlow = `The code host did not answer within ${removal / 1000} s`
       const limit = setTimeout(() => cut.abort(new RelayError('provider_timeout', tooSlow)), removal)
       const url = await running
@@ -106,20 +94,6 @@ export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable 
       clearTimeout(limit)
     },
   }
-}
-
-/** Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not reject. */
-async function runAll(parts: Parts): Promise<string | undefined> {
-  const { address, relay, plan, stop } = parts
-  const url = await Promise.race([address.known, aborted(stop)])
-  if (url === undefined) return undefined
-  const saved = plan.catchUp
-    ? await savedHooks(relay)
-        .list()
-        .catch(() => [])
-    : []
-  await Promise.all(distinct([...saved, ...plan.repos]).map((repo) => runHook(parts, repo, url)))
-  return url
 }
 
 /** Names of repositories have no capitals of their own; the last of several counts. */
@@ -139,10 +113,9 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
         const making = placeOf(parts, repo, cut)
         const hook = await registerHook(making, await wantedHook(parts, making, url))
         onHook({ repo: name, state: 'ready', hook })
-        return hook
+        return plan.catchUp ? place.hooks.log?.(repo, hook.hook.id) : undefined
       },
       onFailure: (error, retries) => onHook({ repo: name, state: 'failed', error, retries }),
-      deliveries: ({ hook }) => (plan.catchUp ? place.hooks.log?.(repo, hook.id) : undefined),
       onChange: (state) => onHook({ repo: name, ...state }),
       explain: (error) => explainLogError(error, place),
     },
@@ -163,10 +136,9 @@ function savedHooks({ database, host }: Relay): SavedHooks {
 
 /** With the events, and the address, that the user chose for it before. */
 async function wantedHook({ settings }: Parts, { saved, repo }: HookPlace, url: string): Promise<WantedHook> {
-  const before = await saved.get(repo)
-  const chosen = before?.chosen === true
+  const { chosen = false, url: own, events } = (await saved.get(repo)) ?? {}
   const secret = settings.webhookSecrets.current
-  const hook = { url: chosen ? before.url : url, secret, events: before?.events ?? undefined }
+  const hook = { url: (chosen && own) || url, secret, events: events ?? undefined }
   return { settings: hook, permanent: false, chosen }
 }
 

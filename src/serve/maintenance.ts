@@ -16,15 +16,7 @@ export interface MaintenanceParts {
   readonly interval?: number
 }
 
-export interface Maintenance extends AsyncDisposable {
-  /** Counts bytes that were added to the journal. */
-  added(bytes: number): void
-}
-
-/**
- * The journal is swept when this part of `keepMax` was added. The rest of the 10 % by which the file may be larger is for what arrives during
- * a sweep, and for what these bytes do not count, such as indexes.
- */
+/** Part of `keepMax` to add before a sweep. The rest of the 10 % by which the file may grow is for what comes meanwhile, and for indexes. */
 const GROWTH = 0.02
 /** Bytes to add before a sweep, at least: a sweep for a few entries costs more than it frees. */
 const MIN_GROWTH = 262_144
@@ -32,26 +24,26 @@ const MIN_GROWTH = 262_144
 const SHRINK_PAUSE_MS = 100
 
 /** Removes expired records and old deliveries: every minute, and also when many were added. Shrinks the file after a minute without. */
-export function startMaintenance(parts: MaintenanceParts): Maintenance {
-  const { database, journal, retention, log, interval = LIMITS.sweep } = parts
+export function startMaintenance({
+  database,
+  journal,
+  retention,
+  log,
+  interval = LIMITS.sweep,
+}: MaintenanceParts) {
   const stop = new AbortController()
   const { signal } = stop
   const grown = new EventEmitter()
   const limit = Math.max(retention.keepMax * GROWTH, MIN_GROWTH)
   let [total, sinceSweep] = [0, 0]
-  const logged = async (work: () => Promise<unknown>): Promise<void> => {
-    try {
-      await work()
-    } catch (error) {
-      log.error(toRelayError(error).message, error)
-    }
-  }
+  const logged = (work: Promise<unknown>): Promise<unknown> =>
+    work.catch((error: unknown) => log.error(toRelayError(error).message, error))
   /** Sweeps now, and again whenever enough was added, until the interval is over. */
   const sweepForAnInterval = async (): Promise<void> => {
     const limited = deadline(interval, signal)
     do {
       sinceSweep = 0
-      await logged(() => journal.sweep({ ...retention, signal }))
+      await logged(journal.sweep({ ...retention, signal }))
       if (sinceSweep < limit) await once(grown, 'enough', { signal: limited }).catch(() => {})
     } while (!limited.aborted)
   }
@@ -62,20 +54,21 @@ export function startMaintenance(parts: MaintenanceParts): Maintenance {
   }
   const running = (async () => {
     while (!signal.aborted) {
-      await logged(() => database.store.sweep())
-      await logged(() => database.rotate())
+      await logged(database.store.sweep())
+      await logged(database.rotate())
       const before = total
       await sweepForAnInterval()
-      if (total === before) await logged(shrink)
+      if (total === before) await logged(shrink())
     }
   })()
   return {
-    added(bytes) {
+    /** Counts bytes that were added to the journal. */
+    added(bytes: number): void {
       total += bytes
       sinceSweep += bytes
       if (sinceSweep >= limit) grown.emit('enough')
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       stop.abort()
       await running
     },

@@ -4,12 +4,14 @@ import { type Log, silentLog } from '../base/log.js'
 import type { FetchHandler } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
 import type { Journal } from '../journal/journal.js'
-import { READY_PATH, type ReadyCheck } from '../server/app.js'
+import { READY_PATH } from '../server/app.js'
+import type { ReadyCheck } from '../server/parts.js'
 
 /** Milliseconds for which an answer counts: a check writes to the disk, and may be asked for a thousand times a second. */
 const CACHE_MS = 1000
 /** Milliseconds after which storage counts as away: load balancers wait 2 to 5 s for an answer. */
 const LIMIT_MS = 2000
+const SLOW = `storage did not answer within ${LIMIT_MS / 1000} s`
 /** Milliseconds between the first 503 and the end of the listener: three checks of a load balancer, one a second, and some more. */
 const DRAIN_MS = 5000
 /** Milliseconds after the last request for /ready in which a load balancer counts as watching: most ask every 2 to 10 s. */
@@ -58,7 +60,10 @@ export class Readiness {
   start(journal: Pick<Journal, 'check'>): void {
     let before: RelayError | undefined
     this.#problem = createCached(CACHE_MS, async () => {
-      const found = await problemOf(journal)
+      const found = await inTime(LIMIT_MS, journal.check()).then(
+        () => undefined,
+        (error: unknown) => (isTimeout(error) ? new RelayError('storage', SLOW) : toRelayError(error)),
+      )
       if (found && !before) this.#log.warn(`/ready answers 503: ${found.message}`)
       if (before && !found) this.#log.info('/ready answers 200 again')
       before = found
@@ -73,17 +78,5 @@ export class Readiness {
     if (performance.now() - this.#askedAt > WATCHED_MS) return
     this.#log.info(`/ready answers 503 for ${DRAIN_MS / 1000} s, so that a load balancer stops sending first`)
     await sleep(DRAIN_MS)
-  }
-}
-
-/** Why a delivery could not be stored now; undefined if it could. */
-async function problemOf(journal: Pick<Journal, 'check'>): Promise<RelayError | undefined> {
-  try {
-    await inTime(LIMIT_MS, journal.check())
-    return undefined
-  } catch (error) {
-    return isTimeout(error)
-      ? new RelayError('storage', `storage did not answer within ${LIMIT_MS / 1000} s`)
-      : toRelayError(error)
   }
 }

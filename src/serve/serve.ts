@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { findOwnApp, type OwnApp } from '../auth/setup.js'
+import { findOwnApp } from '../auth/setup.js'
 import type { Cancellable } from '../base/wait.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError, toRelayError } from '../base/errors.js'
@@ -7,8 +7,9 @@ import { type Log, silentLog } from '../base/log.js'
 import { LIMITS } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
-import { Dispatcher, type DispatcherOptions, type TargetStatus } from '../dispatch/dispatcher.js'
-import { createRouting, labelOf } from '../dispatch/routes.js'
+import { Dispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
+import type { TargetStatus } from '../dispatch/target.js'
+import { Routing, labelOf } from '../dispatch/routes.js'
 import type { Header } from '../http/headers.js'
 import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
@@ -16,20 +17,15 @@ import { lockProfile } from '../instance/profile.js'
 import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
 import { forwardable } from '../replay/prepare.js'
 import { createRelay, type Relay, type RelayOptions } from '../relay.js'
+import { lastSandboxUrl, SANDBOX_CLIENT, saveSandboxUrl } from '../sandbox/client.js'
 import type { Sandbox } from '../sandbox/sandbox.js'
-import type { ReadyCheck } from '../server/app.js'
+import type { ReadyCheck } from '../server/parts.js'
 import { type Database, openDatabase } from '../store/open.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
 import { digestOf, Duties, type Turn } from './duties.js'
-import {
-  type EmbeddedSandbox,
-  registerSandbox,
-  type SandboxSettings,
-  startEmbeddedSandbox,
-} from './embedded-sandbox.js'
 import { sourceOf } from './hook-event.js'
 import type { HookParts, HookPlan } from './hooks.js'
-import { type Maintenance, startMaintenance } from './maintenance.js'
+import { startMaintenance } from './maintenance.js'
 import { Readiness } from './readiness.js'
 import { checkTunnel, PayloadAddress, startTunnels } from './tunnel.js'
 
@@ -51,6 +47,12 @@ export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'ru
   readonly hooks?: HookPlan
   /** @internal Called for what happens to each of these hooks. */
   readonly onHook?: HookParts['onHook']
+}
+
+/** Settings of a relay that starts a sandbox and uses it as its code host. */
+export interface SandboxSettings extends Omit<Settings, 'provider' | 'providerUrl'> {
+  /** 0: any free port. */
+  readonly sandboxPort: number
 }
 
 /** @internal Settings without what the profile's data holds, such as a webhook secret that relay made. */
@@ -87,7 +89,7 @@ interface State {
   /** While this relay forwards. */
   dispatcher?: Dispatcher | undefined
   sources?: AsyncDisposable | undefined
-  maintenance?: Maintenance | undefined
+  maintenance?: ReturnType<typeof startMaintenance> | undefined
   /** By source. */
   readonly tunnels: Map<string, TunnelStatus>
   /** Another relay forwards. */
@@ -153,7 +155,7 @@ export async function serve(
     settings,
     sandbox,
     async checkRoutes(forward) {
-      await duties.changeRoutes(digestOf(createRouting(forward), settings))
+      await duties.changeRoutes(digestOf(new Routing(forward), settings))
     },
     replaceRoutes(forward) {
       relay.routing.replace(forward)
@@ -165,12 +167,6 @@ export async function serve(
   }
 }
 
-interface Opened extends EmbeddedSandbox {
-  readonly relay: Relay
-  readonly record: InstanceRecord
-  readonly duties: Duties
-}
-
 /** Takes the profile, opens its data and puts the parts together. Only then it is known what relay made for the profile before. */
 async function open(
   given: Settings | SandboxSettings | IncompleteSettings,
@@ -178,7 +174,7 @@ async function open(
   closing: Disposal,
   state: State,
   ready: ReadyCheck,
-): Promise<Opened> {
+) {
   const { options, log } = state
   const { seams, clock = seams?.clock } = options
   const { folder, store: kind } = given
@@ -188,11 +184,13 @@ async function open(
     options.database ??
     closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow }))
   const complete = 'complete' in given ? await given.complete(database) : given
-  const { settings, sandbox } =
-    'sandboxPort' in complete
-      ? await startEmbeddedSandbox(complete, url, log)
-      : { settings: complete, sandbox: undefined }
-  if (sandbox) closing.use(sandbox)
+  const sandbox = 'sandboxPort' in complete ? closing.use(await startSandbox(complete, url, log)) : undefined
+  const ofSandbox = {
+    provider: 'sandbox',
+    providerUrl: sandbox?.url ?? '',
+    oauthClient: SANDBOX_CLIENT,
+  } as const
+  const settings = 'sandboxPort' in complete ? { ...complete, ...ofSandbox } : complete
   checkTunnel(settings)
   const relay = closing.use(await createRelay(settings, { ...relayOptions(state, ready), database }))
   relay.address = url
@@ -200,6 +198,22 @@ async function open(
   const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
   const record = createInstanceRecord(own, Date.now())
   return { relay, record, settings, sandbox, duties: await takeDuties(relay, settings, state) }
+}
+
+/** Starts the embedded code host, which is loaded only here. */
+async function startSandbox(settings: SandboxSettings, url: string, log: Log): Promise<Sandbox> {
+  const { id, secret } = SANDBOX_CLIENT
+  const webhook = { url: () => `${url}/webhook`, secret: settings.webhookSecrets.current }
+  const sandbox = await import('../sandbox/sandbox.js')
+  const client = { id, secret: secret.reveal() }
+  return sandbox.startSandbox({ client, webhook, port: settings.sandboxPort, log })
+}
+
+/** Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. */
+async function registerSandbox({ database: { secrets }, tokens }: Relay, url: string): Promise<void> {
+  const gone = new Set([url, await lastSandboxUrl(secrets)])
+  for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
+  await saveSandboxUrl(secrets, url)
 }
 
 /** Makes this process the one that serves the profile, for as long as it lives. A shared store has no such process. */
@@ -280,10 +294,7 @@ async function startDuties(
   return closing.move()
 }
 
-/**
- * Starts what makes deliveries come: the tunnels, and the App's webhook and hooks with its address. What they report is kept for the
- * inspector until they have ended.
- */
+/** Starts what makes deliveries come. What that reports is there for the inspector until it has ended. */
 async function startSources(
   relay: Relay,
   settings: Settings,
@@ -295,7 +306,12 @@ async function startSources(
   const changed = (): void => relay.changed({ type: 'state' })
   await using closing = new Disposal()
   const stop = new AbortController()
-  const app = await ownAppOf(relay, log, stop.signal)
+  const app = await findOwnApp(relay.database.secrets, relay.host, { signal: stop.signal }).catch(
+    (error: unknown) => {
+      log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
+      return undefined
+    },
+  )
   closing.defer(async () => {
     state.tunnels.clear()
     state.hookProblems.clear()
@@ -323,25 +339,15 @@ async function startSources(
   }
   if (settings.tunnel !== undefined) closing.use(await startTunnels(parts, settings.tunnel))
   if (app || hooks) {
-    const { startApp, startHooks } = await import('./hooks.js')
-    if (app) closing.use(startApp(parts, app, { stop, catchUp: hooks?.catchUp === true }))
+    const { runApp, startHooks } = await import('./hooks.js')
+    const running = app && runApp({ ...parts, stop: stop.signal }, app, hooks?.catchUp === true)
+    closing.defer(async () => {
+      stop.abort()
+      await running
+    })
     if (hooks) closing.use(startHooks(parts, hooks))
   }
   return closing.move()
-}
-
-/** Does not reject: relay serves without its App when the keychain fails. */
-async function ownAppOf(
-  { database: { secrets }, host }: Relay,
-  log: Log,
-  signal: AbortSignal,
-): Promise<OwnApp | undefined> {
-  try {
-    return await findOwnApp(secrets, host, { signal })
-  } catch (error) {
-    log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
-    return undefined
-  }
 }
 
 function targetsOf({ relay, dispatcher, duties }: State): readonly TargetStatus[] {

@@ -54,10 +54,7 @@ export function checkTunnel(
     )
 }
 
-/**
- * Receives deliveries through tunnels too, each source's through a channel of its own. Their status is stored for other commands. The
- * tunnel is loaded only here.
- */
+/** Receives through tunnels too, each source's through a channel of its own. Their status is stored for other commands. Loaded only here. */
 export async function startTunnels(
   { relay, settings, address: payloadAddress, lost, log, clock, onTunnel }: SourceParts,
   address: string,
@@ -66,13 +63,13 @@ export async function startTunnels(
   const { intake, refusals, sources } = relay
   const { store } = relay.database
   const { maxBody } = settings
-  let written = Promise.resolve()
-  const writeAfter = async (before: Promise<void>, change: () => Promise<unknown>): Promise<void> => {
-    await before
-    if (!lost.aborted) await change().catch((error: unknown) => log.error(toRelayError(error).message, error))
-  }
+  let written: Promise<unknown> = Promise.resolve()
   /** One after the other. */
-  const write = (change: () => Promise<unknown>): void => void (written = writeAfter(written, change))
+  const write = (change: () => Promise<unknown>): void => {
+    written = written
+      .then(() => (lost.aborted ? undefined : change()))
+      .catch((error: unknown) => log.error(toRelayError(error).message, error))
+  }
   const onStatus = (status: TunnelStatus): void => {
     const { source } = status
     onTunnel(status)
@@ -105,21 +102,16 @@ const record = z.object({
   status: z.custom<TunnelStatus>((value) => typeof value === 'object' && value !== null),
 })
 
-/** Status of that process's tunnel for the code host, as it was stored; undefined if it has none. @throws RelayError `storage` */
-export async function readTunnel(store: Store, pid: number): Promise<TunnelStatus | undefined> {
-  return readStatus(store, pid, KEY)
-}
-
-/** The same of all tunnels of a process: the code host's, then those of its sources by name. @throws RelayError `storage` */
+/** The stored status of a process's tunnels: the code host's, then those of its sources by name. @throws RelayError `storage` */
 export async function readTunnels(store: Store, pid: number): Promise<readonly TunnelStatus[]> {
   const keys = [KEY, ...(await store.list(`${KEY}/`))]
-  const all = await Promise.all(keys.map((key) => readStatus(store, pid, key)))
-  return all.filter((status) => status !== undefined)
+  const all = await Promise.all(keys.map(async (key) => record.safeParse(await store.get(key)).data))
+  return all.flatMap((saved) => (saved?.pid === pid ? saved.status : []))
 }
 
-async function readStatus(store: Store, pid: number, key: string): Promise<TunnelStatus | undefined> {
-  const saved = record.safeParse(await store.get(key)).data
-  return saved?.pid === pid ? saved.status : undefined
+/** The same of the code host's alone; undefined if it has none. @throws RelayError `storage` */
+export async function readTunnel(store: Store, pid: number): Promise<TunnelStatus | undefined> {
+  return (await readTunnels(store, pid)).find(({ source }) => isCodeHost(source))
 }
 
 /** The address that the code host sends deliveries to: the public one, unless a tunnel is set. */

@@ -5,28 +5,22 @@ import { RelayError } from '../base/errors.js'
 import { readBody, type HttpEnv } from '../http/body.js'
 import type { Account, CodeHost } from '../codehost/host.js'
 import type { Tokens } from '../tokens/tokens.js'
-
-export interface ActionParts {
-  readonly host: CodeHost
-  readonly tokens: Tokens
-}
+import type { AppParts } from './parts.js'
 
 /** 1 MiB: many times the longest comment that a code host accepts. */
 const MAX_BODY = 1_048_576
 /** Four times the longest token seen (a JWT of a self-hosted code host). */
 const MAX_TOKEN_LENGTH = 8_192
 
-/**
- * POST /api/comment, /api/merge and /api/react: 200, or in this order 401 for the bearer token (RFC 6750), 415, 413,
- * 400 for the body, then the provider's errors. A client that disconnects cancels nothing: the write may have reached the
- * provider already.
- */
-export function actionRoutes({ host, tokens }: ActionParts) {
+/** The actions: 401 (RFC 6750), 415, 413, 400, then the provider's errors. A client that disconnects cancels nothing: it may be written. */
+export function actionRoutes({ host, tokens }: Pick<AppParts, 'host' | 'tokens'>) {
+  /** `act` performs an action at the code host, as the owner of the token. Its result is the answer. */
   const handler =
-    <In, Out extends object>(schema: ZodType<In>, act: Act<In, Out>) =>
+    <In>(schema: ZodType<In>, act: (account: Account, input: In) => Promise<object>) =>
     async (c: Context<HttpEnv>) => {
       const token = await authenticate(c.req.header('authorization'), host, tokens)
-      requireJson(c.req.header('content-type'))
+      if (!/^application\/json *(?:;|$)/i.test(c.req.header('content-type') ?? ''))
+        throw new RelayError('unsupported_media_type', 'Content-Type must be application/json')
       const input = parseRequest(schema, await readBody(c, MAX_BODY))
       return c.json({ ok: true, ...(await act(host.as(token), input)) })
     }
@@ -56,9 +50,6 @@ export function actionRoutes({ host, tokens }: ActionParts) {
     )
 }
 
-/** Performs an action at the code host, as the owner of the token. Its result is the answer. */
-type Act<In, Out> = (account: Account, input: In) => Promise<Out>
-
 /** The user's access token. It must come from this code host's origin, since it is sent there. */
 async function authenticate(header = '', host: CodeHost, tokens: Tokens): Promise<string> {
   const [, given] = /^bearer +(.+)$/i.exec(header) ?? []
@@ -67,9 +58,4 @@ async function authenticate(header = '', host: CodeHost, tokens: Tokens): Promis
   const holder = wellFormed ? await tokens.findByBearer(given) : undefined
   if (holder?.origin !== host.origin) throw new RelayError('invalid_token', 'Invalid or expired token')
   return holder.accessToken
-}
-
-function requireJson(contentType = ''): void {
-  if (!/^application\/json *(?:;|$)/i.test(contentType))
-    throw new RelayError('unsupported_media_type', 'Content-Type must be application/json')
 }

@@ -1,43 +1,11 @@
-import type { RenewParts } from '../auth/renew.js'
-import type { SignInParts } from '../auth/sign-in.js'
 import { silentLog } from '../base/log.js'
-import type { FetchHandler } from '../http/listen.js'
-import { createRouter, errorResponse, type RouterParts } from '../http/router.js'
-import type { CodeHost } from '../codehost/host.js'
-import type { Tokens } from '../tokens/tokens.js'
-import { type ActionParts, actionRoutes } from './actions.js'
-import { type AuthParts, authRoutes } from './auth.js'
+import { createRouter, errorResponse } from '../http/router.js'
+import { actionRoutes } from './actions.js'
+import { authRoutes } from './auth.js'
 import { homeRoutes, INSPECT_PATH } from './home.js'
-import { type InspectorCodes, instanceRoutes, type InstanceParts } from './instance.js'
-import { misdirectedDetail, webhookRoutes, type WebhookParts } from './webhook.js'
-
-/** A part of the service that answers for itself. */
-interface Mounted {
-  readonly fetch: FetchHandler
-}
-
-/**
- * Rejects with a RelayError that has status 503 while the instance cannot take deliveries. Cheap, and bounded in time. `watched`: a
- * load balancer asks, which needs time to notice when the instance stops.
- */
-export type ReadyCheck = (options?: { readonly watched: boolean }) => Promise<void>
-
-export interface AppParts
-  extends
-    Omit<RouterParts, 'onUnrouted'>,
-    WebhookParts,
-    Omit<InstanceParts, 'refusals'>,
-    AuthParts,
-    ActionParts {
-  readonly host: CodeHost
-  readonly tokens: Tokens
-  readonly signIn: SignInParts & RenewParts
-  readonly ready: ReadyCheck
-  /** Loads the inspector when it is first asked for. Undefined: it is off. */
-  readonly inspector?: (() => Promise<Mounted & InspectorCodes>) | undefined
-  /** Answers requests for the metrics. Undefined: they are off. */
-  readonly metrics?: Mounted | undefined
-}
+import { instanceRoutes } from './instance.js'
+import type { AppParts } from './parts.js'
+import { misdirectedDetail, webhookRoutes } from './webhook.js'
 
 /** Answered also while the instance starts. */
 export const READY_PATH = '/ready'

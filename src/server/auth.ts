@@ -1,17 +1,10 @@
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
-import { authorize, callback, type Outcome, parseLogin, type SignInParts } from '../auth/sign-in.js'
+import { authorize, callback, type Outcome, parseLogin } from '../auth/sign-in.js'
 import { RelayError } from '../base/errors.js'
 import type { HttpEnv } from '../http/body.js'
 import { parseUserId } from '../base/settings.js'
-import type { Tokens } from '../tokens/tokens.js'
-
-export interface AuthParts {
-  readonly signIn: SignInParts
-  readonly tokens: Pick<Tokens, 'revoke'>
-  /** Address of the page that a browser is sent to after signing in. */
-  readonly baseUrl: () => string
-}
+import type { AppParts } from './parts.js'
 
 /**
  * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 403 loaded by a page instead
@@ -20,16 +13,24 @@ export interface AuthParts {
  * DELETE /auth/token/:userId: 200, also when there was no token | 400 | 503.
  * In each path `provider` is an alias of the provider's own name.
  */
-export function authRoutes({ signIn, tokens, baseUrl }: AuthParts) {
+export function authRoutes({ signIn, tokens, baseUrl }: Pick<AppParts, 'signIn' | 'tokens' | 'baseUrl'>) {
   const revoke = async (c: Context<HttpEnv>) => {
-    await tokens.revoke(pathUserId(c))
+    const { pathname } = new URL(c.req.url)
+    await tokens.revoke(parseUserId(decode(pathname.slice(pathname.lastIndexOf('/') + 1))))
     return c.json({ ok: true }, 200)
   }
   const { name: own } = signIn.host
   return new Hono<HttpEnv>()
     .on('GET', ['/auth/provider', `/auth/${own}`], noStore, async (c) => {
-      requireNavigation(c.req.header('sec-fetch-dest'))
-      const { location, cookie } = await authorize(signIn, queryUserId(c), queryLogin(c))
+      // A page could load it, for example as a picture, and fill the store with states (Fetch Metadata, section 2.1).
+      const destination = c.req.header('sec-fetch-dest') ?? 'document'
+      if (destination !== 'document')
+        throw new RelayError('forbidden', 'Sign-in starts by opening this address in a browser')
+      const userId = queryUserId(c)
+      const logins = queryValues(c, 'login')
+      // Several are invalid, so they fail with the same message as one invalid value.
+      const login = logins.length === 0 ? undefined : parseLogin(logins.join(','))
+      const { location, cookie } = await authorize(signIn, userId, login)
       const { name, value, ...attributes } = cookie
       setCookie(c, name, value, { ...attributes, httpOnly: true, sameSite: 'Lax' })
       return c.redirect(location, 302)
@@ -42,17 +43,6 @@ export function authRoutes({ signIn, tokens, baseUrl }: AuthParts) {
     })
     .delete('/auth/token/:userId', noStore, revoke)
     .delete('/auth/token/', noStore, revoke)
-}
-
-/**
- * Refuses a request that a page makes, for example as a picture. Each start of a sign-in stores a state, so such a page could
- * fill the store. Browsers name the destination of a response (Fetch Metadata, section 2.1); other clients do not.
- * @throws RelayError `forbidden`.
- */
-function requireNavigation(destination: string | undefined): void {
-  if (destination !== undefined && destination !== 'document') {
-    throw new RelayError('forbidden', 'Sign-in starts by opening this address in a browser')
-  }
 }
 
 /** Headers for personal responses: no cache stores them, and no later page learns the address. */
@@ -70,13 +60,6 @@ function queryUserId(c: Context<HttpEnv>): string {
   return parseUserId(decode(given.replaceAll('+', ' ')))
 }
 
-/** @throws RelayError `bad_request`. */
-function queryLogin(c: Context<HttpEnv>): string | undefined {
-  const given = queryValues(c, 'login')
-  // Several values joined by a comma are an invalid login, so they fail with the same message as one invalid value.
-  return given.length === 0 ? undefined : parseLogin(given.join(','))
-}
-
 /** The values as sent, not decoded. */
 function queryValues(c: Context<HttpEnv>, name: 'userId' | 'login'): string[] {
   const { search } = new URL(c.req.url)
@@ -84,12 +67,6 @@ function queryValues(c: Context<HttpEnv>, name: 'userId' | 'login'): string[] {
   return pairs
     .map((pair) => pair.split('='))
     .flatMap(([key, ...value]) => (key === name ? [value.join('=')] : []))
-}
-
-/** @throws RelayError `bad_request`. */
-function pathUserId(c: Context<HttpEnv>): string {
-  const { pathname } = new URL(c.req.url)
-  return parseUserId(decode(pathname.slice(pathname.lastIndexOf('/') + 1)))
 }
 
 /** Decodes strictly: Hono and URLSearchParams keep what they cannot decode, so that one user could have several ids. */

@@ -59,10 +59,7 @@ const FAILURES: Readonly<Record<Reason | 'unknown', Pick<Outcome, 'text' | 'next
   },
 }
 
-/**
- * GET /: the page after signing in, unless the settings name an application of the user's own. There is one fixed page for each
- * outcome, so that a link cannot put its own text on the page.
- */
+/** GET /: the page after signing in. There is one fixed page for each outcome, so that a link cannot put its own text there. */
 export function homeRoutes({ hasInspector }: { readonly hasInspector: boolean }) {
   return new Hono<HttpEnv>().get('/', (c) => {
     const outcome = outcomeOf(c.req.queries())

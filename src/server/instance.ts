@@ -1,47 +1,23 @@
 import { Hono } from 'hono'
-import { renew, type RenewParts, revoke } from '../auth/renew.js'
+import { renew, revoke } from '../auth/renew.js'
 import { RelayError } from '../base/errors.js'
-import type { LiveRoutes } from '../dispatch/live-routes.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { PROOF_HEADER, sameProof } from '../instance/running.js'
 import { parseUserId } from '../base/settings.js'
-import type { Refused, RefusedCounts } from '../webhook/refused.js'
-import type { Refusals } from '../webhook/refusals.js'
+import type { Refused } from '../webhook/refused.js'
+import type { AppParts, InspectorCodes } from './parts.js'
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
 export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'body'> {
   readonly reason: string
 }
 
-export interface RefusedAnswer {
-  /** The newest last. */
-  readonly refused: readonly RefusedSummary[]
-  /** How many of each kind there were since the start, including those that are no longer in the list. */
-  readonly counts: RefusedCounts
-}
-
+/** `body`: its start, in base64. */
 export interface RefusedEntry extends RefusedSummary, Pick<Refused, 'headers'> {
-  /** The start of the body, base64. */
   readonly body: string
 }
 
-/** The part of the inspector that gives out codes. */
-export interface InspectorCodes {
-  /** A one-time code, with which a browser opens it. */
-  issueCode(): string
-  /** Whether the code still waits to be used. */
-  isPending(code: string): boolean
-}
-
-export interface InstanceParts {
-  /** HMAC with the instance's key; undefined when this process is not the profile's instance. */
-  readonly prove: (text: string) => string | undefined
-  readonly signIn: RenewParts
-  readonly routes: () => Promise<LiveRoutes>
-  readonly refusals: Pick<Refusals, 'list'>
-  /** Loads the inspector when it is first asked for. Undefined: it is off. */
-  readonly inspector?: (() => Promise<InspectorCodes>) | undefined
-}
+type Parts = Pick<AppParts, 'prove' | 'signIn' | 'routes' | 'refusals' | 'inspector'>
 
 /** 4 KiB: many times the longest call, one with a user's name of 256 bytes. */
 const MAX_BODY = 4096
@@ -52,7 +28,7 @@ const MAX_BODY = 4096
  * 404, as for an unknown path. No body is a valid challenge for GET /health, so no answer to a challenge is such a proof. A request
  * that is sent again changes nothing more: it renews only what is about to expire. Neither requests nor answers have a token.
  */
-export function instanceRoutes(parts: InstanceParts) {
+export function instanceRoutes(parts: Parts) {
   const calls = new Map<string, (given: Given) => Promise<object>>(Object.entries(callsOf(parts)))
   return new Hono<HttpEnv>().post('/instance', async (c) => {
     const body = Buffer.from(await readBody(c, MAX_BODY)).toString()
@@ -76,7 +52,7 @@ interface Given {
 /** What the profile's other commands ask of the running instance, by name: what each call takes, and its answer. */
 export type InstanceCalls = ReturnType<typeof callsOf>
 
-function callsOf({ signIn, routes, refusals: { list }, inspector }: InstanceParts) {
+function callsOf({ signIn, routes, refusals: { list }, inspector }: Parts) {
   const openInspector = (): Promise<InspectorCodes> => {
     if (inspector) return inspector()
     throw new RelayError('not_configured', 'The inspector is off: relay runs with --no-inspect')
@@ -87,10 +63,7 @@ function callsOf({ signIn, routes, refusals: { list }, inspector }: InstancePart
       await renew(signIn, parseUserId(userId))
       return { ok: true }
     },
-    /**
-     * Revokes the user's token here and, with the instance's OAuth client, at the code host. Fails as `revoke`. The code host's
-     * failure is a result, so that it differs from one of this service.
-     */
+    /** Revokes the user's token here and at the code host, whose failure is a result, unlike one of this service. Fails as `revoke`. */
     async revoke({ userId }: Pick<Given, 'userId'>) {
       const { removed, upstream } = await revoke(signIn, parseUserId(userId))
       return {
@@ -100,8 +73,8 @@ function callsOf({ signIn, routes, refusals: { list }, inspector }: InstancePart
     },
     /** Where deliveries go now. */
     routes: () => routes(),
-    /** The refused requests. */
-    refused: async (): Promise<RefusedAnswer> => ({
+    /** The refused requests, the newest last, and how many of each kind there were, including those no longer in the list. */
+    refused: async () => ({
       refused: await Promise.all(list.list().map(summaryOf)),
       counts: list.counts(),
     }),

@@ -5,18 +5,8 @@ import { formFields } from '../base/bytes.js'
 import { RelayError } from '../base/errors.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { type Header, indexHeaders } from '../http/headers.js'
-import type { Intake } from '../webhook/intake.js'
-import type { Refusals } from '../webhook/refusals.js'
 import { isForm, pathOf, type Source } from '../webhook/signature.js'
-
-export interface WebhookParts {
-  /** Whose deliveries are taken, by name. */
-  readonly sources: ReadonlyMap<string, Source>
-  readonly intake: Intake
-  /** Largest accepted body, in bytes. */
-  readonly maxBody: number
-  readonly refusals: Refusals
-}
+import type { AppParts } from './parts.js'
 
 const OK = { ok: true } as const
 const NONE = new Uint8Array()
@@ -25,7 +15,12 @@ const NONE = new Uint8Array()
  * POST /webhook, the code host's, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk, or for a test of the address, or the sender's challenge;
  * 413 `Request too large`, 403 for a browser where nothing is proved, 401 `Invalid signature`, 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
-export function webhookRoutes({ sources, intake, maxBody, refusals }: WebhookParts) {
+export function webhookRoutes({
+  sources,
+  intake,
+  maxBody,
+  refusals,
+}: Pick<AppParts, 'sources' | 'intake' | 'maxBody' | 'refusals'>) {
   const take = async (c: Context<HttpEnv>, source: Source): Promise<Response> => {
     const headers = receivedHeaders(c)
     // Any web page can have its reader's browser send something here. A browser then says so (Fetch, section 3.1).
@@ -64,14 +59,11 @@ function isCheck(headers: readonly Header[], body: Uint8Array, { scheme: { check
   return isForm(indexHeaders(headers)) && formFields(body)[check] === '1'
 }
 
-/**
- * The detail for the log of a request that no route takes, answered with `status`, if it looks like a delivery that was sent to
- * another path than its source's. It is then in the list of refused requests.
- */
+/** A detail for the log, if a request that no route takes looks like a delivery to another path than its source's. It is then listed. */
 export function misdirectedDetail(
   c: Context<HttpEnv>,
   status: number,
-  { sources, refusals }: Pick<WebhookParts, 'sources' | 'refusals'>,
+  { sources, refusals }: Pick<AppParts, 'sources' | 'refusals'>,
 ): string | undefined {
   if (c.req.method !== 'POST') return undefined
   const headers = receivedHeaders(c)
@@ -82,10 +74,7 @@ export function misdirectedDetail(
   return source && refusals.misdirected(headers, status, source)
 }
 
-/**
- * All header lines, from Node's flat list of names and values, which keeps spelling, order and repetition. A request made
- * in-process has only fetch's `Headers`, which keep none of these.
- */
+/** All header lines, from Node's flat list, which keeps spelling, order and repetition. A request made in-process has only fetch's. */
 function receivedHeaders({ env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>): readonly Header[] {
   if (!env?.incoming) return [...req.raw.headers]
   const { rawHeaders } = env.incoming

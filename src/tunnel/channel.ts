@@ -17,13 +17,6 @@ export function recordOf(name: string, source: string): string {
   return isCodeHost(source) ? name : `${name}/${source}`
 }
 
-interface ChannelOptions {
-  readonly source: string
-  readonly store: Store
-  readonly sendOnce: SendOnce
-  readonly signal: AbortSignal
-}
-
 /**
  * The URL of a source's channel. An `address` with a path is the channel itself. For a server's address, creates a channel once
  * and saves it for the profile, so that the sender's webhook settings stay valid. For `new`, creates another one in its
@@ -32,7 +25,12 @@ interface ChannelOptions {
  */
 export async function findChannel(
   address: string,
-  { source, store, sendOnce, signal }: ChannelOptions,
+  {
+    source,
+    store,
+    sendOnce,
+    signal,
+  }: { source: string; store: Store; sendOnce: SendOnce; signal: AbortSignal },
 ): Promise<string> {
   if (isChannel(address)) return address
   const read = async (key: string) => record.safeParse(await store.get(key)).data

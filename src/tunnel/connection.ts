@@ -144,10 +144,7 @@ async function subscribe(client: SmeeClient, { onMessage, onGap }: ConnectionOpt
   events.addEventListener(GAP, onGap)
 }
 
-/**
- * Leaves out what a message has beyond `limit` bytes, up to the blank line that ends it. It is then no JSON, and refused; the messages
- * behind it arrive. The blank line may come in two parts.
- */
+/** Leaves out what a message has beyond `limit` bytes, up to its blank line, which may come in two parts. It is then no JSON, and refused. */
 function cutMessages(limit: number): (chunk: Uint8Array) => Uint8Array {
   /** Bytes of the message that is being read. */
   let size = 0

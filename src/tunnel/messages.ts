@@ -1,8 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { sleep } from '../base/wait.js'
 import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
-import type { Clock } from '../base/time.js'
 import {
   type Header,
   type HeaderLines,
@@ -13,6 +11,8 @@ import {
 } from '../http/headers.js'
 import { formOf, hasProof, proofsFor } from '../schemes/proof.js'
 import type { Proof } from '../schemes/scheme.js'
+import type { Clock } from '../base/time.js'
+import type { Log } from '../base/log.js'
 import { isTooDeep } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
@@ -24,11 +24,11 @@ import { claimsRoundTrip, ROUND_TRIP, type RoundTrips } from './round-trip.js'
 
 export interface MessagesParts extends Source, RestoreOptions {
   readonly clock: Clock
-  /** Characters of the messages that may wait. A single one may be longer. */
-  readonly maxWaiting: number
   readonly intake: Intake
   readonly refusals: Refusals
   readonly log: Log
+  /** Characters of the messages that may wait. A single one may be longer. */
+  readonly maxWaiting: number
   readonly roundTrips: RoundTrips
   /** Called with the id of a message once it, and all before it, are in the journal or refused. Must not reject. */
   readonly onHandled: (id: string) => Promise<void>
@@ -57,12 +57,8 @@ interface Arrived {
   readonly at: number
 }
 
-/** A delivery whose bytes are restored. */
-interface Restored {
-  readonly request: WebhookRequest
-  readonly how: string
-  readonly at: number
-}
+/** A delivery whose bytes are restored, as intake takes it. */
+type Restored = Parameters<Intake['receive']>
 
 /** A channel's messages on their way to the intake, in order: those of all its connections. */
 export class Messages {
@@ -139,14 +135,18 @@ export class Messages {
 
   /** The delivery in a message; undefined if there is none, or it was refused. Does not reject. */
   async #read({ text, at }: Arrived): Promise<Restored | undefined> {
-    const { refusals, roundTrips } = this.#parts
+    const { refusals, roundTrips, name: source } = this.#parts
     let message: Message | undefined
     try {
       message = readMessage(text)
       if (!message || (await roundTrips.isOwn(message, message.lines))) return undefined
       const { headers, lines, raw } = message
       const restored = await restore(message, lines, this.#parts)
-      if (restored) return { request: { headers, body: restored.body }, how: restored.how, at }
+      if (restored)
+        return [
+          { headers, body: restored.body },
+          { source, restored: restored.how, at },
+        ]
       // Without the message, which may be long.
       const isRaw = raw !== undefined
       const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts)
@@ -178,10 +178,10 @@ export class Messages {
   }
 
   /** Resolves to the failure of storage, if that is to be tried again. */
-  async #receive({ request, how, at }: Restored): Promise<RelayError | undefined> {
-    const { intake, name: source, signal } = this.#parts
+  async #receive([request, from]: Restored): Promise<RelayError | undefined> {
+    const { intake, signal } = this.#parts
     try {
-      await intake.receive(request, { source, restored: how, at })
+      await intake.receive(request, from)
     } catch (thrown) {
       const error = toRelayError(thrown)
       if (error.kind === 'storage' && !signal.aborted) return error
@@ -206,14 +206,11 @@ interface Message extends MessageBody {
   readonly lines: HeaderLines
 }
 
-/** Members of a message that are no headers: the request's body, and what the server adds. */
-const NOT_HEADERS = new Set(['body', 'bodyB', 'query', 'timestamp'])
+/** Members of a message that the server adds. */
+const NOT_HEADERS = new Set(['query', 'timestamp'])
 /** Characters of header names and values: Node's limit over HTTP. */
 const MAX_HEADERS = 16_384
-/**
- * Headers that proxies in front of a tunnel's server add: standard ones, and those of hosting providers (Cloudflare,
- * Azure, AWS, Heroku, Render, Fly).
- */
+/** What proxies before a tunnel's server add: standard headers, and those of Cloudflare, Azure, AWS, Heroku, Render and Fly. */
 const PROXY_HEADERS =
   /^(?:forwarded|via|x-forwarded-.*|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|client-ip|true-client-ip|x-scheme|x-request-(?:id|start)|cf-.*|cdn-loop|x-arr-.*|x-azure-.*|x-appservice-.*|x-waws-.*|x-site-deployment-id|was-default-hostname|disguised-host|max-forwards|x-amz(?:n|-cf)-.*|x-envoy-.*|connect-time|total-route-time|rndr-id|render-proxy-ttl|fly-.*|traceparent|tracestate)$/i
 
@@ -224,12 +221,18 @@ const PROXY_HEADERS =
  */
 function readMessage(text: string): Message | undefined {
   if (!text.startsWith('{')) return undefined
-  const members = new Map(Object.entries(parse(text)))
-  const value = members.get('body')
-  const encoded = members.get('bodyB')
+  let message: object
+  try {
+    message = JSON.parse(text)
+  } catch {
+    // The error's own message may quote the text.
+    throw invalidMessage('the message is not JSON, or is larger than 64 MiB')
+  }
+  if (isTooDeep(message)) throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
+  const { body: value, bodyB: encoded, ...members }: Record<string, unknown> = { ...message }
   const raw = typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : undefined
   if (value === undefined && !raw) return undefined
-  const given = [...members].flatMap(([name, values]) =>
+  const given = Object.entries(members).flatMap(([name, values]) =>
     NOT_HEADERS.has(name)
       ? []
       : [values].flat().flatMap((one): Header[] => (typeof one === 'string' ? [[name, one]] : [])),
@@ -242,18 +245,6 @@ function readMessage(text: string): Message | undefined {
   return { headers, lines: indexHeaders(headers), value, raw }
 }
 
-function parse(text: string): object {
-  let message: object
-  try {
-    message = JSON.parse(text)
-  } catch {
-    // The error's own message may quote the text.
-    throw invalidMessage('the message is not JSON, or is larger than 64 MiB')
-  }
-  if (isTooDeep(message)) throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
-  return message
-}
-
 function invalidMessage(reason: string): RelayError {
   return new RelayError('invalid_event', 'Invalid event', { cause: new Error(reason) })
 }
@@ -263,10 +254,7 @@ function requestOf({ headers, raw, value }: Message): WebhookRequest {
   return { headers, body: raw ?? Buffer.from(JSON.stringify(value)) }
 }
 
-/**
- * A well-formed signature in the text of a message: some microseconds for 7 KB, so that messages without one cost next to nothing.
- * Servers write the names of headers in lower case, and some a list of values. Where a header may hold several, others come before it.
- */
+/** A well-formed signature in the text of a message: some microseconds for 7 KB. Where a header may hold several, others come before it. */
 function signatureIn(proofs: readonly Proof[]): RegExp {
   const members = proofs.map((proof) => {
     const isOne = proof.separator === undefined
@@ -282,10 +270,7 @@ const MAX_BEFORE = 512
 /** With little white space, since more of it would be matched again and again. */
 const COLON = String.raw`\s{0,9}:\s{0,9}\[?\s{0,9}`
 
-/**
- * A signature that does not match the exact bytes is invalid. Without the exact bytes, relay cannot distinguish a wrong secret
- * from bytes that the server changed.
- */
+/** Without the exact bytes, relay cannot distinguish a wrong secret from bytes that the server changed. */
 async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: MessagesParts): Promise<string> {
   const lines = indexHeaders(held.headers)
   if (claimsRoundTrip(lines)) return 'another relay on this channel sent it to itself'
@@ -293,7 +278,8 @@ async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: Messag
     return `invalid signature (${await refusalHint(held, options, options.clock())})`
   if (held.body.length <= MAX_EXPLAINED) {
     const message = { value: JSON.parse(Buffer.from(held.body).toString()) }
-    for (const [current, { hint }] of likelySecrets(options.secrets))
+    const { current: own, previous = own } = options.secrets
+    for (const [current, { hint }] of [own, previous].flatMap((each) => [...likelySecrets(each)]))
       if (await restore(message, lines, { ...options, secrets: { current } })) return hint
   }
   return 'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'

@@ -22,10 +22,7 @@ export function claimsRoundTrip(lines: HeaderLines): boolean {
   return only(lines, 'user-agent') === USER_AGENT
 }
 
-/**
- * Checks that the server passes messages on and that relay can restore their bytes, by messages to itself. They are signed with a
- * key of their own instead of the webhook secret: no delivery can be mistaken for one, and a copy that others send is no delivery.
- */
+/** Checks a tunnel by messages to itself, signed with a key of their own: none can be mistaken for a delivery, nor a copy of it for one. */
 export class RoundTrips {
   readonly #key = new Secret(randomBytes(32).toString('hex'))
   /** The last one. `returned` aborts with what is wrong with it, or with ''. */
@@ -41,16 +38,15 @@ export class RoundTrips {
     return isOwn
   }
 
-  /**
-   * Sends a message to the channel, and waits until it is back, at most `limit` milliseconds.
-   * @throws RelayError `provider_failed` that says why it did not come back as it was.
-   */
+  /** Sends one, and waits until it is back, at most `limit` milliseconds. @throws RelayError `provider_failed` that says why it did not come */
   async make(
     url: string,
     { sendOnce, limit, signal }: { sendOnce: SendOnce; limit: number; signal: AbortSignal },
   ): Promise<void> {
     const { id, returned } = (this.#sent = { id: randomUUID(), returned: new AbortController() })
-    const body = createBody()
+    // As Gitea writes JSON, so that a server that rewrites it is noticed, and restoring the bytes is tested.
+    const text = String.raw`\u003crelay\u003e \u0026 its tunnel: \u2028😀`
+    const body = Buffer.from(`{\n  "zen": "${text}",\n  "nonce": "${randomUUID()}"\n}`)
     const signed = sign(this.#key, { id, body, now: 0 }, ROUND_TRIP)
     const headers = {
       'content-type': 'application/json',
@@ -73,12 +69,4 @@ export class RoundTrips {
     const problem = String(returned.signal.aborted ? returned.signal.reason : late)
     if (problem !== '') throw new RelayError('provider_failed', problem)
   }
-}
-
-/** JSON as Gitea writes it, so that a server that rewrites it is noticed, and restoring the bytes is tested. */
-function createBody(): Uint8Array {
-  return Buffer.from(`{
-  "zen": "\\u003crelay\\u003e \\u0026 its tunnel: \\u2028😀",
-  "nonce": "${randomUUID()}"
-}`)
 }

@@ -2,17 +2,13 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { aborted, sleep, probeDelay, onSleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
 import { isCodeHost } from '../base/settings.js'
-import { type Clock, systemClock } from '../base/time.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import type { Store } from '../store/kv.js'
-import type { Intake } from '../webhook/intake.js'
-import type { Refusals } from '../webhook/refusals.js'
 import type { Source } from '../webhook/signature.js'
 import { findChannel, recordOf } from './channel.js'
 import { type Connection, LIMITS, openConnection, type TunnelLimits } from './connection.js'
-import { Messages } from './messages.js'
+import { Messages, type MessagesParts } from './messages.js'
 import { RoundTrips } from './round-trip.js'
 
 /** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
@@ -35,29 +31,22 @@ export interface TunnelStatus {
 }
 
 /** Of the source that it is for. */
-export interface TunnelOptions extends Source {
-  /**
-   * A channel's address; or a smee server's, where relay creates a channel and saves it for the profile; or `new`, for
-   * another channel in place of the saved one. Each source has a channel of its own.
-   */
+export interface TunnelOptions
+  extends Source, Pick<MessagesParts, 'intake' | 'refusals' | 'maxBody' | 'log' | 'clock'> {
+  /** A channel's address; or a server's, where relay makes a channel and saves it; or `new`, for another in place of the saved one. */
   readonly address: string
-  readonly intake: Intake
-  readonly refusals: Refusals
   /** Holds the saved channel and the position in it. */
   readonly store: Store
   /** Once it aborts, the tunnel is another relay's. */
   readonly lost?: AbortSignal | undefined
-  /** Largest accepted body, in bytes. */
-  readonly maxBody: number
-  readonly log: Log
   /** Called with each change. Must not throw. */
   readonly onStatus: (status: TunnelStatus) => void
-  readonly clock?: Clock | undefined
   /** Default: over the network. */
   readonly sendOnce?: SendOnce | undefined
   readonly limits?: Partial<TunnelLimits> | undefined
 }
 
+const UNKNOWN = { url: null, why: null, attempt: 0, retryAt: null, roundTrip: null }
 /** 15 minutes: a server that asks for a longer wait may have been repaired by then. */
 const MAX_RETRY_AFTER_MS = 900_000
 
@@ -82,33 +71,22 @@ interface Channel {
   position: string | undefined
 }
 
-interface Opened {
-  readonly connection: Connection
-  /** The digests of what it delivers while another is opened. */
-  overlap?: Set<string>
-}
-
-/**
- * Listens on a channel and passes its deliveries to the intake, until it is disposed of. Whenever a connection ends or falls
- * silent, opens another one, at once and then after a growing wait. What the old one still delivers counts too.
- */
+/** Listens on a channel. When a connection ends or falls silent, opens another: at once, then after a growing wait. Both are read. */
 export class Tunnel implements AsyncDisposable {
-  readonly #options: TunnelOptions & { readonly clock: Clock; readonly sendOnce: SendOnce }
+  readonly #options: TunnelOptions & { readonly sendOnce: SendOnce }
   readonly #limits: TunnelLimits
-  readonly #roundTrips: RoundTrips
+  readonly #roundTrips = new RoundTrips()
   readonly #stop = new AbortController()
   readonly #running: Promise<void>
   #status: TunnelStatus
   #channel: Channel | undefined
-  /** The one that was opened last. */
-  #newest: Opened | undefined
+  /** The one that was opened last, with the digests of what it delivers while another is opened. */
+  #newest: { readonly connection: Connection; overlap?: Set<string> } | undefined
 
-  constructor({ clock = systemClock, sendOnce = sendOverNetwork, ...options }: TunnelOptions) {
-    this.#options = { ...options, clock, sendOnce }
+  constructor({ sendOnce = sendOverNetwork, ...options }: TunnelOptions) {
+    this.#options = { ...options, sendOnce }
     this.#limits = { ...LIMITS, ...options.limits }
-    this.#roundTrips = new RoundTrips()
-    const unknown = { url: null, why: null, attempt: 0, retryAt: null, roundTrip: null }
-    this.#status = { source: options.name, state: 'connecting', since: clock(), ...unknown }
+    this.#status = { source: options.name, state: 'connecting', since: options.clock(), ...UNKNOWN }
     this.#running = this.#run()
   }
 
@@ -148,7 +126,7 @@ export class Tunnel implements AsyncDisposable {
       const { url } = (this.#channel ??= await this.#openChannel())
       const { lost } = await this.#open(this.#channel)
       const opened = clock()
-      this.#change({ state: 'connected', url, why: null, attempt: 0, retryAt: null, roundTrip: null })
+      this.#change({ ...UNKNOWN, state: 'connected', url })
       await this.#check(url, lost)
       await aborted(lost)
       return { reason: String(lost.reason), steady: clock() - opened >= this.#limits.steady }
@@ -210,7 +188,7 @@ export class Tunnel implements AsyncDisposable {
       onGap: () => log.warn(`${GAP} ${isCodeHost(name) ? 'the code host' : name}`),
       signal: this.#stop.signal,
     })
-    const own: Opened = { connection }
+    const own: { connection: Connection; overlap?: Set<string> } = { connection }
     old?.connection.replace()
     this.#newest = own
     return connection

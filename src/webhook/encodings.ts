@@ -174,10 +174,7 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
   }
 }
 
-/**
- * A user of Gitea, indented: the only object that begins with an id (that of a deleted user is -1) and a login, has nothing nested
- * in it, and ends with the login once more. It has some 25 members.
- */
+/** A user of Gitea: the only object that begins with an id (a deleted user has -1) and a login, nests nothing, and ends with the login. */
 const USER_START = String.raw`\{"id":-?\d+,"login":"`
 const USER =
   /\{(\n *)"id": -?\d+,\1"login": "([^"\\\n]+)",(?:\1"[^\n]*[^{[\n]){0,99}?\1"username": "\2"\n *\}/g
@@ -211,10 +208,7 @@ function spaceOut(compact: string): string {
   return to.toString('utf8', 0, length)
 }
 
-/**
- * How many characters JSON.stringify's compact text takes in each layout, before more is escaped, from one pass over it.
- * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects.
- */
+/** How many characters compact text takes in each layout, before more is escaped. @throws RangeError for more than {@link MAX_DEPTH} levels */
 function measure(compact: string): (layout: Layout) => number {
   let [depth, colons, commas, breaks, levels] = [0, 0, 0, 0, 0]
   /** What is empty adds these, if it has line breaks in it. */
@@ -260,29 +254,25 @@ function escape(text: string, { chars = [], long = false, upper = false }: Escap
   const known = new Map([[SLASH, String.raw`\/`]])
   if (long) known.set(String.raw`\b`, String.raw`\u0008`).set(String.raw`\f`, String.raw`\u000c`)
   return text.replaceAll(pattern, (found) => {
-    const written = known.get(found) ?? writtenFor(found, upper)
-    known.set(found, written)
+    let written = known.get(found)
+    if (written === undefined) {
+      const isEscape = found.startsWith('\\')
+      const digits = isEscape ? found.slice(2) : found.charCodeAt(0).toString(16).padStart(4, '0')
+      // Of escapes, only those of control characters have digits in upper case.
+      const isOther = isEscape && !(upper && found.startsWith(String.raw`\u0`))
+      written = isOther ? found : `\\u${upper ? digits.toUpperCase() : digits}`
+      known.set(found, written)
+    }
     return written
   })
 }
 
-/** A character as an escape; an escape of a control character in upper case, others as they are. */
-function writtenFor(found: string, upper: boolean): string {
-  const isEscape = found.startsWith('\\')
-  if (isEscape && !(upper && found.startsWith(String.raw`\u0`))) return found
-  const digits = isEscape ? found.slice(2) : found.charCodeAt(0).toString(16).padStart(4, '0')
-  return `\\u${upper ? digits.toUpperCase() : digits}`
-}
-
-/** Writes a form with the one field `payload`. Half surrogates become U+FFFD, as in UTF-8. */
-type WriteForm = (payload: string) => string
-
-/** The ways in which programs write a form. The likeliest come first. */
-export const FORMS: readonly WriteForm[] = [
+/** The ways in which programs write a form with the one field `payload`. The likeliest come first. Half surrogates become U+FFFD. */
+export const FORMS: readonly ((payload: string) => string)[] = [
   // Go, Python and Faraday.
   (payload) =>
     encode(payload)
-      .replaceAll(/[!'()*]/g, percent)
+      .replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
       .replaceAll('%20', '+'),
   (payload) => new URLSearchParams({ payload }).toString(),
   encode,
@@ -292,19 +282,12 @@ function encode(payload: string): string {
   return `payload=${encodeURIComponent(Buffer.from(payload).toString())}`
 }
 
-function percent(char: string): string {
-  return `%${char.charCodeAt(0).toString(16).toUpperCase()}`
-}
-
 /** Growth that no real payload reaches, and characters that any may have. Indenting deeply nested JSON could fill the memory. */
 const MAX_GROWTH = 8
 const MIN_LIMIT = 65_536
 export const AS_FORM = 'as a form'
 
-/**
- * What a body, or the payload of a form, may have been before it was changed, and how it was written then, for a sentence. The smallest
- * changes come first.
- */
+/** What a body, or the payload of a form, may have been before it was changed, and how it was written. The smallest changes come first. */
 export function* originals(
   bytes: Buffer,
   inForm: boolean,

@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { formPayload } from '../base/bytes.js'
 import { Secret } from '../base/secret.js'
-import type { WebhookSecrets } from '../base/settings.js'
 import { type HeaderLines, indexHeaders, only, spelledHeader } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'
 import { isCutOff } from '../json/text.js'
@@ -120,7 +119,7 @@ function hostOf({ scheme }: Mismatch): string {
   return scheme.events ? 'the code host' : 'the sender'
 }
 
-/** What is wrong with the header that proves a request: missing, misplaced or malformed. Undefined if it is well-formed. */
+/** What is wrong with the header that proves a request: missing, misplaced or malformed. */
 function explainHeader(request: Mismatch): Invalid | undefined {
   const { lines, proof, signatures } = request
   const { header, prefix, separator, algorithm, encoding, time } = proof
@@ -241,9 +240,7 @@ function explainParts({ lines, proof: { signed, time, id } }: Mismatch): Invalid
 /** A secret with other white space at its ends, or another part of it as the key. Hashes the body at most 35 times for each. */
 function explainSecret(request: Mismatch): Invalid | undefined {
   const { secrets, signed, proof } = request
-  const [current, previous] = secrets
-  if (!current) return undefined
-  for (const [secret, reason] of likelySecrets({ current, previous }))
+  for (const [secret, reason] of secrets.flatMap((each) => [...likelySecrets(each)]))
     if (isMade({ ...request, secrets: [secret] }, signed)) return reason
   for (const [secret, tried, hint] of secrets.flatMap((each) => [...otherKeys(each, proof)]))
     if (isMade({ ...request, secrets: [secret], proof: tried }, signed)) return invalid('secret_form', hint)
@@ -279,35 +276,25 @@ const NAMES: Readonly<Record<string, string>> = {
   '\r\n': 'a carriage return and newline',
 }
 
-/**
- * The secrets with other white space at their ends, the smallest changes first, and the reason if the sender has that one. None for
- * a secret of nothing but white space.
- */
-export function* likelySecrets({
-  current,
-  previous = current,
-}: WebhookSecrets): Generator<readonly [Secret, Invalid]> {
-  for (const secret of new Set([current, previous])) {
-    const text = secret.reveal()
-    const bare = text.trim()
-    if (bare === '') continue
-    const [ownStart, ownEnd] = [text.slice(0, text.indexOf(bare)), text.slice(text.trimEnd().length)]
-    for (const start of new Set([ownStart, ...STARTS]))
-      for (const end of new Set([ownEnd, ...ENDS])) {
-        const [startDiffers, endDiffers] = [start !== ownStart, end !== ownEnd]
-        if (!startDiffers && !endDiffers) continue
-        const added = [
-          ...(startDiffers && start !== '' ? [`begins with ${NAMES[start]}`] : []),
-          ...(endDiffers && end !== '' ? [`ends in ${NAMES[end]}`] : []),
-        ].join(' and ')
-        const sides = [...(startDiffers ? ['start'] : []), ...(endDiffers ? ['end'] : [])].join(' and ')
-        const hint =
-          added === ''
-            ? `relay's secret has white space at its ${sides}, the sender's does not`
-            : `the sender's secret ${added}, relay's does not`
-        yield [new Secret(start + bare + end), invalid('secret_white_space', hint)]
-      }
-  }
+/** A secret with other white space at its ends, the smallest changes first, and the reason if the sender has that one. */
+export function* likelySecrets(secret: Secret): Generator<readonly [Secret, Invalid]> {
+  const text = secret.reveal()
+  const bare = text.trim()
+  if (bare === '') return
+  const [ownStart, ownEnd] = [text.slice(0, text.indexOf(bare)), text.slice(text.trimEnd().length)]
+  for (const start of new Set([ownStart, ...STARTS]))
+    for (const end of new Set([ownEnd, ...ENDS])) {
+      const [startDiffers, endDiffers] = [start !== ownStart, end !== ownEnd]
+      if (!startDiffers && !endDiffers) continue
+      const added = [
+        ...(startDiffers && start !== '' ? [`begins with ${NAMES[start]}`] : []),
+        ...(endDiffers && end !== '' ? [`ends in ${NAMES[end]}`] : []),
+      ].join(' and ')
+      const sides = startDiffers && endDiffers ? 'start and end' : startDiffers ? 'start' : 'end'
+      const lacks = `relay's secret has white space at its ${sides}, the sender's does not`
+      const hint = added === '' ? lacks : `the sender's secret ${added}, relay's does not`
+      yield [new Secret(start + bare + end), invalid('secret_white_space', hint)]
+    }
 }
 
 /** What the signatures of senders cover. */

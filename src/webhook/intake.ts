@@ -3,7 +3,7 @@ import { RelayError } from '../base/errors.js'
 import { formFields, formPayload } from '../base/bytes.js'
 import { excerpt } from '../base/log.js'
 import { isCodeHost } from '../base/providers.js'
-import { type Clock, systemClock } from '../base/time.js'
+import type { Clock } from '../base/time.js'
 import { CREDENTIALS, type Header, type HeaderLines, indexHeaders } from '../http/headers.js'
 import type { Journal } from '../journal/journal.js'
 import { type Delivery, EDITED_HEADER, isEditedHeader } from '../journal/types.js'
@@ -24,10 +24,7 @@ export interface WebhookRequest {
 export interface From {
   /** The name of its sender. */
   readonly source: string
-  /**
-   * How the bytes of a tunnel's message were restored. Anybody who knows the channel may have written the headers of such a request, so
-   * its payload must fit its event.
-   */
+  /** How the bytes of a tunnel's message were restored. Anybody may have written its headers, so its payload must fit its event. */
   readonly restored?: string | undefined
   /** When it arrived, if it then waited for storage: its signed time counts from there. Milliseconds since 1970-01-01 UTC. */
   readonly at?: number | undefined
@@ -40,7 +37,7 @@ export interface IntakeParts {
   readonly journal: Pick<Journal, 'append'>
   /** What becomes of a delivery. Must not throw. */
   readonly plan: (delivery: Delivery) => Plan
-  readonly clock?: Clock | undefined
+  readonly clock: Clock
   /** Called with each stored delivery. Must not throw: the answer does not depend on it. */
   readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
 }
@@ -60,7 +57,7 @@ export type Received = Receipt & { readonly challenge?: string }
 
 /** The single entry point for deliveries, over HTTP and through a tunnel. */
 export function createIntake(parts: IntakeParts): Intake {
-  const { journal, clock = systemClock, onDelivery } = parts
+  const { journal, clock, onDelivery } = parts
   return {
     async receive(request, from) {
       const { challenge, ...delivery } = verified(request, from, parts.sources, clock())
@@ -75,15 +72,13 @@ export function createIntake(parts: IntakeParts): Intake {
   }
 }
 
-type Verified = Delivery & Pick<Received, 'challenge'>
-
 /** The delivery in a request that one of its sender's secrets signed. */
 function verified(
   request: WebhookRequest,
   from: From,
   sources: IntakeParts['sources'],
   receivedAt: number,
-): Verified {
+): Delivery & Pick<Received, 'challenge'> {
   const { headers, body } = request
   const { source, restored: how, at = receivedAt, edited } = from
   const lines = indexHeaders(headers)
@@ -101,15 +96,12 @@ function verified(
   const signedId = proven.proof?.id
   const places = signedId === undefined ? scheme : { ...scheme, id: [signedId] }
   const identity = named ?? readIdentity(lines, payload, body, places)
-  const restored =
-    how === undefined
-      ? undefined
-      : {
-          how,
-          sha256: hash('sha256', signedBytes(lines, body, scheme) ?? body, 'base64url'),
-          ...proveEvent(identity.event, lines, payload, scheme),
-          ...(signedId !== undefined && { repeatable: true as const }),
-        }
+  const restored = how !== undefined && {
+    how,
+    sha256: hash('sha256', signedBytes(lines, body, scheme) ?? body, 'base64url'),
+    ...proveEvent(identity.event, lines, payload, scheme),
+    ...(signedId !== undefined && { repeatable: true as const }),
+  }
   const summary = summarize(payload, lines, scheme)
   const challenge = scheme.challenge && valueAt(scheme.challenge, lines, payload)
   return {
@@ -195,15 +187,6 @@ function isThere(place: Place, lines: HeaderLines, payload: unknown): boolean {
   return isInBody(place) ? valueAt(place, lines, payload) !== undefined : lines.has(header)
 }
 
-/** What a refused request claims to be. Anybody can write these headers. */
-export interface Claim {
-  /** At most 200 characters; null without the header. */
-  readonly event: string | null
-  readonly deliveryId: string | null
-  /** For a log line: `unproved: event push, delivery 72d3162e-cc78`. A malformed value is quoted: it must not pass for relay's text. */
-  readonly text: string
-}
-
 /** The payload of any request, as far as it can be read. */
 export function payloadOf(lines: HeaderLines, body: Uint8Array): unknown {
   return readPayload(lines, body, { formSignature: 'body', content: 'any' })
@@ -212,41 +195,34 @@ export function payloadOf(lines: HeaderLines, body: Uint8Array): unknown {
 /** Bytes of a body that is read for what it claims: nearly every delivery fits, and anybody may send one. */
 const MAX_CLAIMED = 65_536
 
-/** What the headers, and the body where a scheme's places are there, claim. */
+/**
+ * What a refused request claims to be, which anybody can write: event and id, at most 200 characters or null, and for a log line
+ * `unproved: event push, delivery 72d3162e-cc78`, where a malformed value is quoted: it must not pass for relay's text.
+ */
 export function claimOf(
   lines: HeaderLines,
   scheme: Pick<WebhookScheme, 'event' | 'id' | 'events'>,
   body: Uint8Array,
-): Claim {
-  const { event, id } = scheme
-  const isRead = [...event, ...id].some(isInBody) && body.byteLength <= MAX_CLAIMED
+) {
+  const isRead = [...scheme.event, ...scheme.id].some(isInBody) && body.byteLength <= MAX_CLAIMED
   const payload = isRead ? payloadOf(lines, body) : undefined
-  const first = (places: readonly Place[]): string | null => {
-    const place = placeOf(places, lines, payload)
-    if (place === undefined) return null
-    const value = isInBody(place) ? asName(valueAt(place, lines, payload)) : lines.get(place)?.[0]
-    return typeof value === 'string' ? excerpt(value) : null
+  const claimed = (places: readonly Place[], form: RegExp): { value: string | null; shown: string } => {
+    const place = placeOf(places, lines, payload) ?? ''
+    // Nothing for a header that is given twice.
+    const one = asName(valueAt(place, lines, payload))
+    const first = isInBody(place) ? one : lines.get(place)?.[0]
+    if (typeof first !== 'string') return { value: null, shown: '(none)' }
+    const value = excerpt(first)
+    return { value, shown: one !== undefined && form.test(value) ? value : JSON.stringify(value) }
   }
-  const shown = (places: readonly Place[], form: RegExp): string => {
-    const value = first(places)
-    if (value === null) return '(none)'
-    const place = placeOf(places, lines, payload)
-    const isOne = place !== undefined && valueAt(place, lines, payload) !== undefined
-    return isOne && form.test(value) ? value : JSON.stringify(value)
-  }
-  return {
-    event: first(event),
-    deliveryId: first(id),
-    text: `unproved: event ${shown(event, formOfEvent(scheme))}, delivery ${shown(id, ID)}`,
-  }
+  const [event, id] = [claimed(scheme.event, formOfEvent(scheme)), claimed(scheme.id, ID)]
+  const text = `unproved: event ${event.shown}, delivery ${id.shown}`
+  return { event: event.value, deliveryId: id.value, text }
 }
 
 const FIRST_FIELD = Buffer.from('payload=')
 
-/**
- * The payload of a request that is proved; undefined where the sender may send anything and this is no JSON. In a form that is signed
- * as a whole, `payload` must be the first field: Content-Type is not signed, and a comment in a JSON body may contain `&payload=…`.
- */
+/** Undefined where any body is taken and this is no JSON. In a form signed whole, `payload` must come first: a comment may hold `&payload=…`. */
 function readPayload(
   lines: HeaderLines,
   body: Uint8Array,
@@ -298,10 +274,7 @@ const MAX_LENGTH = 256
 /** `refs/heads/` and a name of 255 bytes, GitHub's limit. */
 const MAX_REF_LENGTH = 'refs/heads/'.length + 255
 
-/**
- * What listings show of a payload, which may be any JSON value: action, repository, number, and branch or tag. Without a usable value
- * it is null; `ref` is left out.
- */
+/** What listings show of a payload, which may be any JSON value. Without a usable value it is null; `ref` is left out. */
 export function summarize(
   payload: unknown,
   lines: HeaderLines,
@@ -312,23 +285,20 @@ export function summarize(
       typeof value === 'string' && value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
     return places.map((place) => valueAt(place, lines, payload)).find(isName) ?? null
   }
+  const numbers = scheme.number.map((place) => valueAt(place, lines, payload))
+  const number = numbers.find(
+    (value) => typeof value === 'number' && Number.isSafeInteger(value) && value > 0,
+  )
   const ref = scheme.events ? (textAt(['$.ref'], MAX_REF_LENGTH) ?? textAt(['$.release.tag_name'])) : null
   return {
     action: textAt(scheme.action),
     repo: textAt(scheme.repo),
-    number: scheme.number.map((place) => valueAt(place, lines, payload)).find(isCount) ?? null,
+    number: typeof number === 'number' ? number : null,
     ...(ref !== null && { ref }),
   }
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
-}
-
-/**
- * The headers that are stored: those without credentials and, for a delivery that a user edited, the number of the entry that it is a
- * copy of. A request from outside cannot claim that: the header is not taken over from it.
- */
+/** Those without credentials; and for an edited copy the number of its entry, which a request from outside cannot claim. */
 function storedHeaders(
   headers: readonly Header[],
   scheme: WebhookScheme,

@@ -2,12 +2,13 @@ import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
 import { type Log, createLogThrottle, type LogThrottle } from '../base/log.js'
-import { type Clock, systemClock } from '../base/time.js'
+import type { Clock } from '../base/time.js'
 import { CREDENTIALS, indexHeaders, only } from '../http/headers.js'
 import { explain } from './explain.js'
 import { claimOf, type WebhookRequest } from './intake.js'
 import { type Refused, type RefusedKind, RefusedList } from './refused.js'
 import { hasProof, proofsFor, tokenHeaders } from '../schemes/proof.js'
+import type { Proof } from '../schemes/scheme.js'
 import { pathOf, type Sender, type Source, type Sources } from './signature.js'
 
 export interface RefusalParts {
@@ -18,7 +19,7 @@ export interface RefusalParts {
   readonly maxBody: number
   /** Called with each request that is added to the list. Must not throw. */
   readonly onRefused?: (() => void) | undefined
-  readonly clock?: Clock | undefined
+  readonly clock: Clock
 }
 
 /** Finds why a request was refused, from what the list holds of it. */
@@ -32,12 +33,10 @@ export class Refusals {
   readonly list = new RefusedList()
   readonly #parts: RefusalParts
   readonly #throttle: LogThrottle
-  readonly #clock: Clock
 
   constructor(parts: RefusalParts) {
     this.#parts = parts
     this.#throttle = createLogThrottle(parts.log)
-    this.#clock = parts.clock ?? systemClock
   }
 
   /** A request to a source's address that is answered with this error. Returns the error to answer with, whose detail says why. */
@@ -50,10 +49,19 @@ export class Refusals {
       const { claim } = this.#add(request, about, () => reason)
       return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
     }
-    const refused = this.#add(request, about, findSignature(request, error, source, this.#clock()))
-    const where = isCodeHost(source.name) ? '' : `${pathOf(source.name)} `
-    const summary = `${where}answered 401: ${summaryOf(kind, error)}`
-    this.#throttle(summary, () => void this.#writeLater(refused, source))
+    const { reason, claim } = this.#add(
+      request,
+      about,
+      findSignature(request, error, source, this.#parts.clock()),
+    )
+    const path = pathOf(source.name)
+    const where = isCodeHost(source.name) ? '' : `${path} `
+    const write = async (): Promise<void> => {
+      // After the answer has been sent.
+      await setImmediate()
+      this.#parts.log.warn(`POST ${path} was answered 401: ${await reason()} (${claim})`)
+    }
+    this.#throttle(`${where}answered 401: ${summaryOf(kind, error)}`, () => void write())
     return error
   }
 
@@ -65,10 +73,7 @@ export class Refusals {
     return `${reason} (${claim})`
   }
 
-  /**
-   * A message of the tunnel that is refused with this error; undefined if it was not read, so that it is only logged. The reason is
-   * that of the error, unless it is to be found. Resolves once it is logged, or counted.
-   */
+  /** A message of the tunnel that is refused with this error; undefined if it was not read. Resolves once it is logged, or counted. */
   async tunnel(
     request: WebhookRequest | undefined,
     error: RelayError,
@@ -99,7 +104,7 @@ export class Refusals {
     const tokens = new Set([...sources.values()].flatMap(({ scheme }) => [...tokenHeaders(scheme)]))
     let found: Promise<string> | undefined
     const refused: Refused = this.list.add({
-      at: this.#clock(),
+      at: this.#parts.clock(),
       source: source.name,
       ...about,
       reason: () => (found ??= (async () => find(refused))()),
@@ -127,15 +132,6 @@ export class Refusals {
     const size = declared === undefined ? `over ${limit}` : bytes(Number(declared))
     return `${size}, the limit is ${limit}. Raise --max-body, then redeliver it at the ${isCodeHost(name) ? 'code host' : 'sender'}`
   }
-
-  async #writeLater(
-    { reason, claim }: Pick<Refused, 'reason'> & { readonly claim: string },
-    source: Source,
-  ): Promise<void> {
-    // After the answer has been sent.
-    await setImmediate()
-    this.#parts.log.warn(`POST ${pathOf(source.name)} was answered 401: ${await reason()} (${claim})`)
-  }
 }
 
 /** How a log line counts further requests of a kind. */
@@ -154,11 +150,11 @@ function findSignature(
   const { scheme, secrets } = source
   const lines = indexHeaders(request.headers)
   const isStripped = [...tokenHeaders(scheme)].some((name) => lines.has(name))
-  const isCheap = proofsFor(secrets.current, scheme).every(
-    ({ header, algorithm }) => algorithm === 'token' || !lines.has(header),
-  )
-  const found = isStripped && isCheap ? refusalHint(request, source, now) : undefined
-  return (held) => found ?? refusalHint(held, source, held.at)
+  const isCostly = ({ header, algorithm }: Proof): boolean => algorithm !== 'token' && lines.has(header)
+  if (!isStripped || proofsFor(secrets.current, scheme).some(isCostly))
+    return (held) => refusalHint(held, source, held.at)
+  const found = refusalHint(request, source, now)
+  return () => found
 }
 
 /** Bytes: 64 KiB, which nearly every delivery fits. Anybody may send a body that takes a few dozen hashes. */

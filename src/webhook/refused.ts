@@ -41,10 +41,7 @@ const MAX_TOTAL = 8_388_608
 /** An hour, and the minute that is under way. */
 const MINUTES = 61
 
-/**
- * The last refused requests, over HTTP and through the tunnel, in memory only. Where there are too many, the oldest of the most
- * frequent kind makes room, so that a flood of one kind does not push out the others.
- */
+/** The last refused requests, in memory. The oldest of the most frequent kind makes room: a flood pushes out no other kind. */
 export class RefusedList {
   readonly #kept = new Map<number, Refused>()
   readonly #counts: Partial<Record<RefusedKind, number>> = {}

@@ -24,15 +24,9 @@ export interface RestoreOptions extends Sender {
 export interface RestoredBody {
   /** The bytes that the sender signed. */
   readonly body: Uint8Array
-  /**
-   * How they were restored. `raw`: from the server's copy of the bytes. `text`: from a string that is the whole body. `form`: as a form.
-   * Otherwise by writing the JSON in this way, with or without a newline at its end.
-   */
+  /** `raw`: from the server's copy of the bytes. `text`: from a string that is all. Otherwise by writing a form, or the JSON in this way. */
   readonly how: 'raw' | 'text' | 'form' | EncodingId | `${EncodingId}-newline`
 }
-
-/** A body that may have been signed; undefined if it is larger than the limit. */
-type Candidate = readonly [how: RestoredBody['how'], body: string | Uint8Array | undefined]
 
 /**
  * Restores the body of a request that a tunnel's server parsed and wrote again: the first way to write it that the signature
@@ -69,6 +63,9 @@ export async function restore(
   return undefined
 }
 
+/** A body that may have been signed; undefined if it is larger than the limit. */
+type Candidate = readonly [how: RestoredBody['how'], body: string | Uint8Array | undefined]
+
 /** `form`: what the signature of a form covers; undefined if the body is none. */
 function* candidates(
   { value, raw }: MessageBody,
@@ -102,8 +99,8 @@ const FORM_ENCODINGS: ReadonlySet<EncodingId> = new Set(['compact', 'compact-upp
 
 /** The text in a form, in all ways or in the likeliest. */
 function* formsOf(payload: string, all: boolean): Generator<Candidate> {
-  const written = FORMS.slice(0, all ? FORMS.length : 1).map((write) => write(payload))
-  for (const body of new Set(written)) yield ['form', body]
+  const written = new Set(FORMS.slice(0, all ? FORMS.length : 1).map((write) => write(payload)))
+  for (const body of written) yield ['form', body]
 }
 
 /** Writes a new form: the signature proves only the payload, not other fields or how the form was encoded. */

@@ -38,10 +38,7 @@ export interface Proven {
   readonly proof: Proof | undefined
 }
 
-/**
- * Which of the secrets made the signature of a request; undefined if none did. Nothing else of a request is read before, and nothing
- * else decides. A header that is given twice is as good as none: it is unclear which line counts.
- */
+/** Which of the secrets made the signature; undefined if none did. Nothing else decides, and a header given twice is as good as none. */
 export function provenBy(
   lines: HeaderLines,
   body: Uint8Array,

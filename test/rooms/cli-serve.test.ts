@@ -8,8 +8,8 @@ import { routeWarnings, watchSettings } from '../../src/cli/commands/serve/termi
 import { createProgram } from '../../src/cli/main.js'
 import { localTime } from '../../src/cli/output/time.js'
 import { openSettings } from '../../src/cli/settings/read.js'
-import type { TargetStatus } from '../../src/dispatch/dispatcher.js'
-import { createRouting, type Route } from '../../src/dispatch/routes.js'
+import type { TargetStatus } from '../../src/dispatch/target.js'
+import { Routing, type Route } from '../../src/dispatch/routes.js'
 import type { Attempt, Forward } from '../../src/journal/types.js'
 import type { HookDelivery, RepoHook } from '../../src/codehost/host.js'
 import type { HookEvent } from '../../src/serve/hook-event.js'
@@ -24,8 +24,8 @@ const ROUTES = {
   exec: ['deploy=push=./deploy.sh'],
   ignore: ['ping'],
 }
-const [APP, DEPLOY] = createRouting(ROUTES).routes
-const MOVED = createRouting({ ...ROUTES, forward: ['http://localhost:3000/hooks'] })
+const [APP, DEPLOY] = new Routing(ROUTES).routes
+const MOVED = new Routing({ ...ROUTES, forward: ['http://localhost:3000/hooks'] })
 const DOWN = { outcome: 'unreachable', status: null, error: 'connection refused' } as const
 
 const linesOf = (text: string): string[] => text.trimEnd().split('\n')
@@ -33,7 +33,7 @@ const linesOf = (text: string): string[] => text.trimEnd().split('\n')
 /** Live output, and what happens. */
 function rig(options: Parameters<typeof testShell>[0] = {}) {
   const { shell, out, err } = testShell(options)
-  const live = new LiveOutput(shell, createRouting(ROUTES))
+  const live = new LiveOutput(shell, new Routing(ROUTES))
   const receive = (
     n: number,
     routes: readonly (Route | undefined)[],

@@ -38,11 +38,7 @@ describe('the signature header', () => {
 
   it.each([
     [good, 'lacks the prefix sha256=', RIGHT],
-    [`sha256=${good.toUpperCase()}`, 'is in upper case', RIGHT],
-    [`sha256=${base64}`, 'is in base64', RIGHT],
-    [base64.replace('=', ''), 'is in base64', RIGHT],
     ['f'.repeat(64), 'lacks the prefix sha256=', WRONG],
-    [`sha256=${good.slice(1)}`, 'is malformed', EXPECTED],
     ['whsec\u001b[2J', 'is malformed', EXPECTED],
   ])('is malformed: %j', async (value, what, expected) => {
     const explanation = because('malformed_signature', `X-Hub-Signature-256 ${what}, ${expected}`)
@@ -63,18 +59,9 @@ describe('the signature header', () => {
 
 describe('the body', () => {
   const CHANGED = 'the body was re-encoded on its way: it was signed'
-  const pretty = JSON.stringify(JSON.parse(BODY), null, 4)
-
-  const compact = JSON.stringify(JSON.parse(BODY))
-
   // Those of GitHub and of Gitea are shown by relay verify.
   it.each([
-    ['as compact JSON', compact, pretty],
     ['as compact JSON, with a newline at its end', '{"a":1}\n', '{ "a": 1 }'],
-    ["as compact JSON with Go's escapes", '{"a":"\\u003c"}', '{"a":"<"}'],
-    ['as two-space indented JSON', '{\n  "a": "<"\n}', '{"a":"<"}'],
-    ['as compact JSON in ASCII', '{"a":"\\u00e9"}', '{"a":"é"}'],
-    ['as compact JSON in ASCII with escaped slashes, as PHP writes it', '{"a":"\\/\\u00e9"}', '{"a":"/é"}'],
     ['as JSON with spaces and in ASCII, as Python writes it', '{"a": "\\u00e9"}', '{"a":"é"}'],
     ['with a newline at its end', `${BODY}\n`, BODY],
     ['without white space at its end', BODY, `${BODY} \n`],

@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from 'vitest'
 import type { LiveEvent } from '../../src/inspector/api.js'
 import { LiveHub } from '../../src/inspector/live.js'
 import type { InspectorParts } from '../../src/inspector/parts.js'
-import { createRouting } from '../../src/dispatch/routes.js'
+import { Routing } from '../../src/dispatch/routes.js'
 
 afterEach(() => vi.useRealTimers())
 
@@ -20,7 +20,7 @@ function openHub() {
   }
   const parts = {
     journal,
-    routing: createRouting({ forward: [], exec: [], ignore: [] }),
+    routing: new Routing({ forward: [], exec: [], ignore: [] }),
     running: { targets: () => [] },
     refusals: { list: { counts: () => ({ invalid_signature: 2, too_large: 1 }) } },
     stopped: new AbortController().signal,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createRouting } from '../../src/dispatch/routes.js'
+import { Routing } from '../../src/dispatch/routes.js'
 import type { InspectorParts } from '../../src/inspector/parts.js'
 import { createStateReader } from '../../src/inspector/state.js'
 
@@ -20,7 +20,7 @@ async function stateWith(owners: () => Promise<readonly object[]>) {
     url: () => 'http://127.0.0.1:8787',
     host: { name: 'github', origin: 'https://github.com' },
     sources: new Map(),
-    routing: createRouting({ forward: [TARGET.id], exec: [], ignore: [] }),
+    routing: new Routing({ forward: [TARGET.id], exec: [], ignore: [] }),
     running: { ...running, startedAt: () => 1 },
     journal: { counts: async () => new Map([[TARGET.id, COUNTS]]), count: async () => 8 },
     store: { list: async () => [], get: async () => undefined },

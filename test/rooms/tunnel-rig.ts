@@ -25,7 +25,10 @@ export function sourceOf(schemeText: string, secret: string, name = schemeText):
 }
 
 /** A tunnel with short limits, and all that comes of it. */
-export async function tunnel(address: string, { append, source, ...options }: RigOptions = {}) {
+export async function tunnel(
+  address: string,
+  { append, source, clock = Date.now, ...options }: RigOptions = {},
+) {
   const { store } = await openDatabase({ kind: 'memory', folder: '' })
   const [logged, statuses, stored]: [string[], TunnelStatus[], Delivery[]] = [[], [], []]
   const changes = new Changes(() => JSON.stringify({ logged, statuses, stored: stored.length }))
@@ -46,11 +49,16 @@ export async function tunnel(address: string, { append, source, ...options }: Ri
   const intake = createIntake({
     sources: { get: () => sender },
     journal,
-    clock: options.clock,
+    clock,
     plan: () => ({ targets: [], ignoredBy: undefined, onDuplicate: 'if-failed' }),
   })
   const { maxBody = 1_048_576 } = options
-  const refusals = new Refusals({ sources: new Map([[sender.name, sender]]), maxBody, log })
+  const refusals = new Refusals({
+    sources: new Map([[sender.name, sender]]),
+    maxBody,
+    log,
+    clock,
+  })
   const opened = new Tunnel({
     ...sender,
     address,
@@ -59,6 +67,7 @@ export async function tunnel(address: string, { append, source, ...options }: Ri
     store,
     maxBody,
     log,
+    clock,
     onStatus(status) {
       statuses.push(status)
       changes.changed()

@@ -1,6 +1,12 @@
 import { isCodeHost } from '../../base/settings.js'
-import { type LiveRoute, liveRoutes, type LiveRoutes } from '../../dispatch/live-routes.js'
-import { createRouting, explain, ignoredBy } from '../../dispatch/routes.js'
+import {
+  explain,
+  ignoredBy,
+  type LiveRoute,
+  liveRoutes,
+  type LiveRoutes,
+  Routing,
+} from '../../dispatch/routes.js'
 import { Journal } from '../../journal/journal.js'
 import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
@@ -33,7 +39,7 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
 async function routesOfSettings(attached: Attached): Promise<LiveRoutes> {
   await using data = await openData(attached)
   const counts = await (data && new Journal(data.sql).counts())
-  return liveRoutes(createRouting(routeSettings(attached.values)), [], counts ?? new Map())
+  return liveRoutes(new Routing(routeSettings(attached.values)), [], counts ?? new Map())
 }
 
 /** The target is last: on a narrow terminal its address, which is never cut, goes on a line of its own. */

@@ -12,7 +12,7 @@ import { parseFlag } from '../input.js'
 import { bytesField } from '../output/deliveries.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
 import { attach, openData, notServed } from '../profile.js'
-import { openSources, type RecordedSource } from '../senders.js'
+import { openSources, type RecordedSource } from '../sources.js'
 import { targetAddress } from '../settings/parse.js'
 
 export interface SendFlags extends Flags {

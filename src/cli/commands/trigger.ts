@@ -10,9 +10,8 @@ import { readInput } from '../input.js'
 import { entryWithId, journalOf } from '../journal.js'
 import { shortTime } from '../output/deliveries.js'
 import { attach, openData, profileFolder } from '../profile.js'
-import { openSources } from '../senders.js'
 import { checkSecretsPlace, openSettings } from '../settings/read.js'
-import { readSources, sourceNamed } from '../sources.js'
+import { openSources, readSources, sourceNamed } from '../sources.js'
 import { openSending, readPlan, type Result, send, type SendFlags, type Sending } from './send.js'
 
 interface TriggerFlags extends SendFlags {

@@ -7,7 +7,7 @@ import { isEntry, journalOf } from '../journal.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
 import { attach, openData } from '../profile.js'
 import { refusedId, refusedItem } from '../refused.js'
-import { openSources } from '../senders.js'
+import { openSources } from '../sources.js'
 import { selectItems } from './replay.js'
 import type { Item } from './send.js'
 

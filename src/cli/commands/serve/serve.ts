@@ -3,7 +3,7 @@ import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/address.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
 import { isSharedAddress } from '../../../base/shared-store.js'
-import { createRouting, type Routing } from '../../../dispatch/routes.js'
+import { Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
 import { serve, type Serving } from '../../../serve/serve.js'
@@ -70,7 +70,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   if (!mayHaveData(storeOf(values), profileFolder(values))) await readOwn()
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
-  const live = new LiveOutput(shell, createRouting(routeSettings(values)))
+  const live = new LiveOutput(shell, new Routing(routeSettings(values)))
   const published = publication(shell, joined, hooked)
   using _ = { [Symbol.dispose]: shell.onConnectionError((error) => reportConnection(out, error)) }
   await using serving = await serve(
