@@ -19,7 +19,7 @@ const NAME = 'own'
 const ISSUE = '{"action":"opened","issue":{"number":1}}'
 /** Those that send JSON: what else a tunnel's server passes on differs. A code host's shows its event. */
 const SENDERS = Object.entries(ALL)
-  .filter(([, { type }]) => type.startsWith('application/json'))
+  .filter(([, { type = 'application/json' }]) => type.startsWith('application/json'))
   .map(([name, sender]) => [name, name === 'second' ? { ...sender, body: ISSUE } : sender] as const)
 /** Their event is in a header alone, which is not signed. */
 const UNPROVED = new Set(['gitlab', 'shopify', 'bitbucket', 'sentry', 'own'])
