@@ -48,8 +48,6 @@ export function openSender(url: string) {
   }
 }
 
-export type Expectation = ReturnType<typeof parseExpectation>
-
 /** The statuses that `--expect` allows, as written: `2xx`, `401`. @throws RelayError `usage` */
 export function parseExpectation(text: string) {
   if (!/^[1-5](?:xx|\d\d)$/.test(text))
