@@ -57,8 +57,10 @@ export async function runMcp(
   const output = new Writable({ write: (chunk, _, done) => done(void stdout.write(chunk)) })
   // Beyond its limit it would read nothing more, and say nothing.
   const transport = new StdioServerTransport(stdin, output, { maxBufferSize: Infinity })
-  const onerror = ({ message }: Error): void => shell.out.log.debug(message)
-  const handle = serveStdio(createServer, { transport, onerror })
+  const handle = serveStdio(createServer, {
+    transport,
+    onerror: (error) => shell.out.log.debug(error.message),
+  })
   for (const event of ['end', 'close']) stdin.once(event, () => ended.abort(CLIENT_GONE))
   await aborted(shell.signal)
   await handle.close()

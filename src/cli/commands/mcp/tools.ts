@@ -202,7 +202,7 @@ async function send(shell: Shell, command: string, flags: Fields, ...args: unkno
   const { found: results, notes } = await hear(shell, command, flags, ...args)
   const sent = marked(results[0])
   const { profile, to: address } = flags
-  if (address !== undefined) return { sent, notes }
+  if (address !== undefined || !results[0]?.['ok']) return { sent, notes }
   try {
     const { found: newest } = await hear(shell, 'log', { profile, last: MAX_LISTED })
     // A sender's own id may be that of an older entry.
@@ -213,11 +213,8 @@ async function send(shell: Shell, command: string, flags: Fields, ...args: unkno
       const answered = new Set(attempts.filter(({ time }) => time >= began).map(({ target }) => target))
       const late = targets.filter(({ target, state }) => state === 'waiting' && !answered.has(target))
       if (late.length > 0 && performance.now() < end) continue
-      return {
-        sent,
-        delivery: shown(found[0]),
-        notes: [...notes, ...late.map(({ target }) => target + LATE)],
-      }
+      const why = late.map(({ target }) => target + LATE)
+      return { sent, delivery: shown(found[0]), notes: [...notes, ...why] }
     }
   } catch (error) {
     // It was sent all the same.
@@ -251,7 +248,7 @@ async function readState(shell: Shell, flags: Fields): Promise<Fields> {
     start: instance ? null : startCommand(attached),
     routes,
     sources: sources.map(marked),
-    tunnels: tunnels.map((tunnel) => marked({ ...tunnel })),
+    tunnels: tunnels.map(({ source, state, url, why }) => marked({ source, state, url, why })),
   }
   try {
     const { found: hooks } = await hear(shell, 'hook list', flags)
@@ -277,14 +274,8 @@ async function hear(shell: Shell, command: string, flags: Fields, ...args: reado
   const into = (texts: string[]) => ({ write: (text: unknown) => texts.push(String(text)) })
   const linesOf = (texts: readonly string[]): string[] => texts.join('').split('\n').filter(Boolean)
   const given = Object.entries(flags).flatMap(([name, value]) => words(`--${hyphenated(name)}`, value))
-  const argv = [
-    ...command.split(' '),
-    '--json',
-    '--color=never',
-    ...given,
-    '--',
-    ...args.flatMap((arg) => arg ?? []).map(String),
-  ]
+  const rest = args.filter((arg) => arg !== undefined).map(String)
+  const argv = [...command.split(' '), '--json', '--color=never', ...given, '--', ...rest]
   const code = await main(argv, shellWith(shell, { stdout: into(printed), stderr: into(said) }))
   const [found, notes] = [linesOf(printed).map((line): Printed => JSON.parse(line)), linesOf(said)]
   if (code === 0) return { found, notes }
