@@ -289,8 +289,8 @@ async function hear(shell: Shell, command: string, flags: Fields, ...args: reado
 /** `--dry-run`, `--last=20`: a flag for each value. */
 function words(flag: string, value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap((each) => words(flag, each))
-  if (value === undefined || value === false) return []
-  return [value === true ? flag : `${flag}=${String(value)}`]
+  if (typeof value === 'string' || typeof value === 'number') return [`${flag}=${value}`]
+  return value === true ? [flag] : []
 }
 
 /** `dry-run` for `dryRun` */
