@@ -589,6 +589,8 @@ describe('the process of relay mcp', () => {
         void child.stdin.write(
           `${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: given } })}\n`,
         )
+      // What is no message of the protocol has no answer, and ends nothing.
+      child.stdin.write('no JSON\n[]\nnull\n{"jsonrpc":"2.0"}\n')
       call(2, 'trigger_delivery', { event: 'push' })
       await once(child.stdout, 'data')
       call(3, 'wait_for_delivery', { match: 'issues', timeout: '5m' })
