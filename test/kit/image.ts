@@ -224,7 +224,8 @@ function enter(root: string, { binds, readOnly = false, argv }: Inside): string[
     'mount --bind /dev "$0/dev"',
     'mount -t proc proc "$0/proc"',
     ...binds.flatMap(({ from, to }) => [
-      `[ -e "$0${to}" ] || install -D /dev/null "$0${to}"`,
+      // Never replaces a file, which another container may have mounted something on.
+      `[ -e "$0${to}" ] || { mkdir -p "$0${path.dirname(to)}"; : >>"$0${to}"; }`,
       `mount --bind '${from}' "$0${to}"`,
     ]),
     ...(readOnly ? ['mount -o remount,bind,ro "$0"', 'mount -t tmpfs tmpfs "$0/tmp"'] : []),
