@@ -65,16 +65,7 @@ export async function findEntry(journal: Journal, word: string): Promise<Entry> 
   )
 }
 
-/** The newest of these entries with this delivery id; undefined if there is none among them. */
-export async function entryWithId(
-  journal: Journal,
-  id: string,
-  among: Filter = {},
-): Promise<Summary | undefined> {
-  for await (const summary of journal.select(among)) if (summary.deliveryId === id) return summary
-  return undefined
-}
-
+/** The flags that select entries. */
 export interface FilterFlags extends FilterText {
   /** Short for `--status failed`. */
   readonly failed?: boolean

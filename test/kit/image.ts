@@ -8,13 +8,6 @@ import { emptyFolder, type Env } from './folder.js'
 // Carries out a Dockerfile where there is no container engine, as root: in folders instead of layers, with `chroot` instead of a runtime. The base
 // images are made from Debian's packages and npm's `node`, as the real ones are, since none can be fetched.
 
-/** One instruction: `RUN`, its flags by name, and the rest of its text. */
-interface Instruction {
-  readonly keyword: string
-  readonly flags: ReadonlyMap<string, string>
-  readonly text: string
-}
-
 /** What an image has besides its files, as the last stage says it. */
 export interface ImageConfig {
   readonly env: Record<string, string>
@@ -30,33 +23,28 @@ export interface Image {
   /** The folder with its files. */
   readonly root: string
   readonly config: ImageConfig
-  /** Of all its files, and of those that the base image has. */
+  /** Of all its files. */
   readonly bytes: number
-  readonly baseBytes: number
 }
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const run = promisify(execFile)
 
-/** Reads a Dockerfile's instructions. A backslash at the end of a line joins it with the next. */
-export function readDockerfile(text: string): Instruction[] {
-  const lines = text.replaceAll(/^#.*\n/gm, '').replaceAll('\\\n', ' ')
-  return lines.split('\n').flatMap((line) => {
-    const [, keyword, options = '', rest = ''] = /^([A-Z]+)((?: --\S+)*) +(.*)$/.exec(line) ?? []
-    if (keyword === undefined) {
-      if (line.trim() !== '') throw new Error(`no instruction: ${line}`)
-      return []
-    }
-    const flags = options.split(' --').slice(1)
-    const pairs = flags
-      .map((flag) => flag.split('=', 2))
-      .map(([name = '', value = '']) => [name, value] as const)
-    return [{ keyword, flags: new Map(pairs), text: rest.trim() }]
+/** A Dockerfile's instructions, with the stage of `COPY --from`. A backslash at the end of a line joins it with the next. */
+function readDockerfile(text: string) {
+  const lines = text
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+  return lines.filter(Boolean).map((line) => {
+    const [, keyword, flags = '', rest = ''] = /^([A-Z]+)((?: --\S+)*) +(.*)$/.exec(line) ?? []
+    if (keyword === undefined) throw new Error(`no instruction: ${line}`)
+    return { keyword, from: /--from=(\S+)/.exec(flags)?.[1], text: rest.trim() }
   })
 }
 
 /** The names that a .dockerignore lets through, which must leave out all others. */
-export function readDockerignore(text: string): string[] {
+function readDockerignore(text: string): string[] {
   const [all, ...names] = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   if (all !== '*' || !names.every((name) => /^!\w[\w.-]*$/.test(name)))
     throw new Error('not only names after *')
@@ -65,39 +53,52 @@ export function readDockerignore(text: string): string[] {
 
 /** Builds the image of a folder with a Dockerfile. Takes some minutes, and needs the package registries. */
 export async function buildImage(context: string): Promise<Image> {
-  const bases = new Bases()
+  const debian = await makeDebian()
   const stages = new Map<string, Stage>()
-  const sent = readDockerignore(readFileSync(path.join(context, '.dockerignore'), 'utf8'))
+  const fileOf = (name: string): string => readFileSync(path.join(context, name), 'utf8')
+  const sent = readDockerignore(fileOf('.dockerignore'))
   let stage: Stage | undefined
-  for (const { keyword, flags, text } of readDockerfile(
-    readFileSync(path.join(context, 'Dockerfile'), 'utf8'),
-  )) {
+  for (const { keyword, from, text } of readDockerfile(fileOf('Dockerfile'))) {
     if (keyword === 'FROM') {
-      const [from = '', , name = ''] = text.split(' ')
-      const base = await bases.get(from)
-      stage = new Stage(base, await copyOf(base), from.startsWith('node:'))
+      const [base = '', , name = ''] = text.split(' ')
+      stage = await openStage(base, debian)
       stages.set(name, stage)
     } else if (!stage) throw new Error(`${keyword} before FROM`)
     else if (keyword === 'RUN') await stage.run(text)
     else if (keyword === 'COPY') {
       const names = text.split(' ')
-      const other = flags.get('from')
-      const source = other === undefined ? context : stages.get(other)?.root
-      if (source === undefined) throw new Error(`there is no stage ${other}`)
-      const from = names.slice(0, -1).flatMap((each) => (each === '.' ? sent : [each]))
-      if (other === undefined && !from.every((each) => sent.includes(each)))
+      const source = from === undefined ? context : stages.get(from)?.root
+      if (source === undefined) throw new Error(`there is no stage ${from}`)
+      const copied = names.slice(0, -1).flatMap((each) => (each === '.' ? sent : [each]))
+      if (from === undefined && !copied.every((each) => sent.includes(each)))
         throw new Error(`${text} is ignored`)
-      stage.copy(source, from, names.at(-1) ?? '')
+      stage.copy(source, copied, names.at(-1) ?? '')
     } else stage.configure(keyword, text)
   }
   if (!stage) throw new Error('no FROM')
-  const { root, base, config } = stage
-  return { root, config, bytes: await bytesOf(root), baseBytes: await bytesOf(base) }
+  const { root, config } = stage
+  const { stdout } = await run('du', ['--summarize', '--apparent-size', '--block-size=1', root])
+  return { root, config, bytes: Number(stdout.split('\t', 1)) }
+}
+
+/** The first layer of a stage: Debian, with Node and npm in an image of Node's. */
+async function openStage(image: string, debian: string): Promise<Stage> {
+  const [, version] = /^node:(\d+)-bookworm-slim$/.exec(image) ?? []
+  if (version === undefined && image !== 'debian:bookworm-slim')
+    throw new Error(`unknown base image ${image}`)
+  const root = path.join(emptyFolder(), 'root')
+  await run('cp', ['-a', '--reflink=auto', debian, root])
+  if (version === undefined) return new Stage(root, false)
+  const own = path.join(root, 'usr/local')
+  const npm = await run('npm', ['root', '--global'])
+  cpSync(await nodeProgram(version), path.join(own, 'bin/node'))
+  cpSync(path.join(npm.stdout.trim(), 'npm'), path.join(own, 'lib/node_modules/npm'), { recursive: true })
+  symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', path.join(own, 'bin/npm'))
+  return new Stage(root, true)
 }
 
 /** One stage of a build. */
 class Stage {
-  readonly base: string
   readonly root: string
   readonly config: ImageConfig = {
     env: {},
@@ -111,8 +112,7 @@ class Stage {
   /** Whether its commands reach the package registries, as this machine does. */
   readonly #isConnected: boolean
 
-  constructor(base: string, root: string, isConnected: boolean) {
-    this.base = base
+  constructor(root: string, isConnected: boolean) {
     this.root = root
     this.#isConnected = isConnected
   }
@@ -147,7 +147,8 @@ class Stage {
 
   configure(keyword: string, text: string): void {
     const { config } = this
-    if (keyword === 'ENV') for (const pair of text.split(' ')) Object.assign(config.env, variable(pair))
+    if (keyword === 'ENV')
+      for (const [, name = '', value = ''] of text.matchAll(/(\w+)=(\S*)/g)) config.env[name] = value
     else if (keyword === 'USER') config.user = text
     else if (keyword === 'VOLUME') config.volumes.push(text)
     else if (keyword === 'ENTRYPOINT') config.entrypoint = JSON.parse(text)
@@ -157,43 +158,6 @@ class Stage {
       config.workdir = text
       mkdirSync(path.join(this.root, text), { recursive: true })
     } else if (keyword !== 'EXPOSE') throw new Error(`unknown instruction ${keyword}`)
-  }
-}
-
-function variable(pair: string): Record<string, string> {
-  const [name = '', ...value] = pair.split('=')
-  return { [name]: value.join('=') }
-}
-
-/** Makes the files of base images, each at most once. */
-class Bases {
-  readonly #made = new Map<string, Promise<string>>()
-
-  get(image: string): Promise<string> {
-    const made = this.#made.get(image) ?? this.#make(image)
-    this.#made.set(image, made)
-    return made
-  }
-
-  #make(image: string): Promise<string> {
-    const [, version] = /^node:(\d+)-bookworm-slim$/.exec(image) ?? []
-    if (version !== undefined) return this.#addNode(version)
-    if (image === 'debian:bookworm-slim') return makeDebian()
-    throw new Error(`unknown base image ${image}`)
-  }
-
-  async #addNode(version: string): Promise<string> {
-    const [debian, node, npm] = await Promise.all([
-      this.get('debian:bookworm-slim'),
-      nodeProgram(version),
-      run('npm', ['root', '--global']),
-    ])
-    const root = await copyOf(debian)
-    const own = path.join(root, 'usr/local')
-    cpSync(node, path.join(own, 'bin/node'))
-    cpSync(path.join(npm.stdout.trim(), 'npm'), path.join(own, 'lib/node_modules/npm'), { recursive: true })
-    symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', path.join(own, 'bin/npm'))
-    return root
   }
 }
 
@@ -214,12 +178,6 @@ async function nodeProgram(version: string): Promise<string> {
   writeFileSync(path.join(cwd, 'package.json'), '{"allowScripts":{"node":true}}')
   await run('npm', ['install', '--no-audit', '--no-fund', `node@${version}`], { cwd })
   return path.join(cwd, 'node_modules/node/bin/node')
-}
-
-async function copyOf(root: string): Promise<string> {
-  const copy = path.join(emptyFolder(), 'root')
-  await run('cp', ['-a', '--reflink=auto', root, copy])
-  return copy
 }
 
 interface Bind {
@@ -266,7 +224,8 @@ function enter(root: string, { binds, readOnly = false, argv }: Inside): string[
     'mount --bind /dev "$0/dev"',
     'mount -t proc proc "$0/proc"',
     ...binds.flatMap(({ from, to }) => [
-      `[ -e "$0${to}" ] || install -D /dev/null "$0${to}"`,
+      // Never replaces a file, which another container may have mounted something on.
+      `[ -e "$0${to}" ] || { mkdir -p "$0${path.dirname(to)}"; : >>"$0${to}"; }`,
       `mount --bind '${from}' "$0${to}"`,
     ]),
     ...(readOnly ? ['mount -o remount,bind,ro "$0"', 'mount -t tmpfs tmpfs "$0/tmp"'] : []),
@@ -383,10 +342,4 @@ function volumeOf({ root }: Image, to: string): string {
   const folder = path.join(emptyFolder(), 'volume')
   execFileSync('cp', ['-a', path.join(root, to), folder])
   return folder
-}
-
-/** The bytes of all files below a folder. */
-async function bytesOf(folder: string): Promise<number> {
-  const { stdout } = await run('du', ['--summarize', '--apparent-size', '--block-size=1', folder])
-  return Number(stdout.split('\t', 1))
 }

@@ -11,7 +11,6 @@ export type Fields = Record<string, unknown>
 /** A coding agent, with `relay mcp` started by its client: the built program, and a client that is not relay's. Disposing of it ends both. */
 export interface CodingAgent extends AsyncDisposable {
   readonly client: Client
-  readonly pid: number
   /** What a tool returns, which the client has checked against its output schema. @throws Error for a tool error */
   call(tool: string, given?: Fields): Promise<Fields>
   /** The message of a tool error. @throws Error if the tool succeeds */
@@ -53,7 +52,6 @@ export async function codingAgent(
   }
   return {
     client,
-    pid: transport.pid ?? 0,
     async call(name, given) {
       const { result, message } = await call(name, given)
       if (result.isError || !result.structuredContent) throw new Error(`${name} failed: ${message}`)

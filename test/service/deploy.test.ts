@@ -66,6 +66,7 @@ describeWith(['postgres', 'haproxy', 'openssl'], 'the load balancer of docs/depl
       '/api/comment',
       '//auth/github?userId=a',
       '/webhook/../auth/github?userId=a',
+      '/webhook/shop/../../auth/github?userId=a',
       '/health/',
       '/%61uth/github?userId=a',
       '/',
@@ -75,6 +76,8 @@ describeWith(['postgres', 'haproxy', 'openssl'], 'the load balancer of docs/depl
     expect(await statusFrom('127.0.0.2', '/health')).toBe(200)
     // It came to relay, which finds no signature.
     expect(await statusFrom('127.0.0.2', '/webhook', 'POST')).toBe(401)
+    // The same of a source: it has none of that name.
+    expect(await statusFrom('127.0.0.2', '/webhook/shop', 'POST')).toBe(404)
     expect(await statusFrom('127.0.0.1', '/auth/github/callback')).not.toBe(403)
   })
 

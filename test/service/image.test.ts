@@ -93,7 +93,6 @@ describeWith(['Linux', 'mount', 'mmdebstrap', 'docker-compose', 'postgres'], 'th
   afterAll(() => closing[Symbol.asyncDispose]())
 
   it('is small, and has no tool that relay does not need to run', async () => {
-    process.stderr.write(`the image: ${image.bytes} bytes, ${image.baseBytes} of them the base image\n`)
     expect(image.bytes).toBeLessThan(MAX_SIZE)
     const modules = path.join(image.root, 'opt/relay/node_modules')
     const own = new Set(Object.keys(packageJson.dependencies))

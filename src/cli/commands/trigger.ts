@@ -7,7 +7,7 @@ import { SCHEME_NAMES } from '../../schemes/senders.js'
 import type { Source } from '../../webhook/signature.js'
 import type { Shell } from '../command.js'
 import { readInput } from '../input.js'
-import { entryWithId, journalOf } from '../journal.js'
+import { journalOf } from '../journal.js'
 import { shortTime } from '../output/deliveries.js'
 import { attach, openData, profileFolder } from '../profile.js'
 import { checkSecretsPlace, openSettings } from '../settings/read.js'
@@ -83,8 +83,9 @@ async function sentence(
   if (!ok) return undefined
   const sent = `Sent ${name}: answered ${answer.status} in ${shortTime(Math.round(answer.ms))}`
   if (to !== undefined) return `${sent}, by ${to}`
-  const entry = await entryWithId(journalOf(attached, data), delivery, { last: RECENT })
-  return entry ? `${sent}, entry #${entry.n}` : sent
+  for await (const { n, deliveryId } of journalOf(attached, data).select({ last: RECENT }))
+    if (deliveryId === delivery) return `${sent}, entry #${n}`
+  return sent
 }
 
 async function list(shell: Shell, flags: TriggerFlags): Promise<void> {

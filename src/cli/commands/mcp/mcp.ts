@@ -1,75 +1,70 @@
 import { Readable, Writable } from 'node:stream'
 import { McpServer } from '@modelcontextprotocol/server'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { Option } from 'commander'
 import { z } from 'zod'
 import packageJson from '../../../../package.json' with { type: 'json' }
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { printableJson } from '../../../base/text.js'
 import { aborted } from '../../../base/wait.js'
 import { type Flags, type Shell, shellWith } from '../../command.js'
+import { COMMANDS, optionsOf, RELAY } from '../../help.js'
 import { Output } from '../../output/output.js'
 import { attach, notServed, SANDBOX_PROFILE } from '../../profile.js'
 import { runServe } from '../serve/serve.js'
-import { commandOf, type Fields } from './results.js'
-import { ACTIONS, INSTRUCTIONS, type Tool, TOOLS } from './tools.js'
-
-interface McpFlags extends Flags {
-  readonly serve?: boolean
-  readonly allowActions?: boolean
-}
+import { ACTIONS, type Fields, hyphenated, INSTRUCTIONS, type Tool, TOOLS } from './tools.js'
 
 /** What only the relay of `--serve` takes. */
 const OF_SERVE = ['sandbox', 'port', 'forward', 'exec', 'ignore', 'sources', 'tunnel'] as const
 
-/** Runs `relay mcp`, until its input ends or a signal comes. Standard output carries the protocol alone. */
-export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
+/** Runs `relay mcp`, until its input ends or a signal comes. Standard output carries the protocol alone. @throws RelayError `usage` */
+export async function runMcp(
+  given: Shell,
+  flags: Flags & { readonly serve?: boolean; readonly allowActions?: boolean },
+): Promise<void> {
   const idle = OF_SERVE.find((name) => flags[name] !== undefined)
   if (idle !== undefined && !flags.serve)
     throw new RelayError('usage', `--${idle.replace('sources', 'source')}: only with --serve`)
-  const { stdin, stdout, stderr, env } = given
+  const { stdin, stdout, stderr, env, signal } = given
   if (stdin.isTTY)
     given.out.say('Waiting for the client of an agent, which starts this command: see docs/agents.md')
   const ended = new AbortController()
-  const out = new Output({ stdout: stderr, stderr, env }, flags)
   const shell = shellWith(given, {
-    out,
-    stdout: stderr,
+    out: new Output({ stdout: stderr, stderr, env }, flags),
     stdin: Readable.from([]),
-    signal: AbortSignal.any([given.signal, ended.signal]),
+    signal: AbortSignal.any([signal, ended.signal]),
   })
   const profile = flags.profile ?? (flags.sandbox ? SANDBOX_PROFILE : undefined)
   const common = profile === undefined ? {} : { profile }
-  let served: Promise<void> | undefined
-  const ready = new Promise<void>((resolve, reject) => {
-    if (flags.serve) served = serveIfNone(shell, { ...flags, onServing: resolve }).catch(reject)
-    else resolve()
-  })
-  // The tools that need it say why.
-  ready.catch(() => {})
+  let onServing = (): void => {}
+  const serving = new Promise<void>((resolve) => (onServing = resolve))
+  const served = flags.serve ? serveIfNone(shell, { ...flags, onServing }) : Promise.resolve()
+  // Why it could not start is said by the tools that need it.
+  const started = Promise.race([serving, served])
+  started.catch(() => {})
   /** @throws RelayError that says what to run where no relay runs */
   const needRelay = async (): Promise<void> => {
-    await ready
+    await started
     const attached = await attach(shell, common)
     if (!attached.instance) throw notServed(attached, '. relay mcp --serve starts one, at its own start')
   }
-  const write = (chunk: Uint8Array, _: string, done: () => void): void => {
-    stdout.write(chunk)
-    done()
-  }
-  const transport = new StdioServerTransport(stdin, new Writable({ write }))
-  const tools = Object.entries({ ...TOOLS, ...(flags.allowActions && ACTIONS) })
   const createServer = (): McpServer => {
     const about = { name: 'relay', version: packageJson.version }
     const server = new McpServer(about, { instructions: INSTRUCTIONS })
-    for (const [name, tool] of tools) addTool(server, name, tool, { shell, flags: common, needRelay })
+    for (const [name, tool] of Object.entries({ ...TOOLS, ...(flags.allowActions && ACTIONS) }))
+      addTool(server, name, tool, { shell, flags: common, needRelay })
     return server
   }
-  const handle = serveStdio(createServer, { transport, onerror: ({ message }) => out.log.debug(message) })
+  const output = new Writable({ write: (chunk, _, done) => done(void stdout.write(chunk)) })
+  // Beyond its limit it would read nothing more, and say nothing.
+  const transport = new StdioServerTransport(stdin, output, { maxBufferSize: Infinity })
+  const handle = serveStdio(createServer, {
+    transport,
+    onerror: (error) => shell.out.log.debug(error.message),
+  })
   for (const event of ['end', 'close']) stdin.once(event, () => ended.abort(CLIENT_GONE))
   await aborted(shell.signal)
   await handle.close()
-  await served
+  await served.catch(() => {})
 }
 
 const CLIENT_GONE = new RelayError('cancelled', 'The client has gone')
@@ -83,9 +78,7 @@ function addTool(
   { does: description, kind, command, options = [], args = {}, output, needsRelay, run }: Tool,
   { shell, flags, needRelay }: { shell: Shell; flags: Fields; needRelay: () => Promise<void> },
 ): void {
-  const known = commandOf(command).options
-  const choices = z.object(Object.fromEntries(options.map((option) => [option, schemaOf(known.get(option))])))
-  const own = z.object(args)
+  const choices = z.object(Object.fromEntries(options.map((option) => [option, schemaOf(command, option)])))
   const config = {
     description,
     inputSchema: choices.extend(args),
@@ -102,14 +95,13 @@ function addTool(
       // Nothing reads it once the client has gone.
       if (progressToken !== undefined)
         mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
-      if (needsRelay?.(given)) await needRelay()
+      if (needsRelay && given['to'] === undefined && !given['list']) await needRelay()
     }
     const timer = setInterval(() => void look().catch((error: unknown) => gone.abort(error)), PROGRESS_MS)
     try {
       await look()
       const signal = AbortSignal.any([shell.signal, mcpReq.signal, gone.signal])
-      const all = { ...flags, ...choices.parse(given) }
-      const result = await run(shellWith(shell, { signal }), all, own.parse(given))
+      const result = await run(shellWith(shell, { signal }), { ...flags, ...choices.parse(given) }, given)
       return { content: contentOf(printableJson(JSON.stringify(result))), structuredContent: result }
     } catch (error) {
       return { content: contentOf(toRelayError(error).message), isError: true }
@@ -121,20 +113,21 @@ function addTool(
 
 const contentOf = (text: string) => [{ type: 'text' as const, text }]
 
-/** What a tool can be given for an option of its command. */
-function schemaOf({ argChoices, description, flags, parseArg } = new Option('')): z.ZodType {
+/** What a tool can be given for a flag of its command. */
+function schemaOf(command: string, name: string): z.ZodType {
+  const all = optionsOf(COMMANDS[command] ?? RELAY)
+  const [flag = '', help = '', { choices, repeatable } = {}] =
+    all.find(([each]) => each.split(' ').includes(`--${hyphenated(name)}`)) ?? []
   const text = z.coerce.string()
-  const value = argChoices ? z.enum(argChoices) : parseArg ? z.array(text) : text
-  const schema = flags.includes('<') ? value : z.boolean()
-  return schema.optional().describe(description.replaceAll('\u00a0', ' '))
+  const value = choices ? z.enum(choices) : repeatable ? z.array(text) : text
+  return (flag.includes('<') ? value : z.boolean()).optional().describe(help)
 }
 
-/** Serves unless a relay runs. */
+/** Serves unless a relay runs. @throws RelayError that it has printed */
 async function serveIfNone(shell: Shell, flags: Flags & { readonly onServing: () => void }): Promise<void> {
-  const { instance } = await attach(shell, flags, 'any')
+  if ((await attach(shell, flags, 'any')).instance) return
   // It ends with the client of this process, which is its output.
   const quiet = shellWith(shell, { onKey: () => undefined, continueWithoutOutput: () => {} })
-  if (instance) return flags.onServing()
   await runServe(quiet, flags).catch((error: unknown) => {
     shell.out.log.warn(`relay has stopped: ${toRelayError(error).message}`)
     throw error

@@ -72,7 +72,9 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const hooked = hooks?.repos.map(formatRepo) ?? []
   const live = new LiveOutput(shell, new Routing(routeSettings(values)))
   const published = publication(shell, joined, hooked)
-  using _ = { [Symbol.dispose]: shell.onConnectionError((error) => reportConnection(out, error)) }
+  const reportConnection = (error: Error): void =>
+    out.log.error(`a connection failed and was closed: ${error.message}`, error)
+  using _ = { [Symbol.dispose]: shell.onConnectionError(reportConnection) }
   await using serving = await serve(
     serviceSettings(parts, {
       sandbox: flags.sandbox === true,
@@ -103,10 +105,6 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   await stop(serving, live.nameOf, out)
 }
 
-function reportConnection({ log }: Output, error: Error): void {
-  log.error(`a connection failed and was closed: ${error.message}`, error)
-}
-
 /** Prints what runs, with warnings of what the user should know. */
 async function announce(
   { out, signal }: Shell,
@@ -115,9 +113,8 @@ async function announce(
 ): Promise<void> {
   const { serving, loaded, sources } = service
   const { values } = loaded
-  const { host } = values
+  const { host, tunnel } = values
   const signedIn = await signedInUser(serving, values)
-  const { tunnel } = values
   const tunnelUrls = await live.payloadUrls(serving.relay.sources.keys(), { tunnel, signal })
   const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn }
   if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
