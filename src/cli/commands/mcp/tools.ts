@@ -177,12 +177,8 @@ function action(command: string, options: readonly string[], args: z.ZodRawShape
     args: { target, ...args },
     output: { result: object },
     async run(shell, flags, given) {
-      const { found, notes } = await hear(
-        shell,
-        command,
-        flags,
-        ...['target', ...Object.keys(args)].map((name) => String(given[name])),
-      )
+      const words = ['target', ...Object.keys(args)].map((name) => given[name])
+      const { found, notes } = await hear(shell, command, flags, ...words)
       return { result: found[0], notes }
     },
   }
@@ -273,7 +269,7 @@ async function hear(shell: Shell, command: string, flags: Fields, ...args: reado
   const [printed, said]: [string[], string[]] = [[], []]
   const into = (texts: string[]) => ({ write: (text: unknown) => texts.push(String(text)) })
   const linesOf = (texts: readonly string[]): string[] => texts.join('').split('\n').filter(Boolean)
-  const given = Object.entries(flags).flatMap(([name, value]) => words(`--${hyphenated(name)}`, value))
+  const given = Object.entries(flags).flatMap(([name, value]) => flagsOf(`--${hyphenated(name)}`, value))
   const rest = args.filter((arg) => arg !== undefined).map(String)
   const argv = [...command.split(' '), '--json', '--color=never', ...given, '--', ...rest]
   const code = await main(argv, shellWith(shell, { stdout: into(printed), stderr: into(said) }))
@@ -287,10 +283,9 @@ async function hear(shell: Shell, command: string, flags: Fields, ...args: reado
 }
 
 /** `--dry-run`, `--last=20`: a flag for each value. */
-function words(flag: string, value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap((each) => words(flag, each))
-  if (typeof value === 'string' || typeof value === 'number') return [`${flag}=${value}`]
-  return value === true ? [flag] : []
+function flagsOf(flag: string, value: unknown): string[] {
+  const values = [value].flat().filter((each) => each !== undefined && each !== false)
+  return values.map((each) => (each === true ? flag : `${flag}=${String(each)}`))
 }
 
 /** `dry-run` for `dryRun` */
