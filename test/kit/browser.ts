@@ -176,11 +176,13 @@ export async function toEndOfPayload(page: Page): Promise<void> {
   await page.keyboard.press('Control+End')
 }
 
-/** What axe-core finds: each rule with the elements that break it. */
-export async function violations(page: Page): Promise<readonly string[]> {
+/** What axe-core finds: each rule, of all or only some, with the elements that break it. */
+export async function violations(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
   // Through the debugger, as the page's policy allows no script of a test.
   await page.evaluate(AXE)
-  return page.evaluate<readonly string[]>(FIND_VIOLATIONS)
+  return page.evaluate<readonly string[]>(
+    `${FIND_VIOLATIONS}findViolations(${JSON.stringify({ runOnly: rules })})`,
+  )
 }
 
 /** The elements that are cut off or scroll sideways. */

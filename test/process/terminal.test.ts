@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, type ExpectStatic, it } from 'vitest'
 import { githubDelivery, post } from '../kit/delivery.js'
 import type { Env } from '../kit/folder.js'
@@ -139,13 +138,11 @@ async function doctorSettings({ env }: Place): Promise<Env> {
 
 /** Targets that are down, fail and are slow, what a terminal shows of them, and once the first is back. */
 async function serveIn(width: number): Promise<{ readonly down: string; readonly back: string }> {
-  // One after the other, in times of three digits.
-  await using api = await receiver(async () => {
-    await sleep(130)
-    return { status: 404 }
-  })
+  await using api = await receiver(404)
+  // Once the terminal shows what the other answered.
+  let asked = 0
   await using slow = await receiver(async () => {
-    await sleep(330)
+    await pane.shows(new RegExp(`#${++asked} {2}→ api ✗`))
     return { body: 'ok' }
   })
   const [down, port] = [await closedPort(), await closedPort()]
