@@ -306,6 +306,7 @@ async function startSources(
   const changed = (): void => relay.changed({ type: 'state' })
   await using closing = new Disposal()
   const stop = new AbortController()
+  // relay serves without its App when the keychain fails.
   const app = await findOwnApp(relay.database.secrets, relay.host, { signal: stop.signal }).catch(
     (error: unknown) => {
       log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)

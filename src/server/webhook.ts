@@ -12,8 +12,9 @@ const OK = { ok: true } as const
 const NONE = new Uint8Array()
 
 /**
- * POST /webhook, the code host's, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk, or for a test of the address, or the sender's challenge;
- * 413 `Request too large`, 403 for a browser where nothing is proved, 401 `Invalid signature`, 400 `Invalid event`, 503 `Delivery could not be stored`.
+ * POST /webhook, the code host's, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk, also for a test of the
+ * address, which is not stored; or 200 with the sender's challenge. 413 `Request too large`, 403 for a browser where nothing is proved,
+ * 401 `Invalid signature`, 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
 export function webhookRoutes({
   sources,

@@ -278,8 +278,9 @@ async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: Messag
     return `invalid signature (${await refusalHint(held, options, options.clock())})`
   if (held.body.length <= MAX_EXPLAINED) {
     const message = { value: JSON.parse(Buffer.from(held.body).toString()) }
-    const { current: own, previous = own } = options.secrets
-    for (const [current, { hint }] of [own, previous].flatMap((each) => [...likelySecrets(each)]))
+    const { current: own, previous } = options.secrets
+    const all = previous ? [own, previous] : [own]
+    for (const [current, { hint }] of all.flatMap((each) => [...likelySecrets(each)]))
       if (await restore(message, lines, { ...options, secrets: { current } })) return hint
   }
   return 'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'

@@ -38,7 +38,10 @@ export class RoundTrips {
     return isOwn
   }
 
-  /** Sends one, and waits until it is back, at most `limit` milliseconds. @throws RelayError `provider_failed` that says why it did not come */
+  /**
+   * Sends one, and waits until it is back, at most `limit` milliseconds.
+   * @throws RelayError `provider_failed` that says why it did not come back as it was.
+   */
   async make(
     url: string,
     { sendOnce, limit, signal }: { sendOnce: SendOnce; limit: number; signal: AbortSignal },

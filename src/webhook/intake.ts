@@ -222,7 +222,10 @@ export function claimOf(
 
 const FIRST_FIELD = Buffer.from('payload=')
 
-/** Undefined where any body is taken and this is no JSON. In a form signed whole, `payload` must come first: a comment may hold `&payload=…`. */
+/**
+ * The payload of a request; undefined where the sender may send anything and this is no JSON. Content-Type is not signed: in a form
+ * that is signed as a whole, `payload` must be the first field, since a comment in a JSON body may contain `&payload=…`.
+ */
 function readPayload(
   lines: HeaderLines,
   body: Uint8Array,

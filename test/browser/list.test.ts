@@ -104,6 +104,30 @@ describeWith('chromium', 'the list of the inspector', () => {
     expect(await inspector.rows(page).count()).toBe(3)
   })
 
+  it('continues a search also if it was asked to while the first page was read again', async () => {
+    await using tab = await openDesk({ bodies: ['{"zen":"one"}', '{"zen":"one"}'] })
+    const { page, relay } = tab
+    let release = (): void => {}
+    let released = Promise.resolve()
+    await page.route('**/inspect/api/deliveries?text=one&limit=50', async (route) => {
+      await released
+      const found = await (await route.fetch()).json()
+      const deliveries = found.deliveries.filter(({ n }: { readonly n: number }) => n >= 2)
+      await route.fulfill({ json: { deliveries, next: null, stopped: { read: 64, before: 2 } } })
+    })
+    await page.goto(`${relay.address}/inspect/?text=one`)
+    await inspector.row(page, 2).waitFor()
+    await waitUntilLive(page)
+    released = new Promise((resolve) => (release = resolve))
+    const again = page.waitForRequest('**/inspect/api/deliveries?text=one&limit=50')
+    await relay.deliver({ body: '{"zen":"one"}' })
+    await again
+    await page.getByRole('button', { name: 'Search older ones' }).click()
+    release()
+    await inspector.row(page, 1).waitFor()
+    expect(await inspector.rows(page).count()).toBe(3)
+  })
+
   it('takes no new delivery into a page that begins further back', async () => {
     await using tab = await openDesk({ bodies: ['{}', '{}', '{}'], path: '/inspect/?before=3' })
     const { page, relay } = tab

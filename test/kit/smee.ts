@@ -47,7 +47,7 @@ function smeeProtocol(): Protocol {
     response.write(`id: ${id}\n${event === '' ? '' : `event: ${event}\n`}data: ${data}\n\n`)
   }
   return {
-    create: (address) => ({ status: 307, headers: { location: address } }),
+    create: (_, address) => ({ status: 307, headers: { location: address } }),
     channelOf: ({ headers, url = '' }) =>
       headers.accept === 'text/event-stream' ? /^\/([\w-]{1,128})$/.exec(url)?.[1] : undefined,
     listen(_, listening) {
@@ -106,6 +106,15 @@ function gosmeeProtocol(maxStored: number | undefined): Protocol {
     response.write(`${id === '' ? '' : `id: ${id}\n`}data: ${message}\n\n`)
   }
   return {
+    // With the address that it has for itself.
+    create: (method, address) =>
+      method === 'GET'
+        ? {
+            status: 200,
+            headers: { 'content-type': 'text/plain' },
+            body: `http://localhost:3333${new URL(address).pathname}\n`,
+          }
+        : { status: 405 },
     channelOf: ({ url = '' }) => /^\/events\/([\w-]{12,64})$/.exec(url)?.[1],
     listen({ headers }, listening) {
       const { channel, response } = listening
@@ -125,6 +134,8 @@ function gosmeeProtocol(maxStored: number | undefined): Protocol {
       return undefined
     },
     take(request, body) {
+      if (!(request.headers['content-type'] ?? '').includes('application/json'))
+        return { status: 400, body: 'content-type must be application/json\n' }
       const answer = { status: 202, headers: VERSION, body: '{"message":"ok","status":202}\n' }
       return { ...answer, message: gosmeeMessage(request, body) }
     },
@@ -136,6 +147,7 @@ function gosmeeProtocol(maxStored: number | undefined): Protocol {
       }
       for (const one of open) if (one.channel === channel) write(one, id, message)
     },
+    ping: ({ response }) => void response.write(': keepalive\n\n'),
   }
 }
 

@@ -23,8 +23,8 @@ export interface Listening {
 
 /** What a kind of server does in its own way. */
 export interface Protocol {
-  /** Answers a request for a channel, which gets this address. Absent: there is no such request. */
-  create?(address: string): Reply
+  /** Answers a request for a channel, which gets this address. */
+  create(method: string, address: string): Reply
   /** The channel whose events are requested; undefined for other requests. */
   channelOf(request: IncomingMessage): string | undefined
   /** Begins the answer with events, or refuses. */
@@ -33,7 +33,7 @@ export interface Protocol {
   take(request: IncomingMessage, body: Buffer): Taken
   /** Sends a message to the listeners of a channel. */
   publish(channel: string, message: string, open: Iterable<Listening>): void
-  ping?(listening: Listening): void
+  ping(listening: Listening): void
 }
 
 export interface Reply {
@@ -78,8 +78,8 @@ export async function tunnelServer(
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await bodyOf(request)
     const { method = '', url = '', headers } = request
-    if (url === '/new' && protocol.create)
-      return end(response, protocol.create(`http://${headers.host}/${newChannel()}`))
+    if (url === '/new')
+      return end(response, protocol.create(method, `http://${headers.host}/${newChannel()}`))
     const events = method === 'GET' ? protocol.channelOf(request) : undefined
     if (events !== undefined) return listen(request, response, events)
     if (!/^\/[\w-]{1,128}(?:\?|$)/.test(url)) return end(response, { status: 404 })
@@ -91,7 +91,7 @@ export async function tunnelServer(
   const listener: RequestListener = (request, response) => void serve(request, response)
   const server = certificate ? createTlsServer(certificate, listener) : createServer(listener)
   const pinging = setInterval(() => {
-    for (const one of open) protocol.ping?.(one)
+    for (const one of open) protocol.ping(one)
   }, pingEvery)
   const place = await listening(server)
   const url = `${certificate ? 'https' : 'http'}://127.0.0.1:${place.port}`

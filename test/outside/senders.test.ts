@@ -256,13 +256,14 @@ describe('Slack', () => {
   it('tests the certificate of an address without a signature', async () => {
     const before = (await linesOf(here)).length
     const address = `${relay.address}/webhook/slack`
-    const form = (body: string): WebhookRequest => ({
-      headers: [['Content-Type', FORM]],
+    const form = (body: string, type = FORM): WebhookRequest => ({
+      headers: [['Content-Type', type]],
       body: Buffer.from(body),
     })
     expect(await post(address, form('ssl_check=1&token=x'))).toEqual(OK)
     for (const body of ['ssl_check=0&token=x', 'token=x', `ssl_check=1&text=${'x'.repeat(2000)}`])
       expect([body, await post(address, form(body))]).toEqual([body, BAD_SIGNATURE])
+    expect(await post(address, form('ssl_check=1', 'text/plain'))).toEqual(BAD_SIGNATURE)
     expect(await post(`${relay.address}/webhook/stripe`, form('ssl_check=1'))).toEqual(BAD_SIGNATURE)
     expect(await linesOf(here)).toHaveLength(before)
   })

@@ -43,6 +43,9 @@ async function restored(message: MessageBody, lines: HeaderLines, scheme = GITHU
 /** An object as Gitea and Go's json.MarshalIndent write it. */
 const indented = (...lines: string[]): string => `{\n  ${lines.join(',\n  ')}\n}`
 
+/** One whose name was not UTF-8, as Gitea 1.15 writes users. */
+const REPLACED_USER = String.raw`{"id":1,"login":"a","full_name":"\ufffd","username":"a"}`
+
 /** What the writers below, which are not relay's, do not write. */
 it.each([
   ['text that only looks like an escape', String.raw`{"a":"\u001B \\u001b"}`, 'compact-upper'],
@@ -56,6 +59,15 @@ it.each([
   ['upper-case escapes of HTML', String.raw`{"a":"\u003Cb\u003E"}`, 'compact-html-upper'],
   ['PHP with raw Unicode', String.raw`{"a":"\/é"}`, 'compact-php-unicode'],
   ['Python without ensure_ascii', '{"a": "é", "b": [1, 2]}', 'spaced'],
+  ['control characters, as Gitea', indented(String.raw`"a": "\u001b\u0008\u000c\n"`), 'indented-go-long'],
+  ['the same of a wiki', '{\n "a": "\\u0008"\n}', 'one-space-go-long'],
+  ['bytes that are not UTF-8, as Gitea', indented(String.raw`"a": "\ufffd\u0008"`), 'indented-go-replaced'],
+  ['the same of a wiki', '{\n "a": "\\ufffd\\u0008"\n}', 'one-space-go-replaced'],
+  ['the same in a user, as Gitea 1.15', indented(`"a": ${REPLACED_USER}`), 'gitea-users-replaced'],
+  ['the same of a wiki', `{\n "a": ${REPLACED_USER}\n}`, 'one-space-users-replaced'],
+  ['four spaces in ASCII', '{\n    "a": "\\u00e9"\n}', 'four-spaces-ascii'],
+  ['four spaces as PHP', '{\n    "a": "\\/\\u00e9"\n}', 'four-spaces-php'],
+  ["tabs with Go's escapes", '{\n\t"a": "\\u003c"\n}', 'tab-go'],
 ])('what smee parsed is restored: %s', async (_, body, how) => {
   expect(await restored(throughSmee(body), signed(body))).toEqual({ body, how })
 })

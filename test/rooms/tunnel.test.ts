@@ -357,6 +357,15 @@ describe('a gosmee server with Redis', () => {
   })
 })
 
+it('a channel is made at a gosmee server, which may not know the name that it has outside', async () => {
+  await using server = await gosmee()
+  await using rig = await tunnel(server.url)
+  const { url } = await rig.status({ state: 'connected', roundTrip: 'ok' })
+  expect(url).toMatch(new RegExp(`^${server.url}/[\\w-]+$`))
+  await post(String(url), githubDelivery())
+  await rig.has(1)
+})
+
 it.each([
   [{ status: 503 }, 'it answers 503'],
   [{ status: 307 }, 'it answers 307'],

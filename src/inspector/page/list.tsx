@@ -42,8 +42,8 @@ let newest = 0
 let freshAfter = Infinity
 let isAtTop = true
 let isReading = false
-/** The end came into view while the first page was read again. */
-let isMoreWanted = false
+/** While a page was read, the end came into view, or a search that stopped was asked to continue. */
+let wanted: { readonly isAsked: boolean } | undefined
 let request = new AbortController()
 let refresh: ReturnType<typeof setTimeout> | undefined
 
@@ -58,7 +58,7 @@ async function openList(query: ListQuery): Promise<void> {
     newest = page.deliveries[0]?.n ?? 0
     freshAfter = Infinity
     missed.value = 0
-    isMoreWanted = false
+    wanted = undefined
   })
 }
 
@@ -80,9 +80,10 @@ function endOf({ next, stopped }: Pick<DeliveryPage, 'next' | 'stopped'>): numbe
 }
 
 /** Reads the next page, unless one is being read or the list is at its end. A search that stopped continues only when asked. */
-async function loadMore(before = rest.value.next): Promise<void> {
-  isMoreWanted = isReading
-  if (isReading || before === null || lines.value.length >= MAX_LINES) return
+async function loadMore(isAsked = false): Promise<void> {
+  wanted = isReading ? { isAsked: isAsked || wanted?.isAsked === true } : undefined
+  const before = rest.value.next ?? (isAsked ? rest.value.stopped?.before : undefined)
+  if (isReading || before === undefined || lines.value.length >= MAX_LINES) return
   await read(before, (page) => {
     const last = lines.value.at(-1)?.n ?? Infinity
     lines.value = [...lines.value, ...page.deliveries.filter(({ n }) => n < last)]
@@ -105,7 +106,7 @@ async function read(before: number | null, merge: (page: DeliveryPage) => void):
       merge(page)
       status.value = 'ready'
     })
-    if (isMoreWanted) void loadMore()
+    if (wanted) void loadMore(wanted.isAsked)
   } catch (error) {
     if (signal.aborted) return
     isReading = false
@@ -424,7 +425,7 @@ function End({ query }: { readonly query: ListQuery }) {
     return (
       <p class="more">
         <span class="quiet">Searched {counted(stopped.read, 'delivery', 'deliveries')}. </span>
-        <Button reason={whyNotRead.value} onClick={() => void loadMore(stopped.before)}>
+        <Button reason={whyNotRead.value} onClick={() => void loadMore(true)}>
           Search older ones
         </Button>
       </p>
