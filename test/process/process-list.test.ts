@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { chmodSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
@@ -34,7 +35,9 @@ function browser(): string {
 
 describeWith('Linux', 'the list of processes, which every user can see', () => {
   it('has no secret of relay serve, or of a sign-in in the browser, by device, or with a token', async () => {
-    await using here = await place({ env: { BROWSER: browser(), DISPLAY: ':0' } })
+    // That of the other tests could be in the list by somebody else's doing.
+    const env = { BROWSER: browser(), DISPLAY: ':0', RELAY_WEBHOOK_SECRET: randomUUID() }
+    await using here = await place({ env })
     const { sandbox } = here
     using processes = watchProcesses()
     using tap = tapRequests(Number(new URL(sandbox.url).port))
