@@ -140,7 +140,8 @@ export function commandFor({ profile }: Pick<Attached, 'profile'>, command: stri
 /** The command line that starts a profile's instance. */
 export function startCommand({ profile, saved }: Pick<Attached, 'profile'> & SavedSandbox): string {
   if (!saved?.sandbox) return commandFor({ profile }, 'serve')
-  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : commandFor({ profile }, 'serve --sandbox')
+  // Without a name, it would be the profile sandbox.
+  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : `relay serve --sandbox --profile ${profile}`
 }
 
 interface SavedSandbox {

@@ -162,5 +162,9 @@ describe('a stopped sandbox with a name of its own', () => {
       'There is no profile plya (did you mean play?). There are: play. relay serve --profile plya creates it'
     expect(await here.run('log', '--profile', 'plya')).toEqual(fails(2, none))
     expect(readdirSync(here.home).toSorted()).toEqual(['.running', 'play'])
+    // Without its name, the default profile's command would start the profile sandbox.
+    await (await here.serve(...SANDBOX, '--profile', 'default')).stop()
+    const stoppedDefault = `The sandbox is not running. Start it with relay serve --sandbox --profile default`
+    expect(await here.run('whoami', '--profile', 'default')).toEqual(fails(1, stoppedDefault))
   })
 })
