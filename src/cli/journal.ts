@@ -85,16 +85,16 @@ export function readFilter({ failed, last, ...flags }: FilterFlags, now: number)
 
 /** Warns of matches that nothing will ever fit, and of a source that is not set, with the nearest right ones. */
 export async function warnOfMatches(
-  shell: Shell,
+  { out }: Shell,
   attached: Attached,
   { events: matches = [], source }: Filter,
 ): Promise<void> {
-  const { out } = shell
   const { provider } = attached.values
   if (source !== undefined && !isCodeHost(source)) {
-    const { readSources } = await import('./sources.js')
+    const { sourceNames } = await import('./sources.js')
     await using data = await openData(attached).catch(() => undefined)
-    const names = (await readSources(shell, attached, data)).map(({ name }) => name)
+    // A suggestion is no reason to fail.
+    const names = await sourceNames(attached, data).catch((): readonly string[] => [])
     const meant = names.includes(source) ? '' : didYouMean(source, names)
     if (meant !== '') out.log.warn(`--source: there is no source ${source}${meant}`)
   }

@@ -35,17 +35,11 @@ const PROFILE: Origin = { kind: 'profile', text: 'profile' }
  */
 export async function readSources(
   shell: Shell,
-  { values, origins, instance }: Loaded & Partial<Pick<Attached, 'instance'>>,
+  loaded: Loaded & Partial<Pick<Attached, 'instance'>>,
   data: Pick<Database, 'store'> | undefined,
 ): Promise<readonly SetSource[]> {
-  const stored = data ? await readProfileSources(data.store) : []
-  const running = (instance?.sources ?? []).map((each) => ({ ...each, origin: `process ${instance?.pid}` }))
-  const set = (values.sources ?? []).map((text) => ({
-    ...parseSource(text),
-    origin: origins.sources?.text ?? '',
-  }))
-  const all = [...running, ...set, ...stored.map((each) => ({ ...each, origin: PROFILE.text }))]
-  const first = all.filter(({ name }, i) => all.findIndex((other) => other.name === name) === i)
+  const { origins, instance } = loaded
+  const { all: first, stored } = await listSources(loaded, data)
   const readSecret = secretReader(shell)
   const isOfProject = !instance && origins.sources !== undefined && isOfFolder(origins.sources)
   return first.map(({ name, scheme, origin }) => {
@@ -59,6 +53,29 @@ export async function readSources(
     const secretOrigin = current?.origin ?? (own && PROFILE)
     return { name, scheme, secrets, origin, secretOrigin }
   })
+}
+
+/** The names of the sources that are set. Reads no file of a secret, which can be a pipe. @throws RelayError `storage` */
+export async function sourceNames(
+  attached: Pick<Attached, 'values' | 'origins' | 'instance'>,
+  data: Pick<Database, 'store'> | undefined,
+): Promise<readonly string[]> {
+  return (await listSources(attached, data)).all.map(({ name }) => name)
+}
+
+/** The sources that are set, of one name the first; and those that the profile has, with their secrets. */
+async function listSources(
+  { values, origins, instance }: Loaded & Partial<Pick<Attached, 'instance'>>,
+  data: Pick<Database, 'store'> | undefined,
+) {
+  const stored = data ? await readProfileSources(data.store) : []
+  const running = (instance?.sources ?? []).map((each) => ({ ...each, origin: `process ${instance?.pid}` }))
+  const set = (values.sources ?? []).map((text) => ({
+    ...parseSource(text),
+    origin: origins.sources?.text ?? '',
+  }))
+  const all = [...running, ...set, ...stored.map((each) => ({ ...each, origin: PROFILE.text }))]
+  return { all: all.filter(({ name }, i) => all.findIndex((other) => other.name === name) === i), stored }
 }
 
 /** Returns the address to enter at a sender: that of the running instance's tunnel, else one below the public address. */

@@ -22,7 +22,7 @@ import { roughly } from '../output/time.js'
 import { type Attached, publicAddress, redirectUri, commandFor } from '../profile.js'
 import { clientOf, userOf } from '../session.js'
 import type { Values } from '../settings/parse.js'
-import { readSources } from '../sources.js'
+import { sourceNames } from '../sources.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 // What the checks of `relay doctor` have in common, and those that ask the code host.
@@ -196,9 +196,9 @@ async function checkClient(subject: Subject): Promise<string | undefined> {
 
 /** Whether deliveries come from other senders than the code host, and no OAuth client says that users sign in there. */
 async function usesSourcesAlone(subject: Subject): Promise<boolean> {
-  const { shell, attached, data } = subject
+  const { attached, data } = subject
   if ((await findClient(subject)) !== undefined) return false
-  return (await readSources(shell, attached, data)).length > 0
+  return (await sourceNames(attached, data)).length > 0
 }
 
 /** Half a client is none. */
