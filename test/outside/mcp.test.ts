@@ -285,6 +285,18 @@ it('a body that is no text is base64', async () => {
   })
 })
 
+it('a made-up delivery that relay has long had shows the older entry', async () => {
+  await using here = await place({ host: 'none' })
+  await using relay = await here.serve('--source', 'mine=none')
+  await using agent = await codingAgent(here)
+  const given = { source: 'mine', body: '{"id":"same"}' }
+  const shown = { sent: { ok: true }, delivery: { n: 1, source: 'mine' }, notes: ['1 sent'] }
+  expect(await agent.call('trigger_delivery', given)).toMatchObject(shown)
+  await Promise.all(Array.from({ length: 101 }, (_, i) => relay.deliver({ id: `${i}` })))
+  expect(await agent.call('trigger_delivery', given)).toMatchObject(shown)
+  expect(await agent.call('replay_delivery', { entry: '1' })).toMatchObject({ delivery: { n: 1 } })
+})
+
 describe('a wait', () => {
   const here = shared(() => place({ host: 'none' }))
 

@@ -54,6 +54,8 @@ const LATE =
   ' has not answered yet: what failed there before is sent first. With to, a delivery does not wait for that'
 /** Deliveries in one list. */
 const MAX_LISTED = 100
+/** The most that `--last` takes: more than any journal has. */
+const ALL = 999_999_999
 
 const entry = z.coerce.string().describe('number of the delivery, or last')
 const to = z.string().optional().describe('another address of this machine: 3000, http://localhost:3000/hook')
@@ -200,9 +202,14 @@ async function send(shell: Shell, command: string, flags: Fields, ...args: unkno
   const { profile, to: address } = flags
   if (address !== undefined || !results[0]?.['ok']) return { sent, notes }
   try {
-    const { found: newest } = await hear(shell, 'log', { profile, last: MAX_LISTED })
-    // A sender's own id may be that of an older entry.
-    const { n = args[0] } = newest.findLast((each) => each['delivery'] === results[0]?.['delivery']) ?? {}
+    const entryOf = async (last: number): Promise<unknown> => {
+      const { found } = await hear(shell, 'log', { profile, last })
+      return found.findLast((each) => each['delivery'] === results[0]?.['delivery'])?.['n']
+    }
+    // A sender's own id may be that of an older entry: the one that was named, or any.
+    const older = command === 'replay' ? () => args[0] : () => entryOf(ALL)
+    const n = (await entryOf(MAX_LISTED)) ?? (await older())
+    if (n === undefined) return { sent, notes }
     for (; ; await sleep(POLL_MS, shell)) {
       const { found } = await hear(shell, 'show', { profile }, n)
       const { targets = [], attempts = [] } = found[0] ?? {}
