@@ -17,7 +17,10 @@ export interface Context {
   continueWithoutOutput(listener: (error: Error) => void): void
   /** Calls `listener` at SIGHUP, which then does not end the process. Returns a function that removes it. */
   onHangup(listener: () => void): () => void
-  /** Calls `listener` with each key pressed while relay runs in the foreground. Returns what ends that; undefined without a terminal. */
+  /**
+   * Calls `listener` with each key pressed while relay runs in the foreground; Ctrl-C, Ctrl-Z and Ctrl-\\ do what they always do. Returns
+   * what ends that; undefined without a terminal.
+   */
   onKey(listener: (key: string) => void): (() => void) | undefined
   /** Calls `listener` for a failed connection to which no part of relay listens, and keeps running. Returns what removes it. */
   onConnectionError(listener: (error: Error) => void): () => void

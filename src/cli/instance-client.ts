@@ -10,7 +10,9 @@ const ANSWER_LIMIT = 60_000
 
 /**
  * Asks a profile's running instance for what only it knows or can do, once. The request proves that it comes from a program that reads
- * the profile's data, and carries no token. An error says so where the request may have been carried out.
+ * the profile's data, and carries no token.
+ * @throws RelayError of the kind of the answer's status, with its text; `unavailable` when no whole answer comes within a minute;
+ * `cancelled`. The text says so where the request may have been carried out
  */
 export async function callInstance<Name extends keyof InstanceCalls>(
   instance: InstanceRecord,

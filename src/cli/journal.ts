@@ -10,7 +10,10 @@ import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
 import { type Attached, onlyInMemory, openData, routeSettings, startCommand, storeOf } from './profile.js'
 
-/** Opens the journal of the profile, whether its instance runs or not, and though the keychain may be locked. Makes none. */
+/**
+ * Opens the journal of the profile, whether its instance runs or not, and though the keychain may be locked. Makes none.
+ * @throws RelayError `no_match` when there is none yet; `settings` for a store that other processes cannot read; `storage`
+ */
 export async function openJournal(attached: Attached): Promise<Journal & AsyncDisposable> {
   if (attached.values.store === 'memory' && !attached.instance)
     throw new RelayError('settings', 'RELAY_STORE is memory: only relay serve itself can read that journal')
@@ -116,7 +119,10 @@ export const POLL_MS = 100
 /** Bounds the memory for a burst of entries. */
 const MAX_BATCH = 1000
 
-/** The entries after a number whose body has the filter's text, then those that any process appends; an empty batch ten times a second. */
+/**
+ * The entries after number `after` whose body has the filter's text, in order: existing ones, then those that any process appends, until
+ * `signal` aborts. Yields an empty batch about ten times a second. @throws AbortError as `sleep`
+ */
 export async function* poll(
   journal: Pick<Journal, 'after' | 'withText'>,
   after: number,

@@ -189,7 +189,10 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
   return new SharedStore(store, { password, keys: { current: new Secret(tokenKey), previous } })
 }
 
-/** The profile's data, if it can have any that this process can read. Makes none; `create`: but where it is new in a shared store. */
+/**
+ * The profile's data, if it can have any that this process can read. Makes none; `create`: but where it is new in a shared store.
+ * @throws RelayError `storage`; `settings` for a shared store without its key
+ */
 export async function openData(
   { values, folder }: Pick<Attached, 'values' | 'folder'>,
   { create = false }: { readonly create?: boolean } = {},
@@ -221,7 +224,11 @@ export interface FoundSecret {
   readonly place: string
 }
 
-/** The webhook secret of `--secret-env`, else of the settings, else what only the instance has, else the profile's. Makes none. */
+/**
+ * The webhook secret of `--secret-env`, else of the settings, else what only the instance has, else the profile's. Makes none.
+ * @param data the profile's data; undefined where it has none
+ * @throws RelayError `settings` when the variable of `--secret-env` is not set; `storage`
+ */
 export async function webhookSecret(
   { env }: Pick<Shell, 'env'>,
   { values, origins, instance }: Pick<Attached, 'values' | 'origins' | 'instance'>,

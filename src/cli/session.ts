@@ -36,7 +36,11 @@ import type { Values } from './settings/parse.js'
 /** What a command that acts for a user needs: the profile's data and its code host. */
 export type Session = Awaited<ReturnType<typeof openSession>>
 
-/** Opens the data of a profile and its code host, to which it sends nothing. Makes none, unless `create` says so and no instance runs. */
+/**
+ * Opens the data of a profile and its code host, to which it sends nothing. Makes none, unless `create` says so and no instance runs.
+ * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
+ * `unavailable` for a sandbox that does not run; `storage`
+ */
 export async function openSession(
   shell: Shell,
   attached: Attached,
@@ -75,7 +79,7 @@ export async function openSession(
     limits,
     user,
     client,
-    /** The user's token, renewed if need be: with this shell's client or, if it has none, by the instance. @throws as `renew` */
+    /** The user's token, renewed if it soon expires: with this shell's client, else by the instance. @throws RelayError as `renew` */
     async owner(): Promise<TokenOwner> {
       const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
       if (client || !instance?.clientId) return renew(parts, user, { signal })

@@ -74,6 +74,8 @@ const VERDICT = 5
 /**
  * Sends every item and prints the results. An item that cannot be read or signed ends the run, after those before it were sent.
  * `onResult` can give a result another line than the usual one; there is no total then.
+ * @throws RelayError `target_failed` when a status is not the expected one; `no_match` when all entries are gone; `usage` for an item that
+ * cannot be edited or signed; `unavailable` without an address and an instance; `settings` without a secret; what loading an item throws
  */
 export async function send(
   shell: Shell,

@@ -76,7 +76,10 @@ export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: 
   else out.say(local ? `${deleted}, and not revoked at the code host` : `${deleted}; it had expired`)
 }
 
-/** Revokes a user's token here, and at the code host: with this shell's client or, if it has none, by the instance. */
+/**
+ * Revokes a user's token here, and at the code host: with this shell's client or, if it has none, by the instance.
+ * @throws RelayError `provider_failed` when the token is deleted here and may still be valid there; `storage`; as `callInstance`
+ */
 export async function revokeUser(
   parts: RenewParts & { readonly host: CodeHost },
   instance: RunningInstance | undefined,

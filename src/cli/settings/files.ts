@@ -28,7 +28,7 @@ export function readSmallFile(file: string): string | undefined {
   return stats && readStart(file)
 }
 
-/** The secret in a file, without the line end that editors add. It can be a pipe (`<(pass …)`), so it is read once. */
+/** The secret in a file, without the line end that editors add. It can be a pipe (`<(pass …)`), so it is read once. @throws RelayError `settings` */
 export function readSecretFile(file: string, setting: string): string {
   try {
     const secret = readStart(file).replace(/\r?\n$/, '')

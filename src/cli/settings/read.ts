@@ -98,7 +98,7 @@ export type SecretReader = (variable: string) => VariableText
 
 const readers = new WeakMap<Shell, SecretReader>()
 
-/** Reads secrets from the environment or `.env`, each once for a process, since its file can be a pipe. */
+/** Reads secrets from the environment or `.env`, each once, since its file can be a pipe. @throws RelayError `settings`, also later */
 export function secretReader(shell: Shell): SecretReader {
   const reader = readers.get(shell) ?? openSecretReader(shell)
   readers.set(shell, reader)
