@@ -73,7 +73,7 @@ const SENT = { sent: sent.optional(), delivery: delivery.optional() }
 
 export const TOOLS: Readonly<Record<string, Tool>> = {
   list_deliveries: {
-    does: `Lists the newest deliveries that relay received, at most ${MAX_LISTED}, and what became of each at its targets. With refused, the requests that it refused. ${CAUTION}`,
+    does: `Lists the newest deliveries that relay received, 20 unless last says otherwise and at most ${MAX_LISTED}, and what became of each at its targets. With refused, the requests that it refused. ${CAUTION}`,
     command: 'log',
     options: ['last', 'event', ...FILTERS, 'until', 'status', 'refused'],
     output: { deliveries: z.array(summary), refused: z.array(refused) },
