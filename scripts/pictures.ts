@@ -1,4 +1,4 @@
-// Makes docs/pictures/ from the built program and its sandbox: `npm run build`, then `npm run pictures`. Needs Debian's chromium.
+// Makes docs/pictures/ from the built program and its sandbox: `npm run build`, then `npm run pictures`. Needs Debian's chromium, and script of util-linux.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -43,8 +43,8 @@ try {
   rmSync(home, { recursive: true })
 }
 
-/** Starts relay with a data folder of that name. */
-function relay(name: string, args: readonly string[]) {
+/** Starts relay with a data folder of that name, in a terminal of its own (of util-linux) or with pipes. */
+function relay(name: string, args: readonly string[], isTerminal = false) {
   const env = {
     PATH: process.env['PATH'],
     HOME: home,
@@ -53,17 +53,22 @@ function relay(name: string, args: readonly string[]) {
     FORCE_COLOR: '1',
     ...(args[0] !== 'serve' && { RELAY_PROFILE: 'sandbox' }),
   }
-  return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: 'pipe' })
+  if (!isTerminal) return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: 'pipe' })
+  const command = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(' ')
+  return spawn('script', ['-qfec', `stty cols 100 -echo; exec ${command}`, '/dev/null'], {
+    env,
+    stdio: 'pipe',
+  })
 }
 
 /** A command and all that it prints; `onAddress` gets the first web address in it. */
 async function run(name: string, args: readonly string[], onAddress?: (address: string) => Promise<void>) {
-  const child = relay(name, args)
+  const child = relay(name, args, name === 'tour')
   child.stdin.end()
   let [printed, opened] = ['', Promise.resolve()]
   const print = (chunk: Buffer): void => {
     const [before] = /http:\/\/\S+/.exec(printed) ?? []
-    printed += chunk.toString()
+    printed += chunk.toString().replaceAll('\r', '')
     const [address] = /http:\/\/\S+/.exec(printed) ?? []
     if (before === undefined && address !== undefined && onAddress) opened = onAddress(address)
   }
@@ -79,9 +84,9 @@ async function run(name: string, args: readonly string[], onAddress?: (address: 
 async function drawTour(): Promise<void> {
   // Counts the bytes of payloads of pull requests.
   const route = 'pull_request.*=wc -c'
-  const serve = relay('tour', ['serve', '--sandbox', '--exec', route])
+  const serve = relay('tour', ['serve', '--sandbox', '--exec', route], true)
   let served = `$ relay serve --sandbox --exec '${route}'\n`
-  const lines = createInterface(serve.stderr).on('line', (line) => (served += `${line}\n`))
+  const lines = createInterface(serve.stdout).on('line', (line) => (served += `${line}\n`))
   while (!served.includes('#1  ')) await once(lines, 'line')
   const shell = [
     await run('tour', ['trigger', 'pull_request.opened']),
@@ -92,10 +97,11 @@ async function drawTour(): Promise<void> {
   ]
   // The webhook of the merge may still be on its way.
   while (served.split('wc │').length < 3) await once(lines, 'line')
-  serve.kill('SIGTERM')
+  const shown = served.trimEnd()
+  serve.stdin.write('q')
   await once(serve, 'close')
   const page = await browser.newPage({ viewport: { width: 980, height: 100 }, deviceScaleFactor: 1.5 })
-  const first = terminal('first terminal', served.trimEnd())
+  const first = terminal('first terminal', shown)
   const second = terminal('second terminal', shell.map(({ shown }) => shown).join('\n'))
   await page.setContent(`<style>${STYLE}</style>${first}${second}`)
   await page.screenshot({ path: path.join(FOLDER, 'tour.png'), fullPage: true })
