@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { LIMIT_MS } from './test/kit/limit.js'
 
 /** Begins with the files that start processes: a file is what a worker takes, and the longest one would end the run alone. */
 class SlowFirst extends BaseSequencer {
@@ -22,10 +23,10 @@ export default defineConfig({
     // Half the time: a file neither starts a process of its own nor loads all modules again. Tests leave no global state behind.
     isolate: false,
     sequence: { sequencer: SlowFirst },
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    // Not the default of 1 s: a busy machine takes its time.
-    expect: { poll: { timeout: 20_000 } },
+    // They end what hangs, and nothing that a busy machine takes its time for.
+    testTimeout: 5 * LIMIT_MS,
+    hookTimeout: 5 * LIMIT_MS,
+    expect: { poll: { timeout: LIMIT_MS } },
     // A run leaves about 10,000 folders to remove.
     teardownTimeout: 60_000,
     // Vitest sets BASE_URL to "/" for its children; relay ignores such a value with a warning, tests want silence.

@@ -75,7 +75,7 @@ describeWith('chromium', 'the views of the inspector', () => {
     const headers = [['Content-Type', 'application/json']] as const
     await post(`${relay.address}/webhook/open`, { headers, body: Buffer.from('{}') })
     tab = closing.use(await openInspector(here, relay, { reducedMotion: 'reduce' }))
-  }, 60_000)
+  })
   afterAll(() => closing[Symbol.asyncDispose]())
 
   /** What went wrong since the last call. */

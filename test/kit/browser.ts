@@ -5,6 +5,7 @@ import { Closing } from './closing.js'
 import { oneTimeCode } from './inspector.js'
 import { part } from './parts.js'
 import { type Place, place, type Serving } from './place.js'
+import { LIMIT_MS } from './limit.js'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const FIND_VIOLATIONS = readFileSync('test/kit/find-violations.js', 'utf8')
@@ -31,7 +32,7 @@ export async function newPage(options: BrowserContextOptions = {}): Promise<Tab>
   const viewport = { width: 1440, height: 900 }
   const context = await (await browser()).newContext({ viewport, ...options })
   // Below the limit of a test, so that a failure names what was waited for.
-  context.setDefaultTimeout(15_000)
+  context.setDefaultTimeout(LIMIT_MS)
   const page = await context.newPage()
   const faults: string[] = []
   page.on('console', (message) => {

@@ -1,3 +1,5 @@
+import { LIMIT_MS } from './limit.js'
+
 /** Waits for what a stand-in sees. */
 export class Changes {
   readonly #waiting = new Set<() => void>()
@@ -14,7 +16,7 @@ export class Changes {
   }
 
   /** Resolves once it is so. @throws Error with what there is, after so many milliseconds. */
-  until(isSo: () => boolean, wanted: string, within = 20_000): Promise<void> {
+  until(isSo: () => boolean, wanted: string, within = LIMIT_MS): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
         clearTimeout(timer)

@@ -2,6 +2,7 @@ import { expect, vi } from 'vitest'
 import type { TestSandbox } from 'webhook-relay/testing'
 import { CLIENT, REPO } from './place.js'
 import { BUILT } from './run.js'
+import { LIMIT_MS } from './limit.js'
 
 /** Settings of a webhook, as a person enters them. */
 export interface HookSettings {
@@ -93,7 +94,7 @@ export async function asked(
       const requests = sandbox.requests.slice(since).map(({ method, path }) => `${method} ${path}`)
       expect(requests).toContainEqual(expect.stringMatching(wanted))
     },
-    { timeout: 20_000, interval: 10 },
+    { timeout: LIMIT_MS, interval: 10 },
   )
 }
 

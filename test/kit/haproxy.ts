@@ -8,11 +8,11 @@ import { codeBlocks } from './code-blocks.js'
 import { Daemon } from './daemon.js'
 import { emptyFolder } from './folder.js'
 import { closedPort } from './ports.js'
+import { LIMIT_MS } from './limit.js'
 
 /** Where relay's documentation has the configuration. */
 export const DEPLOY = 'docs/deploy.md'
 /** Milliseconds until all relays must be in use. */
-const LIMIT = 20_000
 
 export type Haproxy = Awaited<ReturnType<typeof haproxy>>
 
@@ -59,7 +59,7 @@ function configuration(port: number, folder: string, { ports, certificate }: Hap
 
 /** Waits until HAProxy has found so many relays ready. */
 async function areInUse(daemon: Daemon, socket: string, count: number): Promise<void> {
-  for (const until = performance.now() + LIMIT; ; await sleep(50)) {
+  for (const until = performance.now() + LIMIT_MS; ; await sleep(50)) {
     daemon.check()
     const found = await statistics(socket)
     if (found.split('\n').filter((line) => /^relays,relay.*,UP,/.test(line)).length >= count) return

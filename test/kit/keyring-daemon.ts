@@ -8,10 +8,10 @@ import { promisify } from 'node:util'
 import { Closing } from './closing.js'
 import { Daemon } from './daemon.js'
 import { emptyFolder, type Env } from './folder.js'
+import { LIMIT_MS } from './limit.js'
 
 const PASSWORD = 'password'
 /** Milliseconds until the keyring must be there. */
-const LIMIT = 20_000
 const COLLECTION = '/org/freedesktop/secrets/collection/login'
 
 /** No service is started by being asked for: what a test has not started is not there. */
@@ -69,7 +69,7 @@ export async function startKeyring() {
   }
   const args = ['--unlock', '--components=secrets', '--foreground']
   const daemon = starting.use(new Daemon('gnome-keyring-daemon', args, { env, input: PASSWORD }))
-  const until = performance.now() + LIMIT
+  const until = performance.now() + LIMIT_MS
   for (let alias = ''; !alias.includes('/collection/'); await sleep(20)) {
     daemon.check()
     if (performance.now() > until) throw new Error(`no keyring has come up: ${alias}`)

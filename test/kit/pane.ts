@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { vi } from 'vitest'
 import { leash, type Leash } from './daemon.js'
 import { emptyFolder, type Env } from './folder.js'
+import { LIMIT_MS } from './limit.js'
 
 export interface PaneOptions {
   readonly width: number
@@ -66,7 +67,7 @@ export class Pane implements AsyncDisposable {
         const text = this.text()
         if (!pattern.test(text)) throw new Error(`${pattern} is not in:\n${text}`)
       },
-      { timeout: 20_000, interval: 50 },
+      { timeout: LIMIT_MS, interval: 50 },
     )
   }
 

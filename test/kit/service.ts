@@ -6,6 +6,7 @@ import { linesOf } from './journal.js'
 import type { Database } from './postgres.js'
 import { type Receiver, valuesOf } from './receiver.js'
 import { type Running, start } from './run.js'
+import { LIMIT_MS } from './limit.js'
 
 /** One of the relays of a service: the built program, as a process of its own. */
 export interface ServiceRelay extends AsyncDisposable {
@@ -139,7 +140,7 @@ export function senders({ count, url, pause = 0 }: SenderOptions) {
     /** How long each answer took, in milliseconds. */
     took: took as readonly number[],
     /** Resolves once so many more are acknowledged. @throws Error with the statuses of all answers, after two minutes. */
-    more(wanted: number, within = 120_000): Promise<void> {
+    more(wanted: number, within = 2 * LIMIT_MS): Promise<void> {
       const enough = acknowledged.size + wanted
       return changes.until(() => acknowledged.size >= enough, `${enough} acknowledged`, within)
     },
@@ -187,7 +188,7 @@ export function idsOf({ received }: Pick<Receiver, 'received'>): readonly string
 }
 
 /** Resolves once no delivery waits for a target. @throws Error with what waits, after a minute. */
-export async function nothingWaits(database: Pick<Database, 'env'>, within = 60_000): Promise<void> {
+export async function nothingWaits(database: Pick<Database, 'env'>, within = 4 * LIMIT_MS): Promise<void> {
   for (const until = performance.now() + within; ; await sleep(RETRY_PAUSE)) {
     const waiting = await linesOf(database, '--status', 'waiting')
     if (waiting.length === 0) return

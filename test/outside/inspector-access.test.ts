@@ -70,7 +70,7 @@ describe('one-time codes', () => {
     expect([await read(opened.cookie, opened.url), await change()]).toEqual([401, 401])
   })
 
-  it('open at most 32 sessions: of more, the oldest ends', { timeout: 60_000 }, async () => {
+  it('open at most 32 sessions: of more, the oldest ends', async () => {
     const opened = await openInspector(own, await own.serve())
     const others: string[] = []
     for (let i = 0; i < 32; i++)

@@ -109,7 +109,7 @@ describe('relay replay', () => {
     expect(tidy((await run('last')).out)).toBe('ok   #1  200  Nms\n')
     expect((await run('--event', 'pull_request.opened', '--last', '2')).code).toBe(0)
     expect((await linesOf(here)).map(({ duplicates }) => duplicates)).toEqual([0, 0, 0, 0])
-  }, 60_000)
+  })
 
   it('selects in the journal, oldest first, and keeps the ids of those that failed', async () => {
     await using target = await receiver()
@@ -306,7 +306,7 @@ describe("GitHub's example payloads", () => {
     await relay.objects({ type: 'attempt', outcome: 'succeeded' }, 329)
     const handed = target.received.map((each) => [valuesOf(each, 'x-github-event')[0], each.body.toString()])
     expect(handed).toEqual(all.map(({ event, body }) => [event, body]))
-  }, 120_000)
+  })
 })
 
 /** On its own, with nothing of relay's. */

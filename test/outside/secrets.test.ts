@@ -218,48 +218,41 @@ async function watchedPlace(options: PlaceOptions) {
 /** What signs in with an App: its client, its key, and tokens that are renewed. */
 const OF_AN_APP = ['App key', 'JWT', 'PKCE verifier', 'access token', 'client secret', 'refresh token']
 
-// As processes, the commands take their time on a busy machine.
-const PATIENT = { timeout: 120_000 }
+describe('no secret of an App, a device or a hook is in an output, an address or a file where it does not belong', () => {
+  it('with an App', async () => {
+    await using watched = await watchedPlace({ env: NO_CLIENT })
+    const { here, kept } = watched
+    kept.heard(await setUpApp(here, '--verbose'))
+    const login = here.start('login', '--no-browser', '--verbose')
+    await signInAt(await addressOf(login))
+    kept.heard(await login.ended)
+    await watched.useCommands(['--catch-up'], COMMANDS)
+    expect(kept.textOf('output')).toMatch(/"type":"caught-up"/)
+    expect(kept.textOf('output')).toContain('"body":"hello"')
+    await watched.check(OF_AN_APP)
+  })
 
-describe(
-  'no secret of an App, a device or a hook is in an output, an address or a file where it does not belong',
-  PATIENT,
-  () => {
-    it('with an App', async () => {
-      await using watched = await watchedPlace({ env: NO_CLIENT })
-      const { here, kept } = watched
-      kept.heard(await setUpApp(here, '--verbose'))
-      const login = here.start('login', '--no-browser', '--verbose')
-      await signInAt(await addressOf(login))
-      kept.heard(await login.ended)
-      await watched.useCommands(['--catch-up'], COMMANDS)
-      expect(kept.textOf('output')).toMatch(/"type":"caught-up"/)
-      expect(kept.textOf('output')).toContain('"body":"hello"')
-      await watched.check(OF_AN_APP)
-    })
+  it('with the device flow, and a hook of the repository', async () => {
+    await using watched = await watchedPlace({ env: MADE })
+    const { here, kept } = watched
+    kept.secret('client secret', CLIENT.secret)
+    await hurryDevice(here.sandbox)
+    const login = here.start('login', '--device', '--verbose')
+    const { address, code } = await deviceOf(login)
+    await device(address, code)
+    kept.heard(await login.ended)
+    await watched.useCommands(['--hook', 'octo/demo', '--catch-up'])
+    expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
+    await watched.check(['access token', 'client secret', 'device code'])
+  })
 
-    it('with the device flow, and a hook of the repository', async () => {
-      await using watched = await watchedPlace({ env: MADE })
-      const { here, kept } = watched
-      kept.secret('client secret', CLIENT.secret)
-      await hurryDevice(here.sandbox)
-      const login = here.start('login', '--device', '--verbose')
-      const { address, code } = await deviceOf(login)
-      await device(address, code)
-      kept.heard(await login.ended)
-      await watched.useCommands(['--hook', 'octo/demo', '--catch-up'])
-      expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
-      await watched.check(['access token', 'client secret', 'device code'])
-    })
-
-    it('with a token that the user made, and no client', async () => {
-      await using watched = await watchedPlace({ env: NO_CLIENT })
-      const { here, kept } = watched
-      const stdin = await here.sandbox.token('repo')
-      kept.heard(await here.runWith({ stdin }, 'login', '--with-token', '--verbose'))
-      await watched.useCommands(['--hook', 'octo/demo'])
-      expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
-      await watched.check(['access token', 'client secret'])
-    })
-  },
-)
+  it('with a token that the user made, and no client', async () => {
+    await using watched = await watchedPlace({ env: NO_CLIENT })
+    const { here, kept } = watched
+    const stdin = await here.sandbox.token('repo')
+    kept.heard(await here.runWith({ stdin }, 'login', '--with-token', '--verbose'))
+    await watched.useCommands(['--hook', 'octo/demo'])
+    expect(kept.textOf('output')).toContain('ping of octo/demo arrived')
+    await watched.check(['access token', 'client secret'])
+  })
+})

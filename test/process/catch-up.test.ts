@@ -34,5 +34,5 @@ describe('SIGKILL of relay serve --hook --catch-up', () => {
     expect(await commentsOf(here)).toEqual(texts)
     const [hook] = await demo.hooks()
     expect(await demo.redelivered(hook?.id ?? 0)).toBe(texts.length)
-  }, 60_000)
+  })
 })

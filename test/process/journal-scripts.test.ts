@@ -63,7 +63,7 @@ describeWith('jq', 'scripts that read the journal', () => {
     await read(run)
     expect((await serve.stop()).code).toBe(0)
     await read(run)
-  }, 120_000)
+  })
 
   it('wait for what serve receives, follow it, and end as they should', async () => {
     await using here = await place({ host: 'none' })
@@ -85,5 +85,5 @@ describeWith('jq', 'scripts that read the journal', () => {
     for (let i = 4; !read.signal.aborted; i++)
       await serve.deliver({ event: 'issue_comment', body: comment(i) })
     expect(await head).toEqual({ code: 0, out: expect.stringMatching(/^#\d/), err: '' })
-  }, 120_000)
+  })
 })

@@ -118,5 +118,5 @@ describeWith(['chromium', 'tmux'], 'the way from an empty data folder to the web
     await first.shows(/the hook of octo\/demo stays[^]*\n\$\n$/)
     first.press('relay hook remove octo/demo; relay hook list octo/demo', 'Enter')
     await first.shows(/hook of octo\/demo removed[^]*octo\/demo has no hooks/)
-  }, 120_000)
+  })
 })

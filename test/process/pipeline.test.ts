@@ -76,7 +76,7 @@ describeWith(['jq', 'curl'], 'a shell script', () => {
         out: 'Invalid or expired token\n',
       },
     )
-  }, 120_000)
+  })
 })
 
 /**
@@ -150,5 +150,5 @@ describeWith(['git', 'jq', 'curl'], 'a pipeline of a push', () => {
     )
     expect(await read('pulls/2', '.merged')).toEqual(prints('true\n'))
     expect(await run(`false | ${MERGE}`)).toEqual({ code: 6, out: '' })
-  }, 120_000)
+  })
 })

@@ -82,7 +82,7 @@ describe('relay serve', () => {
   })
 })
 
-describe.concurrent('two processes over one journal', { timeout: 60_000 }, () => {
+describe.concurrent('two processes over one journal', () => {
   it('one of them finishing: it keeps the profile until its last answer, and then the other begins', async () => {
     await using here = await place({ host: 'none' })
     const older = await here.serveWith({ built: true })

@@ -199,7 +199,7 @@ describe('whatever happens, a dispatcher', () => {
       }),
       { numRuns: 40 },
     )
-  }, 120_000)
+  })
 })
 
 describe('a target that is down', () => {

@@ -203,12 +203,12 @@ describe('whatever happens to it, the journal is what the model is', () => {
       { numRuns },
     )
 
-  it('on SQLite', { timeout: 120_000 }, async () => {
+  it('on SQLite', async () => {
     expect.hasAssertions()
     await sqlite(fc.array(command, { maxLength: 30, size: 'max' }), fc.array(filter, { maxLength: 8 }), 100)
   })
 
-  it('with a clock that is set back', { timeout: 120_000 }, async () => {
+  it('with a clock that is set back', async () => {
     expect.hasAssertions()
     const some = fc.oneof({ weight: 8, arbitrary: command }, { weight: 1, arbitrary: back })
     const filters: Filter[] = [{}, { status: 'failed' }, { status: 'failed attempt' }, { repo: 'octo/demo' }]
@@ -217,7 +217,7 @@ describe('whatever happens to it, the journal is what the model is', () => {
 })
 
 describeWith('postgres', 'whatever happens to it, the journal is what the model is', () => {
-  it('on PostgreSQL', { timeout: 120_000 }, async () => {
+  it('on PostgreSQL', async () => {
     expect.hasAssertions()
     await using server = await database()
     const store = new SharedStore(server.store, { password: new Secret(PASSWORD) })

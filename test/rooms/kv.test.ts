@@ -106,7 +106,7 @@ describe('whatever happens to it, the key-value store is a map whose records exp
 })
 
 describeWith('postgres', 'the key-value store on PostgreSQL', () => {
-  it('is the same map', { timeout: 60_000 }, async () => {
+  it('is the same map', async () => {
     expect.hasAssertions()
     await using server = await database()
     const store = new SharedStore(server.store, { password: new Secret(PASSWORD) })

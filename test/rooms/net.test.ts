@@ -87,7 +87,7 @@ describe('a target that closes idle connections', () => {
       server?.close()
     })
     await assert(law, { numRuns: 10 })
-  }, 20_000)
+  })
 
   it.each(['directly', 'through a proxy'])('gets it again on a new connection: %s', async (way) => {
     const url = await start((socket, _, nth) => (nth === 2 ? socket.end() : socket.write(OK)))

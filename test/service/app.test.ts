@@ -86,5 +86,5 @@ describeWith('postgres', "the App's webhook of two relays on one database", () =
     const events = out.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
     expect(events.find(({ type }) => type === 'hook')).toMatchObject({ state: 'leads here' })
     expect(events.filter(({ event }) => event === 'issue_comment')).toHaveLength(1)
-  }, 60_000)
+  })
 })

@@ -43,7 +43,7 @@ describeWith(['postgres', 'haproxy', 'openssl'], 'the load balancer of docs/depl
     const both = await Promise.all([haproxy({ ports, certificate }), haproxy({ ports })])
     for (const each of both) closing.use(each)
     ;[secure, balancer] = both
-  }, 60_000)
+  })
   afterAll(() => closing[Symbol.asyncDispose]())
 
   /** The status of a request that comes from this address. */
@@ -97,7 +97,7 @@ describeWith(['postgres', 'haproxy', 'openssl'], 'the load balancer of docs/depl
       twice: [],
       targets: [{ missing: [], disordered: [], repeats: expect.any(Number) }],
     })
-  }, 60_000)
+  })
 
   it('shares the work between two relays, also a sign-in, and leaves out one that is gone', async () => {
     const before = target.received.length

@@ -42,5 +42,5 @@ describeWith(['postgres', 'mount'], 'deliveries for a database whose disk is ful
     await expect.poll(send).toBe(200)
     expect((await linesOf(here)).map(({ delivery }) => delivery)).toEqual(acknowledged)
     expect(await relay.stop()).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 })

@@ -116,7 +116,7 @@ describeWith(['Linux', 'mount', 'mmdebstrap', 'docker-compose', 'postgres'], 'th
     alone.kill('SIGTERM')
     await expect.poll(() => alone.isHealthy()).toBe(false)
     expect(await alone.ended).toBe(0)
-  }, 60_000)
+  })
 
   it('is what both relays of compose.yaml run, as one service', async () => {
     const { services, secrets } = await composed()
@@ -159,5 +159,5 @@ describeWith(['Linux', 'mount', 'mmdebstrap', 'docker-compose', 'postgres'], 'th
     }
     for (const { container } of relays) container.kill('SIGTERM')
     for (const { container } of relays) expect(await container.ended).toBe(0)
-  }, 60_000)
+  })
 })

@@ -72,5 +72,5 @@ describeWith('postgres', 'two relays under load, whose database', () => {
       targets: [{ missing: [], disordered: [], repeats: expect.any(Number) }],
     })
     for (const relay of relays) expect(await relay.stop()).toMatchObject({ code: 0 })
-  }, 240_000)
+  })
 })

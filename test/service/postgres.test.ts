@@ -84,7 +84,7 @@ describeWith('postgres', 'relay serve on PostgreSQL', () => {
       'token key',
       'webhook secret',
     ])
-  }, 120_000)
+  })
 
   it('forwards a delivery that was stored although its sender got no answer, and stores it once', async () => {
     await using shared = await database()

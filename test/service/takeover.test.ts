@@ -51,7 +51,7 @@ describeWith('postgres', 'two relays on one database', () => {
     await target.has(3)
     expect(idsOf(target).slice(0, 2)).toEqual(['1', '2'])
     expect(await third.program.stop()).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 
   it('take queue and tunnel over from one that stands still, and which takes in again when it continues', async () => {
     await using shared = await database()
@@ -81,5 +81,5 @@ describeWith('postgres', 'two relays on one database', () => {
     // It no longer says that the tunnel is connected.
     await expect.poll(() => isConnected(first)).toBeUndefined()
     expect(await isConnected(second)).toBe(1)
-  }, 60_000)
+  })
 })

@@ -40,7 +40,7 @@ describeWith('postgres', 'two relays on one database', () => {
     await target.has(21)
     expect(performance.now() - before).toBeLessThan(TAKEOVER)
     expect(idsOf(target)).toEqual([...ids, 'after'])
-  }, 60_000)
+  })
 
   it('show what waits for a target that is not configured any more, and forward it once it is again', async () => {
     await using here = await place({ host: 'none', store: 'postgres' })
@@ -58,7 +58,7 @@ describeWith('postgres', 'two relays on one database', () => {
     await target.has(1)
     expect(idsOf(target)).toEqual(['1'])
     expect(await third.stop()).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 
   it('let a sign-in begin at one and end at the other, and feel a revocation at once', async () => {
     await using here = await place({ store: 'postgres' })
@@ -81,7 +81,7 @@ describeWith('postgres', 'two relays on one database', () => {
     const revoked = await fetch(`${first.address}/auth/token/${USER}`, { method: 'DELETE' })
     expect(revoked.status).toBe(200)
     expect(await statuses('after')).toEqual([401, 401])
-  }, 60_000)
+  })
 
   it('need the same routes: another set is refused at the start, without passwords', async () => {
     await using here = await place({ host: 'none', store: 'postgres' })
@@ -97,7 +97,7 @@ describeWith('postgres', 'two relays on one database', () => {
     // With none of them running, the set can change.
     const third = await here.serve()
     expect(await third.stop()).toMatchObject({ code: 0 })
-  }, 60_000)
+  })
 
   it('have one tunnel: the other relay opens it when the first ends', async () => {
     await using here = await place({ host: 'none', store: 'postgres' })
@@ -119,7 +119,7 @@ describeWith('postgres', 'two relays on one database', () => {
       githubDelivery({ body: '{"zen":"Half measures are as bad as nothing at all."}' }),
     )
     await target.has(2)
-  }, 60_000)
+  })
 
   it('have one hook: it stays when the relay that made it ends, until the last one ends', async () => {
     await using here = await place({ store: 'postgres', signedIn: true })
@@ -133,7 +133,7 @@ describeWith('postgres', 'two relays on one database', () => {
     await second.object({ type: 'hook', state: 'ready' })
     await second.stop()
     expect(await demo.hooks()).toEqual([])
-  }, 60_000)
+  })
 
   it('take in what log --follow and wait then show, whichever of them took it in', async () => {
     await using here = await place({ host: 'none', store: 'postgres' })
@@ -149,5 +149,5 @@ describeWith('postgres', 'two relays on one database', () => {
     await following.object({ n: 1 })
     await following.object({ n: 2 })
     expect((await waiting.ended).out).toContain('#1')
-  }, 60_000)
+  })
 })
