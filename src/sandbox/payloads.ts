@@ -383,6 +383,7 @@ export class Payloads {
       'https://github.com': this.web,
       'git://github.com': `git://${host}`,
       'git@github.com': `git@${hostname}`,
+      '21031067+Codertocat@users.noreply.github.com': `${OWNER}@example.com`,
       Codertocat: OWNER,
       'Hello-World': this.#state.repo(repo).name,
       ...more,
