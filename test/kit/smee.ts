@@ -27,7 +27,7 @@ export interface GosmeeOptions extends TunnelServerOptions {
 
 /**
  * A server that does what gosmee's does: sends the exact bytes of a body in base64. With Redis it continues after
- * `Last-Event-ID`.
+ * `Last-Event-ID`, without it drops what comes for a listener that is {@link PENDING} behind.
  *
  * @see github.com/chmouel/gosmee gosmee/server.go and gosmee/server_relay.go, v0.32.0
  */
@@ -96,6 +96,8 @@ interface Stored {
   readonly message: string
 }
 
+/** Messages that wait for a listener that does not read: the buffer of Go's channel for it. */
+const PENDING = 100
 const VERSION = { 'x-gosmee-version': 'v0.32.0' }
 const CONNECTED = 'data: {"message":"connected"}\n\ndata: {"message":"ready"}\n\n'
 
@@ -104,6 +106,18 @@ function gosmeeProtocol(maxStored: number | undefined): Protocol {
   let sequence = 0
   const write = ({ response }: Listening, id: string, message: string): void => {
     response.write(`${id === '' ? '' : `id: ${id}\n`}data: ${message}\n\n`)
+  }
+  const behind = new WeakMap<Listening, string[]>()
+  const send = (listening: Listening, message: string): void => {
+    const { response } = listening
+    if (!response.writableNeedDrain) return write(listening, '', message)
+    const waiting = behind.get(listening) ?? []
+    if (!behind.has(listening))
+      response.on('drain', () => {
+        while (waiting.length > 0 && !response.writableNeedDrain) write(listening, '', waiting.shift() ?? '')
+      })
+    behind.set(listening, waiting)
+    if (waiting.length < PENDING) waiting.push(message)
   }
   return {
     // With the address that it has for itself.
@@ -140,12 +154,12 @@ function gosmeeProtocol(maxStored: number | undefined): Protocol {
       return { ...answer, message: gosmeeMessage(request, body) }
     },
     publish(channel, message, open) {
-      const id = maxStored === undefined ? '' : `${Date.now()}-${sequence++}`
-      if (maxStored !== undefined) {
-        stored.push({ id, channel, message })
-        if (stored.length > maxStored) stored.shift()
-      }
-      for (const one of open) if (one.channel === channel) write(one, id, message)
+      const listeners = [...open].filter((one) => one.channel === channel)
+      if (maxStored === undefined) return listeners.forEach((one) => send(one, message))
+      const id = `${Date.now()}-${sequence++}`
+      stored.push({ id, channel, message })
+      if (stored.length > maxStored) stored.shift()
+      for (const one of listeners) write(one, id, message)
     },
     ping: ({ response }) => void response.write(': keepalive\n\n'),
   }

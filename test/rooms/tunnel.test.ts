@@ -191,6 +191,32 @@ describe('a burst', () => {
   })
 })
 
+describe('a gosmee server', () => {
+  it.each([
+    ['without Redis drops what relay does not read, and relay stores the rest, in order', undefined, true],
+    ['with Redis drops nothing', { stream: 1000 }, false],
+  ])('%s', async (_, options, drops) => {
+    await using server = await gosmee(options)
+    const disk = new AbortController()
+    const append = async (): Promise<void> => {
+      if (!disk.signal.aborted) await new Promise((resolve) => disk.signal.addEventListener('abort', resolve))
+    }
+    await using rig = await tunnel(server.channel, { append, limits: { waiting: 500_000 } })
+    await rig.status({ roundTrip: 'ok' })
+    const bodyOf = (n: number): string => JSON.stringify({ n, text: 'x'.repeat(100_000) })
+    const send = (n: number) => post(server.channel, githubDelivery({ body: bodyOf(n) }))
+    for (const n of numbers(300)) await send(n)
+    disk.abort()
+    await expect.poll(() => server.unsent()).toBe(0)
+    await send(300)
+    await expect.poll(() => JSON.parse(Buffer.from(rig.stored.at(-1)?.body ?? []).toString()).n).toBe(300)
+    const stored = rig.numbers()
+    const missing = numbers(301).filter((n) => !stored.includes(n))
+    expect(stored).toEqual(numbers(301).filter((n) => !missing.includes(n)))
+    expect([missing.length > 0, (missing[0] ?? 101) > 100, rig.logged]).toEqual([drops, true, []])
+  })
+})
+
 describe('a connection that ends', () => {
   const ends: Record<string, (server: TunnelServer) => unknown> = {
     'the server closed the connection': (server) => server.hangUp(),
