@@ -149,7 +149,7 @@ export function post(
 }
 
 /** Where a page's form is sent to, and its anti-forgery token. */
-async function formOf(answer: Response): Promise<{ readonly url: string; readonly token: string }> {
+export async function formOf(answer: Response): Promise<{ readonly url: string; readonly token: string }> {
   const page = await pageOf(answer)
   const { href } = new URL(unescaped(found(/<form method="post" action="([^"]+)"/, page)), answer.url)
   return { url: href, token: found(/name="authenticity_token" value="([^"]+)"/, page) }

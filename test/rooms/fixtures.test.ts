@@ -1,4 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -14,7 +17,8 @@ import {
   type Recorded,
   toFixture,
 } from '../../src/replay/fixture.js'
-import { fixtureSchema, parseFixture } from '../../src/replay/load.js'
+import { findFixtures, type FoundFixture, fixtureSchema, parseFixture } from '../../src/replay/load.js'
+import { emptyFolder } from '../kit/folder.js'
 
 const FIXTURE: Fixture = {
   relay: 1,
@@ -231,3 +235,24 @@ function failing(text: string): [string, string] | undefined {
     return error instanceof RelayError ? [error.kind, error.message] : undefined
   }
 }
+
+it.skipIf(process.platform === 'win32')(
+  'a pipe is read once and at once, a file when its turn comes',
+  async () => {
+    const folder = emptyFolder()
+    const [pipe, file] = [path.join(folder, 'pipe'), path.join(folder, 'file')]
+    const textOf = (delivery: string): string => JSON.stringify({ ...FIXTURE, delivery })
+    execFileSync('mkfifo', [pipe])
+    writeFileSync(file, textOf('early'))
+    const writing = writeFile(pipe, textOf('pipe'))
+    const found: FoundFixture[] = []
+    for await (const each of findFixtures([pipe, file])) found.push(each)
+    await writing
+    writeFileSync(file, textOf('late'))
+    const read = (): string[] => found.map(({ load }) => load().delivery)
+    expect([read(), read()]).toEqual([
+      ['pipe', 'late'],
+      ['pipe', 'late'],
+    ])
+  },
+)

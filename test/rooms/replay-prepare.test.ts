@@ -74,6 +74,15 @@ describe('signing again', () => {
   })
 })
 
+it.each([
+  ['{"a":19,"b":"x"}', '{"a":11,"b":"x"}'],
+  ['{"a":[1]}\n', '{"a":[2]}\n'],
+  ['{"a":"é"}', '{"a":"é"} '],
+])('a body that was tampered with is still JSON: %j', (body, expected) => {
+  const changed = prepare(fromFixture(fixture({ body })), { secret, tamper: 'body' })
+  expect(Buffer.from(changed.body).toString()).toBe(expected)
+})
+
 describe('a delivery whose signed time is too long ago', () => {
   const now = Date.UTC(2026, 0, 31, 12)
   const later = now + 3_600_000

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Operation } from '../../src/sandbox/faults.js'
 import type { Sandbox } from '../../src/sandbox/sandbox.js'
+import { sign } from '../kit/delivery.js'
 import { exchange, requestText } from '../kit/http.js'
+import { agree } from '../kit/pages.js'
 import { type Receiver, receiver, valuesOf } from '../kit/receiver.js'
 import { answerOf, call, json, refusal, signIn, start } from './sandbox-rig.js'
 
@@ -13,6 +16,8 @@ beforeAll(async () => {
 afterAll(() => sandbox[Symbol.asyncDispose]())
 
 const DEMO = '/repos/octo/demo'
+/** Milliseconds by which an answer comes late: far more than a webhook takes. */
+const LATE = 100
 
 describe('the refusals of the REST API', () => {
   const comment = 'POST /repos/octo/demo/issues/1/comments'
@@ -59,6 +64,31 @@ describe('the refusals of the REST API', () => {
     expect(await answerOf(call(sandbox, request, headers, body))).toEqual(refusal(status, message, errors))
     expect([sandbox.state.comments, sandbox.state.merges]).toEqual([[], []])
   })
+
+  it.each([comment, merge, 'GET /user', `GET ${DEMO}/hooks`, `GET ${DEMO}/installation`, 'GET /app'])(
+    '%s without a token',
+    async (request) => {
+      const unnamed = refusal(401, 'Requires authentication')
+      expect(await answerOf(call(sandbox, request, {}))).toEqual(unnamed)
+      expect(await answerOf(call(sandbox, request, { authorization: 'Basic eDp5' }))).toEqual(unnamed)
+      expect((await call(sandbox, request, { authorization: 'Bearer x' })).status).toBe(401)
+    },
+  )
+
+  it('a request without User-Agent', async () => {
+    const request = requestText('GET', '/api/v3/user', headers)
+    const { status, body } = await exchange(Number(new URL(sandbox.url).port), request)
+    expect([status, body]).toEqual([403, expect.stringContaining('has a User-Agent header')])
+  })
+})
+
+it.each<[string, string, object]>([
+  ['a repository in any case', 'GET /repos/OCTO/Demo', { full_name: 'octo/demo' }],
+  ['a reference with slashes', `GET ${DEMO}/commits/heads/main/status`, { statuses: [] }],
+  ['a reference with slashes', `GET ${DEMO}/commits/refs/heads/main/check-runs`, { check_runs: [] }],
+])('the REST API finds %s, also for the scheme "token": %s', async (_, request, body) => {
+  const authorization = headers.authorization.replace('Bearer', 'token')
+  expect(await answerOf(call(sandbox, request, { authorization }))).toMatchObject({ status: 200, body })
 })
 
 interface HookAnswer {
@@ -101,6 +131,85 @@ describe('a hook', () => {
     expect(valuesOf(ping, 'x-hub-signature-256')).toEqual([])
     const payload = new URLSearchParams(ping.body.toString()).get('payload') ?? ''
     expect(JSON.parse(payload)).toMatchObject({ hook_id: made.id })
+  })
+
+  it('signs a form as it is sent, and shows no secret', async () => {
+    const made = await (await hooks('POST ', { config: { ...config('/'), content_type: 'form' } })).text()
+    await sandbox.idle()
+    const ping = app.received.at(-1)
+    if (!ping) throw new Error('nothing came')
+    expect(valuesOf(ping, 'x-hub-signature-256')).toEqual([sign('hush', ping.body)])
+    const payload = new URLSearchParams(ping.body.toString()).get('payload')
+    for (const text of [made, await (await hooks('GET ')).text(), payload])
+      expect(text).toContain('"secret":"********"')
+  })
+
+  /** Milliseconds from a request, which is answered {@link LATE} ms after it was done, to the arrival of what it causes. */
+  const arrivalOf = async (operation: Operation, request: () => Promise<Response>): Promise<number> => {
+    sandbox.faults.next(operation, { kind: 'late', ms: LATE })
+    const [before, began] = [app.received.length, performance.now()]
+    expect((await request()).ok).toBe(true)
+    await app.has(before + 1)
+    return (app.received[before]?.at ?? 0) - began
+  }
+
+  it.each<[Operation, string, object?]>([
+    ['comment', 'POST /issues/1/comments', { body: 'x' }],
+    ['merge', 'PUT /pulls/5/merge'],
+    ['push', 'PUT /contents/a', { message: 'x', content: '' }],
+    ['checks', 'POST /statuses/main', { state: 'success' }],
+    ['hook', 'POST /hooks', { config: { url: 'URL/made', content_type: 'json' } }],
+    ['hook', 'POST /hooks/HOOK/pings'],
+    ['redeliver', 'POST /hooks/HOOK/deliveries/DELIVERY/attempts'],
+  ])('gets what %s causes only after the answer: %s', async (operation, request, body) => {
+    const { id } = await create('/hook', ['*'])
+    await sandbox.idle()
+    const [, delivery = ''] = /"id":(\d+)/.exec(await (await hooks(`GET /${id}/deliveries`)).text()) ?? []
+    const path = request.replace('HOOK', String(id)).replace('DELIVERY', delivery).replace(' ', ` ${DEMO}`)
+    const sent: unknown = body && JSON.parse(JSON.stringify(body).replace('URL', app.url))
+    expect(await arrivalOf(operation, () => call(sandbox, path, headers, sent))).toBeGreaterThan(LATE - 5)
+  })
+
+  it('of an App gets its ping only after the answer to the code', async () => {
+    const addresses = { url: app.url, redirect_url: app.url, hook_attributes: { url: app.url } }
+    const manifest = JSON.stringify({ name: 'Late', ...addresses })
+    const landing = await agree({ action: `${sandbox.url}/settings/apps/new`, manifest })
+    const code = new URL(landing).searchParams.get('code')
+    const convert = () => call(sandbox, `POST /app-manifests/${code}/conversions`, {})
+    expect(await arrivalOf('convert', convert)).toBeGreaterThan(LATE - 5)
+  })
+
+  /** What arrives of a second event, when `change` is made before the first is answered. */
+  const second = async (change: (hook: string) => Promise<unknown>) => {
+    const { id } = await create('/old', ['issue_comment'])
+    await sandbox.idle()
+    const before = app.received.length
+    let release = (): void => {}
+    const released = new Promise<number>((resolve) => (release = () => resolve(200)))
+    app.answers(() => released)
+    for (const body of ['first', 'second'])
+      await call(sandbox, `POST ${DEMO}/issues/1/comments`, headers, { body })
+    await app.has(before + 1)
+    await change(`/${id}`)
+    release()
+    await sandbox.idle()
+    return app.received.slice(before + 1)
+  }
+
+  it('gets what the state was when the event happened, at the address and with the secret that it has by then', async () => {
+    const [arrived] = await second(async (hook) => {
+      await hooks(`PATCH ${hook}`, { config: { ...config('/new'), secret: 'new' } })
+      await call(sandbox, `POST ${DEMO}/issues/1/reactions`, headers, { content: 'rocket' })
+    })
+    if (!arrived) throw new Error('nothing came')
+    const signature = sign('new', arrived.body)
+    expect([arrived.path, valuesOf(arrived, 'x-hub-signature-256')]).toEqual(['/new', [signature]])
+    const issue = { reactions: { rocket: 0 } }
+    expect(JSON.parse(arrived.body.toString())).toMatchObject({ comment: { body: 'second' }, issue })
+  })
+
+  it('gets nothing more once it is removed', async () => {
+    expect(await second((hook) => hooks(`DELETE ${hook}`))).toEqual([])
   })
 
   it('gets the events it is subscribed to, in order, while it is active', async () => {
@@ -175,6 +284,16 @@ describe('a hook', () => {
       refusal(400, 'Invalid cursor'),
     )
   })
+})
+
+it('an id is no other id, and no number of an issue', async () => {
+  await call(sandbox, `POST ${DEMO}/issues/1/comments`, headers, { body: 'x' })
+  await call(sandbox, `POST ${DEMO}/issues/1/reactions`, headers, { content: 'eyes' })
+  const { repos, issues, comments, reviewComments, reactions } = sandbox.state
+  const pulls = issues.flatMap(({ pull }) => pull ?? [])
+  const all = [...repos, ...issues, ...pulls, ...comments, ...reviewComments, ...reactions]
+  const numbers = new Set(issues.map(({ number }) => number))
+  expect(new Set([...all.map(({ id }) => id), ...numbers]).size).toBe(all.length + numbers.size)
 })
 
 it('a page refuses a foreign Host, and shows text of others as text', async () => {
