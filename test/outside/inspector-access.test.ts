@@ -70,6 +70,18 @@ describe('one-time codes', () => {
     expect([await read(opened.cookie, opened.url), await change()]).toEqual([401, 401])
   })
 
+  it('open a session that relay reset ends', async () => {
+    const first = await own.serve()
+    const opened = await openInspector(own, first)
+    expect(await read(opened.cookie, opened.url)).toBe(200)
+    const { port } = new URL(first.address)
+    await first.stop()
+    expect((await own.run('reset', '--yes')).code).toBe(0)
+    const second = own.start('serve', '--port', port, '--json')
+    expect(await second.url()).toBe(opened.url)
+    await expect.poll(() => read(opened.cookie, opened.url).catch(() => 0)).toBe(401)
+  })
+
   it('open at most 32 sessions: of more, the oldest ends', async () => {
     const opened = await openInspector(own, await own.serve())
     const others: string[] = []
