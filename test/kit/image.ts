@@ -1,4 +1,10 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import {
+  type ChildProcess,
+  execFile,
+  execFileSync,
+  type ExecFileOptionsWithStringEncoding,
+  spawn,
+} from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -28,7 +34,11 @@ export interface Image {
 }
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-const run = promisify(execFile)
+
+/** Runs a program, behind all that other tests do: a build takes minutes of both cores. */
+function run(program: string, args: readonly string[], options: ExecFileOptionsWithStringEncoding = {}) {
+  return promisify(execFile)('nice', [program, ...args], options)
+}
 
 /** A Dockerfile's instructions, with the stage of `COPY --from`. A backslash at the end of a line joins it with the next. */
 function readDockerfile(text: string) {

@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { Daemon } from './daemon.js'
-import { emptyFolder } from './folder.js'
 import { closedPort } from './ports.js'
 
 /** Where Debian has each version's programs, which are not in PATH. */
@@ -87,9 +86,9 @@ export async function startServer(
   }
 }
 
-/** An empty folder of the user that the server's programs run as. */
+/** An empty folder of the user that the server's programs run as, which goes with the run. */
 function ownedFolder(): string {
-  const folder = emptyFolder()
+  const folder = mkdtempSync(path.join(process.env['RELAY_TEST_MEMORY'] ?? '', 'postgres-'))
   if (OWNER.uid !== undefined) chownSync(folder, OWNER.uid, OWNER.uid)
   return folder
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, statfsSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -49,6 +49,17 @@ const CHROMIUM_ARGS = [
   '--disable-sync',
 ]
 
+/** A folder in memory, for databases: they wait for a busy disk, and relay waits for them no longer than 4 s. Linux has it. */
+const MEMORY = '/dev/shm'
+/** What the databases of a run take, and more. Containers often have only 64 MB there. Bytes. */
+const MEMORY_NEEDED = 2 ** 31
+
+function isRoomy(folder: string): boolean {
+  if (!existsSync(folder)) return false
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize >= MEMORY_NEEDED
+}
+
 /** What tests share for as long as a run takes. */
 class Run {
   readonly closing = new Closing()
@@ -84,8 +95,11 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   // The database runs as another user, whose folder is in this one.
   chmodSync(folder, 0o711)
   process.env['TMPDIR'] = folder
+  const memory = mkdtempSync(path.join(isRoomy(MEMORY) ? MEMORY : folder, 'relay-'))
+  chmodSync(memory, 0o711)
+  process.env['RELAY_TEST_MEMORY'] = memory
   // Ten thousand folders take a while, also if the run was killed; what was killed with it may still write.
-  const removal = leash(`for _ in 1 2 3 4 5; do rm -rf '${folder}' && break; sleep 1; done`)
+  const removal = leash(`for _ in 1 2 3 4 5; do rm -rf '${folder}' '${memory}' && break; sleep 1; done`)
   const run = new Run()
   const server = createServer((socket) => {
     // A worker that has gone needs no answer.
