@@ -87,6 +87,8 @@ export interface DeliveryPage {
   readonly deliveries: readonly DeliveryLine[]
   /** The `before` of the next page; null at the end. */
   readonly next: number | null
+  /** Set where relay has sources besides the code host, whose deliveries a list can be of. */
+  readonly hasSources?: true
   /** Set where a search stopped at its limit of time: how many deliveries it read, and the `before` to continue from. */
   readonly stopped?: { readonly read: number; readonly before: number }
 }

@@ -56,6 +56,7 @@ export async function listDeliveries(parts: InspectorParts, query: ListQuery): P
   return {
     deliveries: await linesOf(parts, found),
     next: found.length < limit ? null : (found.at(-1)?.n ?? null),
+    ...([...parts.sources.keys()].some((name) => !isCodeHost(name)) && { hasSources: true }),
     ...(stopped !== undefined && {
       stopped: { read: (before ?? (await parts.journal.newest()) + 1) - stopped, before: stopped },
     }),

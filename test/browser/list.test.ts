@@ -8,6 +8,7 @@ import {
   setHidden,
   waitUntilLive,
 } from '../kit/browser.js'
+import { post } from '../kit/delivery.js'
 import { fill } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
@@ -69,6 +70,21 @@ describeWith('chromium', 'the list of the inspector', () => {
     expect(await inspector.rows(page).count()).toBe(2)
     await page.getByRole('link', { name: 'Clear' }).click()
     await inspector.row(page, 3).waitFor()
+    expect(tab.faults).toEqual([])
+  })
+
+  it('filters by source wherever relay has one, also where the filters of its address find no delivery', async () => {
+    await using tab = await openDesk({ flags: ['--source', 'open=none'], bodies: ['{}'] })
+    const { page, relay } = tab
+    await page.goto(`${relay.address}/inspect/?event=none`)
+    await page.getByText('No delivery matches').waitFor()
+    await page.getByRole('link', { name: 'Clear' }).click()
+    await inspector.row(page, 1).waitFor()
+    await page.getByLabel('Source').fill('open')
+    await page.getByText('No delivery matches').waitFor()
+    await post(`${relay.address}/webhook/open`, { headers: [], body: Buffer.from('{}') })
+    await inspector.row(page, 2).waitFor()
+    expect(await inspector.row(page, 1).count()).toBe(0)
     expect(tab.faults).toEqual([])
   })
 

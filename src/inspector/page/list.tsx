@@ -28,6 +28,7 @@ const TOP = 24
 
 export const lines = signal<readonly DeliveryLine[]>([])
 const rest = signal<Pick<DeliveryPage, 'next' | 'stopped'>>({ next: null })
+const hasSources = signal(false)
 const status = signal<'loading' | 'ready' | 'failed'>('loading')
 const problem = signal('')
 /** Deliveries that arrived while the user is scrolled away from the top. */
@@ -66,6 +67,7 @@ async function openList(query: ListQuery): Promise<void> {
 function begin(page: DeliveryPage): void {
   lines.value = page.deliveries
   rest.value = page
+  hasSources.value = page.hasSources ?? page.deliveries.some(({ source }) => source !== undefined)
   searchedFrom = topOf(page)
 }
 
@@ -205,10 +207,7 @@ export function List({ query, openN }: ListProps) {
       <h1 class="sr-only">Deliveries</h1>
       <div class="tools">
         <Timeline />
-        <Filters
-          query={query}
-          hasSources={query.source !== undefined || lines.value.some(({ source }) => source !== undefined)}
-        />
+        <Filters query={query} hasSources={hasSources.value || query.source !== undefined} />
       </div>
       <div class="held" role="status">
         {missed.value === 0 ? null : (
