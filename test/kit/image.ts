@@ -37,7 +37,7 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Runs a program, behind all that other tests do: a build takes minutes of both cores. */
 function run(program: string, args: readonly string[], options: ExecFileOptionsWithStringEncoding = {}) {
-  return promisify(execFile)('nice', [program, ...args], options)
+  return promisify(execFile)('nice', ['-n', '5', program, ...args], options)
 }
 
 /** A Dockerfile's instructions, with the stage of `COPY --from`. A backslash at the end of a line joins it with the next. */
