@@ -4,6 +4,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Context } from '../../src/cli/context.js'
 import { emptyFolder, type Env } from './folder.js'
+import { LIMIT_MS } from './limit.js'
 import { leaveOut } from './needs.js'
 
 export type Seams = NonNullable<Context['seams']>
@@ -183,11 +184,22 @@ export abstract class Running implements AsyncDisposable {
   }
 
   async #until<Found>(find: () => Found | undefined, wanted: string): Promise<Found> {
-    for (;;) {
-      const found = find()
-      if (found !== undefined) return found
-      if (this.#isDone) throw new Error(`ended without ${wanted}:\n${this.out}\n${this.err}`)
-      await new Promise<void>((resolve) => this.#waiting.add(resolve))
+    let isLate = false
+    // Before the test itself is ended, which would not say what the program printed.
+    const timer = setTimeout(() => {
+      isLate = true
+      this.#wake()
+    }, 4 * LIMIT_MS)
+    try {
+      for (;;) {
+        const found = find()
+        if (found !== undefined) return found
+        if (this.#isDone || isLate)
+          throw new Error(`${isLate ? 'runs' : 'ended'} without ${wanted}:\n${this.out}\n${this.err}`)
+        await new Promise<void>((resolve) => this.#waiting.add(resolve))
+      }
+    } finally {
+      clearTimeout(timer)
     }
   }
 }
