@@ -89,6 +89,11 @@ export async function readAddresses(
     tunnels.find(({ source }) => source === name)?.url ?? publicAddress(attached) + pathOf(name)
 }
 
+/** What to do where the running instance has other sources than are set. */
+export function restart({ instance }: Pick<Attached, 'instance'>): string {
+  return `Restart relay serve (process ${instance?.pid}), which reads its sources when it starts`
+}
+
 /** Whether a source lacks the secret that its scheme needs. */
 export function lacksSecret({ scheme, secrets }: SourceSettings): boolean {
   return !isUnsigned(scheme) && isEmptySecret(secrets.current)

@@ -82,6 +82,23 @@ describe('relay source add', () => {
     ])
   })
 
+  it('says what to do to send one that was added while relay runs', async () => {
+    await using here = await bare()
+    await using relay = await here.serve('--source', 'open=none')
+    await add(here, 'stripe', SECRET)
+    const sent = await here.run('trigger', 'invoice.paid', '--source', 'stripe')
+    expect({ code: sent.code, err: sent.err }).toEqual({
+      code: 3,
+      err: `error: 1 of 1 answers were not as expected. relay serve runs without the source stripe. Restart relay serve (process ${relay.pid}), which reads its sources when it starts\n`,
+    })
+    expect((await here.run('trigger', '--source', 'open', '--body', 'package.json')).err).not.toMatch(
+      /restart/i,
+    )
+    await relay.stop()
+    await using _ = await here.serve('--source', 'open=none')
+    expect((await here.run('trigger', 'invoice.paid', '--source', 'stripe')).code).toBe(0)
+  })
+
   it.each<[string, string, string | RegExp]>([
     ['stripe', '', 'Standard input has no secret'],
     ['stripe', ' \n', 'Standard input has no secret'],

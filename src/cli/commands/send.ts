@@ -12,7 +12,7 @@ import { parseFlag } from '../input.js'
 import { bytesField } from '../output/deliveries.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
 import { attach, openData, notServed } from '../profile.js'
-import { openSources, type RecordedSource } from '../sources.js'
+import { openSources, type RecordedSource, restart } from '../sources.js'
 import { targetAddress } from '../settings/parse.js'
 
 export interface SendFlags extends Flags {
@@ -109,7 +109,7 @@ export async function send(
       sent += 1
       if (isKnown) known += 1
       if (!ok) failed += 1
-      if (!ok && status === 401) refused.push(source)
+      if (!ok && (status === 401 || status === 404)) refused.push(source)
       const line = await onResult?.({ ...about, answer })
       hasLines ||= line !== undefined
       const answered = { status, ms: Math.round(ms), error, ...bytesField('answer', body) }
@@ -165,18 +165,27 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
   }
 }
 
-/** The error for answers that were not as expected; where the instance has another secret, it says so. */
+/** The error for answers that were not as expected; where the instance has another secret, or lacks the source, it says so. */
 function failure(
   text: string,
   { to }: SendPlan,
-  { attached: { instance } }: Sending,
+  { attached }: Sending,
   refused: readonly RecordedSource[],
 ): RelayError {
+  const { instance } = attached
+  if (to !== undefined || !instance) return new RelayError('target_failed', text)
+  const served = new Set(instance.sources?.map(({ name }) => name))
+  const absent = refused.find(({ name, place }) => place === undefined && !served.has(name))
+  if (instance.sources && absent)
+    return new RelayError(
+      'target_failed',
+      `${text}. relay serve runs without the source ${absent.name}. ${restart(attached)}`,
+    )
   const other = refused.find(
     ({ place, secrets }) =>
-      place !== undefined && instance && secretPrint(instance, secrets.current) !== instance.secretPrint,
+      place !== undefined && secretPrint(instance, secrets.current) !== instance.secretPrint,
   )
-  if (to !== undefined || !instance || !other) return new RelayError('target_failed', text)
+  if (!other) return new RelayError('target_failed', text)
   const { place } = other
   const whose = place === 'profile' ? 'the profile' : place
   return new RelayError(

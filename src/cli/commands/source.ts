@@ -16,7 +16,7 @@ import { spokenTime } from '../output/time.js'
 import { type Attached, attach, commandFor, onlyInMemory, openData, storeOf } from '../profile.js'
 import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
 import { isOfFolder } from '../settings/read.js'
-import { isUnsigned, readAddresses, readSources, type SetSource, sourceNamed } from '../sources.js'
+import { isUnsigned, readAddresses, readSources, restart, type SetSource, sourceNamed } from '../sources.js'
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
 
@@ -113,10 +113,6 @@ async function readSecret(shell: Shell, name: string): Promise<string> {
 
 /** How an API key, a public key, a secret with its version before it, and one in quotation marks begin. */
 const PROBABLY_OTHER = /^(?:[srp]k_|whpk_|v1,|['"`])/
-
-function restart({ instance }: Attached): string {
-  return `Restart relay serve (process ${instance?.pid}), which reads its sources when it starts`
-}
 
 /** Runs `relay source list`. */
 export async function runList(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<void> {
