@@ -183,11 +183,12 @@ export class JournalQueries {
     return this.sql.query<Minute>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
   }
 
-  /** Those of the delivery ids that the journal has, under any hook. */
-  async known(deliveryIds: readonly string[]): Promise<ReadonlySet<string>> {
+  /** Those of the delivery ids that the journal has, under any hook, with the newest entry of each. */
+  async known(deliveryIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const query = (which: string): string =>
-      `SELECT delivery_id AS id FROM delivery WHERE delivery_id IN ${which}`
-    return new Set((await this.#among<{ id: string }>(query, deliveryIds)).map(({ id }) => id))
+      `SELECT delivery_id AS id, n FROM delivery WHERE delivery_id IN ${which} ORDER BY n`
+    const rows = await this.#among<{ id: string; n: number }>(query, deliveryIds)
+    return new Map(rows.map(({ id, n }) => [id, n]))
   }
 
   /** The instant from which on nothing was removed, now at the latest: a clock may have been ahead. */

@@ -237,7 +237,13 @@ describe('relay trigger', () => {
       return out.replace(/\b[\d.]+m?s\b/, 'TIME')
     }
     expect(await shown('issues.opened')).toBe('Sent issues.opened: answered 200 in TIME, entry #2\n')
+    // Another program finds it by the same number, also where relay has had it for long.
+    const numbers = async (...argv: string[]): Promise<unknown[]> =>
+      objects((await here.run(...argv, '--json')).out).map(({ n }) => n)
+    expect(await numbers('trigger', 'ping')).toEqual([3])
+    expect(await numbers('replay', '1', '2', '--keep-id')).toEqual([1, 2])
     await using target = await receiver(202)
+    expect(await numbers('trigger', 'push', '--to', target.url)).toEqual([null])
     const by = `Sent push: answered 202 in TIME, by ${target.url}\n`
     expect(await shown('push', '--to', target.url)).toBe(by)
     expect(await shown('push', '--tamper', 'signature')).toMatch(/^FAIL push {2}401 {2}TIME {2}expected 2xx/)

@@ -44,7 +44,7 @@ async function rig(
     name: 'octo/Demo',
     host: { origin: 'https://github.com', logPeriod: Infinity },
     journal: {
-      known: async (ids) => new Set(ids.filter((id) => has.has(id))),
+      known: async (ids) => new Map(ids.filter((id) => has.has(id)).map((id) => [id, 1])),
       keptSince: async () => -Infinity,
     },
     store,

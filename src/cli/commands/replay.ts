@@ -3,7 +3,7 @@ import { RelayError } from '../../base/errors.js'
 import { fromFixture, type Recorded } from '../../replay/fixture.js'
 import { findFixtures } from '../../replay/load.js'
 import type { Journal } from '../../journal/journal.js'
-import { hasFailed, type Summary } from '../../journal/types.js'
+import { hasFailed } from '../../journal/types.js'
 import type { Shell } from '../command.js'
 import type { Source } from '../../webhook/signature.js'
 import { awaitForwarded, type FilterFlags, findEntry, isEntry, journalOf, readFilter } from '../journal.js'
@@ -33,7 +33,7 @@ export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonl
   // Under a new id, every target would get it again, not only those where it failed.
   const keepId = plan.keepId || flags.failed === true
   const accepted = new Set<string>()
-  await send(shell, { ...plan, keepId }, items, sending, async ({ answer, delivery }) => {
+  await send(shell, { ...plan, keepId }, items, sending, ({ answer, delivery }) => {
     if (answer.status === 200) accepted.add(delivery)
     return undefined
   })
@@ -124,17 +124,10 @@ async function awaitForwards(
   accepted: ReadonlySet<string>,
 ): Promise<void> {
   const end = performance.now() + LIMIT_MS
-  const missing = new Set(accepted)
-  const entries: Summary[] = []
-  // Newest first: new entries, then old ones that became duplicates.
-  if (missing.size > 0)
-    for await (const summary of journal.select({})) {
-      signal.throwIfAborted()
-      if (missing.delete(summary.deliveryId)) entries.push(summary)
-      if (missing.size === 0) break
-    }
+  const numbers = await journal.known([...accepted])
+  const entries = await journal.summaries([...numbers.values()])
   const failed: string[] = []
-  for (const entry of entries.toReversed()) {
+  for (const entry of entries) {
     const summary = await awaitForwarded(journal, entry, end - performance.now(), { signal })
     if (!summary) throw new RelayError('timed_out', `#${entry.n} was received, but not forwarded within 5m`)
     if (hasFailed(summary)) failed.push(`#${entry.n}`)

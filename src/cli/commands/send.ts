@@ -4,6 +4,7 @@ import { Disposal } from '../../base/lifetime.js'
 import { systemClock } from '../../base/time.js'
 import type { Recorded } from '../../replay/fixture.js'
 import { secretPrint } from '../../instance/running.js'
+import { Journal } from '../../journal/journal.js'
 import { parseEdit } from '../../replay/edit.js'
 import { deliveryId, prepare, type Prepared, type PrepareOptions, type Tamper } from '../../replay/prepare.js'
 import { type Answer, openSender, parseExpectation, type Sender } from '../../replay/send.js'
@@ -59,6 +60,8 @@ export interface Result {
   readonly name: string
   readonly event: string
   readonly delivery: string
+  /** Its entry in the journal, where the running instance has stored it and this process can read that. */
+  readonly n: number | null
   readonly ok: boolean
   readonly expected: string
   /** Whether it was signed again, because the time that its signature covers is too long ago. */
@@ -82,7 +85,7 @@ export async function send(
   plan: SendPlan,
   items: readonly Item[],
   sending: Sending,
-  onResult?: (result: Result) => Promise<Line | undefined>,
+  onResult?: (result: Result) => Line | undefined,
 ): Promise<void> {
   const { out, signal } = shell
   const { expectation, stop } = plan
@@ -110,7 +113,7 @@ export async function send(
       if (isKnown) known += 1
       if (!ok) failed += 1
       if (!ok && (status === 401 || status === 404)) refused.push(source)
-      const line = await onResult?.({ ...about, answer })
+      const line = onResult?.({ ...about, answer })
       hasLines ||= line !== undefined
       const answered = { status, ms: Math.round(ms), error, ...bytesField('answer', body) }
       if (shell.json) out.object({ type: 'result', ...about, ...answered })
@@ -159,9 +162,14 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
     senders.set(url, sender)
     const answer = await sender.send(outgoing, { signal })
     const delivery = deliveryId(outgoing, recorded)
+    // It was sent, whatever the journal says.
+    const isStored = to === undefined && answer.status === 200
+    const known =
+      isStored && data ? await new Journal(data.sql).known([delivery]).catch(() => undefined) : undefined
+    const n = known?.get(delivery) ?? null
     // The instance may take it for a duplicate, though it was to have an id of its own.
     const isKnown = freshId && !isHost && delivery === recorded.deliveryId
-    return { source, delivery, isKnown, signedAgain: outgoing.isRenewed, answer }
+    return { source, delivery, n, isKnown, signedAgain: outgoing.isRenewed, answer }
   }
 }
 

@@ -7,7 +7,6 @@ import { SCHEME_NAMES } from '../../schemes/senders.js'
 import type { Source } from '../../webhook/signature.js'
 import type { Shell } from '../command.js'
 import { readInput } from '../input.js'
-import { journalOf } from '../journal.js'
 import { shortTime } from '../output/deliveries.js'
 import { attach, openData, profileFolder } from '../profile.js'
 import { checkSecretsPlace, openSettings } from '../settings/read.js'
@@ -37,8 +36,8 @@ export async function runTrigger(shell: Shell, flags: TriggerFlags, word?: strin
   const items = [{ name: event ?? recorded.event, load: async () => recorded }]
   const isForPerson = shell.out.isTerminal && !shell.json
   // Its id is new.
-  await send(shell, { ...plan, keepId: true }, items, sending, async (result) =>
-    isForPerson ? sentence(result, plan.to, sending) : undefined,
+  await send(shell, { ...plan, keepId: true }, items, sending, (result) =>
+    isForPerson ? sentence(result, plan.to) : undefined,
   )
 }
 
@@ -71,21 +70,12 @@ async function findSource(
   return !isSet && SCHEME_NAMES.includes(name) ? { name, schemeText: name } : sourceNamed(sources, name)
 }
 
-/** Newest entries among which a delivery is looked for that was stored just now. */
-const RECENT = 20
-
 /** `Sent push: answered 200 in 31ms, entry #7`; undefined for an answer that was not expected. */
-async function sentence(
-  { ok, name, delivery, answer }: Result,
-  to: string | undefined,
-  { attached, data }: Sending,
-): Promise<string | undefined> {
+function sentence({ ok, name, n, answer }: Result, to: string | undefined): string | undefined {
   if (!ok) return undefined
   const sent = `Sent ${name}: answered ${answer.status} in ${shortTime(Math.round(answer.ms))}`
   if (to !== undefined) return `${sent}, by ${to}`
-  for await (const { n, deliveryId } of journalOf(attached, data).select({ last: RECENT }))
-    if (deliveryId === delivery) return `${sent}, entry #${n}`
-  return sent
+  return n === null ? sent : `${sent}, entry #${n}`
 }
 
 async function list(shell: Shell, flags: TriggerFlags): Promise<void> {
