@@ -32,6 +32,8 @@ let lostExitCode: number | undefined
 let commandExitCode = 0
 /** Set by a service, which continues without its output; called for the first failure of standard output. See decision 038. */
 let onOutputLost: ((error: Error) => void) | undefined
+/** How long a service waits at its end for a slow reader. Milliseconds. */
+const UNREAD_MS = 2000
 
 function onStdoutError(error: NodeJS.ErrnoException): void {
   const listener = onOutputLost
@@ -144,6 +146,7 @@ void run()
 async function run(): Promise<void> {
   commandExitCode = await main(argv, context)
   settle()
+  if (onOutputLost) setTimeout(() => process.exit(), UNREAD_MS).unref()
 }
 
 function settle(): void {

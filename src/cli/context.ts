@@ -13,7 +13,10 @@ export interface Context {
   readonly signal: AbortSignal
   /** From now on, the first signal ends the process at once: for work that cannot stop between two steps. */
   endAtSignal(): void
-  /** From now on the process outlives output that cannot be written (disk full, pipe closed). `listener`: for the first failure. */
+  /**
+   * From now on the process outlives output that cannot be written (disk full, pipe closed), and at its end waits only for a moment for
+   * output to be read. `listener`: for the first failure.
+   */
   continueWithoutOutput(listener: (error: Error) => void): void
   /** Calls `listener` at SIGHUP, which then does not end the process. Returns a function that removes it. */
   onHangup(listener: () => void): () => void
