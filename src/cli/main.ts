@@ -136,7 +136,7 @@ function declare(command: Command, spec: CommandSpec, context: HelpContext, star
 }
 
 /** With `port to listen on (env: RELAY_PORT) (default: 8787)` as its help. */
-function toOption([flags, help, more = {}]: FlagSpec): Option {
+export function toOption([flags, help, more = {}]: FlagSpec): Option {
   const { choices, repeatable, setting, env, bare, default: value, defaultText = value } = more
   const notes = `${repeatable ? ' (repeatable)' : ''}${env === undefined ? '' : ` (env:\u00a0${env})`}`
   const option = new Option(flags, help + notes + defaultNote(defaultText)).preset(bare)

@@ -22,6 +22,11 @@ export function refusedId(word: string): number | undefined {
   return id === undefined ? undefined : Number(id)
 }
 
+/** The word that names a refused request. */
+export function refusedWord(id: number): string {
+  return `refused:${id}`
+}
+
 function instanceOf(attached: Attached): RunningInstance {
   const { instance, profile } = attached
   if (instance) return instance
@@ -72,7 +77,7 @@ function refusedLines(refused: RefusedSummary, columns: number): readonly Text[]
   const time = dim(columns === Infinity ? localTime(at) : spokenTime(at, Date.now()))
   const from = isCodeHost(source) ? [] : [source]
   const named = [...from, event ?? '-', deliveryId ?? '-']
-  const line = join([bold(`refused:${id}`), time, yellow(`${via} ${status}`), ...named], '  ')
+  const line = join([bold(refusedWord(id)), time, yellow(`${via} ${status}`), ...named], '  ')
   const whole = t`${line}  ${reason}`
   return whole.width <= columns ? [whole] : [line, ...t`  ${reason}`.wrap(columns, 2)]
 }
@@ -92,7 +97,7 @@ async function readRefused(shell: Shell, attached: Attached, id: number): Promis
     if (!(error instanceof RelayError) || error.kind !== 'not_found') throw error
     throw new RelayError(
       'no_match',
-      `The running instance has no refused:${id}. relay log --refused lists those it has`,
+      `The running instance has no ${refusedWord(id)}. relay log --refused lists those it has`,
     )
   })
 }
@@ -129,7 +134,7 @@ function refusedPage(entry: RefusedEntry, body: Buffer, isTerminal: boolean): Li
   const cut = body.length < size ? `; the first ${body.length} were stored` : ''
   const missing = size === 0 ? 'no body' : `body (${size} bytes): not read`
   return [
-    t`${bold(`refused:${id}`)}  ${yellow('not proved, and never forwarded')}`,
+    t`${bold(refusedWord(id))}  ${yellow('not proved, and never forwarded')}`,
     '',
     ...properties.map(([name, text]) => t`${dim(name.padEnd(12))}${text}`),
     '',
@@ -162,7 +167,7 @@ export async function refusedItem(shell: Shell, attached: Attached, id: number) 
   const { invalid } = await import('../webhook/explain.js')
   const isKnown = via === 'http' && recorded.body.length === size
   return {
-    name: `refused:${id}`,
+    name: refusedWord(id),
     load: async () => recorded,
     instead: (known: Explanation) =>
       known.valid || (isKnown && known.reason !== 'unverifiable')

@@ -7,13 +7,12 @@ import { labelOf, type Route, type Routing, shortNames } from '../dispatch/route
 import type { Minute, Summary } from '../journal/types.js'
 import type { InstanceState, Timeline, TunnelState } from './api.js'
 import type { InspectorParts } from './parts.js'
+import { KEYCHAIN_LIMIT_MS } from '../tokens/tokens.js'
 import type { TunnelStatus } from '../tunnel/tunnel.js'
 import { pathOf } from '../webhook/signature.js'
 
 /** 5 s: reading who is signed in decrypts every token. */
 const CACHE_MS = 5000
-/** 2 s for the keychain, which may ask its user and then answers after a minute: the page shows everything else meanwhile. */
-const KEYCHAIN_LIMIT_MS = 2000
 
 /** Returns a function that reads the state of the instance as it is now; who is signed in may be {@link CACHE_MS} old. Has no token. */
 export function createStateReader(parts: InspectorParts): () => Promise<InstanceState> {

@@ -3,6 +3,9 @@ import { type Clock, systemClock } from '../base/time.js'
 import type { Records, Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
+/** 2 s for the keychain, where others wait meanwhile: it may ask its user, and then answers after a minute. */
+export const KEYCHAIN_LIMIT_MS = 2000
+
 /** Result of a sign-in or a renewal. Times are milliseconds since 1970-01-01 UTC. */
 export interface TokenGrant {
   readonly accessToken: string
@@ -117,6 +120,12 @@ export class Tokens {
 
   refreshable(userId: string): Promise<Refreshable | undefined> {
     return this.#store.get<Refreshable>(refreshKey(userId))
+  }
+
+  /** Whether the user is signed in at the code host with this origin, or can renew a sign-in there. */
+  async isSignedIn(userId: string, origin: string): Promise<boolean> {
+    const signIn = (await this.get(userId)) ?? (await this.refreshable(userId))
+    return signIn?.origin === origin
   }
 
   /**

@@ -16,6 +16,7 @@ import { spokenTime } from '../output/time.js'
 import { type Attached, attach, commandFor, onlyInMemory, openData, storeOf } from '../profile.js'
 import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
 import { isOfFolder } from '../settings/read.js'
+import { refusedWord } from '../refused.js'
 import { isUnsigned, readAddresses, readSources, restart, type SetSource, sourceNamed } from '../sources.js'
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
@@ -150,7 +151,7 @@ export async function runList(shell: Shell, flags: Flags & { readonly reveal?: s
       address,
       isUnsigned(scheme) ? UNVERIFIED : (secret ?? 'missing'),
       delivery ? shown(`#${delivery.n}`, delivery.receivedAt) : '-',
-      refused ? shown(`refused:${refused.id}`, refused.at) : '-',
+      refused ? shown(refusedWord(refused.id), refused.at) : '-',
     ])
   }
   if (json) return

@@ -38,6 +38,6 @@ relay mcp --allow-actions                                with the tools comment,
     settings: ['port', 'forward', 'exec', 'ignore', 'sources', 'tunnel'],
     env: ['user', 'home', 'store', 'webhookSecret'],
     exits: [[0, 'success, also at the end of the input and after Ctrl-C']],
-    load: async () => (await import('../commands/mcp/mcp.js')).runMcp,
+    load: async () => (await import('../commands/mcp.js')).runMcp,
   },
 }

@@ -35,8 +35,6 @@ interface ServeFlags extends Flags {
   readonly catchUp?: boolean
   readonly inspect?: boolean
   readonly allowUnsigned?: boolean
-  /** Of a command that serves, too: called once the relay takes deliveries, and other commands find it. */
-  readonly onServing?: () => void
 }
 
 /** How long a stop may take without a word about it. Milliseconds. */
@@ -99,7 +97,6 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   )
   const service: Service = { serving, loaded: joined, sources, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, service))
-  flags.onServing?.()
   await announce(shell, service, { live, hooked })
   await untilQuit(shell, serving, live.nameOf)
   await stop(serving, live.nameOf, out)
@@ -205,8 +202,7 @@ async function signedInUser(
 ): Promise<string | undefined> {
   try {
     const user = userOf(values)
-    const signIn = (await tokens.get(user)) ?? (await tokens.refreshable(user))
-    return signIn?.origin === host.origin ? user : undefined
+    return (await tokens.isSignedIn(user, host.origin)) ? user : undefined
   } catch {
     return undefined
   }
