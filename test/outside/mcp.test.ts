@@ -685,9 +685,9 @@ describe('the process of relay mcp', () => {
     await using here = await place({ host: 'none' })
     const { child, ended, out, err } = await started(here)
     child.stdin.on('error', () => {})
-    for (let mib = 0; mib < 41; mib++) child.stdin.write('x'.repeat(2 ** 20))
+    for (let mib = 0; mib < 17; mib++) child.stdin.write('x'.repeat(2 ** 20))
     expect(await ended).toEqual([2, null])
-    expect(await err).toBe('error: The client has sent a message of more than 40 MiB\n')
+    expect(await err).toBe('error: The client has sent a message of more than 16 MiB\n')
     expect((await out).trim().split('\n').length).toBe(1)
   })
 

@@ -65,10 +65,10 @@ export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
   if (own.signal.reason === TOO_LONG) throw TOO_LONG
 }
 
-/** Of a message, and of what is read with it: a body of 25 MiB with what is escaped in it, or in base64. Bytes. */
-const MAX_MESSAGE = 40 * 2 ** 20
+/** Of a message, and of what is read with it: a body of 15 MiB, and more than an agent writes. Bytes. */
+const MAX_MESSAGE = 16 * 2 ** 20
 // It cannot be answered: its id is not read.
-const TOO_LONG = new RelayError('too_large', 'The client has sent a message of more than 40 MiB')
+const TOO_LONG = new RelayError('too_large', 'The client has sent a message of more than 16 MiB')
 
 /** Starts a relay unless one runs, which ends with the client of this process. Resolves once other commands find it. */
 async function startRelay(shell: Shell, flags: Flags): Promise<{ readonly ended?: Promise<void> }> {
