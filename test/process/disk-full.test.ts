@@ -64,7 +64,9 @@ describeWith(['Linux', 'mount'], 'deliveries on a disk that another program fill
     const refused = await Promise.all(before.map(() => program.deliver({ body: body() })))
     expect(refused).toEqual(refused.map(() => NOT_STORED))
     expect(await (await fetch(`${program.address}/health`)).text()).toBe('{"status":"ok"}')
-    await program.says(/the disk is (?:almost )?full\. Free some space; a running relay then continues by itself/)
+    await program.says(
+      /the disk is (?:almost )?full\. Free some space; a running relay then continues by itself/,
+    )
 
     rmSync(ballast)
     const last = body()
