@@ -1,5 +1,3 @@
-import { statSync } from 'node:fs'
-import path from 'node:path'
 import { inspect } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -7,13 +5,9 @@ import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { formPayload } from '../../src/base/bytes.js'
 import { type Log, silentLog, createLogThrottle } from '../../src/base/log.js'
-import { makeFolder } from '../../src/base/make-folder.js'
-import { parseUrl } from '../../src/base/address.js'
 import { Secret } from '../../src/base/secret.js'
 import { SharedStore, splitPassword } from '../../src/base/shared-store.js'
-import { createCached, deadline, nearbyProbeDelay, onSleep, probeDelay, sleep } from '../../src/base/wait.js'
-import { emptyFolder } from '../kit/folder.js'
-import { describeWith } from '../kit/needs.js'
+import { deadline, nearbyProbeDelay, onSleep, probeDelay, sleep } from '../../src/base/wait.js'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -25,7 +19,6 @@ const payload = (body: string): string | undefined => {
 
 describe('formPayload', () => {
   it.each([
-    ['payload=%7B%22a%22%3A1%7D', '{"a":1}'],
     ['payload={"a":1}', '{"a":1}'],
     ['payload=a+b%2Bc%20d', 'a b+c d'],
     ['payload=%c3%A9', 'é'],
@@ -70,29 +63,14 @@ describe('formPayload', () => {
   })
 })
 
-it.each([
-  ['http://a.example/b', undefined, 'http://a.example/b'],
-  ['/c?d', 'http://a.example/b', 'http://a.example/c?d'],
-  ['/c', undefined, undefined],
-  ['', undefined, undefined],
-  ['http://', undefined, undefined],
-  ['http://a.example:65536', undefined, undefined],
-])('reads %j from %j', (text, base, href) => {
-  expect(parseUrl(text, base)?.href).toBe(href)
-})
-
 describe('the address of a shared store', () => {
   const atDb = { host: 'db', port: 5432, user: 'u', database: 'd', sslMode: 'verify-full' }
 
   it.each<[address: string, parts: object]>([
     ['postgres://u@db/d', atDb],
     ['postgresql://a%40b@db:6000/x%20y', { ...atDb, port: 6000, user: 'a@b', database: 'x y' }],
-    ['postgres://u@127.0.0.1/d', { ...atDb, host: '127.0.0.1', sslMode: 'disable' }],
     ['postgres://u@[::1]/d', { ...atDb, host: '::1', sslMode: 'disable' }],
     ['postgres://u@%2Frun%2Fpg/d', { ...atDb, host: '/run/pg', sslMode: 'disable' }],
-    ['postgres://u@localhost/d?sslmode=verify-full', { ...atDb, host: 'localhost' }],
-    ['postgres://u@db/d?sslmode=verify-full&sslrootcert=/ca.pem', { ...atDb, sslRootCert: '/ca.pem' }],
-    ['postgres://u@db/d?sslmode=require', { ...atDb, sslMode: 'require' }],
     [
       'postgres://u@db/d?sslmode=verify-ca&sslrootcert=c',
       { ...atDb, sslMode: 'verify-ca', sslRootCert: 'c' },
@@ -183,15 +161,6 @@ describe('lines that an outsider can trigger', () => {
   })
 })
 
-describeWith('Linux', 'makeFolder', () => {
-  it('makes a folder and those above it, for their owner alone; one that is there stays', () => {
-    const folder = path.join(emptyFolder(), 'a', 'b')
-    makeFolder(folder)
-    makeFolder(folder)
-    expect([folder, path.dirname(folder)].map((each) => statSync(each).mode & 0o777)).toEqual([0o700, 0o700])
-  })
-})
-
 it('a deadline fires although only its listener refers to it and garbage is collected', async () => {
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
@@ -205,37 +174,6 @@ it('a deadline fires although only its listener refers to it and garbage is coll
   }
   // Or the time of the test ends.
   expect(await fired).toMatchObject({ type: 'abort' })
-})
-
-describe('a cached value', () => {
-  it('is read once for all that ask during the read, however long it takes, and until it is old', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] })
-    let end: (value: string) => void = () => {}
-    const read = vi.fn(() => new Promise<string>((resolve) => (end = resolve)))
-    const get = createCached(1000, read)
-    const first = get()
-    vi.advanceTimersByTime(5000)
-    const second = get()
-    end('a')
-    expect([await first, await second, await get()]).toEqual(['a', 'a', 'a'])
-    vi.advanceTimersByTime(999)
-    await get()
-    expect(read).toHaveBeenCalledTimes(1)
-    vi.advanceTimersByTime(1)
-    const third = get()
-    end('b')
-    expect([await third, read.mock.calls.length]).toEqual(['b', 2])
-  })
-
-  it('is read again after a failure', async () => {
-    const read = vi
-      .fn<() => Promise<string>>()
-      .mockRejectedValueOnce(new Error('away'))
-      .mockResolvedValue('b')
-    const get = createCached(60_000, read)
-    await expect(get()).rejects.toThrow('away')
-    expect([await get(), await get(), read.mock.calls.length]).toEqual(['b', 'b', 2])
-  })
 })
 
 it('the wait for a target that is down doubles from a second to a minute, and varies by a fifth', () => {

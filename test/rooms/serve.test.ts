@@ -104,18 +104,25 @@ describe('maintenance', () => {
 describe('readiness', () => {
   afterEach(() => void vi.useRealTimers())
 
-  it('checks storage once a second at most, whoever asks', async () => {
+  it('checks storage once for all that ask meanwhile, however long it takes, and again a second later', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
-    let checks = 0
+    const ends: (() => void)[] = []
     const readiness = new Readiness(silentLog)
-    readiness.start({ check: async () => void checks++ })
+    readiness.start({ check: () => new Promise((resolve) => ends.push(resolve)) })
     const ask = () => Promise.all(Array.from({ length: 500 }, () => readiness.check()))
-    for (const expected of [1, 1, 2]) {
-      await ask()
-      await ask()
-      expect(checks).toBe(expected)
-      vi.advanceTimersByTime(500)
-    }
+    const first = ask()
+    vi.advanceTimersByTime(5000)
+    const second = ask()
+    ends[0]?.()
+    await Promise.all([first, second])
+    vi.advanceTimersByTime(999)
+    await ask()
+    expect(ends).toHaveLength(1)
+    vi.advanceTimersByTime(1)
+    const third = ask()
+    expect(ends).toHaveLength(2)
+    ends[1]?.()
+    await third
   })
 
   it('does not wait for storage that hangs, and asks it again only later', async () => {

@@ -72,12 +72,13 @@ describe('a file', () => {
     await fails(sql)
   })
 
-  it('and its folder are for their owner alone', async () => {
-    const folder = path.join(emptyFolder(), 'default')
+  it('and the folders that are made for it are for their owner alone', async () => {
+    const folder = path.join(emptyFolder(), 'a', 'b')
     await using opened = await openDatabase({ kind: 'file', folder })
     await opened.store.put('key', 1)
-    const modes = [folder, ...databaseFiles(folder)].map((file) => (statSync(file).mode & 0o777).toString(8))
-    expect(modes).toEqual(['700', '600', '600', '600'])
+    const made = [path.dirname(folder), folder, ...databaseFiles(folder)]
+    const modes = made.map((file) => (statSync(file).mode & 0o777).toString(8))
+    expect(modes).toEqual(['700', '700', '600', '600', '600'])
   })
 
   it('that another process writes to is read at once, and written once that has ended', async () => {
