@@ -6,7 +6,6 @@ import { Secret } from '../../src/base/secret.js'
 import { type Filter, matches, parseMatch } from '../../src/journal/filter.js'
 import { Journal } from '../../src/journal/journal.js'
 import type { Attempt, Delivery, Forward, Plan } from '../../src/journal/types.js'
-import { type Database, openDatabase } from '../../src/store/open.js'
 import { openPostgres } from '../../src/store/postgres.js'
 import { FAILED_ATTEMPT } from '../../src/store/schema.js'
 import type { Sql } from '../../src/store/sql.js'
@@ -14,7 +13,8 @@ import { MEMORY, openSqlite } from '../../src/store/sqlite.js'
 import { describeWith } from '../kit/needs.js'
 import { database, PASSWORD } from '../kit/postgres.js'
 import { byKey, Model } from './journal-model.js'
-import { attempt, delivery as deliveryOf, succeeded } from './journal-rig.js'
+import { attempt, delivery as deliveryOf, open, succeeded } from './journal-rig.js'
+import { same } from './same.js'
 
 const START = 1_800_000_000_000
 const MINUTE = 60_000
@@ -111,11 +111,6 @@ const filter: fc.Arbitrary<Filter> = fc.record(
   { requiredKeys: [] },
 )
 
-/** Within a law, where an expectation is part of one of many steps. */
-function same(actual: unknown, wanted: unknown): void {
-  expect(actual).toEqual(wanted)
-}
-
 async function run(sql: Sql, commands: readonly Command[], filters: readonly Filter[]): Promise<void> {
   let now = START
   const model = new Model()
@@ -191,13 +186,11 @@ async function viewOf(journal: Journal) {
   }
 }
 
-const memory = (): Promise<Database> => openDatabase({ kind: 'memory', folder: '' })
-
 describe('whatever happens to it, the journal is what the model is', () => {
   const sqlite = (commands: fc.Arbitrary<Command[]>, filters: fc.Arbitrary<Filter[]>, numRuns: number) =>
     fc.assert(
       fc.asyncProperty(commands, filters, async (some, each) => {
-        await using opened = await memory()
+        await using opened = await open()
         await run(opened.sql, some, each)
       }),
       { numRuns },
@@ -239,7 +232,7 @@ const at = (deliveryId: string, receivedAt: number): Delivery =>
 
 describe('a journal', () => {
   it('hides nothing of what came since the clock was wrong, and does not keep what is old', async () => {
-    await using opened = await memory()
+    await using opened = await open()
     const journal = new Journal(opened.sql, { clock: () => START })
     const hour = 60 * MINUTE
     // 2 and 3 came while the clock was a day ahead, 5 while it was three hours behind.
@@ -255,7 +248,7 @@ describe('a journal', () => {
   })
 
   it('is searched for letters of other alphabets as they are, and for A to Z in either case', async () => {
-    await using opened = await memory()
+    await using opened = await open()
     const journal = new Journal(opened.sql, { clock: () => START })
     for (const [i, text] of ['あ', 'Zoë', 'ZOË', 'a.b'].entries())
       await journal.append({ ...at(`${i}`, START), body: new Uint8Array(Buffer.from(text)) }, nowhere)
@@ -265,7 +258,7 @@ describe('a journal', () => {
   })
 
   it('and what takes too much room goes, the oldest first, but not what waits', async () => {
-    await using opened = await memory()
+    await using opened = await open()
     const journal = new Journal(opened.sql, { clock: () => START })
     const body = new Uint8Array(100_000)
     for (let i = 0; i < 20; i++)
@@ -279,7 +272,7 @@ describe('a journal', () => {
   })
 
   it('never lets attempts at one target fill the journal', async () => {
-    await using opened = await memory()
+    await using opened = await open()
     const journal = new Journal(opened.sql)
     await journal.append(at('1', START), { ...nowhere, targets: ['a'] })
     const forward: Forward = { status: 'waiting', tries: 0, since: START }
@@ -293,7 +286,7 @@ describe('a journal', () => {
   })
 
   it('announces to other relays the earlier entries that it changes, and asks for room for what it adds', async () => {
-    await using db = await memory()
+    await using db = await open()
     const written: unknown[] = []
     const write: Sql['write'] = (work, options) => {
       written.push(options)
@@ -311,7 +304,7 @@ describe('a journal', () => {
   })
 
   it('refuses all that wait for a database that fails, at once', async () => {
-    await using db = await memory()
+    await using db = await open()
     let writes = 0
     const write = async (): Promise<never> => {
       writes++
@@ -346,20 +339,12 @@ it('finds failed attempts through an index on SQLite', async () => {
 
 describe('a match', () => {
   it.each([
-    ['*', 'push', null, true],
-    ['*', 'issues', 'opened', true],
-    ['push', 'push', null, true],
-    ['push.*', 'push', null, true],
     ['push', 'pushed', null, false],
-    ['pull_request', 'pull_request', 'opened', true],
     ['pull_request', 'pull_request_review', 'submitted', false],
-    ['pull_request.*', 'pull_request', 'closed', true],
-    ['pull_request.opened', 'pull_request', 'opened', true],
     ['pull_request.opened', 'pull_request', 'reopened', false],
     ['pull_request.opened', 'pull_request', null, false],
     ['*.closed', 'issues', 'closed', true],
     ['*.closed', 'push', null, false],
-    ['*.*', 'push', null, true],
     ['repository_dispatch.deploy.eu', 'repository_dispatch', 'deploy.eu', true],
     ['Push Hook', 'Push Hook', null, true],
     ['pullrequest:created', 'pullrequest:created', null, true],

@@ -11,6 +11,7 @@ import { openPostgres } from '../../src/store/postgres.js'
 import { ask, type Sql } from '../../src/store/sql.js'
 import { describeWith } from '../kit/needs.js'
 import { database, PASSWORD } from '../kit/postgres.js'
+import { same } from './same.js'
 
 const newKey = (): Secret => new Secret(randomBytes(32).toString('base64'))
 const memory = () => openDatabase({ kind: 'memory', folder: '' })
@@ -31,11 +32,6 @@ const command = fc.oneof(
 )
 
 type Command = typeof command extends fc.Arbitrary<infer Each> ? Each : never
-
-/** Within a law, where an expectation is part of one of many steps. */
-function same(actual: unknown, wanted: unknown): void {
-  expect(actual).toEqual(wanted)
-}
 
 async function run(
   open: (clock: () => number) => Store,

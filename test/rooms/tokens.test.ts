@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
 import { parseUserId } from '../../src/base/settings.js'
 import { type TokenGrant, Tokens } from '../../src/tokens/tokens.js'
+import { same } from './same.js'
 
 const START = Date.UTC(2030, 0, 1)
 const USERS = ['ada', 'bob:', 'bob'] as const
@@ -29,11 +30,6 @@ interface Known {
 interface Refresh {
   readonly refreshToken: string
   readonly end: number
-}
-
-/** Within a law, where an expectation is part of one of many steps. */
-function same(actual: unknown, wanted: unknown): void {
-  expect(actual).toEqual(wanted)
 }
 
 describe('whatever happens to them, tokens', () => {
