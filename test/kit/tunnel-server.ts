@@ -120,8 +120,6 @@ export async function tunnelServer(
     message: (data: unknown): void => {
       for (const one of open) protocol.publish(one.channel, JSON.stringify(data), [one])
     },
-    /** From now on no ping is sent, and connections stay open. */
-    fallSilent: () => clearInterval(pinging),
     /** Ends every open connection. */
     hangUp: (): void => {
       for (const { response } of open) response.end()

@@ -96,3 +96,13 @@ export async function tunnel(
     [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   }
 }
+
+/** The same once it works: what its server is sent from now on reaches it. */
+export async function working(address: string, options?: RigOptions) {
+  const rig = await tunnel(address, options)
+  await rig.status({ roundTrip: 'ok' }).catch(async (error: unknown) => {
+    await rig[Symbol.asyncDispose]()
+    throw error
+  })
+  return rig
+}

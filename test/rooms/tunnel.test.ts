@@ -9,7 +9,7 @@ import { stalling } from '../kit/network.js'
 import { receiver } from '../kit/receiver.js'
 import { gosmee, smee } from '../kit/smee.js'
 import type { TunnelServer } from '../kit/tunnel-server.js'
-import { tunnel } from './tunnel-rig.js'
+import { tunnel, working } from './tunnel-rig.js'
 
 /** A signed event whose body has a number. */
 function numbered(n: number, bytes = 100): string {
@@ -44,8 +44,7 @@ describe('a message', () => {
     [{ set: { 'X-GitHub-Delivery': undefined } }, NO_ID, '(none)'],
   ])('is refused with the reason: %j', async (options, reason, id = ID) => {
     await using server = await smee()
-    await using rig = await tunnel(server.channel)
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel)
     await post(server.channel, githubDelivery({ id: ID, ...options }))
     expect(await rig.says('refused')).toBe(
       `a tunnel message was refused: ${reason} (unproved: event push, delivery ${id}; relay show refused:1)`,
@@ -61,8 +60,7 @@ describe('a message', () => {
     [`{"body":{},"x-a":[${'"abcdefghi",'.repeat(2000)}"a"]}`, 'more headers than HTTP accepts'],
   ])('that is malformed is refused (%#)', async (text, reason) => {
     await using server = await smee()
-    await using rig = await tunnel(server.channel)
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel)
     server.write(`data: ${text}\n\n`)
     expect(await rig.says('refused')).toBe(
       `a tunnel message was refused: ${reason} (unproved: event (none), delivery (none); relay show refused:1)`,
@@ -75,8 +73,7 @@ describe('a message', () => {
 
   it('over the size limit is refused', async () => {
     await using server = await gosmee()
-    await using rig = await tunnel(server.channel, { maxBody: 1000 })
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel, { maxBody: 1000 })
     await post(server.channel, githubDelivery({ id: ID, body: JSON.stringify('x'.repeat(1200)) }))
     expect(await rig.says('refused')).toContain(
       ': over 1,000 bytes, the limit is 1,000 bytes. Raise --max-body, then redeliver it at the code host (',
@@ -85,8 +82,7 @@ describe('a message', () => {
 
   it.each(['\n\n', '\r\n\r\n'])('that is larger than all others costs only itself (%j)', async (end) => {
     await using server = await smee()
-    await using rig = await tunnel(server.channel, { limits: { message: 100_000 } })
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel, { limits: { message: 100_000 } })
     const seen = rig.statuses.length
     const large = numbered(1, 300_000).trimEnd()
     for (let at = 0; at < large.length; at += 50_000) {
@@ -107,8 +103,7 @@ describe('a message', () => {
     const body = '{"zen":"signed"}'
     const { headers } = githubDelivery({ body, id: 'a', hook: '7' })
     await using server = await smee()
-    await using rig = await tunnel(server.channel)
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel)
     server.message({
       ...Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value])),
       body: JSON.parse(body),
@@ -140,8 +135,7 @@ describe('a burst', () => {
 
   it('is kept whole and in order, also among forged and unsigned messages', async () => {
     await using server = await smee()
-    await using rig = await tunnel(server.channel)
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel)
     for (const n of numbers(500)) server.write(numbered(n, n % 50 === 7 ? 50_000 : 500))
     for (let n = 500; n < 520; n++) server.write(`${unsigned.repeat(200)}${numbered(n)}${forged.repeat(20)}`)
     await rig.has(520)
@@ -155,8 +149,7 @@ describe('a burst', () => {
     const append = async (): Promise<void> => {
       if (!disk.signal.aborted) await new Promise((resolve) => disk.signal.addEventListener('abort', resolve))
     }
-    await using rig = await tunnel(server.channel, { append, limits: { waiting: 500_000 } })
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel, { append, limits: { waiting: 500_000 } })
     for (const n of numbers(100)) {
       server.write(numbered(n, 200_000))
       await new Promise((resolve) => setTimeout(resolve, 10))
@@ -174,8 +167,7 @@ describe('a burst', () => {
     const append = async (): Promise<void> => {
       if (disk.isFull) throw new RelayError('storage', 'The disk is full')
     }
-    await using rig = await tunnel(server.channel, { append, limits: { waiting: 500_000 } })
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel, { append, limits: { waiting: 500_000 } })
     server.write(several(3))
     expect(await rig.says('waits')).toBe(
       'the tunnel waits until storage works again: Delivery could not be stored',
@@ -201,8 +193,7 @@ describe('a gosmee server', () => {
     const append = async (): Promise<void> => {
       if (!disk.signal.aborted) await new Promise((resolve) => disk.signal.addEventListener('abort', resolve))
     }
-    await using rig = await tunnel(server.channel, { append, limits: { waiting: 500_000 } })
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel, { append, limits: { waiting: 500_000 } })
     const bodyOf = (n: number): string => JSON.stringify({ n, text: 'x'.repeat(100_000) })
     const send = (n: number) => post(server.channel, githubDelivery({ body: bodyOf(n) }))
     for (const n of numbers(300)) await send(n)
@@ -220,14 +211,12 @@ describe('a gosmee server', () => {
 describe('a connection that ends', () => {
   const ends: Record<string, (server: TunnelServer) => unknown> = {
     'the server closed the connection': (server) => server.hangUp(),
-    'no traffic for 0.3 s': (server) => server.fallSilent(),
     'the connection was interrupted': (server) => server.down(),
   }
 
   it.each(Object.entries(ends))('is replaced: %s', async (why, interrupt) => {
-    await using server = await smee({ pingEvery: 10 })
-    await using rig = await tunnel(server.channel, { limits: { silence: 300, linger: 50 } })
-    await rig.status({ roundTrip: 'ok' })
+    await using server = await smee()
+    await using rig = await working(server.channel, { limits: { linger: 50 } })
     const seen = rig.statuses.length
     await interrupt(server)
     expect((await rig.status({ state: 'waiting', attempt: 1 }, seen)).why).toBe(why)
@@ -305,8 +294,7 @@ it('a network that stalls without loss delivers everything once it continues: in
   await using wire = await stalling(Number(new URL(server.url).port))
   const limits = { silence: 300, opening: 100, linger: 500 }
   const channel = `http://127.0.0.1:${wire.port}${new URL(server.channel).pathname}`
-  await using rig = await tunnel(channel, { limits })
-  await rig.status({ roundTrip: 'ok' })
+  await using rig = await working(channel, { limits })
   const seen = rig.statuses.length
   let sent = 0
   const send = async (): Promise<void> => {
@@ -338,8 +326,7 @@ describe('the message to itself', () => {
         sent.push([Buffer.from(request.body ?? '').toString(), { ...request.headers }])
       return sendOnce(url, request)
     }
-    await using rig = await tunnel(server.channel, { sendOnce: recording })
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel, { sendOnce: recording })
     expect([rig.stored, rig.logged, sent.length]).toEqual([[], [], 1])
     const [[body, headers] = ['', {}]] = sent
     await post(server.channel, { headers: Object.entries(headers), body: Buffer.from(body) })
@@ -362,8 +349,7 @@ describe('a gosmee server with Redis', () => {
     await using server = await gosmee({ stream: 1000 })
     const { store } = await openDatabase({ kind: 'memory', folder: '' })
     await store.put('tunnel-position', { v: 1, url: server.channel, id: 'unknown' })
-    await using rig = await tunnel(server.channel, { store })
-    await rig.status({ roundTrip: 'ok' })
+    await using rig = await working(server.channel, { store })
     expect(rig.statuses.map(({ state }) => state)).not.toContain('waiting')
   })
 
@@ -371,8 +357,7 @@ describe('a gosmee server with Redis', () => {
     await using server = await gosmee({ stream: 2 })
     const { store } = await openDatabase({ kind: 'memory', folder: '' })
     {
-      await using rig = await tunnel(server.channel, { store })
-      await rig.status({ roundTrip: 'ok' })
+      await using rig = await working(server.channel, { store })
       await send(server, 1)
       await rig.has(1)
     }
