@@ -89,14 +89,14 @@ describe('a target that closes idle connections', () => {
     await assert(law, { numRuns: 10 })
   })
 
-  it.each(['directly', 'through a proxy'])('gets it again on a new connection: %s', async (way) => {
+  it('gets it again on a new connection, also through a proxy', async () => {
     const url = await start((socket, _, nth) => (nth === 2 ? socket.end() : socket.write(OK)))
     await using proxy = await connectProxy(() => url)
     vi.stubEnv('http_proxy', proxy.url)
     vi.stubEnv('no_proxy', '')
     vi.resetModules()
     const { DeliverySender: Fresh } = await import('../../src/net/delivery-sender.js')
-    await using sender = new Fresh(way === 'directly' ? url : 'http://app.invalid/', LIMIT)
+    await using sender = new Fresh('http://app.invalid/', LIMIT)
     expect(await post(sender, 0)).toBe('200')
     await sleep(5)
     expect([await post(sender, 1), received, connections.length]).toEqual(['200', ['0', '1', '1'], 2])

@@ -169,7 +169,6 @@ describe('a command', () => {
   })
 
   it.each([
-    ['exit 1', { outcome: 'refused', status: 1, error: 'exit code 1' }],
     ['exit 75', { outcome: 'retry', status: 75, error: 'exit code 75' }],
     ['no-such-program 2>/dev/null', { outcome: 'refused', status: 127, error: 'exit code 127' }],
     ['kill -SEGV $$', { outcome: 'retry', status: null, error: 'ended by SIGSEGV' }],
