@@ -34,9 +34,7 @@ const TOKENS = {
 
 const signers = Object.entries(SENDERS)
 const senders = [...signers, ...Object.entries(TOKENS)]
-const timed = signers.flatMap(([name, sender]) =>
-  sender.tolerance === undefined ? [] : [[name, sender, sender.tolerance] as const],
-)
+const timed = signers.filter(([, { tolerance }]) => tolerance !== undefined)
 const senderOf = (name: string): Sender => Object.fromEntries(senders)[name] ?? expect.unreachable()
 
 const secretsOf = ({ scheme, secret }: Sender, other = secret) => ({
@@ -88,8 +86,9 @@ it.each(senders)(
     expect(await reason(sender, request)).toBeUndefined()
     expect(await reasonWith((line) => [line, line])).toBe('repeated_signature')
     expect(await reasonWith(([name]) => [[name, '']])).toBe('empty_signature')
-    expect(await reasonWith(() => [])).toMatch(/^(?:no_signature|unverifiable)$/)
-    const other = sender.secret === 'a-secret-token' ? 'X-Other-Token' : 'X-Other-Signature'
+    const isToken = sender.secret === 'a-secret-token'
+    expect(await reasonWith(() => [])).toBe(isToken ? 'unverifiable' : 'no_signature')
+    const other = isToken ? 'X-Other-Token' : 'X-Other-Signature'
     expect(await reasonWith(([, value]) => [[other, value]])).toBe('wrong_header')
     // With a space in front, a signing token of GitLab looks like a secret token.
     const isMarked = sender.secret.startsWith('whsec_') && sender.scheme === 'gitlab'
@@ -124,29 +123,27 @@ it.each(signers)('a signature of %s in another form is malformed, and explained'
     })
 })
 
-describe.each(timed)('the signed time of %s', (_, sender, tolerance) => {
-  it('may be as far from now as its sender says, which is explained', async () => {
-    const request = await requestOf(sender, NOW)
-    const of = (drift: number) => reasonOf(sender, request, sender.secret, NOW + drift)
-    const stale = (how: string) => ({
-      valid: false,
-      reason: 'stale',
-      hint: `its signed time is ${how} this machine's clock, and may be ${tolerance / 1000} s from it: is the clock right, or was it sent again?`,
-    })
-    expect([await of(tolerance), await of(-tolerance)]).toEqual([undefined, undefined])
-    expect(await of(tolerance + 1000)).toEqual(stale(`${tolerance / 1000 + 1} s behind`))
-    expect(await of(-tolerance - 1000)).toEqual(stale(`${tolerance / 1000 + 1} s ahead of`))
-    expect(await of(72 * HOUR)).toEqual(stale('72 h behind'))
-    expect(await explain(request, secretsOf(sender), undefined)).toEqual({ valid: true, by: 'current' })
+it('a signed time that is too far from now is explained, and any counts where that is not known', async () => {
+  const stripe = senderOf('stripe')
+  const request = await requestOf(stripe, NOW)
+  const stale = (how: string) => ({
+    valid: false,
+    reason: 'stale',
+    hint: `its signed time is ${how} this machine's clock, and may be 300 s from it: is the clock right, or was it sent again?`,
   })
+  const of = (drift: number) => reasonOf(stripe, request, stripe.secret, NOW + drift)
+  expect(await of(301_000)).toEqual(stale('301 s behind'))
+  expect(await of(-301_000)).toEqual(stale('301 s ahead of'))
+  expect(await of(72 * HOUR)).toEqual(stale('72 h behind'))
+  expect(await explain(request, secretsOf(stripe), undefined)).toEqual({ valid: true, by: 'current' })
+})
 
-  it('is covered by the signature', async () => {
-    const request = await requestOf(sender, NOW)
-    const later = (text: string): string => text.replaceAll(String(NOW / 1000), String(NOW / 1000 + 1))
-    const headers = request.headers.map(([name, value]): Header => [name, later(value)])
-    const changed = { headers, body: Buffer.from(later(String(request.body))) }
-    expect(await reason(sender, changed)).toBe('wrong_secret')
-  })
+it.each(timed)('the signed time of %s is covered by the signature', async (_, sender) => {
+  const request = await requestOf(sender, NOW)
+  const later = (text: string): string => text.replaceAll(String(NOW / 1000), String(NOW / 1000 + 1))
+  const headers = request.headers.map(([name, value]): Header => [name, later(value)])
+  const changed = { headers, body: Buffer.from(later(String(request.body))) }
+  expect(await reason(sender, changed)).toBe('wrong_secret')
 })
 
 describe('the signature of a code host', () => {
@@ -155,13 +152,10 @@ describe('the signature of a code host', () => {
   /** @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries#testing-the-webhook-payload-validation */
   const published = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'
 
-  it('has the UTF-8 of the secret as its key (RFC 4231 case 2 for the digest)', () => {
-    const signed = (key: string, text: string) =>
-      sign(new Secret(key), { id: '', body: Buffer.from(text), now: 0 }, GITHUB)[0]?.[1]
-    expect(signed('Jefe', 'what do ya want for nothing?')).toBe(
-      'sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
-    )
-    expect(signed('🔑', 'a')).not.toBe(signed('?', 'a'))
+  it('has the UTF-8 of the secret as its key', () => {
+    const signed = (key: string) =>
+      sign(new Secret(key), { id: '', body: Buffer.from('a'), now: 0 }, GITHUB)[0]?.[1]
+    expect(signed('🔑')).not.toBe(signed('?'))
   })
 
   // Others are in the acceptance suite.
@@ -208,17 +202,24 @@ describe('the list of refused requests', () => {
       ])
   })
 
-  it.each<[string, string | RegExp, ((line: Header) => readonly Header[])?]>([
+  it.each<[string, string, ((line: Header) => readonly Header[])?]>([
     ['other', "the token is not relay's secret: each webhook has its own signing token or secret token"],
     ['a-secret-token\n', "relay's secret has white space at its end, the sender's does not"],
-    ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', /^the request has a token in X-Gitlab-Token, but/],
-    ['a-secret-token', /^there is no X-Gitlab-Token/, () => []],
+    [
+      'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+      "the request has a token in X-Gitlab-Token, but relay's secret is for a signature in Webhook-Signature: set the secret that the sender uses",
+    ],
+    [
+      'a-secret-token',
+      'there is no X-Gitlab-Token, which relay never stores: does the sender send it?',
+      () => [],
+    ],
   ])(
     'says why of a token, which it does not hold: %j',
     async (secret, why, lines = (line: Header) => [line]) => {
       const gitlab = senderOf('gitlab, secret token')
       const request = proved(gitlab, await requestOf(gitlab, NOW), lines)
-      expect((await refusal(gitlab, request, secret)).reason).toMatch(why)
+      expect((await refusal(gitlab, request, secret)).reason).toBe(why)
     },
   )
 
