@@ -22,7 +22,7 @@ const SCRIPT: Reply = { body: { ...CODES, verification_uri: 'javascript:alert(1)
 const CHECK_ID = 'Check RELAY_CLIENT_ID'
 
 /** A sign-in whose polls are answered in this order, in made-up time. */
-async function signIn(polls: readonly Answer[], codes: Answer = FINE, changes: Partial<DeviceParts> = {}) {
+async function signIn(polls: readonly Answer[], codes: Answer) {
   const left = [...polls]
   const { sendOnce } = servers(({ url }) => (url.endsWith('/code') ? codes : (left.shift() ?? PENDING)))
   let now = 0
@@ -33,12 +33,10 @@ async function signIn(polls: readonly Answer[], codes: Answer = FINE, changes: P
     sendOnce,
     timeLimit: 20,
     clock: () => now,
-    async wait(ms, { signal } = {}) {
-      signal?.throwIfAborted()
+    async wait(ms) {
       now += ms
       waits.push(ms / 1000)
     },
-    ...changes,
   }
   const run = async () => (await beginDeviceSignIn(parts)).awaitToken()
   return { ended: await run().catch((thrown: unknown) => ({ thrown })), waits }
@@ -67,18 +65,4 @@ it.each<[string, Answer, Answer, string, string]>([
 ])('the device flow ends at %s', async (_, codes, poll, kind, message) => {
   const { ended } = await signIn([poll], codes)
   expect(ended).toMatchObject({ thrown: { kind, message: expect.stringContaining(message) } })
-})
-
-it('the device flow is given up while it waits and during a poll, with the reason', async () => {
-  const reason = new Error('Ctrl-C')
-  const waiting = new AbortController()
-  const wait: DeviceParts['wait'] = async (_, { signal } = {}) => {
-    waiting.abort(reason)
-    signal?.throwIfAborted()
-  }
-  expect((await signIn([], FINE, { signal: waiting.signal, wait })).ended).toEqual({ thrown: reason })
-  const polling = new AbortController()
-  setTimeout(() => polling.abort(reason), 20)
-  const during = await signIn(['hang'], FINE, { signal: polling.signal, timeLimit: 10_000 })
-  expect(during.ended).toEqual({ thrown: reason })
 })
