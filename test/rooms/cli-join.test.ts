@@ -61,10 +61,7 @@ it.each<[string, Parts, readonly [host: string | undefined, store: string, clien
   expect([values.providerUrl, values.store, id]).toEqual(joined)
 })
 
-it('names the place of each, and leaves out an id that the instance has the secret of', () => {
-  const { store, providerUrl, clientId } = join({ own: none, saved, setup }).origins
-  const places = [store, providerUrl, clientId].map((origin) => origin?.text)
-  expect(places).toEqual(['the last relay serve', 'setup', 'setup'])
+it('leaves out an id that the instance has the secret of, and refuses a kind of host that it does not know', () => {
   expect(join({ own: other, instance: withClient }).values.clientId).toBeUndefined()
   expect(() => join({ own: other, instance: { ...instance, provider: 'forge' } })).toThrow(
     'Process 7 serves the code host forge, which this version of relay does not know',

@@ -20,7 +20,7 @@ const DOTENV = [
   'RELAY_PROFILE=shop',
   'RELAY_PROVIDER=gitea',
   'RELAY_PROVIDER_URL=https://git.example',
-  'RELAY_CLIENT_SECRET=s',
+  'RELAY_CLIENT_SECRET="s"',
   `RELAY_WEBHOOK_SECRET_PREVIOUS_FILE=${secretFile}`,
   'RELAY_FORWARD=http://localhost:3000',
   'RELAY_EXEC=./deploy.sh',
@@ -39,15 +39,6 @@ const OF_DOTENV: GivenValues = {
 describe('settings', () => {
   it.each<[string, Given, GivenValues]>([
     ['empty values', { env: { RELAY_PORT: '', RELAY_CLIENT_ID: '' } }, {}],
-    [
-      'a flag before the environment, and that before .env',
-      {
-        flags: { port: '3' },
-        env: { RELAY_PORT: '2', RELAY_MAX_BODY: '6' },
-        dotenv: ['RELAY_PORT=1', 'RELAY_MAX_BODY=5', 'RELAY_CLIENT_ID="id"'],
-      },
-      { port: 3, maxBody: 6, clientId: 'id' },
-    ],
     ['BASE_URL', { env: { BASE_URL: `${A}/x/` } }, { baseUrl: `${A}/x/` }],
     ['RELAY_BASE_URL before BASE_URL', { env: { BASE_URL: A, RELAY_BASE_URL: LOCAL } }, { baseUrl: LOCAL }],
     [
@@ -154,12 +145,10 @@ const PROJECT = 'cannot be set by a project: set it'
 const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   environment: {
     'RELAY_PORT=65536': 'RELAY_PORT: must be a whole number from 0 to 65535',
-    'RELAY_PROVIDER=gitlab': 'RELAY_PROVIDER: must be one of github, gitea, sandbox',
     'RELAY_MAX_BODY=26214401': 'RELAY_MAX_BODY: must be a whole number from 1 to 26214400',
     'RELAY_TOKEN_TTL=30': 'RELAY_TOKEN_TTL: must be a duration such as 12h or 30d',
     'RELAY_BASE_URL=/': 'RELAY_BASE_URL: must be an absolute http:// or https:// address',
     'RELAY_PUBLIC_URL=javascript:1': 'RELAY_PUBLIC_URL: must be an absolute http:// or https:// address',
-    'RELAY_PUBLIC_URL=https://a:b@c': 'RELAY_PUBLIC_URL: must not contain a user name or password',
     'RELAY_PUBLIC_URL=https://a/?b=1': 'RELAY_PUBLIC_URL: must not contain a query or a fragment',
     'RELAY_PROFILE=.x': 'RELAY_PROFILE: must be 1–64 letters, digits, ".", "_" or "-", not starting with "."',
     'RELAY_ALLOWED_HOSTS=a,,b': 'RELAY_ALLOWED_HOSTS: must be host names, separated by commas',
