@@ -112,7 +112,6 @@ describe('what is sent', () => {
 
 describe('a merge that is refused', () => {
   const open = (fields: object): Reply => ({ body: { state: 'open', merged: false, ...fields } })
-  const merged = { body: { state: 'closed', merged: true, mergeable: null } }
   const closed = { body: { state: 'closed', merged: false, mergeable: true } }
   const missing = refusal(404, 'Not Found')
   const generic = refusal(405, 'no')
@@ -124,9 +123,7 @@ describe('a merge that is refused', () => {
   const draft = 'Work in progress PRs cannot be merged'
   /** Name of the code host, its answer to the merge, what it shows of the pull request, and what is said. */
   it.each<['github' | 'gitea', Answer, Answer, why: string, kind?: string]>([
-    ['github', generic, merged, 'Not merged: it is already merged'],
     ['github', generic, closed, 'Not merged: it is closed'],
-    ['github', generic, state('dirty'), 'Not merged: it conflicts with its base branch (GitHub: no)'],
     ['github', generic, state('behind'), 'Not merged: its branch must first be brought up to date with'],
     ['github', generic, state('blocked'), 'Not merged: approvals or checks are missing (GitHub: no)'],
     ['github', generic, state('draft'), 'Not merged: it is a draft (GitHub: no)'],

@@ -29,7 +29,6 @@ describe('a path', () => {
 })
 
 it.each<[string, Answer, string]>([
-  ['an HTML page', { body: '<html>' }, 'GitHub gave an answer that was not understood'],
   ['another shape', { status: 201, body: { id: 'x' } }, 'GitHub gave an answer that was not understood'],
   ['nothing', { status: 201 }, 'GitHub gave an answer that was not understood'],
   ['8 MiB', { status: 201, body: ' '.repeat(8 * 1_048_576) }, 'GitHub gave an answer that is too large'],
@@ -92,7 +91,6 @@ describe('what a code host refuses', () => {
   ]
   const message = (text: string) => ({ message: text })
   it.each<[number, string | object, string, string]>([
-    [401, message('Bad credentials'), 'invalid_token', 'Invalid or expired token'],
     [405, { message: 'no', status: '405' }, 'conflict', 'GitHub refused: no'],
     [409, message('moved'), 'conflict', 'GitHub refused: moved'],
     // Of several documents the last counts.
@@ -106,7 +104,6 @@ describe('what a code host refuses', () => {
     [423, '', 'forbidden', 'GitHub refused: it is locked'],
     [451, '', 'unprocessable', 'GitHub refused: status 451'],
     [500, message('Server Error'), 'provider_failed', `GitHub failed (500): Server Error${DOUBT}`],
-    [502, '<html><h1>Bad gateway</h1>', 'provider_failed', `GitHub failed (502)${DOUBT}`],
     // GitLab's may be an object.
     [503, { message: { base: ['x'] } }, 'provider_failed', `GitHub failed (503)${DOUBT}`],
   ])('%i %j', async (status, body, kind, text) => {
