@@ -83,40 +83,23 @@ it.each([
   expect(Buffer.from(changed.body).toString()).toBe(expected)
 })
 
-describe('a delivery whose signed time is too long ago', () => {
+it('a delivery under svix- headers is signed again, once its time is too long ago, under these alone and with its id', () => {
   const now = Date.UTC(2026, 0, 31, 12)
   const later = now + 3_600_000
-  const lines = (headers: readonly Header[]): Record<string, string> => Object.fromEntries(headers)
-
-  it('under svix- headers is signed again under these alone, with its id', () => {
-    const own = { 'svix-id': 'msg_1', 'svix-timestamp': String(now / 1000), 'svix-signature': 'v1,x' }
-    const recorded = fromFixture(
-      fixture({ provider: 'standard', event: 'a', headers: own, body: '{"type":"a"}' }),
-    )
-    const first = prepare(recorded, { secret, now })
-    const again = prepare({ ...recorded, ...first }, { secret, now: later, freshId: true })
-    expect([first.isRenewed, again.isRenewed]).toEqual([false, true])
-    const signed = createHmac('sha256', 's')
-      .update(`msg_1.${later / 1000}.{"type":"a"}`)
-      .digest('base64')
-    expect(lines(again.headers)).toEqual({
-      'Content-Type': 'application/json',
-      'svix-id': 'msg_1',
-      'svix-timestamp': String(later / 1000),
-      'svix-signature': `v1,${signed}`,
-    })
-  })
-
-  it('has the new time in the body of Linear, and every other byte', () => {
-    const body = `{"big":12345678901234567890,  "webhookTimestamp" : ${now}, "2":1, "1":2 }\n`
-    const recorded = fromFixture(fixture({ provider: 'linear', event: 'Issue', body }))
-    const first = prepare(recorded, { secret, now })
-    const again = prepare({ ...recorded, ...first }, { secret, now: later })
-    expect(Buffer.from(first.body).toString()).toBe(body)
-    expect(Buffer.from(again.body).toString()).toBe(body.replace(String(now), String(later)))
-    expect(lines(again.headers)['Linear-Signature']).toBe(hmac('sha256', Buffer.from(again.body).toString()))
-    expect(prepare({ ...recorded, ...first }, { secret, now: later, keepSignature: true }).body).toEqual(
-      first.body,
-    )
+  const own = { 'svix-id': 'msg_1', 'svix-timestamp': String(now / 1000), 'svix-signature': 'v1,x' }
+  const recorded = fromFixture(
+    fixture({ provider: 'standard', event: 'a', headers: own, body: '{"type":"a"}' }),
+  )
+  const first = prepare(recorded, { secret, now })
+  const again = prepare({ ...recorded, ...first }, { secret, now: later, freshId: true })
+  expect([first.isRenewed, again.isRenewed]).toEqual([false, true])
+  const signed = createHmac('sha256', 's')
+    .update(`msg_1.${later / 1000}.{"type":"a"}`)
+    .digest('base64')
+  expect(Object.fromEntries(again.headers)).toEqual({
+    'Content-Type': 'application/json',
+    'svix-id': 'msg_1',
+    'svix-timestamp': String(later / 1000),
+    'svix-signature': `v1,${signed}`,
   })
 })
