@@ -17,6 +17,9 @@ import { deliveryId, prepare } from './prepare.js'
 /** The repository that made-up deliveries are about: the sandbox's. */
 const REPO = 'octo/demo'
 
+/** The code hosts of the fixtures' web addresses. */
+const FIXTURE_HOSTS = /https:\/\/(?:github\.com|gitea\.example\.com)(?=\/)/g
+
 /** The common ones first. The first action of an event is the usual one. */
 const COMMON: Readonly<Record<string, string>> = {
   github: `ping push check_run.completed check_suite.completed create delete fork issues.opened issues.closed
@@ -45,11 +48,11 @@ export function triggers(provider: string): string[] {
 }
 
 /**
- * Creates an unsigned delivery about the sandbox's repository, as the code host would send it now: the fixture of the event, about another
- * repository and with the dates of now. An event without its action means the usual action.
+ * Creates an unsigned delivery about the sandbox's repository, as the code host at `url` would send it now: the fixture of the event,
+ * about another repository and with the dates of now. An event without its action means the usual action.
  * @throws RelayError `usage` when there is no fixture of the event
  */
-export function synthesize(provider: string, text: string, now: number): Fixture {
+export function synthesize(provider: string, text: string, now: number, url?: string): Fixture {
   const all = triggers(provider)
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
   if (name === undefined) {
@@ -62,9 +65,12 @@ export function synthesize(provider: string, text: string, now: number): Fixture
   }
   const [event = ''] = name.split('.')
   const scheme = hostScheme(provider)
-  const recorded = fixtureBody(packagedFixture(folderOf(provider), name))
-  const edits = editsOf(JSON.parse(Buffer.from(recorded).toString()), now)
-  const body = Buffer.from(editBody(recorded, edits, { form: false, style: scheme.style(event) }))
+  const original = Buffer.from(fixtureBody(packagedFixture(folderOf(provider), name))).toString()
+  const recorded = original.replaceAll(FIXTURE_HOSTS, (host) => url ?? host)
+  const edits = editsOf(JSON.parse(recorded), now)
+  const body = Buffer.from(
+    editBody(Buffer.from(recorded), edits, { form: false, style: scheme.style(event) }),
+  )
   const delivery = randomUUID()
   const headers = scheme.headers(event, delivery)
   return { relay: 1, provider, event, delivery, headers, body: body.toString() }
@@ -82,12 +88,12 @@ function examplesOf(scheme: string): readonly Fixture[] {
 }
 
 /**
- * Creates an unsigned delivery of any sender, of an event that this package has an example of.
+ * Creates an unsigned delivery of any sender, of an event that this package has an example of; one of a code host has the addresses of `url`.
  * @throws RelayError `usage` when there is none
  */
-export function exampleOf({ name: source, schemeText: scheme }: Sent, text: string): Recorded {
+export function exampleOf({ name: source, schemeText: scheme }: Sent, text: string, url?: string): Recorded {
   if (isCodeHost(scheme))
-    return { ...fromFixture(synthesize(scheme, text, Date.now())), provider: source, scheme }
+    return { ...fromFixture(synthesize(scheme, text, Date.now(), url)), provider: source, scheme }
   const all = examplesOf(scheme)
   const found =
     all.find(({ event }) => event === text) ?? all.find(({ event }) => event.startsWith(`${text}.`))

@@ -267,6 +267,13 @@ describe('--from', () => {
     expect(await from(line(sandbox.url), 'react', 'laugh')).toEqual(prints('laugh\n'))
   })
 
+  it('names it by a made-up delivery, which is about the code host of the profile', async () => {
+    const { event, body } = await json(here.run('trigger', 'pull_request.opened', '--print'))
+    const stdin = JSON.stringify({ event, payload: JSON.parse(body) })
+    expect(await from(stdin, 'comment', 'made up')).toMatchObject({ code: 0, err: '' })
+    expect(here.sandbox.comments.at(-1)).toMatchObject({ issueNumber: 2, body: 'made up' })
+  })
+
   it('reacts to the comment that the delivery is about, and comments on its issue', async () => {
     const { sandbox } = here
     const { out } = await here.run('comment', ISSUE, 'hello')

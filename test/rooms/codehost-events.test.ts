@@ -173,12 +173,13 @@ describe('a match', () => {
 describe.each(['github', 'gitea'] as const)('a delivery of %s that is made up', (provider) => {
   it.each(triggers(provider))('%s is of its event, about octo/demo, and happened now', (name) => {
     const now = Date.UTC(2030, 0, 31, 12)
-    const { event, body = '', headers } = synthesize(provider, name, now)
+    const { event, body = '', headers } = synthesize(provider, name, now, 'http://127.0.0.1:8788')
     const payload: Record<string, { full_name?: string }> = JSON.parse(body)
     const { webhook } = HOST_KINDS[provider]
     expect(eventsOf(payload, webhook.events)).toEqual([event])
     expect([event, memberOf(payload, 'action')]).toEqual([event, name.split('.')[1]])
     expect(payload['repository']?.full_name ?? 'octo/demo').toBe('octo/demo')
+    expect(body).not.toMatch(/https:\/\/(github|gitea\.example)\.com\//)
     expect(Object.keys(headers).filter((header) => /signature/i.test(header))).toEqual([])
     const subjects = ['issue', 'comment', 'pull_request', 'release', 'check_run', 'workflow_run']
     const fields = subjects.flatMap((subject) => [`${subject}.created_at`, `${subject}.updated_at`])

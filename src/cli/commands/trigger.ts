@@ -51,7 +51,9 @@ async function make(
   event: string | undefined,
 ): Promise<Recorded> {
   const source = await findSource(shell, place, name)
-  if (file === undefined) return exampleOf(source, event ?? '')
+  const { provider, providerUrl } = place.attached.values
+  if (file === undefined)
+    return exampleOf(source, event ?? '', source.name === provider ? providerUrl : undefined)
   const body = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
   const { recorded, added } = deliveryOf(source, event, body, { keepId })
   if (added.length > 0) shell.out.say(`Added to the body, which lacked it: ${added.join(', ')}`)
