@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { place, USER } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
@@ -25,6 +25,14 @@ describe('a profile', () => {
     expect(account).toMatchObject({ providerUrl: here.sandbox.url })
     const revoked = `the token of ada is deleted here, and revoked at ${here.sandbox.url}\n`
     expect(await here.runWith({ env: NO_HOST }, 'revoke')).toEqual(notes(revoked))
+  })
+
+  it('is named to a program by its full path', async () => {
+    await using here = await place({ signedIn: true })
+    vi.stubEnv('HOME', path.dirname(here.home))
+    const account = await json(here.run('whoami', '--json'))
+    vi.unstubAllEnvs()
+    expect(account).toMatchObject({ store: path.join(here.home, 'default') })
   })
 
   it('is served again at the code host that it remembers, unless relay setup stored another', async () => {

@@ -15,6 +15,7 @@ import type { Flags, Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { errorOf } from '../instance-client.js'
 import { attach, commandFor, publicAddress, redirectUri } from '../profile.js'
+import { tilde } from '../output/text.js'
 import { openSession, type Session } from '../session.js'
 import { type SignedIn, signedIn } from './tokens.js'
 
@@ -39,7 +40,7 @@ export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
   session.remember()
   if (shell.json) return shell.out.object(account)
   shell.out.say(`signed in as ${account.login} at ${account.providerUrl}, for user ${account.user}`)
-  shell.out.say(`the token is in ${account.store} and expires ${account.expiresAt}`)
+  shell.out.say(`the token is in ${tilde(account.store)} and expires ${account.expiresAt}`)
 }
 
 /** Why there can be no device flow, and the browser is tried unless the user asked for it. */

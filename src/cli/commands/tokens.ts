@@ -27,7 +27,7 @@ export function signedIn(
   login: string,
 ) {
   const { values, profile, folder } = attached
-  const places = { file: tilde(folder), keychain: `the keychain, service relay:${profile}`, memory: 'memory' }
+  const places = { file: folder, keychain: `the keychain, service relay:${profile}`, memory: 'memory' }
   const store = isSharedAddress(values.store) ? `the shared store ${values.store}` : places[values.store]
   const expiry = new Date(expiresAt).toISOString()
   return { user, login, provider: host.name, providerUrl: host.url, store, expiresAt: expiry }
@@ -55,7 +55,7 @@ export async function runWhoami(shell: Shell, flags: Flags): Promise<void> {
     ['account', account.login],
     ['code host', account.providerUrl],
     ['user', account.user],
-    ['token', `in ${account.store}, expires ${expiry}`],
+    ['token', `in ${tilde(account.store)}, expires ${expiry}`],
   ] as const
   for (const [name, text] of lines) out.result(`${name.padEnd(11)}${text}`)
 }
