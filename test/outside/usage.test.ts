@@ -58,6 +58,8 @@ const ERRORS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
     'whoami --provider-url https://git.example.org/?x=1':
       '--provider-url: must not contain a query or a fragment',
     'serve --sandbox --hook=octo/demo': `--hook ${OF_SANDBOX}`,
+    'serve --sandbox --provider github':
+      '--provider cannot be used with --sandbox, which is a code host of its own',
     'serve --sandbox --catch-up': `--catch-up ${OF_SANDBOX}`,
     show: `missing required argument 'entry'${page('show [options] <entry>')}`,
     'completion tcsh': `command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.${page('completion [options] <shell>')}`,
@@ -123,6 +125,8 @@ const ERRORS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
     [`replay a.json ${TO} --set x`]: '--set: must be path=value, for example pull_request.number=7',
     [`replay a.json ${TO} --set action.x=1`]:
       'a.json: Cannot set a field: action is neither an object nor a list',
+    [`replay a.json ${TO} --keep-signature --set a=1`]:
+      '--keep-signature: cannot be combined with --set, which needs a new signature',
     [`replay a.json ${TO} --last 3`]: '--last: selects entries, so it cannot be combined with a.json',
     [`replay a.json ${TO} --secret-env NONE`]: '--secret-env: NONE is not set',
     'RELAY_WEBHOOK_SECRET= trigger push --to http://127.0.0.1:1':

@@ -36,6 +36,11 @@ export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags) {
     ...set.map((text) => parseEdit(text)),
     ...setOnly.map((text) => parseEdit(text, { only: true })),
   ]
+  if (keepSignature && edits.length > 0)
+    throw new RelayError(
+      'usage',
+      '--keep-signature: cannot be combined with --set, which needs a new signature',
+    )
   const expectation = parseExpectation(flags.expect)
   return { to, secretEnv, edits, tamper, keepId, keepSignature, expectation, stop }
 }

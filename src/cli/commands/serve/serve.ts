@@ -145,6 +145,12 @@ async function stop(serving: Serving, nameOf: (id: string) => string, out: Outpu
 function readParts(shell: Shell, flags: ServeFlags): Parts {
   const own = openSettings(shell, flags).read()
   const { values, origins } = own
+  const flag = [origins.provider, origins.providerUrl].find((origin) => origin?.kind === 'flag')
+  if (flags.sandbox && flag)
+    throw new RelayError(
+      'usage',
+      `${flag.text} cannot be used with --sandbox, which is a code host of its own`,
+    )
   // A sandbox makes its own client.
   if (!flags.sandbox) checkSecretsPlace(origins)
   const saved = values.store === 'memory' ? undefined : readSavedProfile(profileFolder(values))
