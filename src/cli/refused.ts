@@ -19,7 +19,12 @@ import { type Attached, attach, startCommand } from './profile.js'
 /** The number in `refused:3`; undefined for any other word. */
 export function refusedId(word: string): number | undefined {
   const [, id] = /^refused:(\d{1,15})$/.exec(word) ?? []
-  return id === undefined ? undefined : Number(id)
+  if (id !== undefined) return Number(id)
+  if (!word.startsWith('refused:')) return undefined
+  throw new RelayError(
+    'usage',
+    `${JSON.stringify(word)} has no number. relay log --refused lists those there are`,
+  )
 }
 
 /** The word that names a refused request. */

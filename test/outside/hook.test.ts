@@ -67,6 +67,11 @@ describe('relay hook add', () => {
     expect((await linesOf(here)).map(({ event }) => event)).toEqual(['ping', 'issue_comment'])
   })
 
+  it('warns of an event that the code host does not send', async () => {
+    const { err } = await hook('add', 'octo/demo', '--events', 'push,issue_coment')
+    expect(err).toContain('warning: sandbox sends no event issue_coment (did you mean issue_comment?)\n')
+  })
+
   it('needs an address, and a signed-in user', async () => {
     await serving.stop()
     const ran = await hook('add', 'octo/demo')
@@ -113,6 +118,7 @@ describe('relay hook add', () => {
 describe('relay hook list', () => {
   it('lists the hooks there, marks its own, and the hooks of the profile', async () => {
     expect(await hook('list')).toMatchObject({ code: 0, out: '' })
+    expect((await hook('list')).err).toContain('. relay hook add <owner/repo> creates one')
     expect((await hook('list', 'octo/demo')).err).toContain('octo/demo has no hooks')
     await add()
     await demo.addHook({ url: ELSEWHERE, secret: 'x', events: ['push'] })

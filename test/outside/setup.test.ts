@@ -233,12 +233,16 @@ describe('relay setup of a newcomer', () => {
   })
 
   it.each([
-    ['RELAY_CLIENT_SECRET', { RELAY_CLIENT_ID: 'mine', RELAY_CLIENT_SECRET: 'own' }],
-    ['RELAY_CLIENT_ID', { RELAY_CLIENT_ID: 'mine' }],
-  ])('is an error while %s is set, which would win', async (name, env) => {
+    [
+      'RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
+      'both',
+      { RELAY_CLIENT_ID: 'mine', RELAY_CLIENT_SECRET: 'own' },
+    ],
+    ['RELAY_CLIENT_ID', 'it', { RELAY_CLIENT_ID: 'mine' }],
+  ])('is an error while there is %s, which would win', async (name, what, env) => {
     await using here = await newcomer(env)
     const { code, err } = await setup(here, [], register)
-    const wins = 'is set, and wins over what relay setup stores. Remove it, then run relay setup again'
+    const wins = `would win over what relay setup stores. Remove ${what}, then run relay setup again`
     expect({ code, err }).toEqual({ code: 2, err: `error: ${name} ${wins}\n` })
   })
 

@@ -202,6 +202,7 @@ describe('relay show', () => {
     const range = 'Its entries are #1 to #5'
     expect(await here.run('show', '6')).toEqual(fails(6, `The journal has no entry #6. ${range}`))
     await fill(here, [], 'empty')
+    expect(await here.run('log', '--profile', 'empty')).toEqual(fails(6, 'The journal is empty'))
     for (const n of ['1', 'last'])
       expect(await here.run('show', n, '--profile', 'empty')).toEqual(fails(6, 'The journal is empty'))
   })
@@ -266,6 +267,9 @@ describe('relay export', () => {
   it('says why it cannot', async () => {
     const cwd = emptyFolder()
     const run = (...argv: string[]) => here.runWith({ cwd }, 'export', ...argv)
+    const folder = '--out: . is a folder'
+    expect(await run('1', '--out', '.')).toEqual(fails(2, folder))
+    expect(await run('1', '--out', '.', '--force')).toEqual(fails(2, folder))
     const where = '--out: no/where.json cannot be written (ENOENT)'
     expect(await run('1', '--out', 'no/where.json')).toEqual(fails(2, where))
     const none = 'The journal has no entry #7. Its entries are #1 to #5'

@@ -13,7 +13,7 @@ import { fails, prints, type Ran } from '../kit/run.js'
 import { bare } from './example.js'
 import { json } from './fixture.js'
 
-const SECRET = 'whsec_canary-of-stripe'
+const SECRET = 'whsec_canaryOfStripe'
 const NEXT = 'whsec_canary-of-the-next'
 const SCHEMES =
   'standard, stripe, slack, gitlab, linear, shopify, bitbucket, sentry, pagerduty, hmac, token, none, github, gitea'
@@ -133,6 +133,14 @@ describe('relay source add', () => {
     expect(err).toContain('warning: what was stored is probably not the secret that signs deliveries')
     expect(err).not.toContain('canary')
     expect((await add(here, source, SECRET)).err).not.toContain('warning')
+  })
+
+  it('stores for standard what is not base64, with a warning', async () => {
+    await using here = await bare()
+    const { code, err } = await add(here, 'clerk=standard', 'whsec_canary not base64!!')
+    expect(code).toBe(0)
+    expect(err).toContain('warning: what was stored is not base64')
+    expect(err).not.toContain('canary')
   })
 
   it('stores nothing for a relay whose data is in memory', async () => {

@@ -98,13 +98,16 @@ const ERRORS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
     'hook add octo/demo --url http://example.com/x': '--url: must be https, unless it is on this machine',
     'hook add octo/demo --events Push!':
       '--events: must be names of events, separated by commas: push,pull_request',
+    'source add a␣b=stripe':
+      '<scheme>: the name of a source is 1–32 letters a–z, digits or "-", and begins with a letter',
     'RELAY_STORE=memory log': 'RELAY_STORE is memory: only relay serve itself can read that journal',
     'inspect 0': '"0" is not an entry. Give its number, or last',
     'inspect #0': '"#0" is not an entry. Give its number, or last',
     'inspect 007': '"007" is not an entry. Give its number, or last',
     'log --event pull_*': MATCH,
     'log --repo demo': '--repo: must be owner/name',
-    'log --last -1': '--last: must be a whole number',
+    'log --last -1': '--last: must be a whole number from 1',
+    'log -n 0': '--last: must be a whole number from 1',
     'log --since yesterday': SINCE,
     'log --since 2023-13-01': SINCE,
     'log --refused --event push': '--refused cannot be combined with --event',
@@ -114,6 +117,7 @@ const ERRORS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
       '--where ref ~ "x" || "y": expected one JSON string at character 7, before "x" || "y"',
     'wait push --timeout soon': '--timeout: must be a duration such as 30s or 5m',
     'wait push --since 0': SINCE,
+    'show refused:x': '"refused:x" has no number. relay log --refused lists those there are',
     'verify payload.json':
       'payload.json: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push',
     'verify none.json': 'none.json: no such file or folder',

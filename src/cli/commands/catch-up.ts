@@ -124,7 +124,7 @@ async function findSources(
   if (sources.length > 0) return sources
   throw new RelayError(
     'no_match',
-    `This profile has made no hooks, and no App of its own sends here. Name the repository, or make a hook with ${commandFor(session.attached, 'hook add')}`,
+    `This profile has made no hooks, and no App of its own sends here. Name the repository, or make a hook with ${commandFor(session.attached, 'hook add <owner/repo>')}`,
   )
 }
 

@@ -2,6 +2,7 @@ import { deadline, sleep } from '../../base/wait.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Secret } from '../../base/secret.js'
 import { parsePrivateAddress } from '../../base/address.js'
+import { whyNeverSent } from '../../codehost/events.js'
 import {
   explainHookError,
   findOwnHooks,
@@ -14,6 +15,7 @@ import {
 } from '../../codehost/hooks.js'
 import type { Repo, RepoHook } from '../../codehost/host.js'
 import { Refusal } from '../../codehost/rest.js'
+import { hostScheme } from '../../codehost/schemes.js'
 import { parseMatch } from '../../journal/filter.js'
 import type { Summary } from '../../journal/types.js'
 import { secretPrint } from '../../instance/running.js'
@@ -83,6 +85,12 @@ export async function runAdd(
   const events = flags.events === undefined ? undefined : parseEvents(flags.events)
   await using session = await openHookSession(shell, flags, text)
   const { place, name } = session
+  const { name: provider } = session.host
+  // Gitea has other names for hooks than for deliveries.
+  for (const event of provider === 'gitea' ? [] : (events ?? [])) {
+    const why = whyNeverSent(event, provider, hostScheme(provider).events)
+    if (why !== undefined) out.log.warn(why)
+  }
   const url = await addressOf(session, flags.url)
   if (url === undefined) throw notServed(session.attached, ' --tunnel, or give the address with --url')
   const settings = { url, secret: await secretOf(shell, session), events }
@@ -119,7 +127,7 @@ export async function runList(shell: Shell, flags: Flags, text?: string): Promis
   const { out, json } = shell
   await using session = await openSession(shell, await attach(shell, flags))
   const { attached, database, host } = session
-  const add = commandFor(attached, 'hook add')
+  const add = commandFor(attached, 'hook add <owner/repo>')
   const saved = await new SavedHooks(database.store, host).list()
   if (json) return saved.forEach((hook) => out.object(savedObject(hook)))
   if (saved.length === 0)

@@ -63,7 +63,11 @@ async function list(shell: Shell, flags: LogFlags): Promise<void> {
   }
   const found = numbers.length
   if (follower) for await (const summary of follower.changes({ signal })) await printer.print(summary)
-  else if (found === 0) throw new RelayError('no_match', 'No delivery in the journal matches')
+  else if (found === 0)
+    throw new RelayError(
+      'no_match',
+      last === 0 ? 'The journal is empty' : 'No delivery in the journal matches',
+    )
   else if (isForPerson) out.result(dim(await totalText(journal, filter, found)))
 }
 

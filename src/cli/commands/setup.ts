@@ -81,11 +81,11 @@ function planSetup(attached: Attached) {
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'what setup stores')
   if (values.store === 'memory')
     throw new RelayError('settings', '--store memory would lose the client as soon as this command ends')
-  const given = origins.clientSecret ?? origins.clientId
-  if (given)
+  const given = [origins.clientId, origins.clientSecret].flatMap((origin) => origin?.text ?? [])
+  if (given.length > 0)
     throw new RelayError(
       'settings',
-      `${given.text} is set, and wins over what relay setup stores. Remove it, then run ${commandFor({ profile }, 'setup')} again`,
+      `${given.join(' and ')} would win over what relay setup stores. Remove ${given.length > 1 ? 'both' : 'it'}, then run ${commandFor({ profile }, 'setup')} again`,
     )
   // Tokens and secrets are sent there, and the next version of a checkout can name another address.
   const place = origins.providerUrl ?? origins.provider

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { errorReason, RelayError } from '../../base/errors.js'
@@ -141,11 +142,15 @@ export async function runExport(shell: Shell, flags: ExportFlags, word: string):
   const fixture = fixtureText(content)
   // The same under --json: a fixture is JSON, and its version is `"relay":1`.
   if (flags.out === undefined || flags.out === '-') return out.exactly(fixture)
+  const file = path.resolve(cwd, flags.out)
   try {
-    await writeFile(path.resolve(cwd, flags.out), fixture, { flag: flags.force ? 'w' : 'wx' })
+    await writeFile(file, fixture, { flag: flags.force ? 'w' : 'wx' })
   } catch (cause) {
     const code = errorReason(cause)
-    const why = code === 'EEXIST' ? 'exists. Overwrite it with --force' : `cannot be written (${code})`
+    const isFolder =
+      code === 'EISDIR' || (code === 'EEXIST' && statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    const exists = code === 'EEXIST' ? 'exists. Overwrite it with --force' : `cannot be written (${code})`
+    const why = isFolder ? 'is a folder' : exists
     throw new RelayError('usage', `--out: ${flags.out} ${why}`, { cause })
   }
   if (shell.json) out.object({ n, file: flags.out })

@@ -168,6 +168,8 @@ export function parseSource(text: string): Pick<SourceSettings, 'name' | 'scheme
   const [, given, rest = ''] = /^(?:([^=\s]*)=)?(.*)$/s.exec(text.trim()) ?? []
   const scheme = rest.trim().replaceAll(/\s+/g, ' ')
   const [kind = '', ...parts] = scheme.split(' ')
+  const [, ofName = ''] = /=\s*(\S*)/.exec(scheme) ?? []
+  if (!SOURCE_SCHEMES.includes(kind) && SOURCE_SCHEMES.includes(ofName)) throw new Error(BAD_NAME)
   if (!SOURCE_SCHEMES.includes(kind))
     throw new Error(
       `must be a scheme, or name=scheme${didYouMean(kind, SOURCE_SCHEMES)}. The schemes are ${SOURCE_SCHEMES.join(', ')}`,
@@ -180,8 +182,10 @@ export function parseSource(text: string): Pick<SourceSettings, 'name' | 'scheme
   const name = given ?? kind
   if (isCodeHost(name)) throw new Error(`${name} is a code host's name: write --source hub=${kind}`)
   if (NAME.test(name)) return { name, scheme }
-  throw new Error('the name of a source is 1–32 letters a–z, digits or "-", and begins with a letter')
+  throw new Error(BAD_NAME)
 }
+
+const BAD_NAME = 'the name of a source is 1–32 letters a–z, digits or "-", and begins with a letter'
 
 function sourceTexts(text: string): readonly string[] {
   const texts = lines(parseSource)(text)
