@@ -177,6 +177,7 @@ describe('relay login --with-token', () => {
     await using here = await at(server.url)
     const refused = `${server.url} does not accept this token. Nothing is stored`
     expect(await here.runWith({ stdin: 'ghp_other' }, ...LOGIN)).toEqual(fails(4, refused))
+    expect(readdirSync(here.home)).toEqual([])
     expect((await here.run('token')).code).toBe(4)
   })
 

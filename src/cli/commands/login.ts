@@ -4,6 +4,7 @@ import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { createLogThrottle } from '../../base/log.js'
+import { isSharedAddress } from '../../base/shared-store.js'
 import { formatDuration, systemClock } from '../../base/time.js'
 import { listen } from '../../http/listen.js'
 import { createRouter, hostCheck } from '../../http/router.js'
@@ -14,7 +15,7 @@ import { hasDisplay, showAddress } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { errorOf } from '../instance-client.js'
-import { attach, commandFor, publicAddress, redirectUri } from '../profile.js'
+import { type Attached, attach, commandFor, publicAddress, redirectUri } from '../profile.js'
 import { tilde } from '../output/text.js'
 import { openSession, type Session } from '../session.js'
 import { type SignedIn, signedIn } from './tokens.js'
@@ -32,11 +33,13 @@ export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
   const token = flags.withToken ? await readGivenToken(shell) : undefined
   const attached = await attach(shell, flags, token === undefined ? 'with client' : 'any')
   const { clientId, clientSecret, store } = attached.values
+  // A token that is not accepted makes no profile.
+  const given = token === undefined ? undefined : await askWhose(shell, attached, token)
   const create = token !== undefined || (clientId !== undefined && clientSecret !== undefined)
   await using session = await openSession(shell, attached, { create })
   if (store === 'memory')
     throw new RelayError('settings', '--store memory would lose the token as soon as this command ends')
-  const account = await signIn(shell, session, flags, token)
+  const account = await signIn(shell, session, flags, given)
   session.remember()
   if (shell.json) return shell.out.object(account)
   shell.out.say(`signed in as ${account.login} at ${account.providerUrl}, for user ${account.user}`)
@@ -50,9 +53,9 @@ async function signIn(
   shell: Shell,
   session: Session,
   { browser = true, device }: LoginFlags,
-  token: string | undefined,
+  given: Given | undefined,
 ): Promise<SignedIn> {
-  if (token !== undefined) return storeToken(shell, session, token)
+  if (given) return storeToken(shell, session, given)
   if (!device && (!browser || hasDisplay(shell.env))) return signInWithBrowser(shell, session, browser)
   const begun = await beginWithDevice(shell, session).catch((error: unknown) => {
     if (device || !(error instanceof RelayError) || !NO_DEVICE_FLOW.has(error.kind)) throw error
@@ -86,16 +89,29 @@ async function readGivenToken(shell: Shell): Promise<string> {
   )
 }
 
-/** Stores a token that the user made at the code host, after asking whose it is. It has no refresh token. */
-async function storeToken({ out, signal }: Shell, session: Session, accessToken: string): Promise<SignedIn> {
-  const { host, tokens, user, attached } = session
+type Given = Awaited<ReturnType<typeof askWhose>>
+
+async function askWhose(shell: Shell, attached: Attached, accessToken: string) {
+  const create = isSharedAddress(attached.values.store)
+  await using session = await openSession(shell, attached, { create })
+  const { host } = session
   const facts = await host
-    .as(accessToken, { signal })
+    .as(accessToken, { signal: shell.signal })
     .facts()
     .catch((error: unknown) => {
       if (!(error instanceof RelayError) || error.kind !== 'invalid_token') throw error
       throw new RelayError('invalid_token', `${host.url} does not accept this token. Nothing is stored`)
     })
+  return { accessToken, facts }
+}
+
+/** Stores a token that the user made at the code host. It has no refresh token. */
+async function storeToken(
+  { out }: Shell,
+  session: Session,
+  { accessToken, facts }: Given,
+): Promise<SignedIn> {
+  const { host, tokens, user, attached } = session
   const expiresAt = facts.expiresAt ?? systemClock() + attached.values.tokenTtl
   await tokens.save(user, { accessToken, expiresAt, origin: host.origin })
   const missing = missingScopes(host.oauth, facts.scopes)
