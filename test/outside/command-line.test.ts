@@ -169,6 +169,8 @@ describe('relay completion', () => {
     expect(await offered('--profile', '')).toEqual(['default'])
     expect(await offered('trigger', '')).toEqual(GITHUB_TRIGGERS)
     expect(await offered('wait', '')).toEqual(expect.arrayContaining(['push', 'issues', 'issues.opened']))
+    expect(await offered('help', 'insp')).toEqual(['inspect'])
+    expect(await offered('help', 'routes', '')).toEqual(['test'])
     expect(await offered('replay', 'la')).toEqual([':files', 'last'])
     await using empty = await bare()
     expect(await offers(empty, 'bash', 'show', '')).toEqual(['last'])

@@ -102,7 +102,7 @@ async function complete(
     } else if (isFlag) {
       const option = optionsOf(command).find(({ long, short }) => word === long || word === short)
       open = option?.required || option?.optional ? option : undefined
-    } else if (found) command = found
+    } else if (found) command = word === 'help' ? program : found
     else position += 1
   }
   const offer = (offers: readonly Offer[]): Offer[] =>
