@@ -284,6 +284,15 @@ describe('the check of hooks', () => {
     expect(await found()).toEqual(fail(elsewhere, ADD))
   })
 
+  it('says first to start the relay that gave no answer', async () => {
+    await here.run('hook', 'add', 'octo/demo')
+    await serving.stop()
+    await demo.comment('missed')
+    await here.sandbox.idle()
+    const fix = 'relay serve, then relay hook test octo/demo'
+    expect(await found({ RELAY_PORT: new URL(url).port })).toMatchObject({ state: 'fail', fix })
+  })
+
   it('finds a repository of --hook where none could be made', async () => {
     await serving.stop()
     await start('--hook', 'octo/nowhere')

@@ -19,7 +19,7 @@ import type { Database } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
-import { type Attached, publicAddress, redirectUri, commandFor } from '../profile.js'
+import { type Attached, commandFor, publicAddress, redirectUri, startCommand } from '../profile.js'
 import { clientOf, userOf } from '../session.js'
 import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
@@ -425,7 +425,10 @@ async function checkRepo(
   const failed = own.map(problemOfAnswer).find((problem) => problem !== undefined)
   // The next delivery may be long in coming.
   if (failed !== undefined)
-    throw fail(`that of ${name} ${failed}`, `${fix}, then ${commandFor(attached, `hook test ${name}`)}`)
+    throw fail(
+      `that of ${name} ${failed}`,
+      `${attached.instance ? fix : startCommand(attached)}, then ${commandFor(attached, `hook test ${name}`)}`,
+    )
   const hasAnswers = own.every(({ lastResponse }) => lastResponse !== undefined)
   return `that of ${name} fits${hasAnswers ? ', and its last delivery was answered' : ''}`
 }
