@@ -129,6 +129,11 @@ describe('relay show', () => {
     expect(readFileSync(path.join(cwd, 'body'))).toEqual(BYTES)
   })
 
+  it('prints no bytes where a program asks for JSON', async () => {
+    const { code, out } = await here.run('show', '2', '--body', '--json')
+    expect([code, out]).toEqual([2, ''])
+  })
+
   it('gives a terminal no bytes that rewrite it with --body', async () => {
     const ran = await here.runWith({ terminal: {} }, 'show', '2', '--body', '--color', 'always')
     expect(ran).toEqual(prints('\\u{0}\ufffd\\u{d}\n\ufeff'))

@@ -31,6 +31,8 @@ export async function runShow(
   word: string,
 ): Promise<void> {
   const { out } = shell
+  if (flags.body && shell.json)
+    throw new RelayError('usage', '--body: prints exact bytes, so it cannot be combined with --json')
   const attached = await attach(shell, flags)
   const id = refusedId(word)
   if (id !== undefined) return showRefused(shell, attached, id, flags.body === true)
