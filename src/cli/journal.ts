@@ -93,13 +93,17 @@ export async function warnOfMatches(
   { events: matches = [], source }: Filter,
 ): Promise<void> {
   const { provider } = attached.values
-  if (source !== undefined && !isCodeHost(source)) {
+  const ofMatches = matches.flatMap(({ text }) => /^([^/]+)\//.exec(text)?.[1] ?? [])
+  for (const name of [source, ...ofMatches]) {
+    if (name === undefined || name === provider) continue
     const { sourceNames } = await import('./sources.js')
     await using data = await openData(attached).catch(() => undefined)
     // A suggestion is no reason to fail.
     const names = await sourceNames(attached, data).catch((): readonly string[] => [])
-    const meant = names.includes(source) ? '' : didYouMean(source, names)
-    if (meant !== '') out.log.warn(`--source: there is no source ${source}${meant}`)
+    const meant = names.includes(name) ? '' : didYouMean(name, names)
+    const flag = name === source ? '--source: ' : ''
+    // The journal may have one that is no longer set.
+    if (meant !== '' || isCodeHost(name)) out.log.warn(`${flag}there is no source ${name}${meant}`)
   }
   if (matches.length === 0) return
   // Loaded late: most lists have no match.

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
+import { didYouMean } from '../base/text.js'
 import { nearestMatch, sentEvents } from '../codehost/events.js'
 import { hostScheme, schemeOf } from '../codehost/schemes.js'
 import { indexHeaders } from '../http/headers.js'
@@ -57,7 +58,8 @@ export function synthesize(provider: string, text: string, now: number, url?: st
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
   if (name === undefined) {
     const near = nearestMatch(text, hostScheme(provider).events)
-    const hint = all.some((each) => each === near) ? ` (did you mean ${near}?)` : ''
+    const isKnown = all.some((each) => each === near || each.startsWith(`${near}.`))
+    const hint = isKnown ? ` (did you mean ${near}?)` : ''
     throw new RelayError(
       'usage',
       `There is no template for ${JSON.stringify(text)}${hint}: relay trigger --list has them`,
@@ -103,10 +105,14 @@ export function exampleOf({ name: source, schemeText: scheme }: Sent, text: stri
     const unsigned = headers.filter(([name]) => !signatures.has(name.toLowerCase()))
     return withFreshId({ ...recorded, provider: source, scheme, headers: unsigned })
   }
+  const hint = didYouMean(
+    text,
+    all.map(({ event }) => event),
+  )
   const others = all.length > 0 ? `relay trigger --list --source ${source} has them, and ` : ''
   throw new RelayError(
     'usage',
-    `There is no example of ${JSON.stringify(text)}: ${others}--body sends a body of your own`,
+    `There is no example of ${JSON.stringify(text)}${hint}: ${others}--body sends a body of your own`,
   )
 }
 

@@ -634,6 +634,10 @@ describe('relay log --source', () => {
     const misspelt = await here.run('log', '--source', 'strpe')
     expect(misspelt).toMatchObject({ code: 6, err: expect.stringContaining(suggestion) })
     expect((await here.run('log', '--source', 'stripe')).err).toBe('')
+    const ofEvent = 'warning: there is no source strpe (did you mean stripe?)\n'
+    expect((await here.run('log', '--event', 'strpe/*')).err).toContain(ofEvent)
+    const ofHost = 'warning: --source: there is no source gitea\n'
+    expect((await here.run('log', '--source', 'gitea')).err).toContain(ofHost)
     // It needs no secret, whose file may be a pipe, or another user's.
     const unreadable = { env: { RELAY_SOURCE_STRIPE_SECRET_FILE: path.join(here.home, 'none') } }
     expect(await here.runWith(unreadable, 'log', '--source', 'stripe')).toMatchObject({ code: 0, err: '' })

@@ -139,6 +139,10 @@ const ERRORS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
       'There is no webhook secret to verify with: set RELAY_WEBHOOK_SECRET, or name a variable with --secret-env',
     trigger: 'No event given. relay trigger --list lists them',
     [`trigger nonsense ${TO}`]: 'There is no template for "nonsense": relay trigger --list has them',
+    [`trigger pul_request ${TO}`]:
+      'There is no template for "pul_request" (did you mean pull_request?): relay trigger --list has them',
+    'trigger stripe/invoice.payd --print':
+      'There is no example of "invoice.payd" (did you mean invoice.paid?): relay trigger --list --source stripe has them, and --body sends a body of your own',
     'trigger push --print --provider svn': '--provider: must be one of github, gitea, sandbox',
 
     'login --no-browser': NOT_SET_UP,

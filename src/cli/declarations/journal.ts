@@ -193,7 +193,7 @@ relay trigger pull_request.opened --to http://localhost:3000/hook
 relay trigger issues.opened --provider gitea --print > opened.json
 relay trigger --list --source stripe
 relay trigger --source stripe --event invoice.paid --body invoice.json`,
-    args: [['[event]', 'event or event.action']],
+    args: [['[event]', 'event, event.action or source/event']],
     options: [
       ['--list', 'list the events'],
       ['--source <name>', 'source that it is of', { defaultText: 'the code host' }],
