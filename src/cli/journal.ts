@@ -78,8 +78,8 @@ export interface FilterFlags extends FilterText {
 export function readFilter({ failed, last, ...flags }: FilterFlags, now: number): Filter {
   if (failed && flags.status !== undefined && flags.status !== 'failed')
     throw new RelayError('usage', '--failed: contradicts --status')
-  if (last !== undefined && !/^[1-9]\d{0,8}$/.test(last))
-    throw new RelayError('usage', '--last: must be a whole number from 1')
+  if (last !== undefined && !/^\d{1,9}$/.test(last))
+    throw new RelayError('usage', '--last: must be a whole number')
   return {
     ...parseFilter({ ...flags, ...(failed && { status: 'failed' }) }, now, (part) => `--${part}`),
     ...(last !== undefined && { last: Number(last) }),
