@@ -160,12 +160,11 @@ describeWith('chromium', 'the list of the inspector', () => {
     await using tab = await openDesk({ bodies: Array.from({ length: 90 }, () => '{}') })
     const { page } = tab
     await inspector.row(page, 90).hover()
-    const release = await hold(page, '**/inspect/api/deliveries?limit=50')
+    const { held, release } = await hold(page, '**/inspect/api/deliveries?limit=50')
     // Says that its connection is back, on which the list is read again.
     await setHidden(page, true)
-    const again = page.waitForRequest('**/inspect/api/deliveries?limit=50')
     await setHidden(page, false)
-    await again
+    await held
     await page.mouse.wheel(0, 100_000)
     await inspector.row(page, 41).waitFor()
     const more = page.waitForRequest('**/inspect/api/deliveries?before=41&limit=200')
@@ -236,7 +235,7 @@ describeWith('chromium', 'the list of the inspector', () => {
   it('leaves the focus in a field in which the user types while a delivery loads', async () => {
     await using tab = await openDesk({ bodies: ['{"zen":"one"}'] })
     const { page } = tab
-    const release = await hold(page, '**/api/deliveries/1')
+    const { release } = await hold(page, '**/api/deliveries/1')
     const asked = page.waitForRequest('**/api/deliveries/1')
     await inspector.row(page, 1).click()
     await asked
@@ -269,7 +268,7 @@ describeWith('chromium', 'the list of the inspector', () => {
   it('leaves the focus in a field of an edit while the editor loads', async () => {
     await using tab = await openDesk({ bodies: ['{"zen":"one"}'] })
     const { page, relay } = tab
-    const release = await hold(page, '**/deliveries/1/body')
+    const { release } = await hold(page, '**/deliveries/1/body')
     await page.goto(`${relay.address}/inspect/deliveries/1`)
     await page.getByRole('button', { name: 'Edit and send' }).click()
     const event = page.getByRole('dialog').getByLabel('Event')
@@ -287,7 +286,7 @@ describeWith('chromium', 'the list of the inspector', () => {
     const flags = ['--forward', `*=${target.url}`]
     await using tab = await openDesk({ flags, bodies: ['{"zen":"one"}'], path: '/inspect/deliveries/1' })
     const { page } = tab
-    const release = await hold(page, '**/deliveries/1/forward')
+    const { release } = await hold(page, '**/deliveries/1/forward')
     await page.getByRole('button', { name: 'Forward again' }).click()
     await inspector.firstOfDialog(page).waitFor()
     await page.keyboard.press('Enter')

@@ -88,15 +88,17 @@ export async function openDesk({ bodies = [], flags = [], ...options }: DeskOpti
   return { relay, page, faults, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() }
 }
 
-/** Holds requests to an address back until the function that it returns is called. */
-export async function hold(page: Page, address: string): Promise<() => void> {
-  let release = (): void => {}
+/** Holds requests to an address back until `release` is called; `held` resolves once there is one. */
+export async function hold(page: Page, address: string) {
+  let [release, arrive] = [(): void => {}, (): void => {}]
   const released = new Promise<void>((resolve) => (release = resolve))
+  const held = new Promise<void>((resolve) => (arrive = resolve))
   await page.route(address, async (route) => {
+    arrive()
     await released
     await route.continue()
   })
-  return () => release()
+  return { held, release }
 }
 
 /** What the inspector shows, where a role and a name do not say it. No test names a class of its page. */
