@@ -3,7 +3,7 @@ import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } 
 import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import type { DeliveryLine, DeliveryPage, ListQuery } from '../api.js'
 import { addressOf, formatQuery, isFiltered } from './address.js'
-import { getJson, onLive, whyNotRead } from './client.js'
+import { getJson, onLive, RequestError, whyNotRead } from './client.js'
 import { Filters } from './filters.js'
 import { counted, formatCount, formatSize } from './format.js'
 import { cursor, messageFrom, moveFocus } from './model.js'
@@ -29,7 +29,7 @@ const TOP = 24
 export const lines = signal<readonly DeliveryLine[]>([])
 const rest = signal<Pick<DeliveryPage, 'next' | 'stopped'>>({ next: null })
 const hasSources = signal(false)
-const status = signal<'loading' | 'ready' | 'failed'>('loading')
+const status = signal<'loading' | 'ready' | 'failed' | 'refused'>('loading')
 const problem = signal('')
 /** Deliveries that arrived while the user is scrolled away from the top. */
 const missed = signal(0)
@@ -112,8 +112,13 @@ async function read(before: number | null, merge: (page: DeliveryPage) => void):
   } catch (error) {
     if (signal.aborted) return
     isReading = false
-    problem.value = messageFrom(error)
-    status.value = 'failed'
+    const isRefused = error instanceof RequestError && error.status === 400
+    batch(() => {
+      problem.value = messageFrom(error)
+      status.value = isRefused ? 'refused' : 'failed'
+      // Rows that were read with other filters would look as if they passed these.
+      if (isRefused) [lines.value, rest.value] = [[], { next: null }]
+    })
   }
 }
 
@@ -410,6 +415,12 @@ function End({ query }: { readonly query: ListQuery }) {
       <Empty title="The list could not be read">
         <p>{problem.value}</p>
         <Button onClick={() => void openList(query)}>Try again</Button>
+      </Empty>
+    )
+  if (status.value === 'refused')
+    return (
+      <Empty title="These filters cannot be used">
+        <p>{problem.value.replace(/^repo:/, 'repository:')}</p>
       </Empty>
     )
   if (last && lines.value.length >= MAX_LINES)
