@@ -1,5 +1,5 @@
 import { whyNot } from './client.js'
-import { lineNear, scroller } from './list.js'
+import { lineNear, lines } from './list.js'
 import { cursor, detail, dialog, go, isSideBySide, view } from './model.js'
 import { hasJson } from './payload.js'
 
@@ -40,12 +40,13 @@ function isOnList({ target }: KeyboardEvent): boolean {
 function step(steps: 1 | -1): boolean {
   const shown = view.value
   if (shown.page !== 'list' && shown.page !== 'delivery') return false
-  const line = lineNear(shown.page === 'delivery' ? shown.n : cursor.value?.n, steps)
-  if (!line) return false
-  scroller.toLine(line.n)
-  cursor.value = { n: line.n, wantsFocus: shown.page === 'list' || isSideBySide.value }
-  if (shown.page === 'delivery') go({ ...shown, n: line.n }, { replace: true })
-  return true
+  const isList = shown.page === 'list'
+  const line = lineNear(isList ? cursor.value?.n : shown.n, steps) ?? (isList ? lines.value[0] : undefined)
+  if (line) cursor.value = { n: line.n, wantsFocus: isList || isSideBySide.value }
+  // One that the list does not have, or not yet, has its neighbours in the journal.
+  const n = line?.n ?? (steps === 1 ? detail.value?.older : detail.value?.newer) ?? undefined
+  if (!isList && n !== undefined) go({ ...shown, n }, { replace: true })
+  return n !== undefined
 }
 
 function focusSearch(): boolean {

@@ -180,16 +180,11 @@ onLive((event) => {
   }
 })
 
-/** The line at a distance from another; the first where that one is not in the list. */
+/** The line at a distance from another; undefined where that one is not in the list. */
 export function lineNear(n: number | undefined, steps: number): DeliveryLine | undefined {
   const index = lines.value.findIndex((line) => line.n === n)
-  if (index === -1) return lines.value[0]
+  if (index === -1) return undefined
   return lines.value[Math.min(Math.max(index + steps, 0), lines.value.length - 1)]
-}
-
-/** Moves a line into view. */
-export const scroller: { toLine: (n: number) => void } = {
-  toLine: () => {},
 }
 
 export interface ListProps {
@@ -244,6 +239,12 @@ function Rows({ pane, query, openN }: ListProps & { readonly pane: Ref<HTMLEleme
     moveFocus(row)
     cursor.value = { n, wantsFocus: false }
   })
+  // Into view: the delivery that opens, also by an address, and where the keyboard moves to.
+  const current = openN ?? (wantsFocus ? n : null)
+  const isListed = current !== null && all.some((line) => line.n === current)
+  useEffect(() => {
+    if (isListed) virtual.scrollToIndex(all.findIndex((line) => line.n === current))
+  }, [openN, current, isListed])
   if (all.length === 0) return null
   const items = virtual.getVirtualItems()
   const margin = virtual.options.scrollMargin
@@ -301,7 +302,6 @@ function useVirtual(pane: Ref<HTMLElement>, element: Ref<HTMLElement>, count: nu
       if (isAtTop && missed.value > 0) void openList(shown)
     }
     pane.current?.addEventListener('scroll', onScroll, { passive: true })
-    scroller.toLine = (n) => current.scrollToIndex(lines.value.findIndex((line) => line.n === n))
   }, [])
   const last = current.getVirtualItems().at(-1)?.index ?? 0
   useEffect(() => {
