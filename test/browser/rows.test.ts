@@ -1,6 +1,6 @@
 import type { Locator } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { inspector, openDesk, openInspector } from '../kit/browser.js'
+import { inspector, openDesk, openInspector, overlaps } from '../kit/browser.js'
 import { fill } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
@@ -52,6 +52,45 @@ describeWith('chromium', 'the rows of the inspector', () => {
     expect(await page.getByText('could not be read').count()).toBe(0)
     await page.getByLabel('Repository').fill('')
     await inspector.row(page, 1).waitFor()
+  })
+
+  it('shows targets that failed, are down or wait before others, counts those it has no room for, and lets nothing overlap at any width', async () => {
+    await using here = await place({ host: 'none' })
+    const again = { attempts: [{ outcome: 'retry', status: 503 }, {}] } as const
+    const failed = { status: 'failed', attempts: [{ outcome: 'failed', status: 422 }] } as const
+    const ports = [3001, 3002, 3003, 3004, 3005, 3006]
+    const forwards = ports.map((port, i) => {
+      const forward = i === 4 ? failed : i === 5 ? {} : again
+      return [`*=http://127.0.0.1:${port}/hook`, forward] as const
+    })
+    const repo = 'octo/\u05e9\u05dc\u05d5\u05dd'
+    await fill(here, [
+      { id: 'six', receivedAt: Date.now(), repo, forwards: Object.fromEntries(forwards) },
+      { id: 'three', receivedAt: Date.now(), repo, forwards: Object.fromEntries(forwards.slice(0, 3)) },
+    ])
+    await using tab = await openInspector(here, await here.serve())
+    const { page } = tab
+    await inspector.row(page, 1).waitFor()
+    for (const width of [360, 768, 1024, 1440, 2560]) {
+      await page.setViewportSize({ width, height: 900 })
+      const shown = width === 360 ? ['3005', '3006'] : ['3005', '3006', '3001']
+      const marks = inspector.row(page, 1).getByTitle(/^127.0.0.1:/)
+      await expect.poll(() => marks.count()).toBe(shown.length + 1)
+      const titles = await marks.evaluateAll((all) => all.map(({ title }) => title))
+      const hidden = ports.filter((port) => !shown.includes(String(port)))
+      expect(titles.map((title) => title.slice(0, 14))).toEqual(
+        [...shown, hidden[0]].map((port) => `127.0.0.1:${port}`),
+      )
+      expect(titles.at(-1)).toBe(hidden.map((port) => `127.0.0.1:${port}: succeeded`).join('\n'))
+      expect({ width, found: await overlaps(page) }).toEqual({ width, found: [] })
+    }
+    await page.getByTitle('127.0.0.1:3005: failed').click()
+    await page.getByRole('heading', { level: 1, name: 'push' }).waitFor()
+    // Written from right to left, it would take the number after it to its other side.
+    const subject = page.getByRole('article').getByText('#7', { exact: true })
+    const name = page.getByRole('article').getByText(repo, { exact: true })
+    const [before, after] = [await name.boundingBox(), await subject.boundingBox()]
+    expect(Number(before?.x) + Number(before?.width)).toBeLessThanOrEqual(Number(after?.x))
   })
 })
 

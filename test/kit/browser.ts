@@ -193,6 +193,19 @@ export function overflow(page: Page): Promise<readonly string[]> {
   return page.evaluate<readonly string[]>(FIND_OVERFLOW)
 }
 
+/** What in a row reaches into what follows it, or out of its row. */
+export function overlaps(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>(`
+    const parts = '.subject, .row-marks .icon, .mark-name, .mark-answer, .tries, .row-marks > :last-child:not(.mark)'
+    ;[...document.querySelectorAll('.rows .row')].flatMap((row) => {
+      const all = [...row.querySelectorAll(parts)]
+      const boxes = [...all, row].map((part) => part.getBoundingClientRect())
+      const limits = boxes.slice(1).map(({ left, right }, i) => (all[i + 1] ? left : right))
+      return all.filter((_, i) => boxes[i].right > limits[i] + 0.5).map((part) => part.textContent)
+    })
+  `)
+}
+
 /** The lines of code that do not read well where they wrap. */
 export function badBreaks(page: Page): Promise<readonly string[]> {
   return page.evaluate<readonly string[]>(FIND_BAD_BREAKS)

@@ -6,8 +6,8 @@ import { addressOf, formatQuery, isFiltered } from './address.js'
 import { getJson, onLive, RequestError, whyNotRead } from './client.js'
 import { Filters } from './filters.js'
 import { counted, formatCount, formatSize } from './format.js'
-import { cursor, messageFrom, moveFocus } from './model.js'
-import { Button, Empty, Icon, Mark, Time, Visible } from './parts.js'
+import { cursor, isNarrow, messageFrom, moveFocus } from './model.js'
+import { Button, Empty, Icon, Mark, statusOf, Time, Visible } from './parts.js'
 import { Timeline } from './timeline.js'
 
 /** Lines of the first page, as the shell preloads it, and of those after it. */
@@ -320,14 +320,15 @@ interface RowProps {
   readonly isOpen: boolean
 }
 
-/** As many marks as a row has room for; the rest is counted. */
-const MAX_MARKS = 3
+/** Of more targets than a row has room for, the first in this order are shown, and the others counted. */
+const ORDER = ['failed', 'down', 'waiting', 'succeeded'] as const
 
 /** One delivery: a link to it. */
 function Row({ line, query, isOpen }: RowProps) {
   const { n, receivedAt, size, targets, ignored } = line
-  const more = targets.length > MAX_MARKS ? `+${targets.length - MAX_MARKS}` : null
-  const rest = targets.length === 0 ? (ignored ?? 'no target') : more
+  const ordered = ORDER.flatMap((status) => targets.filter((target) => statusOf(target) === status))
+  const room = isNarrow.value ? 2 : 3
+  const [marks, more] = targets.length > room ? [ordered.slice(0, room), ordered.slice(room)] : [targets, []]
   return (
     <a
       class="row"
@@ -348,10 +349,15 @@ function Row({ line, query, isOpen }: RowProps) {
           <Subject line={line} />
         </span>
         <span class="row-marks">
-          {targets.slice(0, MAX_MARKS).map((target) => (
+          {marks.map((target) => (
             <Mark key={target.name} target={target} />
           ))}
-          {rest === null ? null : <span class="mark mark-none">{rest}</span>}
+          {more.length === 0 ? null : (
+            <span title={more.map((target) => `${target.name}: ${statusOf(target)}`).join('\n')}>
+              +{more.length}
+            </span>
+          )}
+          {targets.length > 0 ? null : <span class="mark mark-none">{ignored ?? 'no target'}</span>}
         </span>
         <span class="row-size">{formatSize(size)}</span>
       </span>
