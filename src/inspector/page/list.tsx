@@ -216,9 +216,21 @@ export function List({ query, openN }: ListProps) {
           </button>
         )}
       </div>
+      <Beginning query={query} />
       <Rows pane={pane} query={query} openN={openN} />
       <End query={query} />
     </section>
+  )
+}
+
+/** What stands above the rows of a page that begins further back. */
+function Beginning({ query: { before, ...newest } }: { readonly query: ListQuery }) {
+  if (!before) return null
+  return (
+    <p class="banner">
+      <span>Older than #{before}.</span>
+      <a href={addressOf({ page: 'list', query: newest })}>Show the newest</a>
+    </p>
   )
 }
 
@@ -447,6 +459,7 @@ function End({ query }: { readonly query: ListQuery }) {
       </p>
     )
   if (last || status.value !== 'ready') return null
+  if (query.before) return <Empty title="No older delivery" />
   return isFiltered(query) ? (
     <Empty title="No delivery matches these filters">
       <p>Change or clear them to see others. New deliveries that match appear here by themselves.</p>
