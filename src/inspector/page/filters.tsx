@@ -10,7 +10,7 @@ import { Icon } from './parts.js'
 const TYPING_MS = 300
 
 const STATUSES: Readonly<Record<DeliveryStatus, string>> = {
-  failed: 'failed',
+  failed: 'failed attempts',
   waiting: 'waiting',
   succeeded: 'succeeded',
   none: 'no target',
@@ -22,6 +22,9 @@ const SPANS: Readonly<Record<string, string>> = {
   '24h': 'last day',
   '7d': 'last 7 days',
 }
+
+/** In place of a beginning: the time that the address has, which has an end. */
+const OWN = 'own'
 
 interface FiltersProps {
   readonly query: ListQuery
@@ -39,11 +42,15 @@ export function Filters({ query, hasSources }: FiltersProps) {
   }
   useLayoutEffect(() => {
     // Fields show what the address says, except the one that is being typed in.
-    const values = new Map<string, string>(Object.entries(query))
+    const shown = query.until ? { ...query, since: OWN } : query
+    const values = new Map<string, string>(Object.entries(shown))
     for (const field of form.current?.querySelectorAll<HTMLInputElement>('input, select') ?? [])
       if (field !== document.activeElement) field.value = values.get(field.name) ?? ''
   }, [formatQuery(query)])
   const { since, until } = query
+  const times = until
+    ? { ...SPANS, [OWN]: describeSpan(since, until) }
+    : withOwn(SPANS, since, describeSpan(since))
   const input = (name: 'event' | 'source' | 'repo', placeholder: string) => (
     <input name={name} placeholder={placeholder} autoComplete="off" autoCapitalize="off" spellcheck={false} />
   )
@@ -73,11 +80,7 @@ export function Filters({ query, hasSources }: FiltersProps) {
         <Choices name="status" none="any status" choices={withOwn(STATUSES, query.status)} />
       </Field>
       <Field label="Time">
-        <Choices
-          name="since"
-          none="any time"
-          choices={withOwn(SPANS, since, since && describeSpan(since, until))}
-        />
+        <Choices name="since" none="any time" choices={times} />
       </Field>
       {isFiltered(query) ? (
         <a class="button button-quiet" href={addressOf({ page: 'list', query: {} })}>
@@ -120,19 +123,25 @@ function withOwn(choices: ChoicesProps['choices'], value = '', text = value): Ch
   return value === '' || Object.hasOwn(choices, value) ? choices : { ...choices, [value]: text }
 }
 
-/** A time that is not among the choices, as the address says it: `14:02:00 to 14:10:00`, `since 3h`. */
-function describeSpan(since: string, until = ''): string {
-  const [from, to] = [Date.parse(since), Date.parse(until)]
-  if (Number.isNaN(from)) return `since ${since}`
-  const begin = formatTime(from, Date.now())
-  return Number.isNaN(to) ? `since ${begin}` : `${begin} to ${formatTime(to, Date.now())}`
+/** A time that is not among the choices, as the address says it: `since 14:02:00 until 14:10:00`, `last hour until 14:10:00`. */
+function describeSpan(since = '', until = ''): string {
+  const from = SPANS[since] ?? (since && `since ${describeInstant(since)}`)
+  return [from, until && `until ${describeInstant(until)}`].filter(Boolean).join(' ')
 }
 
-function queryOf(form: HTMLFormElement, current: ListQuery): ListQuery {
-  const chosen = parseQuery(`?${fieldsOf(form)}`)
-  // An end belongs to the beginning that the address has; another choice of time has none.
-  const isSameTime = (chosen.since ?? '') === (current.since ?? '')
-  return isSameTime && current.until ? { ...chosen, until: current.until } : chosen
+/** `14:02:00`; a duration as it is. */
+function describeInstant(text: string): string {
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? text : formatTime(at, Date.now())
+}
+
+function queryOf(form: HTMLFormElement, { since = '', until = '' }: ListQuery): ListQuery {
+  const chosen = fieldsOf(form)
+  if (chosen.get('since') === OWN) {
+    chosen.set('since', since)
+    chosen.set('until', until)
+  }
+  return parseQuery(`?${chosen}`)
 }
 
 /** Leaves a delivery open next to the list while the filters change. */
