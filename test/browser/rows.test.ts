@@ -1,6 +1,7 @@
 import type { Locator } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { inspector, openDesk, openInspector, overlaps } from '../kit/browser.js'
+import { post } from '../kit/delivery.js'
 import { fill } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
@@ -52,6 +53,58 @@ describeWith('chromium', 'the rows of the inspector', () => {
     expect(await page.getByText('could not be read').count()).toBe(0)
     await page.getByLabel('Repository').fill('')
     await inspector.row(page, 1).waitFor()
+  })
+
+  it('says where its page begins and ends, leads back to the newest, and keeps an end when another filter is chosen', async () => {
+    await using tab = await openDesk({ bodies: ['{}', '{}', '{}'], path: '/inspect/?before=2' })
+    const { page, relay } = tab
+    await page.getByText('Older than #2.').waitFor()
+    expect(await inspector.rows(page).count()).toBe(1)
+    await page.getByRole('link', { name: 'Show the newest' }).click()
+    await inspector.topRow(page, 3).waitFor()
+    expect(await page.getByText('Older than').count()).toBe(0)
+    await page.goto(`${relay.address}/inspect/?before=1`)
+    await page.getByText('No older delivery').waitFor()
+
+    const time = page.getByRole('combobox', { name: 'Time' })
+    const chosen = (): Promise<string> => time.locator('option:checked').innerText()
+    const until = '2026-01-31T12:00'
+    for (const [search, text] of [
+      [`until=${until}`, /^until .*31 Jan/],
+      [`since=1h&until=${until}`, /^last hour until .*31 Jan/],
+    ] as const) {
+      await page.goto(`${relay.address}/inspect/?${search}`)
+      expect(await chosen()).toMatch(text)
+      await page.getByRole('combobox', { name: 'Status' }).selectOption('failed attempts')
+      const address = new URLSearchParams(`status=failed&${search}`)
+      await page.waitForURL(`${relay.address}/inspect/?${address.toString()}`)
+      expect(await chosen()).toMatch(text)
+    }
+    await time.selectOption('last hour')
+    await page.waitForURL('**/inspect/?status=failed&since=1h')
+    expect(tab.faults).toEqual([])
+  })
+
+  it('says why a key does nothing where it cannot work', async () => {
+    await using tab = await openDesk({ flags: ['--source', 'open=none'], bodies: ['{}'] })
+    const { page, relay } = tab
+    await inspector.row(page, 1).waitFor()
+    const says = async (key: string, reason: string): Promise<void> => {
+      await page.keyboard.press(key)
+      await page.getByRole('status').getByText(reason).waitFor()
+    }
+    await says('r', 'No delivery is open.')
+    await page.goto(`${relay.address}/inspect/state`)
+    await says('/', 'The search is above the list of deliveries.')
+    await post(`${relay.address}/webhook/open`, { headers: [], body: Buffer.from('plain') })
+    await page.goto(`${relay.address}/inspect/deliveries/2`)
+    await page.getByRole('button', { name: 'Edit and send' }).waitFor()
+    await says('e', 'Only a JSON payload can be edited.')
+    await page.evaluate('sessionStorage.clear()')
+    await page.reload()
+    await page.getByRole('button', { name: 'Forward again' }).waitFor()
+    await says('r', 'Without a key for changes.')
+    expect(tab.faults).toEqual([])
   })
 
   it('shows targets that failed, are down or wait before others, counts those it has no room for, and lets nothing overlap at any width', async () => {

@@ -119,7 +119,7 @@ export function ForwardDialog({ detail: { n, routes, again } }: { readonly detai
 
 /** The keys by where they work, each with what it does. */
 const KEYS = {
-  Everywhere: [
+  Deliveries: [
     ['j ↓', 'next (older)'],
     ['k ↑', 'previous (newer)'],
     ['Enter', 'open it'],
@@ -127,7 +127,6 @@ const KEYS = {
     ['r', 'forward it again'],
     ['e', 'edit and send it'],
     ['Esc', 'back to the list'],
-    ['?', 'these keys'],
   ],
   'In a payload': [
     ['Enter', 'fold and unfold a line'],
@@ -135,6 +134,7 @@ const KEYS = {
     ['Ctrl Alt [', 'fold all'],
     ['Ctrl Alt ]', 'unfold all'],
   ],
+  Everywhere: [['?', 'these keys']],
 } as const
 
 export function KeysDialog() {

@@ -1,6 +1,6 @@
 import { whyNot } from './client.js'
 import { lineNear, lines } from './list.js'
-import { cursor, detail, dialog, go, isSideBySide, view } from './model.js'
+import { cursor, detail, dialog, go, isSideBySide, notify, view } from './model.js'
 import { hasJson } from './payload.js'
 
 /** Lets the keyboard do what the pointer does. */
@@ -51,15 +51,24 @@ function step(steps: 1 | -1): boolean {
 
 function focusSearch(): boolean {
   const field = document.querySelector<HTMLInputElement>('.filters input[type="search"]')
-  field?.focus()
-  field?.select()
-  return field !== null
+  if (!field?.checkVisibility()) return refuse('The search is above the list of deliveries.')
+  field.focus()
+  field.select()
+  return true
 }
 
 function openForShown(kind: 'forward' | 'edit'): boolean {
   const shown = detail.value
-  if (!shown || whyNot.value !== null || (kind === 'edit' && !hasJson(shown))) return false
+  if (!shown) return refuse('No delivery is open.')
+  if (whyNot.value !== null) return refuse(whyNot.value)
+  if (kind === 'edit' && !hasJson(shown)) return refuse('Only a JSON payload can be edited.')
   dialog.value = { kind, detail: shown }
+  return true
+}
+
+/** Says why a key does nothing here. */
+function refuse(reason: string): boolean {
+  notify(reason, true)
   return true
 }
 
