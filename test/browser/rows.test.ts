@@ -1,6 +1,6 @@
 import type { Locator } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { inspector, openDesk, openInspector, overlaps } from '../kit/browser.js'
+import { inspector, openDesk, openInspector, overlaps, violations } from '../kit/browser.js'
 import { post } from '../kit/delivery.js'
 import { fill } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
@@ -25,9 +25,12 @@ describeWith('chromium', 'the rows of the inspector', () => {
         ['j', 7],
         ['k', 8],
       ] as const) {
-        await page.getByRole('link', { name: 'Older delivery' }).waitFor()
-        await page.keyboard.press(key)
-        await page.waitForURL(new RegExp(`/deliveries/${n}(?:$|\\?)`))
+        // Nothing until it is read what the neighbour is.
+        const step = async (): Promise<unknown> => {
+          await page.keyboard.press(key)
+          return page.evaluate('location.pathname')
+        }
+        await expect.poll(step).toBe(`/inspect/deliveries/${n}`)
       }
     }
     await page.goto(`${relay.address}/inspect/deliveries/40`)
@@ -60,6 +63,7 @@ describeWith('chromium', 'the rows of the inspector', () => {
     const { page, relay } = tab
     await page.getByText('Older than #2.').waitFor()
     expect(await inspector.rows(page).count()).toBe(1)
+    expect(await violations(page)).toEqual([])
     await page.getByRole('link', { name: 'Show the newest' }).click()
     await inspector.topRow(page, 3).waitFor()
     expect(await page.getByText('Older than').count()).toBe(0)
@@ -94,12 +98,12 @@ describeWith('chromium', 'the rows of the inspector', () => {
       await page.getByRole('status').getByText(reason).waitFor()
     }
     await says('r', 'No delivery is open.')
-    await page.goto(`${relay.address}/inspect/state`)
-    await says('/', 'The search is above the list of deliveries.')
     await post(`${relay.address}/webhook/open`, { headers: [], body: Buffer.from('plain') })
     await page.goto(`${relay.address}/inspect/deliveries/2`)
     await page.getByRole('button', { name: 'Edit and send' }).waitFor()
     await says('e', 'Only a JSON payload can be edited.')
+    await page.setViewportSize({ width: 360, height: 740 })
+    await says('/', 'The search is above the list of deliveries.')
     await page.evaluate('sessionStorage.clear()')
     await page.reload()
     await page.getByRole('button', { name: 'Forward again' }).waitFor()

@@ -44,7 +44,8 @@ function step(steps: 1 | -1): boolean {
   const line = lineNear(isList ? cursor.value?.n : shown.n, steps) ?? (isList ? lines.value[0] : undefined)
   if (line) cursor.value = { n: line.n, wantsFocus: isList || isSideBySide.value }
   // One that the list does not have, or not yet, has its neighbours in the journal.
-  const n = line?.n ?? (steps === 1 ? detail.value?.older : detail.value?.newer) ?? undefined
+  const open = !isList && detail.value?.n === shown.n ? detail.value : null
+  const n = line?.n ?? (steps === 1 ? open?.older : open?.newer) ?? undefined
   if (!isList && n !== undefined) go({ ...shown, n }, { replace: true })
   return n !== undefined
 }
