@@ -144,7 +144,7 @@ describe('what an inspector shows', () => {
     await fill(own, [
       { id: 'json', receivedAt, body: ' {"a":1}' },
       { id: 'form', receivedAt, body: 'a=1&payload=%7B%7D', headers: [['content-type', type]] },
-      { id: 'text', receivedAt, body: '<a>' },
+      { id: 'text', receivedAt, body: '<a>', provider: 'none' },
       { id: 'bytes', receivedAt, body: Uint8Array.of(0xff) },
     ])
     expect(await each('bodyKind', opened, 1, 2, 3, 4)).toEqual(['json', 'form', 'text', 'bytes'])

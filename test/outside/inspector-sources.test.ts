@@ -183,3 +183,16 @@ it.each([
   const { out } = await here.run('show', '2', '--json')
   expect(JSON.parse(out)).toMatchObject({ source: 'open', body: edited })
 })
+
+it.each([
+  ['text/plain', 'finished: build 12 of main, all ok\nsee the log', 'text'],
+  ['text/plain', '2026-01-31 12:04:11 "done"', 'text'],
+  ['text/plain', '{"done": true}', 'json'],
+  ['application/x-www-form-urlencoded', 'payload=finished', 'text'],
+  ['application/x-www-form-urlencoded', 'a=1&payload=%7B%7D', 'form'],
+  ['application/json', '', 'text'],
+])('calls what a source sends as %s by what it is: %j', async (type, body, bodyKind) => {
+  const headers = [['Content-Type', type]] as const
+  await post(`${relay.address}/webhook/open`, { headers, body: Buffer.from(body) })
+  expect(await read('deliveries/1')).toMatchObject({ size: body.length, bodyKind })
+})
