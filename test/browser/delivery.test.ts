@@ -5,6 +5,7 @@ import {
   inspector,
   openDesk,
   openInspector,
+  styleOf,
   toEndOfPayload,
   violations,
   waitUntilLive,
@@ -168,6 +169,28 @@ describeWith('chromium', 'a delivery in the inspector', () => {
     const removed = await page.getByText('"one"').boundingBox()
     const added = await inspector.changes(page).filter({ hasText: '"two"' }).boundingBox()
     expect(removed && added && removed.y < added.y).toBe(true)
+    expect(tab.faults).toEqual([])
+  })
+
+  it('shows in forced colours what differs, which place is open and what has the focus', async () => {
+    const bodies = ['{"zen":"one"}', '{"zen":"two"}']
+    const path = '/inspect/deliveries/2/compare/1'
+    await using tab = await openDesk({ bodies, path, forcedColors: 'active' })
+    const { page, relay } = tab
+    const ground = await styleOf(inspector.changes(page).first(), 'background-color')
+    for (const sign of [inspector.changedWords(page), inspector.changeSigns(page)])
+      expect(await styleOf(sign.first(), 'background-color')).not.toBe(ground)
+    const edges = async (name: string): Promise<readonly unknown[]> => {
+      const link = page.getByRole('navigation', { name: 'Inspector' }).getByRole('link', { name })
+      return Promise.all(['border-top-color', 'border-bottom-color'].map((edge) => styleOf(link, edge)))
+    }
+    expect(await edges('State')).toEqual([ground, ground])
+    expect(await edges('Deliveries')).toEqual([ground, expect.not.stringContaining(String(ground))])
+
+    await page.goto(`${relay.address}/inspect/deliveries/2`)
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    await inspector.focusedEditor(page).waitFor()
+    expect(await styleOf(inspector.editorBox(page), 'outline-style')).toBe('solid')
     expect(tab.faults).toEqual([])
   })
 

@@ -138,12 +138,16 @@ export const inspector = {
   /** A character that would not be seen, made visible. */
   hiddenCharacters: (page: Page): Locator => page.locator('.hidden-char'),
   editor: (page: Page): Locator => page.locator('.editor .cm-content'),
+  editorBox: (page: Page): Locator => page.locator('.editor'),
   focusedEditor: (page: Page): Locator => page.locator('.editor .cm-content:focus'),
   /** What has the focus when a dialog opens. */
   firstOfDialog: (page: Page): Locator => page.locator('dialog [data-first]:focus'),
   /** The lines that differ between two deliveries, those of the older one first; of the payload or the headers alone. */
   changes: (page: Page, part: 'Payload' | 'Headers' | '' = ''): Locator =>
     page.locator('.section', { hasText: part }).locator('.cm-changedLine'),
+  /** What of a changed line differs, and the sign next to the line. */
+  changedWords: (page: Page): Locator => page.locator('.cm-changedText'),
+  changeSigns: (page: Page): Locator => page.locator('.cm-changedLineGutter'),
   /** Equal lines that are folded away. */
   equal: (page: Page): Locator => page.locator('.cm-collapsedLines'),
   /** The headers of an edit. */
@@ -218,6 +222,19 @@ export function groundOfSearch(page: Page): Promise<readonly string[]> {
     const { backgroundImage, backgroundColor } = getComputedStyle(button)
     ;[backgroundImage, backgroundColor]
   `)
+}
+
+type Style = Readonly<Record<string, string>>
+interface Drawn {
+  readonly ownerDocument: { readonly defaultView: { getComputedStyle(element: Drawn): Style } }
+}
+
+/** A property of an element's style, as the browser draws it. */
+export function styleOf(element: Locator, property: string): Promise<string | undefined> {
+  return element.evaluate(
+    (drawn: Drawn, name) => drawn.ownerDocument.defaultView.getComputedStyle(drawn)[name],
+    property,
+  )
 }
 
 /** Presses Tab until what has the focus contains this text. */
