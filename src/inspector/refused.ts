@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/providers.js'
 import { explain } from '../webhook/explain.js'
@@ -60,10 +59,10 @@ async function verdictOf(refused: Refused, { sources }: InspectorParts): Promise
     return [reason, 'Its token is not stored, so it cannot be checked again.', answered]
   if (!explanation.valid) {
     const { reason: why, hint } = explanation
-    return [sentence(why === 'stale' ? hint : `The signature does not match: ${hint}`), answered]
+    const isWhole = why === 'stale' || kind === 'no_signature'
+    return [sentence(isWhole ? hint : `The signature does not match: ${hint}`), answered]
   }
-  const text = isUtf8(Buffer.from(body)) ? '' : ' Its body is not UTF-8.'
-  return [`The signature matches.${text}`, reason, answered]
+  return ['The signature matches.', reason, answered]
 }
 
 /** A reason begins in lower case and has no full stop, since log lines continue after it. */

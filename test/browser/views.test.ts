@@ -72,6 +72,7 @@ describeWith('chromium', 'the views of the inspector', () => {
     await relay.deliver({ event: 'issues', body: JSON.stringify(issue('octo/demo')) })
     await relay.deliver({ event: 'issues', body: JSON.stringify(issue(`octo/${'long-name-'.repeat(9)}`)) })
     await relay.deliver({ body: NASTY, set: { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` } })
+    await relay.deliver({ set: { 'X-Hub-Signature-256': 'sha256=0' } })
     const headers = [['Content-Type', 'application/json']] as const
     await post(`${relay.address}/webhook/open`, { headers, body: Buffer.from('{}') })
     tab = closing.use(await openInspector(here, relay, { reducedMotion: 'reduce' }))
@@ -132,6 +133,13 @@ describeWith('chromium', 'the views of the inspector', () => {
       expect(await inspector.hiddenCharacters(page).first().textContent()).toBe(String.raw`\u{202e}`)
       expect(faults()).toEqual([])
     }
+  })
+
+  it('calls a signature that is malformed what it is', async () => {
+    const { page } = tab
+    await page.goto(`${relay.address}/inspect/refused/2`)
+    await page.getByRole('heading', { name: 'Refused: no well-formed signature' }).waitFor()
+    expect(faults()).toEqual([])
   })
 
   it('loads less than 200 KB for the list, nothing from elsewhere, and the editor when it is opened', async () => {

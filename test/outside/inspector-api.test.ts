@@ -186,6 +186,20 @@ describe('what an inspector shows', () => {
     expect((await inspector.get('refused/99')).status).toBe(404)
   })
 
+  it('says of a refused request what is wrong once, and that a malformed signature is none', async () => {
+    const opened = await openInspector(own, await own.serve())
+    const address = `${opened.url}/webhook`
+    await post(address, githubDelivery({ body: Uint8Array.of(0x22, 0xff, 0x22) }))
+    await post(address, githubDelivery({ set: { 'X-Hub-Signature-256': 'sha256=0' } }))
+    const verdict = ['The signature matches.', 'The body is not UTF-8.', 'It was answered 400.']
+    expect(await opened.json('refused/1')).toMatchObject({ kind: 'invalid_event', verdict })
+    const malformed = expect.stringMatching(/^X-Hub-Signature-256 is malformed, expected /)
+    expect(await opened.json('refused/2')).toMatchObject({
+      kind: 'no_signature',
+      verdict: [malformed, 'It was answered 401.'],
+    })
+  })
+
   it('has a minute with a delivery and a refused request in the timeline, and no token in the state', async () => {
     const received = expect.toSatisfy((count: number) => count > 0)
     expect(await timeline(inspector)).toEqual({ received, failed: 0, refused: 1 })

@@ -7,7 +7,7 @@ import { focusHeading } from './model.js'
 import { Body, Code, Empty, Facts, Headers, Icon, Section, Sentences, Time, Visible } from './parts.js'
 
 const KINDS: Readonly<Record<RefusedKind, string>> = {
-  no_signature: 'no signature',
+  no_signature: 'no well-formed signature',
   invalid_signature: 'invalid signature',
   invalid_event: 'invalid event',
   too_large: 'too large',
