@@ -65,7 +65,7 @@ export async function createInspector(parts: InspectorParts): Promise<Inspector>
   const { clock, store, hostAllowed, log } = parts
   const sessions = new Sessions(store, clock)
   const live = new LiveHub(parts)
-  const { page, preloading, assets } = await openShell()
+  const { page, preloading, missing, assets } = await openShell()
   const app = createRouter({ hostAllowed, log })
   app.use(async (c, next) => {
     await next()
@@ -94,6 +94,10 @@ export async function createInspector(parts: InspectorParts): Promise<Inspector>
   app.get('/inspect/api/live', (c) => {
     const cookie = cookieOf(c)
     return live.open({ isOpen: () => sessions.mayRead(cookie), outgoing: c.env?.outgoing })
+  })
+  app.use(async (c, next) => {
+    if (!isNavigation(c)) return next()
+    return c.body(missing.body, 404, { 'Content-Type': missing.type })
   })
   return {
     fetch: app.fetch,
@@ -188,6 +192,12 @@ function requireSession(sessions: Sessions): MiddlewareHandler<HttpEnv> {
 
 function isRead(c: Context<HttpEnv>): boolean {
   return c.req.method === 'GET' || c.req.method === 'HEAD'
+}
+
+/** Whether a browser goes to an address, which it shows to a person; other programs get JSON. */
+function isNavigation(c: Context<HttpEnv>): boolean {
+  const isHtml = c.req.header('accept')?.includes('text/html') === true
+  return isRead(c) && isHtml && !c.req.path.startsWith('/inspect/api/')
 }
 
 function addressOf(c: Context<HttpEnv>): URL {

@@ -25,7 +25,8 @@ const TYPES = {
 
 /**
  * Reads the files that `npm run build` writes to `dist/inspect`; without them the page says so. `page` answers every address; `preloading` is
- * the same for a browser that has a session, which fetches what the script asks first while it loads that. None of it holds data.
+ * the same for a browser that has a session, which fetches what the script asks first while it loads that. `missing` answers all other
+ * addresses. None of it holds data.
  */
 export async function openShell() {
   const root = path.dirname(createRequire(import.meta.url).resolve('webhook-relay/package.json'))
@@ -39,12 +40,13 @@ export async function openShell() {
       // Not built.
     }
   }
+  const missing = await pageOf(STYLE, MISSING, 'No such page')
   if (!assets.has(`${ASSETS}app.js`)) {
     const page = await pageOf('', NOT_BUILT)
-    return { page, preloading: page, assets }
+    return { page, preloading: page, missing, assets }
   }
   const preloading = await pageOf(html`${PRELOAD}${LOADING}`, APPLICATION)
-  return { page: await pageOf(LOADING, APPLICATION), preloading, assets }
+  return { page: await pageOf(LOADING, APPLICATION), preloading, missing, assets }
 }
 
 function staticFile(type: string, bytes: Uint8Array): StaticFile {
@@ -62,7 +64,9 @@ const PRELOAD = html`<link
   href="/inspect/api/deliveries?limit=50"
 />`
 
-const LOADING = html`<link rel="stylesheet" href="${ASSETS}app.css" />
+const STYLE = html`<link rel="stylesheet" href="${ASSETS}app.css" />`
+
+const LOADING = html`${STYLE}
   <script type="module" src="${ASSETS}app.js"></script>`
 
 const APPLICATION = html`<div id="app"></div>
@@ -74,14 +78,19 @@ const APPLICATION = html`<div id="app"></div>
 const NOT_BUILT = html`<h1>The inspector is not built</h1>
   <p>Run <code>npm run build</code> in the folder of relay, and start relay again.</p>`
 
-async function pageOf(head: Markup | string, body: Markup): Promise<StaticFile> {
+const MISSING = html`<main class="empty">
+  <h1 class="empty-title">There is no such page</h1>
+  <p><a href="/inspect/">To the deliveries</a></p>
+</main>`
+
+async function pageOf(head: Markup | string, body: Markup, title = 'Deliveries'): Promise<StaticFile> {
   const page = html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>Deliveries · relay</title>
+        <title>${title} · relay</title>
         <link rel="icon" href="data:," />
         ${head}
       </head>

@@ -27,6 +27,7 @@ const VIEWS = [
   { name: 'two deliveries compared', path: '/inspect/deliveries/3/compare/1', shown: inspector.changes },
   { name: 'the refused requests', path: '/inspect/refused', shown: inspector.refused },
   { name: 'a refused request', path: '/inspect/refused/1', shown: inspector.reasons },
+  { name: 'an address that is not there', path: '/inspect/nothing', shown: inspector.nothing },
   { name: 'the page that asks for a code', path: '/inspect/open', shown: inspector.gate },
   { name: 'the state', path: '/inspect/state', shown: inspector.cards },
 ] as const

@@ -155,6 +155,22 @@ describe('opening the inspector', () => {
     expect([redirected.status, redirected.headers.get('location')]).toEqual([302, '/inspect/'])
   })
 
+  it('has a page for a browser that goes to an address that is not there, and JSON for others', async () => {
+    for (const path of ['nothing', 'deliveries/abc', 'refused/1/2']) {
+      const browser = await fetch(`${url}/inspect/${path}`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
+      expect([browser.status, browser.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+      expect(browser.headers.get('content-security-policy')).toMatch(
+        /^default-src 'none'; script-src 'self'; /,
+      )
+      expect(await browser.text()).toMatch(/There is no such page[^]*href="\/inspect\/"/)
+      const other = await fetch(`${url}/inspect/${path}`)
+      expect([other.status, await other.json()]).toEqual([404, { error: 'Not found' }])
+    }
+    const api = await inspector.get('nothing', { Accept: 'text/html' })
+    expect([api.status, await api.json()]).toEqual([404, { error: 'Not found' }])
+    expect((await fetch(`${url}/inspect/nothing`, { method: 'POST' })).status).toBe(404)
+  })
+
   it('answers a browser that has the page already with its tag alone', async () => {
     const page = await fetch(`${url}/inspect/`)
     expect(page.headers.get('cache-control')).toBe('no-cache')
