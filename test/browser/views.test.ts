@@ -176,6 +176,20 @@ describeWith('chromium', 'the views of the inspector', () => {
 })
 
 describeWith('chromium', 'the inspector', () => {
+  it('says where the browser does not let it copy', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve('--inspect-host', 'relay.test')
+    await relay.deliver()
+    // The browser looks up no name where it has a proxy; relay answers as one.
+    const proxy = { server: relay.address }
+    const elsewhere = { address: 'http://relay.test' }
+    const path = '/inspect/deliveries/1'
+    await using tab = await openInspector(here, elsewhere, { path, proxy })
+    await tab.page.getByRole('button', { name: 'Copy as curl' }).click()
+    const shown = tab.page.getByText('Could not copy the curl command')
+    expect(await shown.textContent()).toContain(': the browser allows it on https and localhost only')
+  })
+
   it('says how to send a first delivery while there is none', async () => {
     await using tab = await openDesk()
     await tab.page.getByText('No deliveries yet').waitFor()

@@ -49,7 +49,7 @@ export async function newPage(options: BrowserContextOptions = {}): Promise<Tab>
 /** Opens the inspector of a relay with a one-time code, as a person does, and goes to `path`. */
 export async function openInspector(
   here: Place,
-  { address }: Serving,
+  { address }: Pick<Serving, 'address'>,
   { path = '/inspect/', ...options }: BrowserContextOptions & { readonly path?: string } = {},
 ): Promise<Tab> {
   await using starting = new Closing()

@@ -55,6 +55,8 @@ export function notify(text: string, isError = false): void {
 /** Puts text on the clipboard once it is there, and says so. */
 export async function copy(what: string, text: string | Promise<string>): Promise<void> {
   try {
+    // Browsers leave it out elsewhere.
+    if (!isSecureContext) throw new Error('the browser allows it on https and localhost only')
     await navigator.clipboard.writeText(await text)
     notify(`Copied ${what}`)
   } catch (error) {
