@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Download } from 'playwright-core'
+import type { Download, Locator } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { inspector, openInspector, type Tab, tabTo, waitUntilLive } from '../kit/browser.js'
 import { Closing } from '../kit/closing.js'
@@ -168,9 +168,16 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     await using desk = await openDesk()
     await sendThree(desk)
     const { page } = desk.tab
+    const link = (name: string): Locator => page.getByRole('link', { name })
+    await link('State').click()
+    await inspector.cards(page).first().waitFor()
+    await link('Deliveries').click()
     await inspector.rows(page).nth(3).waitFor()
-    await inspector.row(page, 3).click()
-    await inspector.payload(page).first().waitFor()
+    for (const n of [4, 3]) {
+      await inspector.row(page, n).click()
+      await inspector.number(page, n).waitFor()
+      await inspector.payload(page).first().waitFor()
+    }
     await page.keyboard.press('e')
     await inspector.focusedEditor(page).waitFor()
     await desk.relay.stop()
@@ -186,6 +193,16 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     }
     await page.keyboard.press('r')
     expect(await page.getByRole('dialog').count()).toBe(0)
+    await inspector.row(page, 2).click()
+    await page.getByText('#2 could not be read').waitFor()
+    await link('State').click()
+    await inspector.cards(page).first().waitFor()
+    await page.goBack()
+    for (const n of [3, 4]) {
+      await page.goBack()
+      await inspector.number(page, n).waitFor()
+      await inspector.payload(page).first().waitFor()
+    }
 
     const flags = ['--forward', `*=${desk.target.url}/hook`]
     await desk.here.serve(...SANDBOX, '--port', new URL(desk.relay.address).port, ...flags)

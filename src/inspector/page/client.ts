@@ -175,6 +175,10 @@ export interface Loaded<T> {
 /** What is shown may change several times a second; it is read again at most this often. */
 const REFRESH_MS = 400
 
+/** The JSON that was read last, by its path, to be shown again while relay is stopped. */
+const known = new Map<string, string>()
+const MAX_KNOWN = 20
+
 /**
  * Reads `api/{path}`, and again when an event says that it has changed, or the stream begins. The value of another path is never
  * returned.
@@ -189,12 +193,17 @@ export function useApi<T>(path: string, isStale: (event: PageEvent) => boolean):
       timer = undefined
       try {
         const value = await getJson<T>(path, ended.signal)
+        known.delete(path)
+        known.set(path, JSON.stringify(value))
+        for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
         setLoaded({ path, value, problem: null })
       } catch (error) {
         if (ended.signal.aborted) return
         const isMissing = error instanceof RequestError && error.status === 404
         const problem = { isMissing, message: messageFrom(error) }
-        setLoaded((before) => ({ path, value: before.path === path ? before.value : null, problem }))
+        if (isMissing) known.delete(path)
+        const last: T | null = JSON.parse(known.get(path) ?? 'null')
+        setLoaded((before) => ({ path, value: before.path === path ? before.value : last, problem }))
       }
     }
     const stop = onLive((event) => {
@@ -222,7 +231,9 @@ export function bodyOf(n: number): Promise<ArrayBuffer> {
   if (known) return known
   const body = request(`deliveries/${n}/body`).then((response) => response.arrayBuffer())
   bodies.set(n, body)
-  body.catch(() => bodies.delete(n))
-  for (const oldest of bodies.keys()) if (bodies.size > MAX_BODIES) bodies.delete(oldest)
+  const dropOldest = (): void => {
+    for (const oldest of bodies.keys()) if (bodies.size > MAX_BODIES) bodies.delete(oldest)
+  }
+  body.then(dropOldest, () => bodies.delete(n))
   return body
 }
