@@ -2,13 +2,27 @@ import { type Cancellable, sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/providers.js'
 import { didYouMean } from '../base/text.js'
-import { Routing, type NamedTarget, namedTargets as targetsOf } from '../dispatch/routes.js'
+import {
+  labelOf,
+  Routing,
+  type NamedTarget,
+  namedTargets as targetsOf,
+  shortNames,
+} from '../dispatch/routes.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import { Journal } from '../journal/journal.js'
-import type { Entry, Summary } from '../journal/types.js'
+import type { Entry, Forward, Summary } from '../journal/types.js'
 import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
-import { type Attached, onlyInMemory, openData, routeSettings, startCommand, storeOf } from './profile.js'
+import {
+  type Attached,
+  commandFor,
+  onlyInMemory,
+  openData,
+  routeSettings,
+  startCommand,
+  storeOf,
+} from './profile.js'
 
 /**
  * Opens the journal of the profile, whether its instance runs or not, and though the keychain may be locked. Makes none.
@@ -143,19 +157,48 @@ export async function* poll(
   }
 }
 
+/** Whether deliveries are still forwarded to a target. Without an instance, its flags may have named any. */
+function isForwardedTo({ instance }: Pick<Attached, 'instance'>, id: string): boolean {
+  return instance?.targets.some((target) => target.id === id) ?? true
+}
+
 /** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */
 export async function awaitForwarded(
   journal: Pick<Journal, 'summaries'>,
   entry: Summary,
-  limit: number,
-  options: Cancellable,
+  { attached, limit, signal }: { readonly attached: Attached; readonly limit: number } & Cancellable,
 ): Promise<Summary | undefined> {
   const end = performance.now() + limit
+  const waits = ([id, { status }]: [string, Forward]): boolean =>
+    status === 'waiting' && isForwardedTo(attached, id)
   for (let last = entry; ; [last = last] = await journal.summaries([entry.n])) {
-    if (!Object.values(last.forwards).some(({ status }) => status === 'waiting')) return last
+    if (!Object.entries(last.forwards).some(waits)) return last
     if (performance.now() >= end) return undefined
-    await sleep(POLL_MS, options)
+    await sleep(POLL_MS, { signal })
   }
+}
+
+const MAX_NAMED = 10
+
+/** Warns of failures at targets that are no longer configured. @throws RelayError `target_failed` that names the others */
+export function checkForwarded({ out }: Shell, attached: Attached, summaries: readonly Summary[]): void {
+  const names = shortNames(namedTargets(attached))
+  const failures = (isNow: boolean): string | undefined => {
+    const found = summaries.flatMap(({ n, forwards }) => {
+      const ids = Object.keys(forwards).filter(
+        (id) => forwards[id]?.status === 'failed' && isForwardedTo(attached, id) === isNow,
+      )
+      return ids.length === 0 ? [] : `#${n} at ${ids.map((id) => names.get(id) ?? labelOf(id)).join(' and ')}`
+    })
+    const named = found.length > MAX_NAMED ? [...found.slice(0, MAX_NAMED), '…'] : found
+    const what = isNow ? 'at a target' : 'earlier, at a target that is no longer configured'
+    if (found.length === 0) return undefined
+    return `${found.length} of ${summaries.length} failed ${what}: ${named.join(', ')}`
+  }
+  const [earlier, failed] = [failures(false), failures(true)]
+  if (earlier !== undefined) out.log.warn(earlier)
+  if (failed !== undefined)
+    throw new RelayError('target_failed', `${failed}. See ${commandFor(attached, 'show <n>')}`)
 }
 
 /** The configured targets, with the names that they have in the instance, which may come from its flags, else in the settings. */

@@ -192,8 +192,3 @@ export function shortRef(ref: string): string {
 export function ignoredText(ignoredBy: string): string {
   return `ignored by ${ignoredBy}`
 }
-
-/** Whether a forward of it has failed for good. */
-export function hasFailed({ forwards }: Pick<Summary, 'forwards'>): boolean {
-  return Object.values(forwards).some(({ status }) => status === 'failed')
-}

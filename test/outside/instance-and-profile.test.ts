@@ -107,16 +107,28 @@ describe('relay replay to the instance', () => {
     let status = 400
     await using target = await receiver(() => status)
     await using here = await place({ host: 'none', env: { RELAY_PROVIDER: 'github' } })
-    await here.serve('--forward', target.url)
+    const first = await here.serve('--forward', `app=*=${target.url}`)
     await here.run('trigger', 'push')
-    expect(await here.run('wait', 'push', '--forwarded')).toMatchObject({ code: 3 })
+    const wait = () => here.run('wait', 'push', '--forwarded', '--since', '5m')
+    const failed = (what: string) => `error: 1 of 1 failed at a target: ${what} at app. See relay show <n>\n`
+    expect(await wait()).toMatchObject({ code: 3, err: failed('#1') })
     const replayed = async (what: string) => {
       const { code, err } = await here.run('replay', what, '--forwarded')
       return [code, err]
     }
-    expect(await replayed('--failed')).toEqual([3, '1 sent\nerror: 1 of 1 failed at a target: #1\n'])
-    expect(await replayed('last')).toEqual([3, '1 sent\nerror: 1 of 1 failed at a target: #2\n'])
+    expect(await replayed('--failed')).toEqual([3, `1 sent\n${failed('#1')}`])
+    expect(await replayed('last')).toEqual([3, `1 sent\n${failed('#2')}`])
+    // At the corrected path, which is another target.
     status = 200
-    expect(await replayed('--failed')).toEqual([0, '2 sent\n2 forwarded\n'])
+    await first.stop()
+    await here.serve('--forward', `app=*=${target.url}/hook`)
+    const earlier = (count: string, where: string) =>
+      `warning: ${count} failed earlier, at a target that is no longer configured: ${where}\n`
+    const [one, two] = ['#1', '#2'].map((n) => `${n} at ${target.url}`)
+    expect(await replayed('--failed')).toEqual([
+      0,
+      `2 sent\n${earlier('2 of 2', `${one}, ${two}`)}2 forwarded\n`,
+    ])
+    expect(await wait()).toMatchObject({ code: 0, err: earlier('1 of 1', `${one}`) })
   })
 })

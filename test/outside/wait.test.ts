@@ -10,6 +10,8 @@ import { json, shared } from './fixture.js'
 const FIRST =
   '#3  2023-11-15 03:45:20  issues.closed  octo/demo#12  → http://localhost:3000/hook 404 12.3s failed\n'
 
+const FAILED = 'error: 1 of 1 failed at a target: #3 at http://localhost:3000/hook. See relay show <n>\n'
+
 const ALONE = 'No relay is running for profile default; waiting all the same\n'
 
 /** Its journal has five deliveries of 2023. */
@@ -76,7 +78,7 @@ describe('relay wait', () => {
   it.each([
     ['pull_request', '2023-11-14', 0, ''],
     ['push', '2023-11-14', 0, ''],
-    ['issues', '2023-11-14', 3, 'error: #3 failed at a target\n'],
+    ['issues', '2023-11-14', 3, FAILED],
     ['push', '2023-11-15T03:45:00', 7, 'error: #4 was received, but not forwarded within 1s\n'],
   ])('with --forwarded, %s since %s: ends with %i', async (match, since, code, err) => {
     const plain = ['wait', match, '--since', since, '--timeout', '1s']

@@ -3,10 +3,19 @@ import { RelayError } from '../../base/errors.js'
 import { fromFixture, type Recorded } from '../../replay/fixture.js'
 import { findFixtures } from '../../replay/load.js'
 import type { Journal } from '../../journal/journal.js'
-import { hasFailed } from '../../journal/types.js'
+import type { Summary } from '../../journal/types.js'
 import type { Shell } from '../command.js'
 import type { Source } from '../../webhook/signature.js'
-import { awaitForwarded, type FilterFlags, findEntry, isEntry, journalOf, readFilter } from '../journal.js'
+import {
+  awaitForwarded,
+  checkForwarded,
+  type FilterFlags,
+  findEntry,
+  isEntry,
+  journalOf,
+  readFilter,
+} from '../journal.js'
+import type { Attached } from '../profile.js'
 import { readSources, sourceNamed } from '../sources.js'
 import { type Item, openSending, readPlan, send, type SendFlags } from './send.js'
 
@@ -37,7 +46,7 @@ export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonl
     if (answer.status === 200) accepted.add(delivery)
     return undefined
   })
-  if (followed) await awaitForwards(shell, followed, accepted)
+  if (followed) await awaitForwards(shell, attached, followed, accepted)
 }
 
 function checkSelection(words: readonly string[], flags: FilterFlags): void {
@@ -115,27 +124,24 @@ export async function selectItems(
 
 /** How long to wait for the targets: as long as `relay wait`. Milliseconds. */
 const LIMIT_MS = 300_000
-const MAX_NAMED = 10
 
 /** Waits until the deliveries with these ids, which the instance has answered 200, were forwarded to all their targets. */
 async function awaitForwards(
-  { out, signal }: Shell,
+  shell: Shell,
+  attached: Attached,
   journal: Journal,
   accepted: ReadonlySet<string>,
 ): Promise<void> {
+  const { out, signal } = shell
   const end = performance.now() + LIMIT_MS
   const numbers = await journal.known([...accepted])
   const entries = await journal.summaries([...numbers.values()])
-  const failed: string[] = []
+  const ended: Summary[] = []
   for (const entry of entries) {
-    const summary = await awaitForwarded(journal, entry, end - performance.now(), { signal })
+    const summary = await awaitForwarded(journal, entry, { attached, limit: end - performance.now(), signal })
     if (!summary) throw new RelayError('timed_out', `#${entry.n} was received, but not forwarded within 5m`)
-    if (hasFailed(summary)) failed.push(`#${entry.n}`)
+    ended.push(summary)
   }
-  if (failed.length > 0) {
-    const names = failed.length > MAX_NAMED ? [...failed.slice(0, MAX_NAMED), '…'] : failed
-    const text = `${failed.length} of ${entries.length} failed at a target: ${names.join(', ')}`
-    throw new RelayError('target_failed', text)
-  }
+  checkForwarded(shell, attached, ended)
   if (entries.length > 0) out.say(`${entries.length} forwarded`)
 }

@@ -4,11 +4,12 @@ import { formatDuration, parseDuration } from '../../base/time.js'
 import { type Filter, passes } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
-import { hasFailed, type Summary } from '../../journal/types.js'
+import type { Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import {
   awaitForwarded,
   awaitJournal,
+  checkForwarded,
   type FilterFlags,
   hasJournal,
   openJournal,
@@ -66,13 +67,12 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
   if (!found) throw late(`No delivery matched ${wanted}`)
   const { entry } = found
   const summary = flags.forwarded
-    ? await awaitForwarded(journal, found.summary, end - performance.now(), { signal })
+    ? await awaitForwarded(journal, found.summary, { attached, limit: end - performance.now(), signal })
     : found.summary
   if (!summary) throw late(`#${entry.n} was received, but not forwarded`)
   if (shell.json) out.object(entryObject(entry, await progressOf(journal, summary)))
   else await new Printer(shell, journal).print(summary)
-  if (flags.forwarded && hasFailed(summary))
-    throw new RelayError('target_failed', `#${summary.n} failed at a target`)
+  if (flags.forwarded) checkForwarded(shell, attached, [summary])
 }
 
 /** `push of octo/demo and ref==refs/heads/main` */
