@@ -35,6 +35,9 @@ describe('relay serve', () => {
     const { code, err } = await program.stop('SIGINT')
     expect(code).toBe(0)
     expect(err).toContain('\nStopping. Still waiting: 2 for app; sent at the next start.\n')
+    const without = await here.serve()
+    await without.says('is no longer configured')
+    expect((await without.stop('SIGINT')).err).not.toContain('Still waiting')
   })
 
   it.each([[[]], [['--quiet']]])(

@@ -24,7 +24,7 @@ function stable(text: string): string {
       .replaceAll(/relay-\w{6}\/test-\w{6}/g, 'relay-XXXXXX/test-XXXXXX')
       .replaceAll(/Port \d+ is free/g, 'Port NUMBER is free')
       // What waits when a key is pressed depends on when relay tried last.
-      .replaceAll(/^(?:Trying again now: .*|Nothing is waiting)\n/gm, '')
+      .replaceAll(/^(?:Trying again now: .*|Nothing to try again)\n/gm, '')
       .replaceAll(/[\d,]+ MiB/g, 'N MiB')
       .replaceAll(/Node \d+\.\d+\.\d+/g, 'Node VERSION')
       .replaceAll(/relay \d+\.\d+\.\d+/g, 'relay VERSION')

@@ -38,7 +38,7 @@ export function listenToKeys(
   const keys: Readonly<Record<string, (() => void) | undefined>> = {
     r() {
       const waiting = waitingText(serving.targets(), nameOf)
-      out.say(waiting === undefined ? 'Nothing is waiting' : `Trying again now: ${waiting}`)
+      out.say(waiting === undefined ? 'Nothing to try again' : `Trying again now: ${waiting}`)
       serving.retryNow()
     },
     i: openInspector,
@@ -51,12 +51,12 @@ export function listenToKeys(
   return stop && { [Symbol.dispose]: stop }
 }
 
-/** `3 for app, 1 for deploy.sh`; undefined when nothing waits. */
+/** `3 for app, 1 for deploy.sh`; undefined when nothing waits for a target that is configured. */
 export function waitingText(
-  targets: readonly Pick<TargetStatus, 'id' | 'queued'>[],
+  targets: readonly Pick<TargetStatus, 'id' | 'queued' | 'state'>[],
   nameOf: (id: string) => string,
 ): string | undefined {
-  const waiting = targets.filter(({ queued }) => queued > 0)
+  const waiting = targets.filter(({ queued, state }) => queued > 0 && state !== 'gone')
   return waiting.map(({ id, queued }) => `${queued} for ${nameOf(id)}`).join(', ') || undefined
 }
 
