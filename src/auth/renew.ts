@@ -35,9 +35,9 @@ export function isFresh({ expiresAt }: Pick<TokenOwner, 'expiresAt'>, now = syst
   return expiresAt - now >= MIN_LIFETIME_MS
 }
 
-/** The error that only a new sign-in resolves. */
+/** The error that only a new sign-in resolves. Who shows it adds the command for that. */
 export function signInAgain(why: string): RelayError {
-  return new RelayError('unauthenticated', `${why}; sign in again: relay login`)
+  return new RelayError('unauthenticated', why)
 }
 
 /**
@@ -90,11 +90,7 @@ function checkOrigin(host: RenewParts['host'], userId: string, { origin }: Pick<
 /** What renews a user's token. @throws RelayError `unauthenticated` without a refresh token of this code host, or without an OAuth client */
 async function credentials({ host, client, tokens }: RenewParts, userId: string) {
   const used = await tokens.refreshable(userId)
-  if (!used)
-    throw new RelayError(
-      'unauthenticated',
-      `${userId} is not signed in, or the sign-in has ended. Run relay login`,
-    )
+  if (!used) throw signInAgain(`${userId} is not signed in, or the sign-in has ended`)
   checkOrigin(host, userId, used)
   if (!client)
     throw signInAgain(

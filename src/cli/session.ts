@@ -20,6 +20,7 @@ import type { Shell } from './command.js'
 import { callInstance } from './instance-client.js'
 import {
   type Attached,
+  commandFor,
   notRunning,
   onlyInMemory,
   openData,
@@ -67,6 +68,17 @@ export async function openSession(
   const tokens = new Tokens(secrets, clock)
   const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
   const client = (await ofSandbox) || clientOf(values)
+  const findOwner = async (): Promise<TokenOwner> => {
+    const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
+    if (client || !instance?.clientId) return renew(parts, user, { signal })
+    const owner = await tokens.get(user)
+    if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
+    // Also for no token, or one of another code host: the instance says why.
+    await callInstance(instance, 'renew', { userId: user }, { signal })
+    const renewed = await tokens.get(user)
+    if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
+    return renewed
+  }
   const resources = closing.move()
   return {
     /** With the OAuth client that relay setup stored, where none is set. */
@@ -80,23 +92,34 @@ export async function openSession(
     user,
     client,
     /** The user's token, renewed if it soon expires: with this shell's client, else by the instance. @throws RelayError as `renew` */
-    async owner(): Promise<TokenOwner> {
-      const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
-      if (client || !instance?.clientId) return renew(parts, user, { signal })
-      const owner = await tokens.get(user)
-      if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
-      // Also for no token, or one of another code host: the instance names the next step.
-      await callInstance(instance, 'renew', { userId: user }, { signal })
-      const renewed = await tokens.get(user)
-      if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
-      return renewed
-    },
+    owner: (): Promise<TokenOwner> =>
+      findOwner().catch(withCommand(signInCommand(attached, Boolean(client ?? instance?.clientId)))),
     /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
     remember() {
       const place = { provider: name, providerUrl: url }
       if (!instance) remember(joined, place, saved?.sandbox ?? false)
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
+  }
+}
+
+type SignIn = Pick<Attached, 'profile' | 'values' | 'origins'>
+
+/** The command by which the user signs in, in another shell, too. */
+export function loginCommand({ profile, values, origins }: SignIn): string {
+  return commandFor({ profile }, origins.user?.kind === 'flag' ? `login --user ${values.user}` : 'login')
+}
+
+/** The next step of a user who is not signed in. */
+export function signInCommand(attached: SignIn, hasClient: boolean): string {
+  return hasClient ? loginCommand(attached) : commandFor(attached, 'setup')
+}
+
+/** Adds the command to an error that only a new sign-in resolves. */
+export function withCommand(command: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof RelayError && error.kind === 'unauthenticated')) throw error
+    throw new RelayError(error.kind, `${error.message}. Run ${command}`, { cause: error })
   }
 }
 

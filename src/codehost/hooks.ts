@@ -67,7 +67,11 @@ export interface HookPlace {
   readonly hooks: Hooks
   readonly saved: SavedHooks
   readonly repo: Repo
+  /** The command by which the user signs in. */
+  readonly login: string
 }
+
+type Explained = Pick<HookPlace, 'host' | 'repo' | 'login'>
 
 export interface WantedHook {
   readonly settings: HookSettings
@@ -271,7 +275,7 @@ export function checkReachable(url: string, host: string): void {
 }
 
 /** The error of a call about a repository's hooks, with what to do about it. Others stay as they are. */
-export function explainHookError(error: unknown, place: Pick<HookPlace, 'host' | 'repo'>): unknown {
+export function explainHookError(error: unknown, place: Explained): unknown {
   const fix = error instanceof RelayError ? fixOf(error, place) : undefined
   if (!(error instanceof RelayError) || fix === undefined) return error
   const { message, retryAfter } = error
@@ -281,7 +285,7 @@ export function explainHookError(error: unknown, place: Pick<HookPlace, 'host' |
 }
 
 /** The same for a call about the log of a hook that was seen before: that it is not found is not for want of rights. */
-export function explainLogError(error: unknown, place: Pick<HookPlace, 'host' | 'repo'>): unknown {
+export function explainLogError(error: unknown, place: Explained): unknown {
   if (!(error instanceof RelayError && isNotFound(error))) return explainHookError(error, place)
   const name = `${place.repo.owner}/${place.repo.repo}`
   return new RelayError(
@@ -296,7 +300,7 @@ function isMoved(error: RelayError): boolean {
   return error instanceof Refusal && error.providerStatus >= 300 && error.providerStatus < 400
 }
 
-function fixOf(error: RelayError, { host, repo: { owner, repo } }: Pick<HookPlace, 'host' | 'repo'>) {
+function fixOf(error: RelayError, { host, repo: { owner, repo }, login }: Explained) {
   if (isMoved(error)) return 'The repository was renamed or moved. Give its new name'
   const { kind, message, retryAfter = 60 } = error
   const needed = host.words.hookRights
@@ -304,11 +308,11 @@ function fixOf(error: RelayError, { host, repo: { owner, repo } }: Pick<HookPlac
   const rights =
     missing === undefined
       ? `Managing hooks needs admin rights on the repository, and a token with ${needed}`
-      : `The token needs ${missing}. Sign in with ${needed}: relay login, or relay login --with-token`
+      : `The token needs ${missing}. Sign in with ${needed}: ${login}, or ${login} --with-token`
   const fixes: Readonly<Partial<Record<ErrorKind, string>>> = {
-    invalid_token: 'Sign in again with relay login',
+    invalid_token: `Sign in again with ${login}`,
     not_found: `${rights}. Check the name, or sign in as another user`,
-    forbidden: fixForbidden(message, owner) ?? rights,
+    forbidden: fixForbidden(message, owner, login) ?? rights,
     unprocessable: fixRefused(message, `${owner}/${repo}`),
     rate_limited: `Try again in ${retryAfter} s`,
     provider_failed: 'Try again later',
@@ -318,11 +322,11 @@ function fixOf(error: RelayError, { host, repo: { owner, repo } }: Pick<HookPlac
 }
 
 /** The cases in which the user's rights are not what is missing, by the code hosts' messages. */
-function fixForbidden(message: string, owner: string): string | undefined {
+function fixForbidden(message: string, owner: string, login: string): string | undefined {
   if (/OAuth App access restrictions/i.test(message))
     return `Ask an owner of ${owner} to approve the OAuth app in the organization's settings, under third-party access`
   if (/SAML/.test(message))
-    return `Sign in again with relay login, and authorize the app for ${owner} when the code host asks`
+    return `Sign in again with ${login}, and authorize the app for ${owner} when the code host asks`
   if (/archived/i.test(message)) return 'Unarchive the repository first, or do without its hook'
   if (/disabled by administrator/i.test(message)) return 'Ask the administrator of the code host for webhooks'
   return undefined

@@ -20,6 +20,10 @@ export interface HookPlan {
   readonly repos: readonly Repo[]
   /** The user on whose behalf they are made. */
   readonly user: string
+  /** The command by which that user signs in again. */
+  readonly login: string
+  /** Adds the command of a first sign-in to the error where there is no token. */
+  readonly onNoToken: (error: unknown) => never
   /** Catch up from them, and from those that the profile has besides; and leave them at the end. */
   readonly catchUp: boolean
 }
@@ -126,8 +130,10 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
 /** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
 function placeOf({ relay, plan }: Pick<Parts, 'relay' | 'plan'>, repo: Repo, signal: AbortSignal): HookPlace {
   const { host } = relay
-  const token = async (): Promise<string> => (await relay.owner(plan.user, { signal })).accessToken
-  return { host, hooks: host.as(token, { signal }).hooks, saved: savedHooks(relay), repo }
+  const { user, login, onNoToken } = plan
+  const token = async (): Promise<string> =>
+    (await relay.owner(user, { signal }).catch(onNoToken)).accessToken
+  return { host, hooks: host.as(token, { signal }).hooks, saved: savedHooks(relay), repo, login }
 }
 
 function savedHooks({ database, host }: Relay): SavedHooks {

@@ -12,7 +12,7 @@ describe('relay', () => {
   })
 
   it.each([
-    ['token', 4, 'unauthenticated', 'ada is not signed in, or the sign-in has ended. Run relay login'],
+    ['token', 4, 'unauthenticated', 'ada is not signed in, or the sign-in has ended. Run relay setup'],
     ['serve --prot 1', 2, 'usage', "unknown option '--prot'\n(Did you mean --port?)"],
     ['hook', 2, 'usage', 'relay hook needs a command. relay hook --help lists them'],
   ])('reports a failure of relay %s as an object under --json', async (line, exit, code, error) => {

@@ -96,6 +96,7 @@ describe('relay doctor', () => {
       { RELAY_PROVIDER: 'sandbox', RELAY_PROVIDER_URL: '', RELAY_PUBLIC_URL: 'http://relay.example' },
       fail(UNENCRYPTED, 'set RELAY_PUBLIC_URL=https://relay.example'),
     ],
+    ['sign-in', {}, fail('ada is not signed in', 'relay setup --profile work')],
     ['hook', { RELAY_PROVIDER_URL: 'http://git.example' }, skip('there is no journal yet')],
   ])('%s, with %j', async (name, env, found) => {
     await using here = await bare()

@@ -22,6 +22,16 @@ describe('relay serve', () => {
     expect(err).toContain('/webhook\n               of the webhook that relay creates in octo/demo\n')
   })
 
+  it('names the command for a first sign-in, with the profile', async () => {
+    const {
+      RELAY_CLIENT_ID: _,
+      RELAY_CLIENT_SECRET: __,
+      ...env
+    } = hostVariables('github', 'http://127.0.0.1:1', CLIENT)
+    await using serving = start(['serve', '--port', '0', '--profile', 'mine', ...HOOK], { env })
+    await serving.says('or the sign-in has ended. Run relay setup --profile mine')
+  })
+
   it('says who is signed in, or how to sign in', async () => {
     const ended = async (): Promise<string> => {
       await using serving = here.start('serve', '--port', '0')

@@ -68,15 +68,17 @@ describe('a second terminal without the client secret', () => {
     const body = '{"error":"bad_refresh_token"}'
     here.sandbox.faults.next('token', { kind: 'answer', status: 200, headers, body })
     const why =
-      'The token of ada could not be renewed (the provider answered bad_refresh_token); sign in again: relay login'
+      'The token of ada could not be renewed (the provider answered bad_refresh_token). Run relay login'
     expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT)).toEqual(fails(4, why))
-    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT, '--user', 'bob')).toEqual(fails(4, NOT_BOB))
+    expect(await here.runWith({ env: NO_CLIENT }, ...COMMENT, '--user', 'bob')).toEqual(
+      fails(4, `${NOT_BOB} --user bob`),
+    )
   })
 
   it('names what is missing when no instance runs, exit 4', async () => {
     await using both = await withToken(ENDED)
     const needs =
-      'The token of ada has ended; renewing it needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET; sign in again: relay login'
+      'The token of ada has ended; renewing it needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET. Run relay setup'
     expect(await both.here.runWith({ env: NO_CLIENT }, ...COMMENT)).toEqual(fails(4, needs))
   })
 })
@@ -104,9 +106,7 @@ describe('the token', () => {
     writeFileSync(path.join(cwd, file), text(evil.url))
     const env = { ...NO_CLIENT, RELAY_PROVIDER_URL: undefined }
     const from = `The token of ada is from ${here.sandbox.url} and is not sent to ${evil.url}`
-    expect(await here.runWith({ env, cwd }, ...COMMENT)).toEqual(
-      fails(4, `${from}; sign in again: relay login`),
-    )
+    expect(await here.runWith({ env, cwd }, ...COMMENT)).toEqual(fails(4, `${from}. Run relay setup`))
     expect(evil.received).toEqual([])
     expect(here.sandbox.comments).toEqual([])
   })

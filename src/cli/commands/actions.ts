@@ -18,8 +18,8 @@ import { readInput } from '../input.js'
 import { interrupted } from '../instance-client.js'
 import { findEntry } from '../journal.js'
 import { eventName } from '../output/deliveries.js'
-import { attach, commandFor } from '../profile.js'
-import { openSession, type Session } from '../session.js'
+import { attach } from '../profile.js'
+import { loginCommand, openSession, type Session } from '../session.js'
 import {
   checkHost,
   formatTarget,
@@ -98,7 +98,7 @@ function withNextStep(error: unknown, { user, host, attached }: Session): unknow
   if (kind === 'invalid_token')
     return new RelayError(
       'unauthenticated',
-      `${message} for ${user} at ${host.url}: run ${commandFor(attached, 'login')}`,
+      `${message} for ${user} at ${host.url}: run ${loginCommand(attached)}`,
       { cause: error },
     )
   return retryAfter === undefined

@@ -20,7 +20,7 @@ import { Tokens } from '../../tokens/tokens.js'
 import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
 import { type Attached, commandFor, publicAddress, redirectUri, startCommand } from '../profile.js'
-import { clientOf, userOf } from '../session.js'
+import { clientOf, loginCommand, signInCommand, userOf } from '../session.js'
 import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
 import { formatRepo, parseRepo } from '../target.js'
@@ -245,20 +245,20 @@ function checkAddress({ instance, values }: Attached): string | undefined {
 export async function checkSignIn(subject: Subject): Promise<string> {
   const { shell, attached, data, problem } = subject
   if (problem !== undefined) throw skip('the database cannot be opened')
-  const { store, user: given } = attached.values
+  const { store } = attached.values
   if (store === 'memory') throw skip('only the instance has the tokens, in memory')
   const user = userOf(attached.values)
   const isNamed = attached.origins.user?.kind === 'flag'
-  const login = commandFor(attached, given === undefined ? 'login' : `login --user ${user}`)
+  const login = loginCommand(attached)
   const tokens = data && new Tokens(data.secrets)
   const owner = await tokens?.get(user)
   if (!owner) {
     const isKnown = await tokens?.refreshable(user)
     if (!isKnown && !isNamed && (await usesSourcesAlone(subject)))
       throw skip(`${user} is not signed in, which the sources do not need`)
-    if (!isKnown) throw fail(`${user} is not signed in`, login)
-    if ((await findClient(subject)) !== undefined)
-      return `the token of ${user} has expired; its next use renews it`
+    const hasClient = (await findClient(subject)) !== undefined
+    if (!isKnown) throw fail(`${user} is not signed in`, signInCommand(attached, hasClient))
+    if (hasClient) return `the token of ${user} has expired; its next use renews it`
     throw fail(
       `the token of ${user} has expired, and renewing it needs the OAuth client`,
       `${commandFor(attached, 'setup')}, or start the relay that has it`,

@@ -26,7 +26,7 @@ import { parseFlag } from '../input.js'
 import { POLL_MS } from '../journal.js'
 import { hookStateText } from '../output/deliveries.js'
 import { attach, commandFor, notServed, webhookSecret } from '../profile.js'
-import { openSession, type Session } from '../session.js'
+import { loginCommand, openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 /** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */
@@ -40,9 +40,11 @@ async function openHookSession(shell: Shell, flags: Flags, text: string) {
 
 /** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
 export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPlace {
-  const { host, database } = session
+  const { host, database, attached } = session
+  const login = loginCommand(attached)
   const token = async (): Promise<string> => (await session.owner()).accessToken
-  return { host, hooks: host.as(token, { signal }).hooks, saved: new SavedHooks(database.store, host), repo }
+  const { hooks } = host.as(token, { signal })
+  return { host, hooks, saved: new SavedHooks(database.store, host), repo, login }
 }
 
 /** The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts. */

@@ -20,7 +20,14 @@ import {
   startCommand,
   storeOf,
 } from '../../profile.js'
-import { readSetup, serviceSettings, userOf } from '../../session.js'
+import {
+  loginCommand,
+  readSetup,
+  serviceSettings,
+  signInCommand,
+  userOf,
+  withCommand,
+} from '../../session.js'
 import { join, type Parts } from '../../settings/join.js'
 import { checkSecretsPlace, type Loaded, openSettings } from '../../settings/read.js'
 import type { Values } from '../../settings/parse.js'
@@ -191,14 +198,17 @@ async function readHookPlan(
     if (error instanceof RelayError && error.kind === 'no_match') return undefined
     throw error
   })
-  const { provider } = join({ ...parts, setup }).values
+  const joined = join({ ...parts, setup })
+  const { provider, profile, clientId } = joined.values
   const { noLog } = HOST_KINDS[provider].words
   if (catchUp && noLog)
     throw new RelayError(
       'usage',
       `--catch-up cannot be used with ${provider}, which shows programs no log of what it sent. Start without it. ${noLog.fix}`,
     )
-  return { repos, user: userOf(values), catchUp }
+  const about = { ...joined, profile }
+  const onNoToken = withCommand(signInCommand(about, clientId !== undefined))
+  return { repos, user: userOf(values), login: loginCommand(about), onNoToken, catchUp }
 }
 
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
