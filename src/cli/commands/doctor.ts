@@ -189,7 +189,7 @@ const MIN_DIFFERENT = 8
 /** Commands that relay runs for deliveries have the last one, and can run relay. */
 const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_DEBUG', 'RELAY_SOURCE']
 
-/** Whether no variable is a misspelt setting, this shell agrees with the instance, and secrets are in the right place and hard to guess. */
+/** Whether no variable is a misspelt setting, none contradicts the instance, and secrets are in the right place and hard to guess. */
 async function checkSettings({ shell, attached, data }: Subject): Promise<string> {
   const { own, conflict, instance, values } = attached
   for (const name of Object.keys(shell.env)) {
@@ -215,8 +215,7 @@ async function checkSettings({ shell, attached, data }: Subject): Promise<string
       'set RELAY_WEBHOOK_SECRET=$(openssl rand -hex 32) here and at the code host',
     )
   const count = Object.keys(own.origins).length
-  const set = count === 0 ? 'all have their defaults' : `${count} set, the others have their defaults`
-  return instance ? `${set}; they agree with process ${instance.pid}` : set
+  return count === 0 ? 'all have their defaults' : `${count} set, the others have their defaults`
 }
 
 // The relay and its port
