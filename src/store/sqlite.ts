@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, statfsSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, statfsSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
 import { sleep } from '../base/wait.js'
@@ -269,7 +269,7 @@ function makeFile(file: string): void {
   } catch (cause) {
     // Another process may have made it meanwhile.
     if (existsSync(file)) return
-    throw unusable(file, Object(cause).code === 'ENOSPC' ? DISK_FULL : NO_ACCESS, cause)
+    throw unusable(file, Object(cause).code === 'ENOSPC' ? DISK_FULL : whyNoAccess(file), cause)
   }
 }
 
@@ -280,6 +280,17 @@ export const RESERVE = 16_777_216
 const LOOK_AGAIN_MS = 1000
 const LOOK_AGAIN_BYTES = RESERVE / 4
 
+/** The bytes of a folder's file system that are free for this user; Infinity where that is not known. */
+export function freeBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize
+  } catch {
+    // The write itself says what is wrong.
+    return Infinity
+  }
+}
+
 /** Finds out whether `bytes` more leave the reserve free, in the file system or within the file. Cheap enough for each write. */
 function createRoomCheck(folder: string, freeWithin: () => number): (bytes: number) => boolean {
   let [written, looked, hasRoom] = [Infinity, -Infinity, true]
@@ -288,15 +299,9 @@ function createRoomCheck(folder: string, freeWithin: () => number): (bytes: numb
     const now = performance.now()
     if (written < LOOK_AGAIN_BYTES && now - looked < LOOK_AGAIN_MS) return hasRoom
     ;[written, looked] = [0, now]
-    try {
-      const { bavail, bsize } = statfsSync(folder)
-      const free = bavail * bsize
-      // Free pages within the file count while the log has some room.
-      hasRoom = free >= RESERVE + bytes || (free >= RESERVE / 4 && freeWithin() >= RESERVE + bytes)
-    } catch {
-      // The write itself says what is wrong.
-      hasRoom = true
-    }
+    const free = freeBytes(folder)
+    // Free pages within the file count while the log has some room.
+    hasRoom = free >= RESERVE + bytes || (free >= RESERVE / 4 && freeWithin() >= RESERVE + bytes)
     return hasRoom
   }
 }
@@ -312,6 +317,8 @@ const OF_ALL = new Set([BUSY, LOCKED, READ_ONLY, IO_ERROR, CORRUPT, FULL, CANNOT
 const HELD =
   'another process writes to it and does not end. Try again, or end a program that is stopped or hangs'
 const DAMAGED = `it is damaged. Save what can be read with SQLite's own tool: sqlite3 FILE .recover`
+const READ_ONLY_DISK =
+  'its file system is read-only. Mount it for writing, or set RELAY_HOME to another folder'
 const NO_ACCESS = 'it cannot be opened or written. Check the permissions of the file and its folder'
 const DISK_FULL = 'the disk is full. Free some space; a running relay then continues by itself'
 const LITTLE_ROOM = 'the disk is almost full. Free some space; a running relay then continues by itself'
@@ -343,11 +350,21 @@ function isBusy(error: unknown): boolean {
   return [BUSY, LOCKED].includes(codeOf(error))
 }
 
+function whyNoAccess(file: string): string {
+  try {
+    accessSync(path.dirname(file), constants.W_OK)
+  } catch (error) {
+    if (Object(error).code === 'EROFS') return READ_ONLY_DISK
+  }
+  return NO_ACCESS
+}
+
 /** What failed, why, and what to do. What a transaction itself has thrown stays as it is. */
 function storageError(cause: unknown, file: string): RelayError {
   if (cause instanceof RelayError) return cause
   // No whole number of ours is larger than JavaScript's; the library refuses such.
-  const reason = cause instanceof RangeError ? DAMAGED : REASONS[codeOf(cause)]
+  const known = cause instanceof RangeError ? DAMAGED : REASONS[codeOf(cause)]
+  const reason = known === NO_ACCESS ? whyNoAccess(file) : known
   return unusable(file, reason ?? (cause instanceof Error ? cause.message : String(cause)), cause)
 }
 

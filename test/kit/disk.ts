@@ -35,6 +35,12 @@ export function smallDisk(size: number) {
   }
 }
 
+/** The command that starts a program for which a folder is on a file system that is read-only. Needs `mount`. */
+export function readOnly(folder: string): readonly string[] {
+  const mount = `set -e; mount --bind '${folder}' '${folder}'; mount -o remount,bind,ro '${folder}'`
+  return ['unshare', '--mount', 'sh', '-c', `${mount}; exec "$@"`, 'sh']
+}
+
 /** Fills a file system to the last byte, as another program does. To free it, remove the file whose path is returned. */
 export function fillUp(folder: string): string {
   const ballast = path.join(folder, 'ballast')

@@ -132,6 +132,7 @@ describe('relay doctor', () => {
     const found = await diagnosis(here)
     expect(found.get('database')).toMatchObject({ state: 'fail', fix: `ls -ld ${folder}; df -h ${folder}` })
     expect(found.get('sign-in')?.state).toBe('skip')
+    expect(found.get('hook')).toEqual(skip('the database cannot be opened'))
   })
 
   it('says whether relay could listen, and who does', async () => {

@@ -3,7 +3,7 @@ import { cpSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import type { Answer } from '../kit/delivery.js'
-import { fillUp, limited, smallDisk, unlimit } from '../kit/disk.js'
+import { fillUp, limited, readOnly, smallDisk, unlimit } from '../kit/disk.js'
 import { emptyFolder } from '../kit/folder.js'
 import { entriesOf } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
@@ -76,5 +76,24 @@ describeWith(['Linux', 'mount'], 'deliveries on a disk that another program fill
     cpSync(path.join(home, 'default'), path.join(RELAY_HOME, 'default'), { recursive: true })
     expect(await stored({ env: { ...here.env, RELAY_HOME } })).toEqual([...before, ['last', last]])
     expect(await program.stop()).toMatchObject({ code: 0, signal: null })
+  })
+  it('are expected to be refused where too little is free at the start', async () => {
+    const disk = smallDisk(12)
+    await using here = await place({ host: 'none', env: { RELAY_HOME: disk.folder } })
+    const program = await here.serveWith({ wrapper: disk.wrapper })
+    await program.says('is almost full: deliveries are refused until 16 MiB are free')
+    expect(await program.deliver()).toEqual(NOT_STORED)
+  })
+})
+
+describeWith(['Linux', 'mount'], 'relay doctor', () => {
+  it('says that nothing can be written, and why', async () => {
+    await using here = await place({ host: 'none' })
+    await (await here.serve()).stop()
+    const ended = async (wrapper: readonly string[]): Promise<string> =>
+      (await here.startWith({ wrapper }, 'doctor').ended).out
+    expect(await ended(readOnly(here.home))).toMatch(/^x {3}database .*: its file system is read-only/m)
+    const full = await ended(limited(40_960))
+    expect(full).toMatch(/^x {3}database .*: the disk is full.*\n +fix: ls -ld .*; df -h /m)
   })
 })

@@ -293,7 +293,8 @@ interface Hooks extends Subject {
  * judged.
  */
 export async function checkHook(subject: Subject): Promise<string> {
-  const { attached, data, shell } = subject
+  const { attached, data, shell, problem } = subject
+  if (problem !== undefined) throw skip('the database cannot be opened')
   const host = data && hostOf(attached)
   if (!host) throw skip('there is no journal yet')
   const { instance } = attached

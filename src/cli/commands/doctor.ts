@@ -14,7 +14,7 @@ import { countKeyUse, createCipher } from '../../store/cipher.js'
 import { type Database, databaseFile, mayHaveData, openDatabase } from '../../store/open.js'
 import { readHealth } from '../../store/postgres-health.js'
 import { VERSION } from '../../store/schema.js'
-import { RESERVE } from '../../store/sqlite.js'
+import { freeBytes, RESERVE } from '../../store/sqlite.js'
 import type { TunnelStatus } from '../../tunnel/tunnel.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
@@ -171,8 +171,7 @@ export function checkMachine({ values, folder }: Attached, machine = machineOf(f
 /** The version of Node, the type of the folder's file system (`man 2 statfs`), and the bytes there that are free for this user. */
 function machineOf(folder: string): { readonly node: string; readonly type: number; readonly free: number } {
   if (!existsSync(folder) && folder !== path.dirname(folder)) return machineOf(path.dirname(folder))
-  const { type, bavail, bsize } = statfsSync(folder)
-  return { node: process.versions.node, type, free: bavail * bsize }
+  return { node: process.versions.node, type: statfsSync(folder).type, free: freeBytes(folder) }
 }
 
 function mebibytes(bytes: number): string {
@@ -275,15 +274,13 @@ async function checkDatabase(subject: Subject): Promise<string> {
   const place = tilde(folder)
   if (isSharedAddress(values.store)) return checkServer(subject)
   if (values.store === 'memory') throw skip('memory: nothing is stored')
-  if (problem !== undefined) throw fail(problem, `ls -ld ${place}; df -h ${place}`)
+  const look = `ls -ld ${place}; df -h ${place}`
+  if (problem !== undefined) throw fail(problem, look)
   if (!data) throw skip('nothing is stored yet')
-  await roundTrip(data.store, 'doctor:')
+  await roundTrip(data.store, 'doctor:', look)
   const hasKeychain = values.store === 'keychain'
   if (hasKeychain)
-    await roundTrip(data.secrets, 'refresh:doctor-').catch((error: unknown) => {
-      const why = error instanceof RelayError ? error.message : 'the keychain cannot be read'
-      throw fail(why, 'unlock the keychain, or choose --store file')
-    })
+    await roundTrip(data.secrets, 'refresh:doctor-', 'unlock the keychain, or choose --store file')
   await setImmediate()
   shell.signal.throwIfAborted()
   shell.endAtSignal()
@@ -299,12 +296,16 @@ async function checkDatabase(subject: Subject): Promise<string> {
   return `can write and read; schema version ${VERSION}; not damaged${tokens}`
 }
 
-/** Writes a record and takes it back. @throws RelayError `storage`. */
-async function roundTrip(store: Database['store'], prefix: string): Promise<void> {
+/** Writes a record and takes it back. @throws {@link fail} */
+async function roundTrip(store: Database['store'], prefix: string, fix: string): Promise<void> {
   const id = randomBytes(8).toString('hex')
-  await store.put(prefix + id, id, Date.now() + RECORD_TTL_MS)
-  if ((await store.take(prefix + id)) !== id)
-    throw new RelayError('storage', 'The store did not return the record that was written')
+  const write = store.put(prefix + id, id, Date.now() + RECORD_TTL_MS)
+  const found = await write
+    .then(() => store.take(prefix + id))
+    .catch((error: unknown) => {
+      throw fail(error instanceof RelayError ? error.message : 'it cannot be read', fix)
+    })
+  if (found !== id) throw fail('The store did not return the record that was written', fix)
 }
 
 /** Relays write their own time into what they share. With a larger difference its order and expiry surprise. Milliseconds. */
@@ -313,9 +314,9 @@ const MAX_CLOCK_DIFFERENCE_MS = 5000
 /** The same of a shared one, and whether it keeps what it acknowledges, its clock agrees, and the key of this shell fits. */
 async function checkServer({ attached, data, problem }: Subject): Promise<string> {
   const { values, folder, profile } = attached
-  if (!data)
-    throw fail(problem ?? 'it cannot be opened', `${commandFor(attached, 'config')}, which shows the address`)
-  await roundTrip(data.store, 'doctor:')
+  const look = `${commandFor(attached, 'config')}, which shows the address`
+  if (!data) throw fail(problem ?? 'it cannot be opened', look)
+  await roundTrip(data.store, 'doctor:', look)
   const { version, isEncrypted, ahead, unsafe, missingRights } = await readHealth(data.sql)
   if (unsafe.length > 0) {
     const isHarmless = unsafe.every((name) => name === 'synchronous_commit')

@@ -8,10 +8,11 @@ import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
 import { serve, type Serving } from '../../../serve/serve.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
+import { freeBytes, RESERVE } from '../../../store/sqlite.js'
 import { pathOf } from '../../../webhook/signature.js'
 import { type Flags, type Shell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
-import { dim } from '../../output/text.js'
+import { dim, tilde } from '../../output/text.js'
 import {
   profileFolder,
   publication,
@@ -123,6 +124,9 @@ async function announce(
   const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn }
   if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
+  const { store, folder } = serving.settings
+  if ((store === 'file' || store === 'keychain') && freeBytes(folder) < RESERVE)
+    out.log.warn(`the disk of ${tilde(folder)} is almost full: deliveries are refused until 16 MiB are free`)
   if (!isLoopback(hostInUrl(host)))
     out.log.warn(
       `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
