@@ -77,6 +77,7 @@ describeWith(['Linux', 'mount'], 'deliveries on a disk that another program fill
     expect(await stored({ env: { ...here.env, RELAY_HOME } })).toEqual([...before, ['last', last]])
     expect(await program.stop()).toMatchObject({ code: 0, signal: null })
   })
+
   it('are expected to be refused where too little is free at the start', async () => {
     const disk = smallDisk(12)
     await using here = await place({ host: 'none', env: { RELAY_HOME: disk.folder } })

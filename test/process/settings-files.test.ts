@@ -59,7 +59,7 @@ describeWith('Linux', 'what is not a settings file ends the command, not the mac
     await using relay = start(['serve', '--port', '0', '--json'], { wrapper: after(script) })
     await relay.listening()
     writeFileSync(path.join(relay.cwd, 'relay.json'), '{ "forward": "3000" }')
-    await relay.says('Reloaded the settings: 1 routes')
+    await relay.says('Reloaded the settings: 1 routes; any other change needs a restart')
     expect(relay.err).not.toContain('unchanged')
   })
 

@@ -258,7 +258,8 @@ async function reload(shell: Shell, flags: Flags, service: Service): Promise<voi
     await serving.checkRoutes(routes)
     serving.replaceRoutes(routes)
     for (const listener of listeners) listener.setRoutes(serving.relay.routing)
-    out.say(`Reloaded the settings: ${routes.forward.length + routes.exec.length} routes`)
+    const count = routes.forward.length + routes.exec.length
+    out.say(`Reloaded the settings: ${count} routes; any other change needs a restart`)
     warnOfRoutes(out, service, { values, origins: { ...loaded.origins, ...origins } })
   } catch (error) {
     out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
