@@ -29,7 +29,9 @@ describe('relay serve', () => {
       ...env
     } = hostVariables('github', 'http://127.0.0.1:1', CLIENT)
     await using serving = start(['serve', '--port', '0', '--profile', 'mine', ...HOOK], { env })
-    await serving.says('or the sign-in has ended. Run relay setup --profile mine')
+    await serving.says('no hook of octo/demo yet: ')
+    const next = 'or the sign-in has ended. Run relay setup --profile mine'
+    expect((await serving.stop()).err).toContain(next)
   })
 
   it('says who is signed in, or how to sign in', async () => {
