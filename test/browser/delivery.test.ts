@@ -122,6 +122,13 @@ describeWith('chromium', 'a delivery in the inspector', () => {
     await page.keyboard.insertText('{\n  "zen": tru\n}')
     // The error is the line's end, which would not be seen.
     await page.getByText(/^The payload is not JSON: line 2, column 10: .*\\u\{a\}/).waitFor()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.insertText('{} 1')
+    const after = 'The payload is not JSON: line 1, column 4: Unexpected non-whitespace character after JSON'
+    await page.getByText(after, { exact: true }).waitFor()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.insertText('{\n  "zen": tru\n}')
+    await page.getByText(/^The payload is not JSON: line 2/).waitFor()
     const send = page.getByRole('button', { name: 'Send', exact: true })
     expect(await send.isEnabled()).toBe(false)
     await send.click({ force: true })

@@ -287,7 +287,7 @@ function findProblem(text: string): { readonly message: string; readonly at: num
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error)
     const [, position] = / at position (\d+)/.exec(said) ?? []
-    const message = said.replace(/(?: in JSON at position .*|, .*is not valid JSON)$/s, '')
+    const message = said.replace(/(?:(?: in JSON)? at position .*|, .*is not valid JSON)$/s, '')
     return { message, at: position === undefined ? firstError(text) : Number(position) }
   }
 }
