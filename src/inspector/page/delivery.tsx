@@ -223,7 +223,7 @@ function Targets({ detail: { targets, routes, ignored } }: { readonly detail: De
 }
 
 function Target({ target }: { readonly target: TargetDetail }) {
-  const { name, label, match, reason, attempts } = target
+  const { name, label, match, reason = '', attempts } = target
   const longest = attempts.length === 1 ? null : Math.max(...attempts.map(({ ms }) => ms), 1)
   let last = 0
   const numbered = attempts.map((attempt) => {
@@ -233,7 +233,7 @@ function Target({ target }: { readonly target: TargetDetail }) {
   })
   return (
     <Card name={name} label={match === null ? label : `${match} → ${label}`} status={statusOf(target)}>
-      <Visible class="quiet" text={reason} />
+      {/^(?:answered|exit code) /.test(reason) ? null : <Visible class="quiet" text={reason} />}
       {attempts.length === 0 ? <p class="quiet">No attempt yet.</p> : null}
       <ol class="attempts" aria-label={`Attempts at ${name}, the newest first`}>
         {numbered.toReversed().map(({ attempt, numbers }, i) => (
@@ -283,7 +283,7 @@ function Attempt({ attempt, numbers, longest, isNewest }: AttemptProps) {
         </span>
       </summary>
       <div class="attempt-body">
-        <Visible class="error-text" text={error} />
+        {status === null ? <Visible class="error-text" text={error} /> : null}
         {status !== null && answer === '' ? <p class="quiet">An empty answer.</p> : null}
         {answerIsText || answer === '' ? null : (
           <p class="quiet">Not text: bytes that are not UTF-8 are shown as �.</p>
