@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import type { Header, TargetMark } from '../api.js'
 import { counted, exactTime, formatMs, formatTime } from './format.js'
-import { now } from './model.js'
+import { notify, now } from './model.js'
 
 /** The shapes of the icons, drawn in a box of 16 by 16. They mean nothing without the word next to them. */
 const SHAPES = {
@@ -263,7 +263,7 @@ export interface ButtonProps {
   readonly download?: string
   readonly icon?: IconName
   readonly class?: string
-  /** Why it cannot be used now, if so: it stays in the order of Tab, and its title says the reason. */
+  /** Why it cannot be used now, if so: it stays in the order of Tab, and says the reason in its title and when it is pressed. */
   readonly reason?: string | null
   /** Whether it has the focus when its dialog opens. */
   readonly isFirst?: boolean
@@ -288,6 +288,7 @@ export function Button({ children, onClick, download, icon, reason = null, isFir
       aria-disabled={reason === null ? undefined : 'true'}
       onClick={() => {
         if (reason === null) onClick?.()
+        else notify(reason, true)
       }}
     >
       {content}
