@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { DeliveryDetail, DeliveryLine, ListQuery } from '../api.js'
+import type { DeliveryDetail, DeliveryLine, DeliveryPage, ListQuery } from '../api.js'
 import { addressOf } from './address.js'
 import { useApi } from './client.js'
 import { CodeBox } from './code-box.js'
@@ -7,7 +7,7 @@ import type { CompareView } from './code.js'
 import { NotLoaded, nameOf } from './delivery.js'
 import { Dialog } from './dialogs.js'
 import { counted } from './format.js'
-import { EventName, lines, Subject } from './list.js'
+import { EventName, Subject } from './list.js'
 import { dialog, focusHeading, go, isNarrow, query as shownQuery } from './model.js'
 import { Button, Icon, Section, Time, Visible } from './parts.js'
 import { hasJson, payloadOf } from './payload.js'
@@ -136,19 +136,23 @@ function Differences({ title, pair, textOf, isJson }: DifferencesProps) {
   )
 }
 
-/** The deliveries offered: those that are most alike, the newest first. */
+/** The deliveries offered: those that are most alike, the newest first, of as many as one request reads. */
 const MAX_OFFERED = 8
+const MAX_READ = 100
 
 /** Chooses the delivery to compare with: one of those that are alike, or any by its number. */
 export function CompareDialog({ detail }: { readonly detail: DeliveryDetail }) {
   const input = useRef<HTMLInputElement>(null)
-  const [offered] = useState(() => alike(detail))
+  const { n, event, source = '', editedFrom } = detail
+  const query = new URLSearchParams({ event, source, limit: String(MAX_READ) })
+  const { value } = useApi<DeliveryPage>(`deliveries?${query}`, () => false)
+  const offered = alike(detail, value?.deliveries ?? [])
   const compare = (other: number): void => {
     dialog.value = null
-    go({ page: 'compare', n: detail.n, other, query: shownQuery.value })
+    go({ page: 'compare', n, other, query: shownQuery.value })
   }
   return (
-    <Dialog title={`Compare #${detail.n} with`}>
+    <Dialog title={`Compare #${n} with`}>
       <form
         class="line-form"
         onSubmit={(event) => {
@@ -162,8 +166,15 @@ export function CompareDialog({ detail }: { readonly detail: DeliveryDetail }) {
           Compare
         </button>
       </form>
-      {offered.length === 0 ? null : <p class="quiet">Or with one like it:</p>}
+      {offered.length === 0 && editedFrom === undefined ? null : <p class="quiet">Or with one like it:</p>}
       <ul class="offered">
+        {editedFrom === undefined ? null : (
+          <li>
+            <button type="button" class="offer" onClick={() => compare(editedFrom)}>
+              <span>#{editedFrom}</span> <span>the original</span>
+            </button>
+          </li>
+        )}
         {offered.map((line) => (
           <li>
             <button type="button" class="offer" onClick={() => compare(line.n)}>
@@ -180,14 +191,14 @@ export function CompareDialog({ detail }: { readonly detail: DeliveryDetail }) {
   )
 }
 
-/** Others of the same event, those of the same subject first. */
-function alike(detail: DeliveryDetail): readonly DeliveryLine[] {
+/** Others of the same event, without its original, those of the same subject first. */
+function alike(detail: DeliveryDetail, lines: readonly DeliveryLine[]): readonly DeliveryLine[] {
   const score = (line: DeliveryLine): number =>
     Number(line.action === detail.action) +
     2 * Number(line.repo === detail.repo) +
     4 * Number(line.subject === detail.subject)
-  return lines.value
-    .filter(({ n, event }) => n !== detail.n && event === detail.event)
+  return lines
+    .filter(({ n, event }) => n !== detail.n && n !== detail.editedFrom && event === detail.event)
     .toSorted((one, other) => score(other) - score(one))
     .slice(0, MAX_OFFERED)
 }
