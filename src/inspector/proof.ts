@@ -16,7 +16,8 @@ export function verdictOf(summary: Verified & Pick<Summary, 'restored' | 'header
   const { verifiedBy, restored } = summary
   const from = editedFrom(summary)
   const secret = secretOf(summary)
-  if (from !== undefined) return `edited copy of #${from}, signed with ${secret}`
+  const signed = verifiedBy === 'none' ? 'not signed: its source has no secret' : `signed with ${secret}`
+  if (from !== undefined) return `edited copy of #${from}, ${signed}`
   if (verifiedBy === 'none') return 'not verified: its source proves nothing'
   const restoration = restored
     ? `, its bytes restored (${restored.how})${restored.unproved ? ', its event not proved' : ''}`
