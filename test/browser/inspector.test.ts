@@ -66,6 +66,8 @@ describeWith('chromium', 'the inspector, as a person uses it', () => {
     await inspector.refused(page).click()
     await page.getByRole('heading', { name: 'Refused: invalid signature' }).waitFor()
     expect(await inspector.reasons(page).count()).toBeGreaterThan(0)
+    await page.keyboard.press('Escape')
+    await page.locator('h1:focus', { hasText: 'Refused requests' }).waitFor()
 
     await page.getByRole('link', { name: 'Deliveries' }).first().click()
     await inspector.row(page, 2).click()

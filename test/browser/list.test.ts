@@ -48,6 +48,7 @@ describeWith('chromium', 'the list of the inspector', () => {
     await pill.click()
     await inspector.topRow(page, 93).waitFor()
     await pill.waitFor({ state: 'detached' })
+    await page.locator('a:focus').waitFor()
     expect(tab.faults).toEqual([])
   })
 

@@ -211,7 +211,14 @@ export function List({ query, openN }: ListProps) {
       </div>
       <div class="held" role="status">
         {missed.value === 0 ? null : (
-          <button type="button" class="pill" onClick={() => pane.current?.scrollTo({ top: 0 })}>
+          <button
+            type="button"
+            class="pill"
+            onClick={() => {
+              cursor.value = { n: newest, wantsFocus: true }
+              pane.current?.scrollTo({ top: 0 })
+            }}
+          >
             {formatCount(missed.value)} new
           </button>
         )}

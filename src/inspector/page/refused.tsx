@@ -19,6 +19,7 @@ export function Refused({ id }: { readonly id: number | undefined }) {
   const { value, problem } = useApi<RefusedPage>('refused', ({ type }) => type === 'refused')
   useEffect(() => {
     document.title = `${id === undefined ? 'Refused requests' : `Refused request ${id}`} · relay`
+    if (id === undefined) focusHeading(document.getElementById('refused-title'))
   }, [id])
   return (
     <div class={id === undefined ? 'panes panes-list' : 'panes panes-detail'}>
