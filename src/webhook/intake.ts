@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import { formFields, formPayload } from '../base/bytes.js'
 import { excerpt } from '../base/log.js'
@@ -109,6 +109,8 @@ function verified(
     provider: source,
     ...(sender.schemeText !== source && { scheme: sender.schemeText }),
     ...identity,
+    // An edited copy may have the body of its original.
+    ...(edited && identity.deliveryId === digestOf(body) && { deliveryId: randomUUID() }),
     ...summary,
     // Only a code host's events have actions of their own; elsewhere both are one name.
     ...(!isHost && { event: wholeName(identity.event, summary.action), action: null }),

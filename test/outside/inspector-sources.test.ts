@@ -182,6 +182,10 @@ it.each([
   expect((await inspector.send('send', { from: 1, event: 'webhook', body: edited })).status).toBe(200)
   const { out } = await here.run('show', '2', '--json')
   expect(JSON.parse(out)).toMatchObject({ source: 'open', body: edited })
+  expect((await read('deliveries/2')).verdict).toBe('edited copy of #1, not signed: its source has no secret')
+  // The body that stands for an id is that of the original.
+  const again = await inspector.send('send', { from: 1, event: 'webhook', body, headers: [...headers] })
+  expect(await again.json()).toEqual({ n: 3 })
 })
 
 it.each([
