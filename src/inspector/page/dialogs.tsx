@@ -59,20 +59,12 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
 }
 
 /** Forwards a delivery again, to all targets that match or to one. */
-export function ForwardDialog({ detail: { n, routes, again } }: { readonly detail: DeliveryDetail }) {
+export function ForwardDialog({ detail }: { readonly detail: DeliveryDetail }) {
+  const { n, routes, again } = detail
   const [isBusy, setBusy] = useState(false)
   const title = `Forward #${n} again`
   const [only, ...others] = routes
-  if (!only)
-    return (
-      <Dialog title={title}>
-        <p>
-          No route matches this delivery, so there is nowhere to forward it. Add a route and start relay
-          again:
-        </p>
-        <pre class="command">{`relay serve --forward '*=http://localhost:3000/webhook'`}</pre>
-      </Dialog>
-    )
+  if (!only) return <NowhereDialog title={title} detail={detail} />
   const forward = async (request: ForwardRequest, where: string): Promise<void> => {
     setBusy(true)
     const opened = dialog.value
@@ -111,6 +103,33 @@ export function ForwardDialog({ detail: { n, routes, again } }: { readonly detai
       {whyNot.value === null ? null : (
         <p class="error-text" role="status">
           {whyNot.value}
+        </p>
+      )}
+    </Dialog>
+  )
+}
+
+interface NowhereProps {
+  readonly title: string
+  readonly detail: DeliveryDetail
+}
+
+/** Why a delivery goes to no target, and what to do about it. */
+function NowhereDialog({ title, detail: { ignored, source } }: NowhereProps) {
+  const match = source === undefined ? '*' : `${source}/*`
+  return (
+    <Dialog title={title}>
+      {ignored === undefined ? (
+        <>
+          <p>
+            No route matches this delivery, so there is nowhere to forward it. Add a route and start relay
+            again:
+          </p>
+          <pre class="command">{`relay serve --forward '${match}=http://localhost:3000/webhook'`}</pre>
+        </>
+      ) : (
+        <p>
+          relay does not forward this delivery, which is <Visible text={ignored} />.
         </p>
       )}
     </Dialog>

@@ -10,7 +10,8 @@ import { Visible } from './parts.js'
 import { payloadOf } from './payload.js'
 import { pretty } from './pretty.js'
 
-const OUTCOME = 'Signed again with the current secret, with a new delivery id, and marked as edited.'
+const SIGNED = 'Signed again with the current secret, with a new delivery id, and marked as edited.'
+const NOT_SIGNED = 'Not signed, since its source has no secret; with a new delivery id, and marked as edited.'
 
 /** Edits a delivery and sends it as a new one: through intake, or to one target. */
 export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
@@ -57,7 +58,7 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
           }}
           onView={(opened) => (editor.current = opened)}
         />
-        <End why={whyNot.value ?? syntax} failure={failure} />
+        <End why={whyNot.value ?? syntax} failure={failure} outcome={detail.unproved ? NOT_SIGNED : SIGNED} />
       </form>
     </Dialog>
   )
@@ -68,14 +69,16 @@ interface EndProps {
   readonly why: string | null
   /** Why it was not sent. */
   readonly failure: string | null
+  /** What becomes of it when it is sent. */
+  readonly outcome: string
 }
 
-function End({ why, failure }: EndProps) {
+function End({ why, failure, outcome }: EndProps) {
   const trouble = why ?? failure
   return (
     <div class="edit-end">
       <p id="edit-why" class={trouble === null ? 'quiet' : 'error-text'} role="status">
-        <Visible text={trouble ?? OUTCOME} />
+        <Visible text={trouble ?? outcome} />
       </p>
       <button
         type="submit"
