@@ -2,8 +2,39 @@ import { expect, it } from 'vitest'
 import { inspector, openDesk } from '../kit/browser.js'
 import { post } from '../kit/delivery.js'
 import { describeWith } from '../kit/needs.js'
+import { receiver } from '../kit/receiver.js'
 
 describeWith('chromium', 'the dialogs of the inspector', () => {
+  it('sends an edited copy of compact JSON compact, with each number as it was written, and what is not changed as it came', async () => {
+    await using target = await receiver()
+    // Laid out, it is more than relay accepts.
+    const body = `{"first":1e400,"list":${JSON.stringify(Array.from({ length: 60_000 }, () => [['']]))}}`
+    await using tab = await openDesk({
+      flags: ['--forward', `*=${target.url}`],
+      bodies: [body, '{ "b":1 }\r\n'],
+      path: '/inspect/deliveries/1',
+    })
+    const { page } = tab
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    await inspector.focusedEditor(page).waitFor()
+    for (const key of ['Control+Home', 'ArrowDown', 'End', 'ArrowLeft', '0']) await page.keyboard.press(key)
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.waitForURL('**/deliveries/3')
+    await target.has(3)
+    expect(target.received[2]?.body.toString() === body.replace('1e400', '1e4000')).toBe(true)
+
+    await page.goto(`${tab.relay.address}/inspect/deliveries/2`)
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    await inspector.focusedEditor(page).waitFor()
+    await inspector.editedHeaders(page).locator('summary').click()
+    await page.getByLabel('Headers, one a line').fill('Content-Type: application/json')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.waitForURL('**/deliveries/4')
+    await target.has(4)
+    expect(target.received[3]?.body.toString()).toBe('{ "b":1 }\r\n')
+    expect(tab.faults).toEqual([])
+  })
+
   it('gives advice that fits a delivery of another source, one that is ignored, and what cannot be edited', async () => {
     const flags = ['--exec', 'push=false', '--source', 'open=none', '--ignore', 'ping']
     await using tab = await openDesk({ flags, bodies: ['{"zen":"one"}'], path: '/inspect/deliveries/1' })

@@ -8,7 +8,7 @@ import { Dialog } from './dialogs.js'
 import { dialog, fieldsOf, go, messageFrom, notify, query } from './model.js'
 import { Visible } from './parts.js'
 import { payloadOf } from './payload.js'
-import { pretty } from './pretty.js'
+import { compact, pretty } from './pretty.js'
 
 const SIGNED = 'Signed again with the current secret, with a new delivery id, and marked as edited.'
 const NOT_SIGNED = 'Not signed, since its source has no secret; with a new delivery id, and marked as edited.'
@@ -17,7 +17,8 @@ const NOT_SIGNED = 'Not signed, since its source has no secret; with a new deliv
 export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
   const form = useRef<HTMLFormElement>(null)
   const editor = useRef<Editor | null>(null)
-  const original = useRef('')
+  /** What is there before the first change: the payload as it came and as it is shown. */
+  const original = useRef({ payload: '', text: '' })
   const [problem, setProblem] = useState<Problem | null>(null)
   const [failure, setFailure] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
@@ -25,14 +26,14 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
     if (!editor.current || !form.current || whyNot.value !== null || isBusy) return
     setBusy(true)
     try {
-      await send(detail, form.current, editor.current.text())
+      await send(detail, form.current, payloadToSend(editor.current.text(), original.current))
     } catch (error) {
       setFailure(messageFrom(error))
       setBusy(false)
     }
   }
   const mayClose = (): boolean =>
-    (editor.current?.text() ?? original.current) === original.current ||
+    (editor.current?.text() ?? original.current.text) === original.current.text ||
     confirm('Close without sending? Your edit is lost.')
   const syntax =
     problem && `The payload is not JSON: line ${problem.line}, column ${problem.column}: ${problem.message}`
@@ -51,12 +52,12 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
         <CodeBox
           class="editor"
           what="the payload"
-          read={async () => readable(await payloadOf(detail))}
-          show={({ edit }, into, text) => {
-            original.current = text
-            return edit(into, text, setProblem)
+          read={async () => (original.current.payload = await payloadOf(detail))}
+          show={({ edit }, into, payload) => edit(into, readable(payload), setProblem)}
+          onView={(opened) => {
+            editor.current = opened
+            original.current.text = opened?.text() ?? ''
           }}
-          onView={(opened) => (editor.current = opened)}
         />
         <End why={whyNot.value ?? syntax} failure={failure} outcome={detail.unproved ? NOT_SIGNED : SIGNED} />
       </form>
@@ -92,13 +93,12 @@ function End({ why, failure, outcome }: EndProps) {
   )
 }
 
-/** Sends the edit and shows what was made. @throws SyntaxError for what is no JSON; RequestError; Error for a wrong header */
+/** Sends the edit and shows what was made. @throws RequestError; Error for a wrong header */
 async function send(
   { n: from, event, made }: DeliveryDetail,
   form: HTMLFormElement,
   body: string,
 ): Promise<void> {
-  JSON.parse(body)
   const fields = fieldsOf(form)
   const request: SendRequest = {
     from,
@@ -181,5 +181,22 @@ function parseHeaders(text: string, made: readonly string[]): Header[] {
 
 /** Compact JSON is laid out to be read; text that has lines already stays as its sender wrote it. */
 function readable(json: string): string {
-  return json.trim().includes('\n') ? json : pretty(json).text
+  return hasLines(json) ? json : pretty(json).text
+}
+
+function hasLines(json: string): boolean {
+  return json.trim().includes('\n')
+}
+
+/**
+ * The edited text: as it came if it was not changed, and compact where it has only the lines of {@link readable}.
+ * @throws SyntaxError for what is no JSON
+ */
+function payloadToSend(
+  edited: string,
+  { payload, text }: { readonly payload: string; readonly text: string },
+): string {
+  JSON.parse(edited)
+  if (edited === text) return payload
+  return hasLines(edited) && !hasLines(payload) ? compact(edited) : edited
 }

@@ -42,6 +42,18 @@ export function pretty(json: string): Pretty {
   return { text, pairs }
 }
 
+/** JSON text without the white space between its values; all else stays as it is written. */
+export function compact(json: string): string {
+  let text = ''
+  for (let at = 0; at < json.length;) {
+    const char = json.charAt(at)
+    const end = endOf(json, at, char)
+    if (!isSpace(char)) text += json.slice(at, end)
+    at = end
+  }
+  return text
+}
+
 function isSpace(char: string): boolean {
   return char === ' ' || char === '\n' || char === '\r' || char === '\t'
 }
