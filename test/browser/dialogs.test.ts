@@ -5,6 +5,53 @@ import { describeWith } from '../kit/needs.js'
 import { receiver } from '../kit/receiver.js'
 
 describeWith('chromium', 'the dialogs of the inspector', () => {
+  it('closes a dialog in every way with the focus where it was, and asks each time before an edit is lost', async () => {
+    await using target = await receiver()
+    await using tab = await openDesk({ flags: ['--forward', `*=${target.url}`], bodies: ['{"zen":"one"}'] })
+    const { page } = tab
+    await inspector.row(page, 1).click()
+    const dialog = page.getByRole('dialog')
+    const ways = {
+      x: () => dialog.getByRole('button', { name: 'Close' }).click(),
+      backdrop: () => page.mouse.click(5, 5),
+      escape: () => page.keyboard.press('Escape'),
+      choice: () => dialog.getByRole('button', { name: 'Forward again' }).click(),
+    }
+    for (const [name, close] of Object.entries(ways)) {
+      await page.getByRole('button', { name: 'Forward again' }).click()
+      await inspector.firstOfDialog(page).waitFor()
+      await close()
+      await dialog.waitFor({ state: 'detached' })
+      expect([name, await page.locator(':focus').allTextContents()]).toEqual([name, ['Forward again']])
+    }
+
+    const question = 'dialog: Close without sending? Your edit is lost.'
+    await page.getByRole('button', { name: 'Edit and send' }).click()
+    await inspector.focusedEditor(page).waitFor()
+    await inspector.editedHeaders(page).locator('summary').click()
+    const headers = page.getByLabel('Headers, one a line')
+    const given = await headers.inputValue()
+    await headers.fill(`${given}\nX-Mine: by hand`)
+    for (const asked of [1, 2, 3]) {
+      await page.keyboard.press('Escape')
+      await expect.poll(() => tab.faults).toEqual(Array.from({ length: asked }, () => question))
+    }
+    await page.evaluate('history.back()')
+    await expect.poll(() => tab.faults.length).toBe(4)
+    await page.waitForURL('**/deliveries/1')
+    expect(await headers.inputValue()).toBe(`${given}\nX-Mine: by hand`)
+    await headers.fill(given)
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+
+    await page.getByRole('button', { name: 'Compare with' }).click()
+    await inspector.firstOfDialog(page).waitFor()
+    await page.evaluate('history.back()')
+    await dialog.waitFor({ state: 'detached' })
+    await inspector.focusedRow(page, 1).waitFor()
+    expect(tab.faults).toEqual(Array.from({ length: 4 }, () => question))
+  })
+
   it('sends an edited copy of compact JSON compact, with each number as it was written, and what is not changed as it came', async () => {
     await using target = await receiver()
     // Laid out, it is more than relay accepts.

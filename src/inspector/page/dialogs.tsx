@@ -1,31 +1,30 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeliveryDetail, ForwardRequest, Sent } from '../api.js'
 import { postJson, whyNot } from './client.js'
-import { dialog, messageFrom, notify } from './model.js'
+import { closeDialog, closing, dialog, messageFrom, notify } from './model.js'
 import { Button, Icon, Visible } from './parts.js'
 
 export interface DialogProps {
   readonly title: string
   readonly isWide?: boolean
-  /** Asked before the user closes it. Default: always. */
+  /** Asked before the user closes it; that of the first rendering counts. Default: always. */
   readonly mayClose?: () => boolean
   readonly children: ComponentChildren
 }
 
-/** A modal dialog. The browser keeps the focus inside, closes it on Escape, and returns the focus to where it was. */
+/** A modal dialog. The browser keeps the focus inside, and returns it to where it was. */
 export function Dialog({ title, isWide = false, mayClose = () => true, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // While it is in the document: one that is removed does not return the focus.
+  useLayoutEffect(() => {
     const { current } = element
     current?.showModal()
     const first = current?.querySelector<HTMLElement>('[data-first]') ?? current?.querySelector('h2')
     first?.focus()
+    closing.isAllowed = mayClose
     return () => current?.close()
   }, [])
-  const close = (): void => {
-    if (mayClose()) dialog.value = null
-  }
   return (
     <dialog
       ref={element}
@@ -35,12 +34,18 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
         // Removing a dialog closes it too, when another may be open already.
         if (element.current?.isConnected) dialog.value = null
       }}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing) return
+        event.preventDefault()
+        closeDialog()
+      }}
       onCancel={(event) => {
+        // For other ways than the key. Chromium lets it be prevented only once until the next click or key.
         if (!mayClose()) event.preventDefault()
       }}
       onClick={(event) => {
         // The backdrop is the dialog itself; what is inside is in its box.
-        if (event.target === element.current) close()
+        if (event.target === element.current) closeDialog()
       }}
     >
       <div class="dialog-box">
@@ -48,7 +53,7 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
           <h2 id="dialog-title" tabIndex={-1}>
             {title}
           </h2>
-          <button type="button" class="button button-quiet" aria-label="Close" onClick={close}>
+          <button type="button" class="button button-quiet" aria-label="Close" onClick={closeDialog}>
             <Icon name="close" />
           </button>
         </header>

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeliveryDetail, Header, SendRequest, Sent } from '../api.js'
 import { isMadeHeader } from '../made-headers.js'
 import { postJson, whyNot } from './client.js'
@@ -17,8 +17,8 @@ const NOT_SIGNED = 'Not signed, since its source has no secret; with a new deliv
 export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
   const form = useRef<HTMLFormElement>(null)
   const editor = useRef<Editor | null>(null)
-  /** What is there before the first change: the payload as it came and as it is shown. */
-  const original = useRef({ payload: '', text: '' })
+  /** What is there before the first change: the payload as it came and as it is shown, and the other fields. */
+  const original = useRef({ payload: '', text: '', fields: '' })
   const [problem, setProblem] = useState<Problem | null>(null)
   const [failure, setFailure] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
@@ -32,9 +32,13 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
       setBusy(false)
     }
   }
-  const mayClose = (): boolean =>
-    (editor.current?.text() ?? original.current.text) === original.current.text ||
-    confirm('Close without sending? Your edit is lost.')
+  const formText = (): string => (form.current ? fieldsOf(form.current).toString() : '')
+  useLayoutEffect(() => void (original.current.fields = formText()), [])
+  const mayClose = (): boolean => {
+    const { text, fields } = original.current
+    const isEdited = formText() !== fields || (editor.current !== null && editor.current.text() !== text)
+    return !isEdited || confirm('Close without sending? Your edit is lost.')
+  }
   const syntax =
     problem && `The payload is not JSON: line ${problem.line}, column ${problem.column}: ${problem.message}`
   return (

@@ -22,6 +22,16 @@ export type OpenDialog =
 
 export const dialog = signal<OpenDialog | null>(null)
 
+/** Whether the open dialog may be closed, which asks before an edit is lost. */
+export const closing: { isAllowed: () => boolean } = { isAllowed: () => true }
+
+/** Closes the open dialog, if there is one; false where the user stays in it. */
+export function closeDialog(): boolean {
+  if (dialog.value !== null && !closing.isAllowed()) return false
+  dialog.value = null
+  return true
+}
+
 /** The time to the minute: fine enough for times that say "today" or "yesterday". */
 export const now = signal(Date.now())
 setInterval(() => (now.value = Date.now()), 60_000)
@@ -109,7 +119,14 @@ export function go(next: View, { replace = false }: { readonly replace?: boolean
 
 /** Lets links within the inspector change the view instead of loading a page, and follows the browser's own Back and Forward. */
 export function followLinks(): void {
-  addEventListener('popstate', followAddress)
+  addEventListener('popstate', () => {
+    const shown = view.value
+    if (!closeDialog()) return go(shown)
+    isFocusDue = true
+    followAddress()
+    if (shown.page === 'delivery' && view.value.page === 'list')
+      cursor.value = { n: shown.n, wantsFocus: true }
+  })
   document.addEventListener('click', (event) => {
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
     if (!isPlain || event.defaultPrevented || !(event.target instanceof Element)) return
