@@ -20,12 +20,12 @@ import type { rowOf } from './write.js'
 const PAGE = 256
 /** Of those whose bodies are searched. */
 const TEXT_PAGE = 128
-/** Entries of the index by time that one query goes through: 2 milliseconds. */
-const TIME_STEP = 10_000
+/** Entries of the index by time that one query goes through: a millisecond. */
+const TIME_STEP = 5000
 /** Numbers that one query goes through: some milliseconds where no index finds those that match. */
 const WINDOW = 4096
-/** Bytes of bodies that are searched at once, in 3 milliseconds: as many as a page has if they are small, or a large one. */
-const TEXT_BYTES = 262_144
+/** Bytes of bodies that are searched at once, in 2 milliseconds: as many as a page has if they are small, or a large one. */
+const TEXT_BYTES = 131_072
 /** Values in one query: SQLite takes at least 999. */
 const MAX_VALUES = 400
 /** Different events of a journal, with their actions; of more, every entry is looked at. */
@@ -276,10 +276,10 @@ export class JournalQueries {
         bytes += entries[at]?.size ?? 0
       }
       const query = `SELECT n, bytes FROM body WHERE n IN (${marks(some.length)})`
+      await setImmediate()
       for (const { n, bytes } of await this.sql.query<{ n: number; bytes: Uint8Array }>(query, some))
         if (wanted.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')))
           found.add(n)
-      await setImmediate()
     }
     return found
   }
