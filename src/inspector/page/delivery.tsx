@@ -223,7 +223,7 @@ function Targets({ detail: { targets, routes, ignored } }: { readonly detail: De
 }
 
 function Target({ target }: { readonly target: TargetDetail }) {
-  const { name, label, match, reason = '', attempts } = target
+  const { name, label, match, reason, attempts } = target
   const longest = attempts.length === 1 ? null : Math.max(...attempts.map(({ ms }) => ms), 1)
   let last = 0
   const numbered = attempts.map((attempt) => {
@@ -233,7 +233,7 @@ function Target({ target }: { readonly target: TargetDetail }) {
   })
   return (
     <Card name={name} label={match === null ? label : `${match} → ${label}`} status={statusOf(target)}>
-      {/^(?:answered|exit code) /.test(reason) ? null : <Visible class="quiet" text={reason} />}
+      {/^(?:answered|exit code) /.test(reason ?? '') ? null : <Visible class="quiet" text={reason} />}
       {attempts.length === 0 ? <p class="quiet">No attempt yet.</p> : null}
       <ol class="attempts" aria-label={`Attempts at ${name}, the newest first`}>
         {numbered.toReversed().map(({ attempt, numbers }, i) => (
