@@ -41,7 +41,8 @@ export function Delivery({ n, query }: { readonly n: number; readonly query: Lis
   })
   const pane = useRef<HTMLElement>(null)
   const detail = loaded.value
-  useEffect(() => {
+  // Before a key can come.
+  useLayoutEffect(() => {
     shownDetail.value = detail
     return () => void (shownDetail.value = null)
   }, [detail])
