@@ -251,6 +251,9 @@ describe('each tool', () => {
       delivery: { source: 'stripe', verifiedBy: 'current', targets: [{ status: 200 }] },
     })
     expect(String(at(sent, 'delivery', 'fromOutside', 'body', 'text'))).toMatch(/"type":"made.up", {2}"id":/)
+    expect(await agent.call('trigger_delivery', { event: 'stripe/invoice.paid' })).toMatchObject({
+      delivery: { source: 'stripe', fromOutside: { event: 'invoice.paid' } },
+    })
     expect(await agent.call('trigger_delivery', { list: true })).toMatchObject({
       events: expect.arrayContaining(['push', 'issues.opened']),
     })

@@ -24,13 +24,13 @@ interface TriggerFlags extends SendFlags {
 export async function runTrigger(shell: Shell, flags: TriggerFlags, word?: string): Promise<void> {
   const { source, body, list: isList, print: isPrinted } = flags
   if (isList) return list(shell, flags)
-  // As routes and filters name it: stripe/invoice.paid.
-  const [, named, ofNamed] = /^([^/]+)\/(.+)$/.exec(word ?? '') ?? []
-  if (source === undefined && named !== undefined)
-    return runTrigger(shell, { ...flags, source: named }, ofNamed)
   if (word !== undefined && flags.event !== undefined && word !== flags.event)
     throw new RelayError('usage', `Two events are given: ${word}, and --event ${flags.event}`)
   const event = word ?? flags.event
+  // As routes and filters name it: stripe/invoice.paid.
+  const [, named, ofNamed] = /^([^/]+)\/(.+)$/.exec(event ?? '') ?? []
+  if (source === undefined && named !== undefined && ofNamed !== undefined)
+    return runTrigger(shell, { ...flags, source: named, event: ofNamed })
   if (event === undefined && body === undefined)
     throw new RelayError('usage', `No event given. relay trigger --list${ofSource(source)} lists them`)
   if (isPrinted) return print(shell, event, flags)
