@@ -149,7 +149,29 @@ describeWith('chromium', 'the rows of the inspector', () => {
     const [before, after] = [await name.boundingBox(), await subject.boundingBox()]
     expect(Number(before?.x) + Number(before?.width)).toBeLessThanOrEqual(Number(after?.x))
   })
+
+  it('cuts the long name of a target, and not the short one before it', async () => {
+    await using here = await place({ host: 'none' })
+    const failed = { status: 'failed', attempts: [{ outcome: 'failed', status: 422 }] } as const
+    const names = ['api', 'web', 'the-shop-of-the-whole-family']
+    const forwards = names.map((name) => [`*=http://127.0.0.1:3001/${name}`, failed])
+    await fill(here, [{ id: 'three', receivedAt: Date.now(), forwards: Object.fromEntries(forwards) }])
+    const flags = names.flatMap((name) => ['--forward', `${name}=http://127.0.0.1:3001/${name}`])
+    await using tab = await openInspector(here, await here.serve(...flags))
+    const { page } = tab
+    const isCut = (name: string): Promise<boolean> =>
+      inspector
+        .row(page, 1)
+        .getByText(name, { exact: true })
+        .evaluate((shown: Sized) => shown.scrollWidth > shown.clientWidth)
+    expect(await Promise.all(names.map((name) => isCut(name)))).toEqual([false, false, true])
+  })
 })
+
+interface Sized {
+  readonly clientWidth: number
+  readonly scrollWidth: number
+}
 
 /** Whether a row is wholly within the window. */
 async function isInView(row: Locator): Promise<boolean> {
