@@ -7,6 +7,7 @@ import {
   Routing,
   type NamedTarget,
   namedTargets as targetsOf,
+  publicId,
   shortNames,
 } from '../dispatch/routes.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
@@ -158,8 +159,9 @@ export async function* poll(
 }
 
 /** Whether deliveries are still forwarded to a target. Without an instance, its flags may have named any. */
-function isForwardedTo({ instance }: Pick<Attached, 'instance'>, id: string): boolean {
-  return instance?.targets.some((target) => target.id === id) ?? true
+export function isForwardedTo({ instance }: Pick<Attached, 'instance'>, id: string): boolean {
+  const known = publicId(id)
+  return instance?.targets.some((target) => target.id === known) ?? true
 }
 
 /** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */
@@ -188,7 +190,9 @@ export function checkForwarded({ out }: Shell, attached: Attached, summaries: re
       const ids = Object.keys(forwards).filter(
         (id) => forwards[id]?.status === 'failed' && isForwardedTo(attached, id) === isNow,
       )
-      return ids.length === 0 ? [] : `#${n} at ${ids.map((id) => names.get(id) ?? labelOf(id)).join(' and ')}`
+      return ids.length === 0
+        ? []
+        : `#${n} at ${ids.map((id) => names.get(publicId(id)) ?? labelOf(id)).join(' and ')}`
     })
     const named = found.length > MAX_NAMED ? [...found.slice(0, MAX_NAMED), '…'] : found
     const what = isNow ? 'at a target' : 'earlier, at a target that is no longer configured'

@@ -131,4 +131,14 @@ describe('relay replay to the instance', () => {
     ])
     expect(await wait()).toMatchObject({ code: 0, err: earlier('1 of 1', `${one}`) })
   })
+
+  it('with --forwarded ends with 3, too, where the address of the target has a password or a query', async () => {
+    await using target = await receiver(() => 400)
+    await using here = await place({ host: 'none', env: { RELAY_PROVIDER: 'github' } })
+    const address = target.url.replace('//', '//ada:canary-password@')
+    await here.serve('--forward', `app=*=${address}?token=canary-token`)
+    await here.run('trigger', 'push')
+    const err = 'error: 1 of 1 failed at a target: #1 at app. See relay show <n>\n'
+    expect(await here.run('wait', 'push', '--forwarded')).toMatchObject({ code: 3, err })
+  })
 })
