@@ -324,6 +324,21 @@ it('a body that is no text is base64', async () => {
   })
 })
 
+it('a delivery that is sent again does not wait for a target that is no longer configured', async () => {
+  await using here = await place({ host: 'none' })
+  await using handler = await receiver(() => 503)
+  const before = await here.serve('--source', 'mine=none', '--forward', `mine/*=${handler.url}`)
+  await using agent = await codingAgent(here)
+  const given = { source: 'mine', body: '{"id":"second"}' }
+  await agent.call('trigger_delivery', { source: 'mine', body: '{"id":"first"}' })
+  const second = ['trigger', '--source', 'mine', '--body', '-']
+  expect(await here.runWith({ stdin: given.body }, ...second)).toMatchObject({ code: 0 })
+  await before.stop()
+  await using _relay = await here.serve('--source', 'mine=none')
+  const { delivery, notes } = await agent.call('trigger_delivery', given)
+  expect([at(delivery, 'targets', 0, 'state'), notes]).toEqual(['waiting', ['1 sent']])
+})
+
 it('a made-up delivery that relay has long had shows the older entry', async () => {
   await using here = await place({ host: 'none' })
   await using relay = await here.serve('--source', 'mine=none')

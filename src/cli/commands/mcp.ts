@@ -12,7 +12,7 @@ import { readTunnels } from '../../serve/tunnel.js'
 import { KEYCHAIN_LIMIT_MS } from '../../tokens/tokens.js'
 import { type CommandSpec, type Flags, type Shell, shellWith } from '../command.js'
 import { COMMANDS, optionsOf, RELAY } from '../help.js'
-import { openJournal, parseEntry, POLL_MS } from '../journal.js'
+import { isForwardedTo, openJournal, parseEntry, POLL_MS } from '../journal.js'
 import { main, toOption } from '../main.js'
 import { bytesField, progressOf } from '../output/deliveries.js'
 import { Output } from '../output/output.js'
@@ -305,11 +305,14 @@ async function answers([result]: readonly Fields[], call: Call): Promise<Fields>
   const sent = marked(result)
   if (typeof result?.['n'] !== 'number') return { sent }
   try {
-    await using journal = await openJournal(await attach(shell, {}))
+    const attached = await attach(shell, {})
+    await using journal = await openJournal(attached)
     for (; ; await sleep(POLL_MS, shell)) {
       const [summary] = await journal.summaries([result['n']])
       const targets = summary ? await progressOf(journal, summary) : []
-      const waiting = targets.filter(({ forward }) => forward.status === 'waiting')
+      const waiting = targets.filter(
+        ({ id, forward }) => forward.status === 'waiting' && isForwardedTo(attached, id),
+      )
       const late = waiting.filter(({ forward, attempts }) => !attempts.some(({ at }) => at >= forward.since))
       if (late.length > 0 && performance.now() < end) continue
       for (const { label } of late) notes.add(label + LATE)
