@@ -10,6 +10,7 @@ import {
   publicId,
   shortNames,
 } from '../dispatch/routes.js'
+import { registered } from '../instance/running.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import { Journal } from '../journal/journal.js'
 import type { Entry, Forward, Summary } from '../journal/types.js'
@@ -158,10 +159,15 @@ export async function* poll(
   }
 }
 
-/** Whether deliveries are still forwarded to a target. Without an instance, its flags may have named any. */
-export function isForwardedTo({ instance }: Pick<Attached, 'instance'>, id: string): boolean {
+/** Whether deliveries are forwarded to a target now. Without an instance, its flags may have named any. */
+export function isForwardedTo(
+  { instance, profile, values }: Pick<Attached, 'instance' | 'profile' | 'values'>,
+  id: string,
+): boolean {
   const known = publicId(id)
-  return instance?.targets.some((target) => target.id === known) ?? true
+  // Its routes may have changed meanwhile.
+  const now = instance && (registered(values.home, profile) ?? instance)
+  return now?.targets.some((target) => target.id === known) ?? true
 }
 
 /** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */

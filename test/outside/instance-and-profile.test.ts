@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { place, USER } from '../kit/place.js'
@@ -130,6 +131,19 @@ describe('relay replay to the instance', () => {
       `2 sent\n${earlier('2 of 2', `${one}, ${two}`)}2 forwarded\n`,
     ])
     expect(await wait()).toMatchObject({ code: 0, err: earlier('1 of 1', `${one}`) })
+  })
+
+  it('with --forwarded judges by the targets that there are when it was forwarded', async () => {
+    await using target = await receiver(({ path: to }) => (to === '/wrong' ? 400 : 200))
+    await using here = await place({ host: 'none', env: { RELAY_PROVIDER: 'github' } })
+    const first = await here.serve('--forward', target.url)
+    const waiting = here.run('wait', 'push', '--forwarded', '--timeout', '30s')
+    // It has found the first one.
+    await sleep(1000)
+    await first.stop()
+    await here.serve('--forward', `${target.url}/wrong`)
+    await here.run('trigger', 'push')
+    expect(await waiting).toMatchObject({ code: 3, err: expect.stringContaining('failed at a target: #1') })
   })
 
   it('with --forwarded ends with 3, too, where the address of the target has a password or a query', async () => {
