@@ -127,7 +127,7 @@ describe('each tool', () => {
     )
     const given = tools.flatMap(({ inputSchema }) => Object.entries(Object(inputSchema.properties)))
     expect(given.filter(([, schema]) => at(schema, 'default') !== undefined)).toMatchObject([
-      ['last', { default: 20, maximum: 100 }],
+      ['last', { default: 20, minimum: 1 }],
       ['offset', { default: 0 }],
       ['timeout', { default: '45s' }],
     ])
@@ -157,6 +157,9 @@ describe('each tool', () => {
       notes: ['No delivery in the journal matches'],
     })
     expect(await agent.fails('list_deliveries', { since: 'soon' })).toMatch(/^--since: /)
+    for (const last of ['abc', 0, null])
+      expect(await agent.fails('list_deliveries', { last })).toMatch(/Invalid arguments .*\blast\b/s)
+    expect(await agent.fails('show_delivery')).toMatch(/Invalid arguments .*\bentry\b/s)
     const wrong = githubDelivery({ secret: 'another secret', event: 'push', id: 'wrong' })
     expect(await post(`${relay.address}/webhook`, wrong)).toMatchObject({ status: 401 })
     expect(await agent.call('list_deliveries', { refused: true })).toMatchObject({

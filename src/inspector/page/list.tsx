@@ -469,7 +469,10 @@ function End({ query }: { readonly query: ListQuery }) {
   if (query.before) return <Empty title="No older delivery" />
   return isFiltered(query) ? (
     <Empty title="No delivery matches these filters">
-      <p>Change or clear them to see others. New deliveries that match appear here by themselves.</p>
+      <p>
+        Change or clear them to see others.
+        {query.until ? '' : ' New deliveries that match appear here by themselves.'}
+      </p>
     </Empty>
   ) : (
     <Empty title="No deliveries yet">
