@@ -80,8 +80,9 @@ export class Prompt implements Disposable {
     const { stderr, signal } = this.#context
     signal.throwIfAborted()
     if (!canAsk(this.#context)) return nextLine((this.#piped ??= this.#open(false)), signal)
-    stderr.write(question)
+    // Before the question: the terminal shows what is typed until then.
     const lines = this.#open(hidden)
+    stderr.write(question)
     try {
       return await nextLine(lines, signal)
     } finally {
