@@ -159,15 +159,14 @@ export async function* poll(
   }
 }
 
-/** Whether deliveries are forwarded to a target now. Without an instance, its flags may have named any. */
-export function isForwardedTo(
-  { instance, profile, values }: Pick<Attached, 'instance' | 'profile' | 'values'>,
-  id: string,
-): boolean {
-  const known = publicId(id)
-  // Its routes may have changed meanwhile.
+/**
+ * Looks where deliveries are forwarded to now, since routes may have changed, and answers for each target. Without an instance, its flags may
+ * have named any.
+ */
+export function forwardedNow({ instance, profile, values }: Attached): (id: string) => boolean {
   const now = instance && (registered(values.home, profile) ?? instance)
-  return now?.targets.some((target) => target.id === known) ?? true
+  const known = now && new Set(now.targets.map(({ id }) => id))
+  return (id) => known?.has(publicId(id)) ?? true
 }
 
 /** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */
@@ -177,9 +176,9 @@ export async function awaitForwarded(
   { attached, limit, signal }: { readonly attached: Attached; readonly limit: number } & Cancellable,
 ): Promise<Summary | undefined> {
   const end = performance.now() + limit
-  const waits = ([id, { status }]: [string, Forward]): boolean =>
-    status === 'waiting' && isForwardedTo(attached, id)
   for (let last = entry; ; [last = last] = await journal.summaries([entry.n])) {
+    const isForwarded = forwardedNow(attached)
+    const waits = ([id, { status }]: [string, Forward]): boolean => status === 'waiting' && isForwarded(id)
     if (!Object.entries(last.forwards).some(waits)) return last
     if (performance.now() >= end) return undefined
     await sleep(POLL_MS, { signal })
@@ -191,10 +190,11 @@ const MAX_NAMED = 10
 /** Warns of failures at targets that are no longer configured. @throws RelayError `target_failed` that names the others */
 export function checkForwarded({ out }: Shell, attached: Attached, summaries: readonly Summary[]): void {
   const names = shortNames(namedTargets(attached))
+  const isForwarded = forwardedNow(attached)
   const failures = (isNow: boolean): string | undefined => {
     const found = summaries.flatMap(({ n, forwards }) => {
       const ids = Object.keys(forwards).filter(
-        (id) => forwards[id]?.status === 'failed' && isForwardedTo(attached, id) === isNow,
+        (id) => forwards[id]?.status === 'failed' && isForwarded(id) === isNow,
       )
       return ids.length === 0
         ? []

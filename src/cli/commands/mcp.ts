@@ -12,7 +12,7 @@ import { readTunnels } from '../../serve/tunnel.js'
 import { KEYCHAIN_LIMIT_MS } from '../../tokens/tokens.js'
 import { type CommandSpec, type Flags, type Shell, shellWith } from '../command.js'
 import { COMMANDS, optionsOf, RELAY } from '../help.js'
-import { isForwardedTo, openJournal, parseEntry, POLL_MS } from '../journal.js'
+import { forwardedNow, openJournal, parseEntry, POLL_MS } from '../journal.js'
 import { main, toOption } from '../main.js'
 import { bytesField, progressOf } from '../output/deliveries.js'
 import { Output } from '../output/output.js'
@@ -310,9 +310,8 @@ async function answers([result]: readonly Fields[], call: Call): Promise<Fields>
     for (; ; await sleep(POLL_MS, shell)) {
       const [summary] = await journal.summaries([result['n']])
       const targets = summary ? await progressOf(journal, summary) : []
-      const waiting = targets.filter(
-        ({ id, forward }) => forward.status === 'waiting' && isForwardedTo(attached, id),
-      )
+      const isForwarded = forwardedNow(attached)
+      const waiting = targets.filter(({ id, forward }) => forward.status === 'waiting' && isForwarded(id))
       const late = waiting.filter(({ forward, attempts }) => !attempts.some(({ at }) => at >= forward.since))
       if (late.length > 0 && performance.now() < end) continue
       for (const { label } of late) notes.add(label + LATE)
