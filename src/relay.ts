@@ -1,4 +1,5 @@
 import type { Hono } from 'hono'
+import type { AccountChange } from './auth/accounts.js'
 import { renew } from './auth/renew.js'
 import { type Cancellable, createCached } from './base/wait.js'
 import { Disposal } from './base/lifetime.js'
@@ -32,6 +33,8 @@ export interface RelayOptions {
   readonly seams?: Seams | undefined
   /** Called for each delivery once it is in the journal. */
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
+  /** @internal Called for each sign-in and revocation over HTTP. */
+  readonly onAccount?: (change: AccountChange) => void
   /** @internal Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
   /** @internal Rejects while the instance cannot take deliveries. Default: it always can. */
@@ -84,7 +87,11 @@ export interface Relay extends AsyncDisposable {
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
   const { log = silentLog, seams = {}, prove = () => undefined, sendOnce, running, onDelivery } = options
-  const { clock = seams.clock ?? systemClock, ready = () => Promise.resolve() } = options
+  const {
+    clock = seams.clock ?? systemClock,
+    ready = () => Promise.resolve(),
+    onAccount = () => {},
+  } = options
   const limits = { ...LIMITS, ...seams.limits }
   const { provider: name, providerUrl: url, store: kind, profile, folder, maxBody } = settings
   const host = openHost({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
@@ -100,7 +107,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const common: Common = { settings, host, database, log, clock, changed, running, ready, ownHosts }
   const { metrics, ...receiving } = await createReceiving(common, onDelivery)
   const { routing, journal } = receiving
-  const signIn = createSignIn(common, publicUrl, limits.tokenEndpoint)
+  const signIn = createSignIn({ ...common, onAccount }, publicUrl, limits.tokenEndpoint)
 
   const stop = new AbortController()
   const shared = { ...receiving, host, maxBody, tokens: signIn.tokens, clock, log }
@@ -182,14 +189,18 @@ async function createReceiving(common: Common, onDelivery: RelayOptions['onDeliv
 }
 
 /** How users sign in, and tokens are renewed. */
-function createSignIn(common: Common, publicUrl: () => string, timeLimit: number) {
-  const { settings, host, database, log, clock } = common
+function createSignIn(
+  common: Common & Required<Pick<RelayOptions, 'onAccount'>>,
+  publicUrl: () => string,
+  timeLimit: number,
+) {
+  const { settings, host, database, log, clock, onAccount } = common
   const { oauthClient: client, tokenTtl } = settings
   const { store, secrets } = database
   const tokens = new Tokens(secrets, clock)
   const redirectUri = (): string => `${publicUrl()}/auth/${host.name}/callback`
   const throttle = createLogThrottle(log)
-  return { host, client, store, tokens, redirectUri, tokenTtl, clock, log, throttle, timeLimit }
+  return { host, client, store, tokens, redirectUri, tokenTtl, clock, log, throttle, timeLimit, onAccount }
 }
 
 function allowedHosts({ allowedHosts, inspectHosts = [], publicUrl }: Settings): readonly string[] {

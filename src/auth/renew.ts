@@ -120,7 +120,7 @@ async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> 
     throw new RelayError('not_configured', `${what}; check RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`)
   }
   const { accessToken, expiresAt, origin } = issued
-  const owner = { userId, accessToken, expiresAt, origin }
+  const owner = { userId, accessToken, expiresAt, origin, account: used.account }
   let failure: RelayError | undefined
   const store = (): Promise<boolean> => tokens.renew(userId, used, issued)
   // Nothing may come between the answer and this write. When it fails, a shared store may have the pair all the same: it is made again.

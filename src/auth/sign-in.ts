@@ -1,22 +1,23 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from 'oauth4webapi'
 import { type Cancellable, sleep } from '../base/wait.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log, LogThrottle } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost, TokenFacts } from '../codehost/host.js'
 import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
+import type { AccountParts } from './accounts.js'
 import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
 
 /** What a sign-in in the browser works with. */
-export interface SignInParts extends Omit<CallOptions, 'signal'> {
+export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
   readonly host: Pick<CodeHost, 'name' | 'origin' | 'apiUrl' | 'oauth' | 'as'>
   /** Undefined: sign-in is not set up. */
   readonly client: OAuthClient | undefined
   readonly store: Store
-  readonly tokens: Pick<Tokens, 'save'>
+  readonly tokens: Pick<Tokens, 'save' | 'revoke'>
   /** Public address of the callback, as registered at the code host. */
   readonly redirectUri: () => string
   readonly clock: Clock
@@ -152,7 +153,7 @@ export async function callback(
     if (isBareCancel) throw new SignInFailure('access_denied', 'the user cancelled at the provider')
     const { userId, account } = await complete(parts, request, pending)
     outcome = { auth: 'success', userId }
-    published = { ...outcome, account }
+    published = { ...outcome, account: account ?? '' }
   } catch (error) {
     const { reason, message, cause } = toFailure(error, parts)
     const line = `Sign-in failed: ${reason}: ${message}`
@@ -174,13 +175,13 @@ function begunBy(cookies: CallbackRequest['cookies']) {
     .map(([name, value]) => ({ state: stateOf(value), name }))
 }
 
-/** Checks the callback, exchanges its code and saves the token. The account is '' where no program waits for it. */
+/** Checks the callback, exchanges its code and saves the token. The account is null if the code host does not name it. */
 async function complete(
   parts: SignInParts,
   { query, cookies }: CallbackRequest,
   pending: PendingSignIn | undefined,
-): Promise<{ readonly userId: string; readonly account: string }> {
-  const { host, client, log, tokens } = parts
+): Promise<{ readonly userId: string; readonly account: string | null }> {
+  const { host, client, log, tokens, onAccount } = parts
   const { origin, oauth } = host
   const [state = '', ...more] = query.getAll('state')
   const cookie = cookies[cookieName(state)]
@@ -203,9 +204,17 @@ async function complete(
   const missing = missingScopes(oauth, issued.scopes)
   if (missing.length > 0)
     log.warn(`The provider did not grant ${missing.join(', ')}: some actions may be refused`)
-  // Before it is saved: `relay login` names the account, and page and command must agree on whether there is one.
-  const account = login === undefined ? '' : (await accountOf(host, issued.accessToken)).login
-  await tokens.save(userId, issued)
+  const account = await accountOf(host, issued.accessToken).then(
+    (facts) => facts.login,
+    (error: unknown) => {
+      // `relay login` names the account, and page and command must agree on whether there is one.
+      if (login !== undefined) throw error
+      log.warn(toRelayError(error).message)
+      return null
+    },
+  )
+  const before = await tokens.save(userId, { ...issued, account })
+  onAccount({ userId, origin, account, before: before && (before.account ?? null), login })
   return { userId, account }
 }
 

@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os'
+import { otherAccountText } from '../auth/accounts.js'
 import { isFresh, renew, signInAgain } from '../auth/renew.js'
 import { readClient, readSetup as readRecord } from '../auth/setup.js'
 import { Disposal } from '../base/lifetime.js'
@@ -79,6 +80,17 @@ export async function openSession(
     if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
     return renewed
   }
+  let isChecked = false
+  /** Says once whether the token is of an account that `relay login` did not sign in as. */
+  const checkAccount = async (
+    owner: Pick<TokenOwner, 'userId' | 'origin' | 'account'> | undefined,
+  ): Promise<void> => {
+    const other = owner && !isChecked ? await tokens.otherAccount(owner) : undefined
+    isChecked = true
+    if (!owner || !other) return
+    const text = otherAccountText(owner, other, loginCommand(attached))
+    shell.out.remark(text, { otherAccount: other })
+  }
   const resources = closing.move()
   return {
     /** With the OAuth client that relay setup stored, where none is set. */
@@ -91,9 +103,21 @@ export async function openSession(
     limits,
     user,
     client,
-    /** The user's token, renewed if it soon expires: with this shell's client, else by the instance. @throws RelayError as `renew` */
-    owner: (): Promise<TokenOwner> =>
-      findOwner().catch(withCommand(signInCommand(attached, Boolean(client ?? instance?.clientId)))),
+    /**
+     * The user's token, renewed if it soon expires: with this shell's client, else by the instance. Warns where it is of an account that
+     * `relay login` did not sign in as. @throws RelayError as `renew`
+     */
+    async owner(): Promise<TokenOwner> {
+      const signIn = signInCommand(attached, Boolean(client ?? instance?.clientId))
+      const owner = await findOwner().catch(withCommand(signIn))
+      await checkAccount(owner)
+      return owner
+    },
+    /** The same warning where the token is not used, or is about to go. @throws RelayError `storage` */
+    async checkAccount(): Promise<void> {
+      const refreshable = await tokens.refreshable(user)
+      await checkAccount((await tokens.get(user)) ?? (refreshable && { ...refreshable, userId: user }))
+    },
     /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
     remember() {
       const place = { provider: name, providerUrl: url }

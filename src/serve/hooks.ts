@@ -1,3 +1,4 @@
+import { otherAccountText } from '../auth/accounts.js'
 import type { OwnApp } from '../auth/setup.js'
 import { aborted } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
@@ -66,12 +67,14 @@ interface Parts extends HookParts {
   readonly stop: AbortSignal
   /** Ends every call. */
   readonly cut: AbortSignal
+  /** The warnings about the user's account so far. */
+  readonly warned: Set<string>
 }
 
 /** Makes the hooks, and catches up. Disposing of it removes those that it made, except those that are caught up from. */
 export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable {
   const [stop, cut] = [new AbortController(), new AbortController()]
-  const parts: Parts = { ...sources, plan, stop: stop.signal, cut: cut.signal }
+  const parts: Parts = { ...sources, plan, stop: stop.signal, cut: cut.signal, warned: new Set() }
   const { address, relay } = sources
   /** Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not reject. */
   const runAll = async (): Promise<string | undefined> => {
@@ -128,11 +131,17 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
 }
 
 /** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
-function placeOf({ relay, plan }: Pick<Parts, 'relay' | 'plan'>, repo: Repo, signal: AbortSignal): HookPlace {
+function placeOf({ relay, plan, log, warned }: Parts, repo: Repo, signal: AbortSignal): HookPlace {
   const { host } = relay
   const { user, login, onNoToken } = plan
-  const token = async (): Promise<string> =>
-    (await relay.owner(user, { signal }).catch(onNoToken)).accessToken
+  const token = async (): Promise<string> => {
+    const owner = await relay.owner(user, { signal }).catch(onNoToken)
+    const other = await relay.tokens.otherAccount(owner)
+    const text = other ? otherAccountText(owner, other, login) : ''
+    if (other && !warned.has(text)) log.warn(text)
+    warned.add(text)
+    return owner.accessToken
+  }
   return { host, hooks: host.as(token, { signal }).hooks, saved: savedHooks(relay), repo, login }
 }
 

@@ -1,5 +1,6 @@
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { signOut } from '../auth/accounts.js'
 import { authorize, callback, type Outcome, parseLogin } from '../auth/sign-in.js'
 import { RelayError } from '../base/errors.js'
 import type { HttpEnv } from '../http/body.js'
@@ -13,10 +14,10 @@ import type { AppParts } from './parts.js'
  * DELETE /auth/token/:userId: 200, also when there was no token | 400 | 503.
  * In each path `provider` is an alias of the provider's own name.
  */
-export function authRoutes({ signIn, tokens, baseUrl }: Pick<AppParts, 'signIn' | 'tokens' | 'baseUrl'>) {
+export function authRoutes({ signIn, baseUrl }: Pick<AppParts, 'signIn' | 'baseUrl'>) {
   const revoke = async (c: Context<HttpEnv>) => {
     const { pathname } = new URL(c.req.url)
-    await tokens.revoke(parseUserId(decode(pathname.slice(pathname.lastIndexOf('/') + 1))))
+    await signOut(signIn, parseUserId(decode(pathname.slice(pathname.lastIndexOf('/') + 1))))
     return c.json({ ok: true }, 200)
   }
   const { name: own } = signIn.host

@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { signedOut } from '../auth/accounts.js'
 import { renew, revoke } from '../auth/renew.js'
 import { RelayError } from '../base/errors.js'
 import { type HttpEnv, readBody } from '../http/body.js'
@@ -65,7 +66,11 @@ function callsOf({ signIn, routes, refusals: { list }, inspector }: Parts) {
     },
     /** Revokes the user's token here and at the code host, whose failure is a result, unlike one of this service. Fails as `revoke`. */
     async revoke({ userId }: Pick<Given, 'userId'>) {
-      const { removed, upstream } = await revoke(signIn, parseUserId(userId))
+      const user = parseUserId(userId)
+      const { tokens, onAccount } = signIn
+      const before = (await tokens.get(user)) ?? (await tokens.refreshable(user))
+      const { removed, upstream } = await revoke(signIn, user)
+      if (before && removed) onAccount(signedOut(user, before))
       return {
         removed,
         upstream: typeof upstream === 'string' ? upstream : { message: upstream.failed.message },

@@ -17,6 +17,8 @@ export interface TokenGrant {
   readonly redirectUri?: string | undefined
   /** The provider's origin, and the only place the tokens may be sent to. */
   readonly origin: string
+  /** The account at the provider; null if the provider did not name it. A renewal leaves it. */
+  readonly account?: string | null | undefined
 }
 
 /** A user who is signed in. `expiresAt` is milliseconds since 1970-01-01 UTC. */
@@ -25,6 +27,16 @@ export interface TokenOwner {
   readonly accessToken: string
   readonly expiresAt: number
   readonly origin: string
+  /** The account at the provider; null or undefined if the provider did not name it. */
+  readonly account?: string | null | undefined
+}
+
+/** An account for which a command acts although `relay login` did not sign in as it. */
+export interface OtherAccount {
+  /** Null if the provider did not name it. */
+  readonly account: string | null
+  /** The account of the last `relay login` for this user; null if there was none. */
+  readonly lastLogin: string | null
 }
 
 /** A refresh token. It may outlive its access token. */
@@ -34,6 +46,8 @@ export interface Refreshable {
   readonly origin: string
   /** As in {@link TokenGrant}. */
   readonly redirectUri?: string | undefined
+  /** As in {@link TokenOwner}: the record of the access token may have expired. */
+  readonly account?: string | null | undefined
 }
 
 /** What a revocation removed. */
@@ -56,14 +70,23 @@ type TokenRecord = {
 type OriginRecord = {
   readonly origin: string
   readonly token: string
+  readonly account?: string | null | undefined
   /** The token before a renewal, by its hash: it is accepted until it expires. One is enough: a token is renewed in its last minute. */
   readonly previous?: { readonly token: string; readonly expiresAt: string } | undefined
+}
+
+/** Under `last-login:{userId}`. */
+type LoginRecord = {
+  readonly origin: string
+  readonly account: string
 }
 
 const PREFIX = 'token:'
 const tokenKey = (userId: string): string => PREFIX + userId
 const originKey = (userId: string): string => `origin:${userId}`
 const refreshKey = (userId: string): string => `refresh:${userId}`
+/** What {@link Tokens.rememberLogin} stored. Revoking a token leaves it. */
+const loginKey = (userId: string): string => `last-login:${userId}`
 /** A token's index: the user's id follows. A plain hash is safe because tokens are long and random. */
 const bearerPrefix = (tokenHash: string): string => `bearer:${tokenHash}:`
 
@@ -80,12 +103,34 @@ export class Tokens {
     this.#clock = clock
   }
 
-  /** Replaces everything stored for the user, in one transaction. */
-  save(userId: string, grant: TokenGrant): Promise<void> {
-    return this.#store.update(function* (records): Tx<void> {
-      yield* removeAll(records, userId)
+  /** Replaces everything stored for the user, in one transaction. Resolves to who was signed in before. */
+  save(userId: string, grant: TokenGrant): Promise<TokenOwner | undefined> {
+    const clock = this.#clock
+    return this.#store.update(function* (records): Tx<TokenOwner | undefined> {
+      const { owner } = yield* removeAll(records, userId, clock())
       yield* put(records, userId, grant)
+      return owner
     })
+  }
+
+  /** Remembers as whom `relay login` has signed the user in, so that a command notices a sign-in by another program. */
+  rememberLogin(userId: string, { origin, account }: LoginRecord): Promise<void> {
+    return this.#store.put(loginKey(userId), { origin, account })
+  }
+
+  /**
+   * The account that this token acts for, if `relay login` did not sign the user in as it. Undefined, too, where `relay login` has signed nobody
+   * in: the profile is then an application's, whose users sign in at its own pages.
+   */
+  async otherAccount({
+    userId,
+    origin,
+    account = null,
+  }: Pick<TokenOwner, 'userId' | 'origin' | 'account'>): Promise<OtherAccount | undefined> {
+    const last = await this.#store.get<LoginRecord>(loginKey(userId))
+    if (last?.origin === origin && last.account === account) return undefined
+    if (!last && (await this.#store.list(loginKey(''))).length === 0) return undefined
+    return { account, lastLogin: last?.account ?? null }
   }
 
   async get(userId: string): Promise<TokenOwner | undefined> {
@@ -138,7 +183,7 @@ export class Tokens {
       const before = yield* records.get<TokenRecord>(tokenKey(userId))
       // A refresh token that is not replaced stays as it is, and so does its own expiry.
       yield* removeToken(records, userId)
-      yield* put(records, userId, grant, before)
+      yield* put(records, userId, { ...grant, account: used.account }, before)
       return true
     })
   }
@@ -154,11 +199,7 @@ export class Tokens {
   revoke(userId: string): Promise<Removed> {
     const clock = this.#clock
     return this.#store.update(function* (records): Tx<Removed> {
-      const token = yield* records.get<TokenRecord>(tokenKey(userId))
-      const origin = yield* records.get<OriginRecord>(originKey(userId))
-      const refreshable = yield* records.get<Refreshable>(refreshKey(userId))
-      yield* removeAll(records, userId)
-      return { owner: token && ownerOf(userId, token, origin, clock()), refreshable }
+      return yield* removeAll(records, userId, clock())
     })
   }
 
@@ -188,12 +229,14 @@ function ownerOf(
   const expiresAt = Date.parse(end)
   // The record's own time counts, too; one that is no instant has passed.
   const isValid = origin?.token === sha256(accessToken) && now < expiresAt
-  return isValid ? { userId, accessToken, expiresAt, origin: origin.origin } : undefined
+  return isValid
+    ? { userId, accessToken, expiresAt, origin: origin.origin, account: origin.account }
+    : undefined
 }
 
 /** All records of a grant expire with the token, except a longer-lived refresh token. */
 function* put(records: Records, userId: string, grant: TokenGrant, before?: TokenRecord): Tx<void> {
-  const { accessToken, refreshToken, origin, redirectUri } = grant
+  const { accessToken, refreshToken, origin, redirectUri, account } = grant
   const expiresAt = Math.min(Math.floor(grant.expiresAt), LATEST)
   const token = sha256(accessToken)
   const isRenewed = before !== undefined && before.accessToken !== accessToken
@@ -203,7 +246,8 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
     { accessToken, expiresAt: new Date(expiresAt).toISOString() },
     expiresAt,
   )
-  yield* records.put(originKey(userId), { origin, token, ...(previous && { previous }) }, expiresAt)
+  const about = { origin, token, ...(account !== undefined && { account }) }
+  yield* records.put(originKey(userId), { ...about, ...(previous && { previous }) }, expiresAt)
   yield* records.put(bearerPrefix(token) + userId, true, expiresAt)
   if (previous) {
     // No later than the origin record, through which a revocation finds this entry.
@@ -211,13 +255,22 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
     yield* records.put(bearerPrefix(previous.token) + userId, true, end)
   }
   if (refreshToken === undefined) return
-  const refresh = { refreshToken, origin, ...(redirectUri !== undefined && { redirectUri }) }
+  const refresh = {
+    refreshToken,
+    origin,
+    ...(redirectUri !== undefined && { redirectUri }),
+    ...(account !== undefined && { account }),
+  }
   yield* records.put(refreshKey(userId), refresh, grant.refreshExpiresAt)
 }
 
-function* removeAll(records: Records, userId: string): Tx<void> {
+function* removeAll(records: Records, userId: string, now: number): Tx<Removed> {
+  const token = yield* records.get<TokenRecord>(tokenKey(userId))
+  const origin = yield* records.get<OriginRecord>(originKey(userId))
+  const refreshable = yield* records.get<Refreshable>(refreshKey(userId))
   yield* records.delete(refreshKey(userId))
   yield* removeToken(records, userId)
+  return { owner: token && ownerOf(userId, token, origin, now), refreshable }
 }
 
 /** With the index entries of the current and the previous token. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type FullReply, receiver, type Reply } from './receiver.js'
+import { type FullReply, type Received, receiver, type Reply } from './receiver.js'
 
 /** The OAuth application that it knows. The secret has what a form has to escape. */
 export const OAUTH_CLIENT = {
@@ -28,13 +28,16 @@ export async function authorizationServer() {
   const redeem = (form: Record<string, string>): FullReply => {
     const code = codes.get(form['code'] ?? '')
     codes.delete(form['code'] ?? '')
-    const refused = refusal(form, code)
+    const isRenewal = here.renews && form['grant_type'] === 'refresh_token'
+    const refused = isRenewal ? undefined : refusal(form, code)
     return refused === undefined
       ? { body: { access_token: ACCESS_TOKEN, token_type: 'bearer', ...here.grant } }
       : { status: here.refusalStatus, body: { error: refused, error_description: 'no' } }
   }
   const server = await receiver((request) => {
-    if (request.path !== TOKEN_PATH) return { status: 404, body: { message: 'Not Found' } }
+    if (request.path === '/api/v3/user' && here.account !== undefined)
+      return { body: { login: here.account } }
+    if (request.path !== TOKEN_PATH) return here.api(request)
     const form = Object.fromEntries(new URLSearchParams(request.body.toString()))
     requests.push({ form })
     return here.misbehave ?? redeem(form)
@@ -50,6 +53,12 @@ export async function authorizationServer() {
     refusalStatus: 400,
     /** Answers instead of the endpoint, once the request has been read. */
     misbehave: undefined as Reply | undefined,
+    /** Whether a refresh token is exchanged, for the same grant. */
+    renews: false,
+    /** Whose the tokens are that it gives; undefined: it has no API that says so. */
+    account: undefined as string | undefined,
+    /** Answers every other request. */
+    api: (_: Received): Reply => ({ status: 404, body: { message: 'Not Found' } }),
     /** The user agrees: the query with which the browser comes back. */
     approve(location: string): URLSearchParams {
       const asked = new URL(location).searchParams

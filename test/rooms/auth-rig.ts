@@ -42,6 +42,7 @@ export async function createRig(answer: (asked: Asked) => Answer | Promise<Answe
     throttle: createLogThrottle(log),
     sendOnce,
     tokens: new Tokens(store, clock),
+    onAccount: () => {},
   }
   return {
     ...parts,

@@ -5,7 +5,7 @@ import { createRig } from './auth-rig.js'
 /** A sign-in up to the callback, at a code host that grants fewer scopes than are asked for. */
 async function begin() {
   const grant = { access_token: 'gho_x', token_type: 'bearer', scope: 'gist,read:user' }
-  const rig = await createRig(() => ({ body: grant }))
+  const rig = await createRig(({ url }) => ({ body: url.endsWith('/user') ? { login: 'octo' } : grant }))
   const { location, cookie } = await authorize(rig.parts, 'ada', undefined)
   const state = new URL(location).searchParams.get('state') ?? ''
   const query = new URLSearchParams({ code: 'a-code', state })

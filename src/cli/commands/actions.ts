@@ -72,7 +72,10 @@ async function act<Result extends object>(
     const place = { provider: host.name, providerUrl: host.url }
     out.object({ dryRun: true, action: name, target: formatTarget(target), user, ...place, request })
   }
-  if (flags.dryRun && !planned.check) return printPlan(planned)
+  if (flags.dryRun && !planned.check) {
+    await session.checkAccount()
+    return printPlan(planned)
+  }
   const { accessToken } = await session.owner()
   const account = host.as(accessToken, { signal })
   const explain = (error: unknown): never => {

@@ -1,3 +1,4 @@
+import type { AccountChange } from '../../auth/accounts.js'
 import { beginDeviceSignIn } from '../../auth/device.js'
 import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
@@ -16,7 +17,8 @@ import type { Flags, Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { errorOf } from '../instance-client.js'
 import { type Attached, attach, commandFor, publicAddress, redirectUri } from '../profile.js'
-import { tilde } from '../output/text.js'
+import { accountText } from '../output/accounts.js'
+import { textOf, tilde } from '../output/text.js'
 import { openSession, type Session } from '../session.js'
 import { type SignedIn, signedIn } from './tokens.js'
 
@@ -113,7 +115,8 @@ async function storeToken(
 ): Promise<SignedIn> {
   const { host, tokens, user, attached } = session
   const expiresAt = facts.expiresAt ?? systemClock() + attached.values.tokenTtl
-  await tokens.save(user, { accessToken, expiresAt, origin: host.origin })
+  await tokens.save(user, { accessToken, expiresAt, origin: host.origin, account: facts.login })
+  await tokens.rememberLogin(user, { origin: host.origin, account: facts.login })
   const missing = missingScopes(host.oauth, facts.scopes)
   if (missing.length > 0)
     out.log.warn(`The token lacks the scope ${missing.join(', ')}: some actions may be refused`)
@@ -157,7 +160,8 @@ async function signInWithDevice(
   const issued = await begun.awaitToken()
   // Before it is stored: a command that fails has signed nobody in.
   const { login } = await accountOf(host, issued.accessToken, { signal })
-  await tokens.save(user, issued)
+  await tokens.save(user, { ...issued, account: login })
+  await tokens.rememberLogin(user, { origin: issued.origin, account: login })
   const missing = missingScopes(host.oauth, issued.scopes)
   if (missing.length > 0)
     out.log.warn(`${host.url} did not grant ${missing.join(', ')}: some actions may be refused`)
@@ -169,19 +173,20 @@ async function signInWithDevice(
 /** The instance receives the code host's answer or, if none runs, this process. */
 async function signInWithBrowser(shell: Shell, session: Session, opens: boolean): Promise<SignedIn> {
   const { signal } = shell
-  const { attached, database, user, host } = session
+  const { attached, database, tokens, user, host } = session
   const { instance, values } = attached
-  await using receiver = instance ? undefined : await receiveCallback(shell, session)
+  const login = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url')
+  await using receiver = instance ? undefined : await receiveCallback(shell, session, login)
   const own = instance?.url ?? receiver?.url ?? ''
   const path = `/auth/${host.name}?userId=${encodeURIComponent(user)}`
   await checkStart(new URL(own + path), session.limits.tokenEndpoint, signal)
-  const login = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url')
   const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
   const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
   await showAddress(shell, address, { opens, waiting })
   const outcome = await awaitLogin(database.store, login, { signal })
   await receiver?.lastPage()
   if (outcome.auth === 'error') throw failed(outcome, session)
+  await tokens.rememberLogin(user, { origin: host.origin, account: outcome.account })
   return signedIn(session, await session.owner(), outcome.account)
 }
 
@@ -202,7 +207,7 @@ async function checkStart(address: URL, limit: number, signal: AbortSignal): Pro
 const LAST_PAGE_LIMIT = 1_000
 
 /** Answers a sign-in's requests on the configured port, and nothing else: a delivery that comes meanwhile gets 404. Takes no profile. */
-async function receiveCallback({ out, seams }: Shell, session: Session) {
+async function receiveCallback({ out, seams }: Shell, session: Session, login: string) {
   const { client, host, tokens, database, attached, limits } = session
   if (!client) throw notSetUp(session)
   const { values } = attached
@@ -228,10 +233,13 @@ async function receiveCallback({ out, seams }: Shell, session: Session) {
     log,
     throttle: createLogThrottle(log),
     timeLimit: limits.tokenEndpoint,
+    // Of its own sign-in the command says more.
+    onAccount: (change: AccountChange) =>
+      change.login === login || log.warn(String(textOf(accountText(change)))),
   }
   router
     .route('/', homeRoutes({ hasInspector: false }))
-    .route('/', authRoutes({ signIn, tokens, baseUrl: () => baseUrl ?? `${reached()}/` }))
+    .route('/', authRoutes({ signIn, baseUrl: () => baseUrl ?? `${reached()}/` }))
   const { headers, request, idle, stop: grace } = limits
   const timeLimits = { headers, request, idle, grace }
   const listener = await listen(router.fetch, { host: values.host, port, log, limits: timeLimits })

@@ -68,6 +68,7 @@ export async function runRevoke(shell: Shell, flags: Flags & { readonly local?: 
   const { store } = database
   const local = flags.local === true
   const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: out.log }
+  await session.checkAccount()
   const { removed, upstream } = await revokeUser(parts, instance, user, { local, signal })
   if (json) return out.object({ user, removed, upstream })
   const deleted = `the token of ${user} is deleted here`

@@ -57,6 +57,7 @@ export class Output {
   readonly #options: OutputOptions
   readonly #results: Pen
   readonly #messages: Pen
+  #remarks: Fields = {}
   /** A counter stands on the last line of the terminal. */
   #isCounting = false
 
@@ -117,7 +118,13 @@ export class Output {
 
   /** A result for a program: one JSON object on a line, marked `"v":1`. */
   object(value: object): void {
-    this.#write(this.#results, jsonLine(value))
+    this.#write(this.#results, jsonLine({ ...value, ...this.#remarks }))
+  }
+
+  /** A warning for a person and, as further members of every result from now on, for a program. */
+  remark(text: string, members: Fields): void {
+    this.log.warn(text)
+    this.#remarks = { ...this.#remarks, ...members }
   }
 
   /** A line of a message, broken like a result; silent under `--quiet`. */

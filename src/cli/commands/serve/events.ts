@@ -10,6 +10,7 @@ import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
 import type { ServeOptions } from '../../../serve/serve.js'
 import type { TunnelStatus } from '../../../tunnel/tunnel.js'
 import type { Shell } from '../../command.js'
+import { accountObject, accountText } from '../../output/accounts.js'
 import {
   appHookText,
   ASK_AGAIN,
@@ -30,9 +31,8 @@ import { bold, dim, green, join, type Line, red, t, type Text, yellow } from '..
 const TUNNEL_LIMIT_MS = 3000
 
 type Fields = Readonly<Record<string, unknown>>
-type Observer<Name extends 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook'> = NonNullable<
-  ServeOptions[Name]
->
+type Observer<Name extends 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook' | 'onAccount'> =
+  NonNullable<ServeOptions[Name]>
 
 /** What happened, for people and for programs: the line of the terminal and the log, and the object of `--json`. */
 interface Report {
@@ -207,14 +207,25 @@ export class LiveOutput {
     })
   }
 
+  /** `ada is signed in as octo at https://github.com`: a warning where another account was signed in before. */
+  readonly onAccount: Observer<'onAccount'> = (change) => {
+    const { account, before } = change
+    const isExpected = account !== undefined && account !== null && (before ?? account) === account
+    this.#report({
+      level: isExpected ? 'info' : 'warn',
+      text: accountText(change),
+      object: accountObject(change),
+    })
+  }
+
   #report({ level = 'info', text, object, isShown = true, kind }: Report): void {
     const out = this.#out
     if (this.#json) out.object(object)
-    // Problems of hooks are printed under --quiet, too.
-    const isHook = object.type === 'hook'
-    if (!isShown || (out.quiet && (!isHook || level === 'info'))) return
+    // Problems of hooks, and accounts that changed, are printed under --quiet, too.
+    const isProblem = object.type === 'hook' || object.type === 'account'
+    if (!isShown || (out.quiet && (!isProblem || level === 'info'))) return
     const print = (): void => {
-      if (isHook && !out.jsonLog) out.timedLog[level](String(text))
+      if (isProblem && !out.jsonLog) out.timedLog[level](String(text))
       else out.event(level, text, object)
     }
     if (kind === undefined) print()

@@ -101,6 +101,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
       onTarget: live.onTarget,
       onTunnel: live.onTunnel,
       onHook: live.onHook,
+      onAccount: live.onAccount,
     },
   )
   const service: Service = { serving, loaded: joined, sources, listeners: [live, published] }
