@@ -1,7 +1,7 @@
 import type { OtherAccount, TokenOwner, Tokens } from '../tokens/tokens.js'
 
-// Any program of this machine can sign a user in over HTTP, and sign the user out. So each such change is reported, and whoever acts for the
-// user looks whether the account is still the one that `relay login` signed in as.
+// Any program of this machine can sign a user in over HTTP, and sign the user out. Each such change is reported, and a command that acts for
+// the user checks that the account is still the one that `relay login` signed in as.
 
 /** A sign-in or a revocation over HTTP. Accounts: null where the code host named none, undefined where nobody is signed in as the user. */
 export interface AccountChange {
