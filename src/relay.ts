@@ -86,8 +86,9 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const { log = silentLog, seams = {}, prove = () => undefined, sendOnce, running, onDelivery } = options
   const { clock = seams.clock ?? systemClock, ready = () => Promise.resolve() } = options
   const limits = { ...LIMITS, ...seams.limits }
-  const { provider: name, providerUrl: url, store: kind, profile, folder, maxBody } = settings
-  const host = openHost({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
+  const { provider: name, providerUrl: url, hostRefusal: refusal } = settings
+  const { store: kind, profile, folder, maxBody } = settings
+  const host = openHost({ name, url, refusal, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   await using opened = new Disposal()
   const onSlow = (text: string): void => log.info(text)
   const data = { kind, folder, clock, fault: seams.storage, onSlow }

@@ -50,6 +50,8 @@ export interface Settings {
   readonly provider: ProviderName
   /** The provider's web address without a trailing slash, e.g. `https://github.com`. */
   readonly providerUrl: string
+  /** @internal Why nothing is sent to the provider: a file of the working folder alone names it. Default: it is called. */
+  readonly hostRefusal?: RelayError | undefined
   readonly oauthClient?: OAuthClient | undefined
   readonly webhookSecrets: WebhookSecrets
   /** Default: none. */

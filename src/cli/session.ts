@@ -7,6 +7,7 @@ import { LIMITS } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
 import { type OAuthClient, parseUserId, type Settings, type SourceSettings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
+import type { CodeHost } from '../codehost/host.js'
 import { openHost } from '../codehost/hosts.js'
 import { Journal } from '../journal/journal.js'
 import { findSandboxClient } from '../sandbox/client.js'
@@ -29,7 +30,7 @@ import {
   routeSettings,
   storeOf,
 } from './profile.js'
-import { join, type Parts, type StoredClient } from './settings/join.js'
+import { join, type Joined, type Parts, type StoredClient } from './settings/join.js'
 import type { Values } from './settings/parse.js'
 
 // All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
@@ -40,7 +41,7 @@ export type Session = Awaited<ReturnType<typeof openSession>>
 /**
  * Opens the data of a profile and its code host, to which it sends nothing. Makes none, unless `create` says so and no instance runs.
  * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
- * `unavailable` for a sandbox that does not run; `storage`
+ * `unavailable` for a sandbox that does not run; `settings` also for a code host that only the working folder names; `storage`
  */
 export async function openSession(
   shell: Shell,
@@ -54,16 +55,19 @@ export async function openSession(
   if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(profile)
   await using closing = new Disposal()
   const { values: known, folder } = attached
+  // Nothing is made for it.
+  if (attached.hostRefusal && !mayHaveData(storeOf(known), folder)) throw attached.hostRefusal
   const isNew = create && !instance
   const kind = isNew || mayHaveData(storeOf(known), folder) ? storeOf(known) : 'memory'
   const onSlow = (text: string): void => shell.out.say(text)
   const database = closing.use(await openDatabase({ kind, folder, create: isNew, onSlow }))
   const { secrets, store } = database
-  const joined = join({ ...attached, setup: await readStoredClient(secrets) })
+  const joined = await joinData(attached, secrets)
   const { values } = joined
-  const { provider: name, providerUrl: url } = codeHostOf(values)
+  const { provider: name, providerUrl: url } = codeHostOf(joined)
+  if (joined.hostRefusal) throw joined.hostRefusal
   const limits = { ...LIMITS, ...shell.seams?.limits }
-  const host = openHost({ name, url, timeLimit: limits.codeHost })
+  const host = openNamedHost(joined, limits.codeHost)
   const clock = shell.seams?.clock ?? systemClock
   const tokens = new Tokens(secrets, clock)
   const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
@@ -158,9 +162,28 @@ export function clientOf({ clientId, clientSecret }: Values): OAuthClient | unde
   return clientId && clientSecret ? { id: clientId, secret: new Secret(clientSecret) } : undefined
 }
 
+/**
+ * The settings with what the profile's data completes: the client that `relay setup` stored and, where nothing else but the folder names the
+ * code host, where its users have signed in. @throws RelayError `storage`
+ */
+export async function joinData(parts: Parts, secrets: Store): Promise<Joined> {
+  const own = { ...parts, setup: await readStoredClient(secrets) }
+  const joined = join(own)
+  return joined.hostRefusal ? join({ ...own, signIns: await new Tokens(secrets).origins() }) : joined
+}
+
+/** The code host of the settings. Calls to one that only the folder names are refused. @throws RelayError `settings` as `codeHostOf` */
+export function openNamedHost(joined: Joined, timeLimit?: number): CodeHost {
+  const { provider: name, providerUrl: url, hostRefusal: refusal } = codeHostOf(joined)
+  return openHost({ name, url, refusal, ...(timeLimit !== undefined && { timeLimit }) })
+}
+
 /** @throws RelayError `settings` when its address is not known */
-export function codeHostOf({ provider, providerUrl }: Values): Pick<Settings, 'provider' | 'providerUrl'> {
-  if (providerUrl !== undefined) return { provider, providerUrl }
+export function codeHostOf({
+  values: { provider, providerUrl },
+  hostRefusal,
+}: Pick<Joined, 'values' | 'hostRefusal'>): Pick<Settings, 'provider' | 'providerUrl' | 'hostRefusal'> {
+  if (providerUrl !== undefined) return { provider, providerUrl, hostRefusal }
   throw new RelayError(
     'settings',
     provider === 'sandbox'
@@ -186,11 +209,13 @@ export function serviceSettings(
   parts: Parts,
   { sandbox, inspect, readSources }: ServiceOptions,
 ): IncompleteSettings {
-  const { values: known } = join(parts)
+  const first = join(parts)
+  const { values: known } = first
   const { host, port, maxBody, sandboxPort } = known
   const folder = profileFolder(known)
   const store = storeOf(known)
-  const complete = (values: Values, webhookSecret: Secret): Settings | SandboxSettings => {
+  const complete = (joined: Joined, webhookSecret: Secret): Settings | SandboxSettings => {
+    const { values } = joined
     const { webhookSecretPrevious: previous } = values
     const settings = {
       profile: values.profile,
@@ -215,10 +240,10 @@ export function serviceSettings(
       keepMax: values.keepMax,
       tunnel: values.tunnel,
     }
-    return sandbox ? { ...settings, sandboxPort } : { ...settings, ...codeHostOf(values) }
+    return sandbox ? { ...settings, sandboxPort } : { ...settings, ...codeHostOf(joined) }
   }
   // A mistake is found before a profile is made for it.
-  if (!mayHaveData(store, folder)) complete(known, new Secret(''))
+  if (!mayHaveData(store, folder)) complete(first, new Secret(''))
   return {
     folder,
     store,
@@ -227,12 +252,11 @@ export function serviceSettings(
     maxBody,
     async complete(database) {
       // A sandbox makes its own client.
-      const setup = sandbox ? undefined : await readStoredClient(database.secrets)
-      const { values } = join({ ...parts, setup })
-      const given = values.webhookSecret
+      const joined = sandbox ? first : await joinData(parts, database.secrets)
+      const given = joined.values.webhookSecret
       const sources = await readSources?.(database)
       const secret = given ? new Secret(given) : await makeProfileSecret(database.store)
-      return { ...complete(values, secret), sources }
+      return { ...complete(joined, secret), sources }
     },
   }
 }

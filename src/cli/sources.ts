@@ -35,7 +35,7 @@ const PROFILE: Origin = { kind: 'profile', text: 'profile' }
  */
 export async function readSources(
   shell: Shell,
-  loaded: Loaded & Partial<Pick<Attached, 'instance'>>,
+  loaded: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Attached, 'instance'>>,
   data: Pick<Database, 'store'> | undefined,
 ): Promise<readonly SetSource[]> {
   const { origins, instance } = loaded
@@ -65,7 +65,7 @@ export async function sourceNames(
 
 /** The sources that are set, of one name the first; and those that the profile has, with their secrets. */
 async function listSources(
-  { values, origins, instance }: Loaded & Partial<Pick<Attached, 'instance'>>,
+  { values, origins, instance }: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Attached, 'instance'>>,
   data: Pick<Database, 'store'> | undefined,
 ) {
   const stored = data ? await readProfileSources(data.store) : []

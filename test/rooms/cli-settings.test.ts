@@ -2,7 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkSecretsPlace, withDefaults } from '../../src/cli/settings/read.js'
+import { join } from '../../src/cli/settings/join.js'
+import { withDefaults } from '../../src/cli/settings/read.js'
 import type { GivenValues } from '../../src/cli/settings/parse.js'
 import { SETTING_NAMES, settingOf } from '../../src/cli/settings/table.js'
 import { emptyFolder } from '../kit/folder.js'
@@ -248,8 +249,7 @@ describe('a client secret', () => {
     { env: secret },
     { dotenv: inFolder },
   ])('is used where the user says: %j', (given) => {
-    const { values, origins } = load(given)
-    checkSecretsPlace(origins)
-    expect(values.clientSecret).toBe('canary')
+    const { values, hostRefusal } = join({ own: load(given) })
+    expect([values.clientSecret, hostRefusal]).toEqual(['canary', undefined])
   })
 })

@@ -34,10 +34,15 @@ export interface Origin {
 
 export type Origins = { readonly [Name in SettingName]?: Origin }
 
+/** A code host as settings name it: either of the two names it. */
+export type NamedHost = Partial<Pick<Values, 'provider' | 'providerUrl'>>
+
 /** Every setting, and where those that are not defaults came from. */
 export interface Loaded {
   readonly values: Values
   readonly origins: Origins
+  /** The code host that flags, the environment and the user's own file name, whatever the folder's files say. Undefined: none. */
+  readonly userHost: NamedHost | undefined
 }
 
 export type OpenSettings = ReturnType<typeof openSettings>
@@ -86,7 +91,7 @@ export function openSettings(shell: Shell, flags: Flags) {
       const users = [...(section ? [section] : []), user.common]
       const sources = [...own, project.common, ...users, flagSource(flags, true)]
       const { values, origins } = loaded(sources, users, names)
-      return { values: withDefaults({ ...values, profile }), origins }
+      return { values: withDefaults({ ...values, profile }), origins, userHost: hostOfUser(sources) }
     },
   }
 }
@@ -125,13 +130,14 @@ function defaultHome(): string {
   return envPaths('relay', { suffix: '' }).data
 }
 
-/** Refuses a client secret for an address that only the folder names: its next version could name one that is to get the secret. */
-export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void {
-  if (!clientSecret || !providerUrl || !isOfFolder(providerUrl)) return
-  throw new RelayError(
-    'settings',
-    `${clientSecret.text} is not sent to an address that only this folder names (${providerUrl.text}). Set the address yourself: with --provider-url, with RELAY_PROVIDER_URL in the environment, or as providerUrl in your config.json`,
-  )
+/** The code host without the folder's files. */
+function hostOfUser(sources: readonly Source[]): NamedHost | undefined {
+  const own = sources.map((source): Source => (name) => {
+    const found = source(name)
+    return found && isOfFolder(found.origin) ? undefined : found
+  })
+  const { values } = loaded(own, [], ['provider', 'providerUrl'])
+  return (values.provider ?? values.providerUrl) ? withDefaults(values) : undefined
 }
 
 /**
