@@ -73,7 +73,8 @@ type Plan = ReturnType<typeof planSetup>
 
 /** Checks, before anything is asked or registered, that what setup stores would take effect. */
 function planSetup(attached: Attached) {
-  const { values, origins, instance, profile } = attached
+  const { values, origins, instance, profile, hostRefusal } = attached
+  if (hostRefusal) throw hostRefusal
   if (instance?.sandbox)
     throw new RelayError('settings', `Profile ${profile} needs no setup: its sandbox makes the client`)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'what setup stores')
@@ -85,7 +86,6 @@ function planSetup(attached: Attached) {
       'settings',
       `${given.join(' and ')} would win over what relay setup stores. Remove ${given.length > 1 ? 'both' : 'it'}, then run ${commandFor({ profile }, 'setup')} again`,
     )
-  if (attached.hostRefusal) throw attached.hostRefusal
   const address = publicAddress(attached)
   if (new URL(address).port === '0')
     throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')

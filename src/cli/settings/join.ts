@@ -90,7 +90,6 @@ function folderHostOf(
 }
 
 function joinValues({ own, instance, setup, saved }: Parts): Loaded {
-  const { userHost } = own
   let { values, origins } = own
   const take = (given: Partial<Values>, origin: Origin): void => {
     values = { ...values, ...given }
@@ -111,12 +110,12 @@ function joinValues({ own, instance, setup, saved }: Parts): Loaded {
     }
   }
   const { clientId, clientSecret, provider, providerUrl } = values
-  if (!setup || clientSecret !== undefined) return { values, origins, userHost }
+  if (!setup || clientSecret !== undefined) return { ...own, values, origins }
   const { id, secret } = setup.client
   const isOther = [clientId, instance?.clientId].some((known) => known && known !== id)
   if (!isOther && setup.provider === provider && setup.providerUrl === providerUrl)
     take({ clientSecret: secret.reveal(), ...(clientId === undefined && { clientId: id }) }, SETUP)
-  return { values, origins, userHost }
+  return { ...own, values, origins }
 }
 
 /** The code host and the store of an instance. @throws RelayError `settings` for a code host that this version of relay does not know */

@@ -43,6 +43,8 @@ export interface Loaded {
   readonly origins: Origins
   /** The code host that flags, the environment and the user's own file name, whatever the folder's files say. Undefined: none. */
   readonly userHost: NamedHost | undefined
+  /** The commands of the folder's files that `projectExec` left out, and what names them. */
+  readonly leftOutExec?: { readonly count: number; readonly origin: Origin } | undefined
 }
 
 export type OpenSettings = ReturnType<typeof openSettings>
@@ -90,8 +92,11 @@ export function openSettings(shell: Shell, flags: Flags) {
       const section = user.profiles.get(profile)
       const users = [...(section ? [section] : []), user.common]
       const sources = [...own, project.common, ...users, flagSource(flags, true)]
-      const { values, origins } = loaded(sources, users, names)
-      return { values: withDefaults({ ...values, profile }), origins, userHost: hostOfUser(sources) }
+      const isWhole = flags.projectExec !== false
+      const { values, origins } = loaded(isWhole ? sources : sources.map(withoutFolderExec), users, names)
+      const leftOutExec = isWhole ? undefined : folderExec(sources)
+      const userHost = hostOfUser(sources)
+      return { values: withDefaults({ ...values, profile }), origins, userHost, leftOutExec }
     },
   }
 }
@@ -130,13 +135,27 @@ function defaultHome(): string {
   return envPaths('relay', { suffix: '' }).data
 }
 
-/** The code host without the folder's files. */
-function hostOfUser(sources: readonly Source[]): NamedHost | undefined {
-  const own = sources.map((source): Source => (name) => {
+/** A place, but for what the folder's files have. */
+function withoutFolder(source: Source): Source {
+  return (name) => {
     const found = source(name)
     return found && isOfFolder(found.origin) ? undefined : found
-  })
-  const { values } = loaded(own, [], ['provider', 'providerUrl'])
+  }
+}
+
+function withoutFolderExec(source: Source): Source {
+  return (name) => (name === 'exec' ? withoutFolder(source) : source)(name)
+}
+
+/** The commands that count, if a file of the folder names them. */
+function folderExec(sources: readonly Source[]): Loaded['leftOutExec'] {
+  const { value, origin } = firstOf(sources, 'exec') ?? {}
+  return origin && isOfFolder(origin) ? { count: [value].flat().length, origin } : undefined
+}
+
+/** The code host without the folder's files. */
+function hostOfUser(sources: readonly Source[]): NamedHost | undefined {
+  const { values } = loaded(sources.map(withoutFolder), [], ['provider', 'providerUrl'])
   return (values.provider ?? values.providerUrl) ? withDefaults(values) : undefined
 }
 

@@ -257,24 +257,22 @@ async function reload(shell: Shell, flags: Flags, service: Service): Promise<voi
   const { serving, loaded, listeners } = service
   try {
     // No other setting: the file of a secret can be a pipe, which was read at the start.
-    const { values, origins } = openSettings(shell, flags).read(loaded.values.profile, ROUTE_SETTINGS)
+    const now = openSettings(shell, flags).read(loaded.values.profile, ROUTE_SETTINGS)
+    const { values, origins } = now
     const routes = routeSettings(values)
     await serving.checkRoutes(routes)
     serving.replaceRoutes(routes)
     for (const listener of listeners) listener.setRoutes(serving.relay.routing)
     const count = routes.forward.length + routes.exec.length
     out.say(`Reloaded the settings: ${count} routes; any other change needs a restart`)
-    warnOfRoutes(out, service, { values, origins: { ...loaded.origins, ...origins } })
+    warnOfRoutes(out, service, { ...now, origins: { ...loaded.origins, ...origins } })
   } catch (error) {
     out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
   }
 }
 
-function warnOfRoutes(
-  { log }: Output,
-  { serving, sources }: Service,
-  { values, origins }: Pick<Loaded, 'values' | 'origins'>,
-): void {
-  const about = { provider: serving.settings.provider, origins, sources }
+function warnOfRoutes({ log }: Output, { serving, sources }: Service, loaded: Loaded): void {
+  const { values, origins, leftOutExec } = loaded
+  const about = { provider: serving.settings.provider, origins, leftOutExec, sources }
   for (const text of routeWarnings(routeSettings(values), about)) log.warn(text)
 }
