@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -22,7 +22,7 @@ const DOTENV = [
   'RELAY_PROVIDER=gitea',
   'RELAY_PROVIDER_URL=https://git.example',
   'RELAY_CLIENT_SECRET="s"',
-  `RELAY_WEBHOOK_SECRET_PREVIOUS_FILE=${secretFile}`,
+  'RELAY_WEBHOOK_SECRET_PREVIOUS_FILE=secret',
   'RELAY_FORWARD=http://localhost:3000',
   'RELAY_EXEC=./deploy.sh',
 ]
@@ -76,7 +76,9 @@ describe('settings', () => {
     ],
     ['a named profile of the sandbox', { flags: SANDBOX, env: { RELAY_PROFILE: 'b' } }, { profile: 'b' }],
   ])('are read: %s', (_, given, values) => {
-    const loaded = load(given)
+    const cwd = emptyFolder()
+    copyFileSync(secretFile, path.join(cwd, 'secret'))
+    const loaded = load(given, { cwd })
     expect([loaded.values, loaded.warnings]).toEqual([withDefaults(values), []])
   })
 

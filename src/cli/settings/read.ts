@@ -272,12 +272,13 @@ function variableSource(place: VariablePlace): Source {
 }
 
 function readVariable(place: VariablePlace, [env = '', fileEnv = '']: readonly string[]): VariableText {
-  const { variables, cwd } = place
+  const { variables, kind, cwd } = place
   const [text, file] = [variables[env], variables[fileEnv]]
   if (text) return { text, origin: variableOrigin(place, env) }
   if (!file) return undefined
   const origin = variableOrigin(place, fileEnv)
-  return { text: readSecretFile(path.resolve(cwd, file), origin.text), origin }
+  const folder = kind === 'dotenv' ? cwd : undefined
+  return { text: readSecretFile(path.resolve(cwd, file), origin.text, folder), origin }
 }
 
 function variableOrigin({ kind }: VariablePlace, variable: string): Origin {
