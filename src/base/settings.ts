@@ -29,6 +29,8 @@ export const ON_DUPLICATE = ['if-failed', 'always', 'never'] as const
 /** Where to forward deliveries, as written in the settings: `[name=][match=]url`, `[name=][match=]command`, `match`. */
 export interface RouteSettings {
   readonly forward: readonly string[]
+  /** @internal Whether only a file of the working folder says where to forward: no token of a sender is sent there. Default: false. */
+  readonly folderForward?: boolean | undefined
   readonly exec: readonly string[]
   readonly ignore: readonly string[]
 }

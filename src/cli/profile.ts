@@ -18,7 +18,7 @@ import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Flags, Shell } from './command.js'
 import { join, type Joined, type Parts } from './settings/join.js'
-import { type Loaded, openSettings, type OpenSettings } from './settings/read.js'
+import { isOfFolder, type Loaded, openSettings, type OpenSettings } from './settings/read.js'
 import type { Values } from './settings/parse.js'
 import type { SettingName } from './settings/table.js'
 
@@ -195,8 +195,9 @@ export async function openData(
 }
 
 /** Where deliveries are forwarded to. */
-export function routeSettings({ forward = [], exec = [], ignore = [] }: Values): RouteSettings {
-  return { forward, exec, ignore }
+export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): RouteSettings {
+  const { forward = [], exec = [], ignore = [] } = values
+  return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
 }
 
 /** The address at which browsers reach relay, as far as it is known. */

@@ -233,7 +233,7 @@ export function serviceSettings(
       baseUrl: values.baseUrl,
       maxBody,
       tokenTtl: values.tokenTtl,
-      routes: routeSettings(values),
+      routes: routeSettings(joined),
       concurrency: values.concurrency,
       onDuplicate: values.onDuplicate,
       keep: values.keep,

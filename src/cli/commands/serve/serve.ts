@@ -70,7 +70,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   if (!mayHaveData(storeOf(values), profileFolder(values))) await readOwn()
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
-  const live = new LiveOutput(shell, new Routing(routeSettings(values)))
+  const live = new LiveOutput(shell, new Routing(routeSettings(joined)))
   const published = publication(shell, joined, hooked)
   const reportConnection = (error: Error): void =>
     out.log.error(`a connection failed and was closed: ${error.message}`, error)
@@ -258,8 +258,8 @@ async function reload(shell: Shell, flags: Flags, service: Service): Promise<voi
   try {
     // No other setting: the file of a secret can be a pipe, which was read at the start.
     const now = openSettings(shell, flags).read(loaded.values.profile, ROUTE_SETTINGS)
-    const { values, origins } = now
-    const routes = routeSettings(values)
+    const { origins } = now
+    const routes = routeSettings(now)
     await serving.checkRoutes(routes)
     serving.replaceRoutes(routes)
     for (const listener of listeners) listener.setRoutes(serving.relay.routing)
@@ -272,7 +272,7 @@ async function reload(shell: Shell, flags: Flags, service: Service): Promise<voi
 }
 
 function warnOfRoutes({ log }: Output, { serving, sources }: Service, loaded: Loaded): void {
-  const { values, origins, leftOutExec } = loaded
+  const { origins, leftOutExec } = loaded
   const about = { provider: serving.settings.provider, origins, leftOutExec, sources }
-  for (const text of routeWarnings(routeSettings(values), about)) log.warn(text)
+  for (const text of routeWarnings(routeSettings(loaded), about)) log.warn(text)
 }

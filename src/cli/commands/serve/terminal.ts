@@ -7,7 +7,8 @@ import type { TargetStatus } from '../../../dispatch/target.js'
 import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
 import { exampleOf, matches } from '../../../journal/filter.js'
 import { whyNeverSent } from '../../../codehost/events.js'
-import { hostScheme } from '../../../codehost/schemes.js'
+import { hostScheme, schemeOf } from '../../../codehost/schemes.js'
+import { proofsFor } from '../../../schemes/proof.js'
 import type { Serving } from '../../../serve/serve.js'
 import type { Shell } from '../../command.js'
 import type { Context } from '../../context.js'
@@ -175,6 +176,13 @@ export function routeWarnings(
     const earlier = routes.slice(0, i).map(([, one]) => one)
     warn(setting, whyTwice(route, earlier))
   }
+  const tokens = sources.filter(({ scheme, secrets }) =>
+    proofsFor(secrets.current, schemeOf(scheme)).some(({ algorithm }) => algorithm === 'token'),
+  )
+  if (origins.forward && isOfFolder(origins.forward) && forward.length > 0 && tokens.length > 0)
+    warnings.push(
+      `${origins.forward.text}: only this folder names the targets, so they get deliveries of ${tokens.map(({ name }) => name).join(', ')} without the token, which is the secret itself. Name a target with --forward to send it there`,
+    )
   if (leftOutExec) warnings.push(leftOutText(leftOutExec))
   if (origins.exec && isOfFolder(origins.exec))
     for (const command of exec)
