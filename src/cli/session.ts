@@ -54,13 +54,7 @@ export async function openSession(
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
   if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(profile)
   await using closing = new Disposal()
-  const { values: known, folder } = attached
-  // Nothing is made for it.
-  if (attached.hostRefusal && !mayHaveData(storeOf(known), folder)) throw attached.hostRefusal
-  const isNew = create && !instance
-  const kind = isNew || mayHaveData(storeOf(known), folder) ? storeOf(known) : 'memory'
-  const onSlow = (text: string): void => shell.out.say(text)
-  const database = closing.use(await openDatabase({ kind, folder, create: isNew, onSlow }))
+  const database = closing.use(await openSessionData(shell, attached, create && !instance))
   const { secrets, store } = database
   const joined = await joinData(attached, secrets)
   const { values } = joined
@@ -105,6 +99,20 @@ export async function openSession(
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
+}
+
+/** The profile's data, or an empty one in memory. Makes none for a code host that only the folder names. */
+async function openSessionData(
+  { out }: Shell,
+  { values, folder, hostRefusal }: Attached,
+  isNew: boolean,
+): Promise<Database> {
+  const place = storeOf(values)
+  const hasData = mayHaveData(place, folder)
+  if (hostRefusal && !hasData) throw hostRefusal
+  const create = isNew && !hostRefusal
+  const onSlow = (text: string): void => out.say(text)
+  return openDatabase({ kind: create || hasData ? place : 'memory', folder, create, onSlow })
 }
 
 type SignIn = Pick<Attached, 'profile' | 'values' | 'origins'>

@@ -100,7 +100,7 @@ export class Tokens {
     return found.flatMap((each) => each ?? [])
   }
 
-  /** The origins of the code hosts at which somebody is signed in, or can renew a sign-in. */
+  /** The origins of the code hosts at which users are signed in, or can renew a sign-in. */
   async origins(): Promise<readonly string[]> {
     const keys = await this.#store.list(REFRESH_PREFIX)
     const users = keys.map((key) => key.slice(REFRESH_PREFIX.length))

@@ -95,7 +95,7 @@ interface Started {
 
 /**
  * Starts a relay unless one runs, which ends with the client of this process. Resolves once other commands find it. An agent's client starts
- * it, and shows its messages to no person: the commands of a checkout would run before anybody has read them.
+ * it, and shows its messages to no person: the commands of a checkout would run unread.
  */
 async function startRelay(shell: Shell, given: McpFlags): Promise<Started> {
   const flags = { ...given, projectExec: given.allowProjectExec === true }
