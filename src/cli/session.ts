@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { isFresh, renew, signInAgain } from '../auth/renew.js'
+import { isFresh, renew, type RenewParts, signInAgain } from '../auth/renew.js'
 import { readClient, readSetup as readRecord } from '../auth/setup.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError } from '../base/errors.js'
@@ -40,13 +40,14 @@ export type Session = Awaited<ReturnType<typeof openSession>>
 
 /**
  * Opens the data of a profile and its code host, to which it sends nothing. Makes none, unless `create` says so and no instance runs.
+ * `signsIn`: for a sign-in, which needs no token that is stored.
  * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
  * `unavailable` for a sandbox that does not run; `settings` also for a code host that only the working folder names; `storage`
  */
 export async function openSession(
   shell: Shell,
   attached: Attached,
-  { create = false }: { readonly create?: boolean } = {},
+  { create = false, signsIn = false }: { readonly create?: boolean; readonly signsIn?: boolean } = {},
 ) {
   const { signal } = shell
   const { own, instance, saved, profile } = attached
@@ -59,11 +60,12 @@ export async function openSession(
   const joined = await joinData(attached, secrets)
   const { values } = joined
   const { provider: name, providerUrl: url } = codeHostOf(joined)
-  if (joined.hostRefusal) throw joined.hostRefusal
   const limits = { ...LIMITS, ...shell.seams?.limits }
   const host = openNamedHost(joined, limits.codeHost)
   const clock = shell.seams?.clock ?? systemClock
   const tokens = new Tokens(secrets, clock)
+  if (host.refusal)
+    throw await refusalFor(attached, user, { host, store, tokens, signsIn, log: shell.out.log })
   const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
   const client = (await ofSandbox) || clientOf(values)
   const findOwner = async (): Promise<TokenOwner> => {
@@ -99,6 +101,27 @@ export async function openSession(
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
+}
+
+/**
+ * The error of a command for a code host that only the folder names. A token that is stored goes to its own code host alone, and the error of
+ * that says which; not where a client secret, or a token of a new sign-in, would be sent.
+ */
+async function refusalFor(
+  attached: Attached,
+  user: string,
+  { signsIn, ...parts }: Omit<RenewParts, 'client'> & { readonly signsIn: boolean },
+): Promise<unknown> {
+  const { host, tokens } = parts
+  const found = (await tokens.get(user)) ?? (await tokens.refreshable(user))
+  if (signsIn || attached.values.clientSecret || !found) return host.refusal
+  const explain = withCommand(signInCommand(attached, false))
+  return renew({ ...parts, client: undefined }, user)
+    .catch(explain)
+    .then(
+      () => host.refusal,
+      (error: unknown) => error,
+    )
 }
 
 /** The profile's data, or an empty one in memory. Makes none for a code host that only the folder names. */

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { emptyFolder, type Env } from '../kit/folder.js'
+import { codingAgent } from '../kit/mcp.js'
 import { addressOf, beginSignIn } from '../kit/pages.js'
 import { hostVariables, type Place, place, type Serving } from '../kit/place.js'
 import { type Received, receiver } from '../kit/receiver.js'
@@ -169,7 +170,9 @@ const USES: Readonly<Record<string, readonly (readonly string[])[] | 'sends noth
   wait: 'sends nothing',
   whoami: [[], ['--json']],
 }
-/** Those that have a test of their own below, or in mcp.test.ts. */
+/** Those that send something else than the token that is stored, or all of them. */
+const ALWAYS_REFUSED = ['login', 'reset', 'serve', 'setup']
+/** Those that have a test of their own below. */
 const APART = ['doctor', 'mcp']
 /** A use of each command that sends nothing to the code host. */
 const HARMLESS: Readonly<Record<string, readonly string[]>> = {
@@ -222,9 +225,12 @@ async function notRefused(
         '--json',
       )
       const { code: kind, error = '' } = lastObject(err)
-      const why = 'address that only this folder names'
-      if (code !== 2 || kind !== 'settings' || !String(error).includes(why) || (out + err).includes('canary'))
-        found.push({ words, code, out, err })
+      const isRefused =
+        code === 2 && kind === 'settings' && String(error).includes('address that only this folder names')
+      // Of a token that is stored, this says more.
+      const isBound = code === 4 && /^The token of bob is from \S+ and is not sent to /.test(String(error))
+      const isFine = isRefused || (isBound && !ALWAYS_REFUSED.includes(command))
+      if (!isFine || (out + err).includes('canary')) found.push({ words, code, out, err })
     }
   return found
 }
@@ -238,7 +244,7 @@ describe.each(FOLDERS)('a code host that only a folder names: $name', ({ filesOf
   it.each([
     ['a client secret', WITH_CLIENT],
     ['no client secret', WITHOUT],
-  ])('is sent nothing by any command, with %s, exit 2', async (_with, given) => {
+  ])('is sent nothing by any command, with %s', async (_with, given) => {
     const cwd = folderOf(filesOf(hostile.url))
     expect(await notRefused(here, cwd, { ...own, ...given })).toEqual([])
     for (const [command, uses] of Object.entries(USES))
@@ -252,6 +258,24 @@ describe.each(FOLDERS)('a code host that only a folder names: $name', ({ filesOf
     expect(reached()).toEqual([])
   })
 })
+
+it.each(FOLDERS)(
+  'relay mcp sends nothing there, whatever an agent asks of it: $name',
+  async ({ filesOf, own = {} }) => {
+    const at = { env: { ...here.env, ...own, ...WITHOUT }, cwd: folderOf(filesOf(hostile.url)) }
+    await using agent = await codingAgent(at, '--serve', '--allow-actions')
+    const { codeHost, notes } = await agent.call('relay_state')
+    expect([codeHost, String(notes)]).toEqual([
+      null,
+      expect.stringMatching(/only this folder names|is not sent to/),
+    ])
+    const target = 'octo/demo#1'
+    await agent.fails('comment', { target, text: 'hello' })
+    await agent.fails('merge', { target })
+    await agent.fails('react', { target, reaction: '+1' })
+    expect(reached()).toEqual([])
+  },
+)
 
 describe('a relay serve that was started in such a folder', () => {
   const cwd = (): string =>
