@@ -171,7 +171,7 @@ const USES: Readonly<Record<string, readonly (readonly string[])[] | 'sends noth
   whoami: [[], ['--json']],
 }
 /** Those that send something else than the token that is stored, or all of them. */
-const ALWAYS_REFUSED = ['login', 'reset', 'serve', 'setup']
+const ALWAYS_REFUSED: ReadonlySet<string> = new Set(['login', 'reset', 'serve', 'setup'])
 /** Those that have a test of their own below. */
 const APART = ['doctor', 'mcp']
 /** A use of each command that sends nothing to the code host. */
@@ -229,7 +229,7 @@ async function notRefused(
         code === 2 && kind === 'settings' && String(error).includes('address that only this folder names')
       // Of a token that is stored, this says more.
       const isBound = code === 4 && /^The token of bob is from \S+ and is not sent to /.test(String(error))
-      const isFine = isRefused || (isBound && !ALWAYS_REFUSED.includes(command))
+      const isFine = isRefused || (isBound && !ALWAYS_REFUSED.has(command))
       if (!isFine || (out + err).includes('canary')) found.push({ words, code, out, err })
     }
   return found

@@ -8,7 +8,7 @@ import type { OAuthClient } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
 import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
 import type { Account, CodeHost, Probe, RepoHook } from '../../codehost/host.js'
-import { HOST_KINDS, openHost } from '../../codehost/hosts.js'
+import { HOST_KINDS } from '../../codehost/hosts.js'
 import { parseJson } from '../../codehost/rest.js'
 import { Journal } from '../../journal/journal.js'
 import { readText, sendOnce } from '../../net/client.js'
@@ -124,7 +124,10 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
   const { origin, pathname } = new URL(url)
   if (software === undefined) {
     for (const other of PROVIDER_NAMES) {
-      const theirs = openHost({ name: other, url }).probe
+      const { probe: theirs } = openNamedHost({
+        ...attached,
+        values: { ...attached.values, provider: other },
+      })
       if (theirs.address === probe.address) continue
       const found = await ask(theirs, signal).catch(() => undefined)
       if (found?.software !== undefined)
