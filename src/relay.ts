@@ -93,8 +93,9 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     onAccount = () => {},
   } = options
   const limits = { ...LIMITS, ...seams.limits }
-  const { provider: name, providerUrl: url, store: kind, profile, folder, maxBody } = settings
-  const host = openHost({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
+  const { provider: name, providerUrl: url, hostRefusal: refusal } = settings
+  const { store: kind, profile, folder, maxBody } = settings
+  const host = openHost({ name, url, refusal, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   await using opened = new Disposal()
   const onSlow = (text: string): void => log.info(text)
   const data = { kind, folder, clock, fault: seams.storage, onSlow }

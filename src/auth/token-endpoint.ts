@@ -74,17 +74,19 @@ const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
  * rejects with {@link TokenError} unless it says otherwise.
  */
 export class TokenEndpoint {
-  readonly #host: Pick<CodeHost, 'origin' | 'oauth'>
+  readonly #host: Pick<CodeHost, 'origin' | 'oauth' | 'refusal'>
   readonly #parties: readonly [oauth.AuthorizationServer, oauth.Client]
   readonly #sender: readonly [oauth.AuthorizationServer, oauth.Client, oauth.ClientAuth]
   readonly #request: oauth.TokenEndpointRequestOptions
   readonly #options: CallOptions
 
+  /** @throws RelayError the code host's `refusal`, where it is not to be called */
   constructor(
-    host: Pick<CodeHost, 'origin' | 'oauth'>,
+    host: Pick<CodeHost, 'origin' | 'oauth' | 'refusal'>,
     { id, secret }: { readonly id: string; readonly secret?: Secret | undefined },
     options: CallOptions = {},
   ) {
+    if (host.refusal) throw host.refusal
     const { authorizationEndpoint, tokenEndpoint, deviceEndpoint, issuer } = host.oauth
     this.#host = host
     this.#options = options

@@ -83,7 +83,8 @@ export class Rest {
 
   /**
    * Makes one call, once: it is never repeated after a failure, since a write may have been carried out although its answer was lost.
-   * @throws RelayError of the kinds that `CodeHost` lists, {@link Refusal} for an unsuccessful answer; as the source of the token
+   * @throws RelayError of the kinds that `CodeHost` lists, {@link Refusal} for an unsuccessful answer; as the source of the token; the
+   * code host's `refusal`, where it is not to be called
    */
   call<T>(method: Method, where: string, call: Call<T>): Promise<Answer<T>>
   call(method: Method, where: string, call?: Omit<Call<unknown>, 'answer'>): Promise<Answer<unknown>>
@@ -92,7 +93,8 @@ export class Rest {
     where: string,
     { query, body, answer: schema = z.unknown(), exact = false }: Partial<Call<unknown>> = {},
   ): Promise<Answer<unknown>> {
-    const { label, base, sendOnce, timeLimit, explain } = this.#api
+    const { label, base, sendOnce, timeLimit, explain, refusal: notCalled } = this.#api
+    if (notCalled) throw notCalled
     const { secrets, ...identity } = await credentialsOf(this.#caller)
     const headers = { ...this.#api.headers, ...identity.headers, ...(body && JSON_TYPE) }
     const address = `${base}${where}${query ? `?${new URLSearchParams(query).toString()}` : ''}`

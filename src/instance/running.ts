@@ -42,6 +42,8 @@ export interface RunningInstance extends InstanceRecord {
   readonly store: StoreText
   /** Whether it started its code host, the sandbox, itself. */
   readonly sandbox: boolean
+  /** What alone names its code host, where that is a file of the folder that it was started in: no secret goes there. */
+  readonly folderHost?: string | undefined
   /** {@link secretPrint} of its webhook secret. */
   readonly secretPrint: string
   /** The webhook secret, where the instance made one that no file holds: with a memory store. Null otherwise. */

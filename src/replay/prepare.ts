@@ -87,9 +87,14 @@ export function prepare(
 /**
  * An entry as it is forwarded: as it came, unless its sender's token is not stored, or the time that its signature covers is so long ago
  * that its receiver would refuse it. Then it is signed with the current secret of its source. What nothing proved when it came is not:
- * anybody may have sent it before its source had a secret.
+ * anybody may have sent it before its source had a secret. Without `withToken`, a token stays away: it is the secret itself.
  */
-export function forwardable(entry: Entry, source: Source | undefined, now: number): Prepared {
+export function forwardable(
+  entry: Entry,
+  source: Source | undefined,
+  now: number,
+  { withToken = true }: { readonly withToken?: boolean } = {},
+): Prepared {
   const headers = passedOn(entry.headers)
   if (!source || entry.verifiedBy === 'none') return { headers, body: entry.body, isRenewed: false }
   const lines = indexHeaders(headers)
@@ -97,8 +102,8 @@ export function forwardable(entry: Entry, source: Source | undefined, now: numbe
   const proof = proofsFor(current, source.scheme).find(
     (each) => lines.has(each.header) || each.algorithm === 'token',
   )
-  if (proof?.algorithm !== 'token' && !isStaleNow(proof, lines, entry.body, now))
-    return { headers, body: entry.body, isRenewed: false }
+  const isSigned = proof?.algorithm === 'token' ? withToken : isStaleNow(proof, lines, entry.body, now)
+  if (!isSigned) return { headers, body: entry.body, isRenewed: false }
   return prepare({ ...entry, scheme: source.schemeText }, { secret: current, now })
 }
 

@@ -270,7 +270,8 @@ async function startDuties(
       env: options.env ?? {},
       log,
       mayRun,
-      sendable: (entry) => forwardable(entry, sources.get(entry.provider), clock()),
+      sendable: (entry, { ofFolder = false }) =>
+        forwardable(entry, sources.get(entry.provider), clock(), { withToken: !ofFolder }),
       onTarget(status) {
         options.onTarget?.(status)
         changed({ type: 'state' })

@@ -21,9 +21,8 @@ import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
 import { localTime } from '../output/time.js'
 import { type Attached, attach, commandFor, startCommand, storeOf, webhookSecret } from '../profile.js'
-import { readStoredClient } from '../session.js'
-import { join } from '../settings/join.js'
-import { checkSecretsPlace, meantSetting } from '../settings/read.js'
+import { joinData } from '../session.js'
+import { meantSetting } from '../settings/read.js'
 import { SECRET_VARIABLE, SETTING_NAMES, variablesOf } from '../settings/table.js'
 import { isUnsigned, lacksSecret, readSources, type SetSource } from '../sources.js'
 import {
@@ -92,8 +91,8 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   }
   try {
     // Data that cannot be read is a result of its own check.
-    const setup = await (data && readStoredClient(data.secrets))?.catch(() => undefined)
-    const subject = { shell, attached: { ...attached, ...join({ ...attached, setup }) }, data, problem }
+    const joined = await (data && joinData(attached, data.secrets))?.catch(() => undefined)
+    const subject = { shell, attached: { ...attached, ...joined }, data, problem }
     const results = await Promise.all(
       Object.entries(CHECKS).map(([name, check]) => bounded(name, () => check(subject))),
     )
@@ -196,7 +195,7 @@ async function checkSettings({ shell, attached, data }: Subject): Promise<string
     const meant = name.startsWith('RELAY_') && !isRead && meantSetting(name, KNOWN)
     if (meant) throw fail(`${name} is not read`, `set ${meant} instead`)
   }
-  checkSecretsPlace(own.origins)
+  if (attached.hostRefusal && own.origins.clientSecret) throw attached.hostRefusal
   if (conflict)
     throw fail(conflict.text, `${conflict.fix.toLowerCase()}, or name another profile with --profile`)
   // That the data cannot be read is a result of its own check.

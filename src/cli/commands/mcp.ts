@@ -19,17 +19,25 @@ import { Output } from '../output/output.js'
 import { attach, notServed, openData, SANDBOX_PROFILE, startCommand } from '../profile.js'
 import { refusedWord } from '../refused.js'
 import { openSession } from '../session.js'
+import { openSettings } from '../settings/read.js'
 import { runServe } from './serve/serve.js'
+import { leftOutText } from './serve/terminal.js'
 
 /** What only the relay of `--serve` takes. */
 const OF_SERVE = ['sandbox', 'port', 'forward', 'exec', 'ignore', 'sources', 'tunnel'] as const
-type McpFlags = Flags & { readonly serve?: boolean; readonly allowActions?: boolean }
+type McpFlags = Flags & {
+  readonly serve?: boolean
+  readonly allowProjectExec?: boolean
+  readonly allowActions?: boolean
+}
 
 /** Runs `relay mcp`, until its input ends or a signal comes. Standard output carries the protocol alone. @throws RelayError `usage`, `too_large` */
 export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
   const idle = OF_SERVE.find((name) => flags[name] !== undefined)
   if (idle !== undefined && !flags.serve)
     throw new RelayError('usage', `--${idle.replace('sources', 'source')}: only with --serve`)
+  if (flags.allowProjectExec && !flags.serve)
+    throw new RelayError('usage', '--allow-project-exec: only with --serve')
   const { stdin, stdout, stderr, env, signal } = given
   if (stdin.isTTY)
     given.out.say('Waiting for the client of an agent, which starts this command: see docs/agents.md')
@@ -47,7 +55,15 @@ export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
     const attached = await attach(shell, {})
     if (!attached.instance) throw notServed(attached, '. relay mcp --serve starts one, at its own start')
   }
-  const tools = { ...TOOLS, ...(flags.allowActions && ACTIONS) }
+  const noteLeftOut = async ({ notes }: Call): Promise<void> => {
+    const text = await relay?.then(({ leftOut }) => leftOut?.()).catch(() => undefined)
+    if (text !== undefined) notes.add(text)
+  }
+  const tools = {
+    ...TOOLS,
+    ...noted(['show_routes', 'relay_state'], noteLeftOut),
+    ...(flags.allowActions && ACTIONS),
+  }
   const output = new Writable({ write: (chunk, _, done) => done(void stdout.write(chunk)) })
   const transport = new StdioServerTransport(stdin, output, { maxBufferSize: MAX_MESSAGE })
   const onerror = (error: Error): void => out.log.debug(error.message)
@@ -70,15 +86,47 @@ const MAX_MESSAGE = 16 * 2 ** 20
 // It cannot be answered: its id is not read.
 const TOO_LONG = new RelayError('too_large', 'The client has sent a message of more than 16 MiB')
 
-/** Starts a relay unless one runs, which ends with the client of this process. Resolves once other commands find it. */
-async function startRelay(shell: Shell, flags: Flags): Promise<{ readonly ended?: Promise<void> }> {
+/** A relay that this process has started, or nothing of one that ran before. */
+interface Started {
+  readonly ended?: Promise<void>
+  /** What to say of commands that a file of the folder names now, and this relay leaves out; undefined if there are none. */
+  readonly leftOut?: () => string | undefined
+}
+
+/**
+ * Starts a relay unless one runs, which ends with the client of this process. Resolves once other commands find it. An agent's client starts
+ * it, and shows its messages to no person: the commands of a checkout would run unread.
+ */
+async function startRelay(shell: Shell, given: McpFlags): Promise<Started> {
+  const flags = { ...given, projectExec: given.allowProjectExec === true }
   const isRunning = async (): Promise<boolean> => (await attach(shell, flags, 'any')).instance !== undefined
   if (await isRunning()) return {}
   const ended = runServe(shellWith(shell, { onKey: () => undefined, continueWithoutOutput: () => {} }), flags)
   ended.catch((error: unknown) => shell.out.log.warn(`relay has stopped: ${toRelayError(error).message}`))
   for (; !(await isRunning()); shell.signal.throwIfAborted())
     await Promise.race([ended, sleep(POLL_MS, shell)])
-  return { ended }
+  const leftOut = (): string | undefined => {
+    const { leftOutExec } = openSettings(shell, flags).read(undefined, ['exec'])
+    return leftOutExec && leftOutText(leftOutExec)
+  }
+  return { ended, leftOut }
+}
+
+/** These tools, which note something besides. */
+function noted(names: readonly string[], note: (call: Call) => Promise<void>): Tools {
+  const chosen = Object.entries(TOOLS).filter(([name]) => names.includes(name))
+  return Object.fromEntries(
+    chosen.map(([name, tool]) => [
+      name,
+      {
+        ...tool,
+        async result(printed, call) {
+          await note(call)
+          return tool.result(printed, call)
+        },
+      },
+    ]),
+  )
 }
 
 /** By name: what a tool is given, and what a command prints. */

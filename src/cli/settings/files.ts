@@ -28,16 +28,33 @@ export function readSmallFile(file: string): string | undefined {
   return stats && readStart(file)
 }
 
-/** The secret in a file, without the line end that editors add. It can be a pipe (`<(pass …)`), so it is read once. @throws RelayError `settings` */
-export function readSecretFile(file: string, setting: string): string {
+/**
+ * The secret in a file, without the line end that editors add. It can be a pipe (`<(pass …)`), so it is read once. `folder`: the file has to
+ * be in this folder, all links resolved, since a project names it: as a secret, any other file of the user would sign or be sent.
+ * @throws RelayError `settings`
+ */
+export function readSecretFile(file: string, setting: string, folder?: string): string {
   try {
-    const secret = readStart(file).replace(/\r?\n$/, '')
+    const secret = readStart(folder === undefined ? file : resolveWithin(folder, file)).replace(/\r?\n$/, '')
     // An error, since the file was meant to set the secret: ignoring it would silently make another secret.
     if (secret === '') throw new RelayError('settings', `${file} is empty`)
     return secret
   } catch (cause) {
     throw new RelayError('settings', `${setting}: ${toRelayError(cause).message}`, { cause })
   }
+}
+
+function resolveWithin(folder: string, file: string): string {
+  const resolved = attempt(file, () => realpathSync(file))
+  const inside = path.relative(
+    attempt(folder, () => realpathSync(folder)),
+    resolved,
+  )
+  if (inside !== '..' && !inside.startsWith(`..${path.sep}`) && !path.isAbsolute(inside)) return resolved
+  throw new RelayError(
+    'settings',
+    `${file} is not in this folder, and a project can name no other file. Move it into the folder, or set the variable in the environment`,
+  )
 }
 
 function readStart(file: string): string {

@@ -34,10 +34,17 @@ export interface Origin {
 
 export type Origins = { readonly [Name in SettingName]?: Origin }
 
+/** A code host as settings name it: either of the two names it. */
+export type NamedHost = Partial<Pick<Values, 'provider' | 'providerUrl'>>
+
 /** Every setting, and where those that are not defaults came from. */
 export interface Loaded {
   readonly values: Values
   readonly origins: Origins
+  /** The code host that flags, the environment and the user's own file name, whatever the folder's files say. Undefined: none. */
+  readonly userHost: NamedHost | undefined
+  /** The commands of the folder's files that `projectExec` left out, and what names them. */
+  readonly leftOutExec?: { readonly count: number; readonly origin: Origin } | undefined
 }
 
 export type OpenSettings = ReturnType<typeof openSettings>
@@ -85,8 +92,11 @@ export function openSettings(shell: Shell, flags: Flags) {
       const section = user.profiles.get(profile)
       const users = [...(section ? [section] : []), user.common]
       const sources = [...own, project.common, ...users, flagSource(flags, true)]
-      const { values, origins } = loaded(sources, users, names)
-      return { values: withDefaults({ ...values, profile }), origins }
+      const isWhole = flags.projectExec !== false
+      const { values, origins } = loaded(isWhole ? sources : sources.map(withoutFolderExec), users, names)
+      const leftOutExec = isWhole ? undefined : folderExec(sources)
+      const userHost = hostOfUser(sources)
+      return { values: withDefaults({ ...values, profile }), origins, userHost, leftOutExec }
     },
   }
 }
@@ -125,13 +135,28 @@ function defaultHome(): string {
   return envPaths('relay', { suffix: '' }).data
 }
 
-/** Refuses a client secret for an address that only the folder names: its next version could name one that is to get the secret. */
-export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void {
-  if (!clientSecret || !providerUrl || !isOfFolder(providerUrl)) return
-  throw new RelayError(
-    'settings',
-    `${clientSecret.text} is not sent to an address that only this folder names (${providerUrl.text}). Set the address yourself: with --provider-url, with RELAY_PROVIDER_URL in the environment, or as providerUrl in your config.json`,
-  )
+/** A place, but for what the folder's files have. */
+function withoutFolder(source: Source): Source {
+  return (name) => {
+    const found = source(name)
+    return found && isOfFolder(found.origin) ? undefined : found
+  }
+}
+
+function withoutFolderExec(source: Source): Source {
+  return (name) => (name === 'exec' ? withoutFolder(source) : source)(name)
+}
+
+/** The commands that count, if a file of the folder names them. */
+function folderExec(sources: readonly Source[]): Loaded['leftOutExec'] {
+  const { value, origin } = firstOf(sources, 'exec') ?? {}
+  return origin && isOfFolder(origin) ? { count: [value].flat().length, origin } : undefined
+}
+
+/** The code host without the folder's files. */
+function hostOfUser(sources: readonly Source[]): NamedHost | undefined {
+  const { values } = loaded(sources.map(withoutFolder), [], ['provider', 'providerUrl'])
+  return (values.provider ?? values.providerUrl) ? withDefaults(values) : undefined
 }
 
 /**
@@ -247,12 +272,13 @@ function variableSource(place: VariablePlace): Source {
 }
 
 function readVariable(place: VariablePlace, [env = '', fileEnv = '']: readonly string[]): VariableText {
-  const { variables, cwd } = place
+  const { variables, kind, cwd } = place
   const [text, file] = [variables[env], variables[fileEnv]]
   if (text) return { text, origin: variableOrigin(place, env) }
   if (!file) return undefined
   const origin = variableOrigin(place, fileEnv)
-  return { text: readSecretFile(path.resolve(cwd, file), origin.text), origin }
+  const folder = kind === 'dotenv' ? cwd : undefined
+  return { text: readSecretFile(path.resolve(cwd, file), origin.text, folder), origin }
 }
 
 function variableOrigin({ kind }: VariablePlace, variable: string): Origin {

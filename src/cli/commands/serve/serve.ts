@@ -14,6 +14,7 @@ import { type Flags, type Shell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
+  openData,
   profileFolder,
   publication,
   routeSettings,
@@ -21,16 +22,9 @@ import {
   startCommand,
   storeOf,
 } from '../../profile.js'
-import {
-  loginCommand,
-  readSetup,
-  serviceSettings,
-  signInCommand,
-  userOf,
-  withCommand,
-} from '../../session.js'
-import { join, type Parts } from '../../settings/join.js'
-import { checkSecretsPlace, type Loaded, openSettings } from '../../settings/read.js'
+import { joinData, loginCommand, serviceSettings, signInCommand, userOf, withCommand } from '../../session.js'
+import { join, type Joined, type Parts } from '../../settings/join.js'
+import { type Loaded, openSettings } from '../../settings/read.js'
 import type { Values } from '../../settings/parse.js'
 import { hostInUrl, isUnsigned, servedSources, type SetSource } from '../../sources.js'
 import { formatRepo, parseRepo } from '../../target.js'
@@ -76,7 +70,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   if (!mayHaveData(storeOf(values), profileFolder(values))) await readOwn()
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
-  const live = new LiveOutput(shell, new Routing(routeSettings(values)))
+  const live = new LiveOutput(shell, new Routing(routeSettings(joined)))
   const published = publication(shell, joined, hooked)
   const reportConnection = (error: Error): void =>
     out.log.error(`a connection failed and was closed: ${error.message}`, error)
@@ -125,7 +119,8 @@ async function announce(
   const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn }
   if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
-  const { store, folder } = serving.settings
+  const { store, folder, hostRefusal } = serving.settings
+  if (hostRefusal) out.log.warn(`sign-in and actions are off: ${hostRefusal.message}`)
   if ((store === 'file' || store === 'keychain') && freeBytes(folder) < RESERVE)
     out.log.warn(`the disk of ${tilde(folder)} is almost full: deliveries are refused until 16 MiB are free`)
   if (!isLoopback(hostInUrl(host)))
@@ -163,8 +158,6 @@ function readParts(shell: Shell, flags: ServeFlags): Parts {
       'usage',
       `${flag.text} cannot be used with --sandbox, which is a code host of its own`,
     )
-  // A sandbox makes its own client.
-  if (!flags.sandbox) checkSecretsPlace(origins)
   const saved = values.store === 'memory' ? undefined : readSavedProfile(profileFolder(values))
   const { profile } = values
   if (saved?.sandbox && !flags.sandbox && values.provider !== 'sandbox')
@@ -178,6 +171,9 @@ function readParts(shell: Shell, flags: ServeFlags): Parts {
       'settings',
       `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with relay reset --profile ${profile}`,
     )
+  const { hostRefusal } = join({ own, saved })
+  // A sandbox makes its own client.
+  if (hostRefusal && origins.clientSecret && !flags.sandbox) throw hostRefusal
   return { own, saved }
 }
 
@@ -197,13 +193,15 @@ async function readHookPlan(
       'usage',
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
-  const { values } = join(parts)
+  const first = join(parts)
+  const { values } = first
   // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start.
-  const setup = await readSetup({ values, folder: profileFolder(values) }).catch((error: unknown) => {
+  const found = await readJoined(parts, values).catch((error: unknown) => {
     if (error instanceof RelayError && error.kind === 'no_match') return undefined
     throw error
   })
-  const joined = join({ ...parts, setup })
+  const joined = found ?? first
+  if (joined.hostRefusal) throw joined.hostRefusal
   const { provider, profile, clientId } = joined.values
   const { noLog } = HOST_KINDS[provider].words
   if (catchUp && noLog)
@@ -214,6 +212,12 @@ async function readHookPlan(
   const about = { ...joined, profile }
   const onNoToken = withCommand(signInCommand(about, clientId !== undefined))
   return { repos, user: userOf(values), login: loginCommand(about), onNoToken, catchUp }
+}
+
+/** The settings with what the profile's data completes; undefined where it has none. @throws RelayError `storage` */
+async function readJoined(parts: Parts, values: Values): Promise<Joined | undefined> {
+  await using data = await openData({ values, folder: profileFolder(values) })
+  return data && (await joinData(parts, data.secrets))
 }
 
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
@@ -254,20 +258,22 @@ async function reload(shell: Shell, flags: Flags, service: Service): Promise<voi
   const { serving, loaded, listeners } = service
   try {
     // No other setting: the file of a secret can be a pipe, which was read at the start.
-    const { values, origins } = openSettings(shell, flags).read(loaded.values.profile, ROUTE_SETTINGS)
-    const routes = routeSettings(values)
+    const now = openSettings(shell, flags).read(loaded.values.profile, ROUTE_SETTINGS)
+    const { origins } = now
+    const routes = routeSettings(now)
     await serving.checkRoutes(routes)
     serving.replaceRoutes(routes)
     for (const listener of listeners) listener.setRoutes(serving.relay.routing)
     const count = routes.forward.length + routes.exec.length
     out.say(`Reloaded the settings: ${count} routes; any other change needs a restart`)
-    warnOfRoutes(out, service, { values, origins: { ...loaded.origins, ...origins } })
+    warnOfRoutes(out, service, { ...now, origins: { ...loaded.origins, ...origins } })
   } catch (error) {
     out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
   }
 }
 
-function warnOfRoutes({ log }: Output, { serving, sources }: Service, { values, origins }: Loaded): void {
-  const about = { provider: serving.settings.provider, origins, sources }
-  for (const text of routeWarnings(routeSettings(values), about)) log.warn(text)
+function warnOfRoutes({ log }: Output, { serving, sources }: Service, loaded: Loaded): void {
+  const { origins, leftOutExec } = loaded
+  const about = { provider: serving.settings.provider, origins, leftOutExec, sources }
+  for (const text of routeWarnings(routeSettings(loaded), about)) log.warn(text)
 }
