@@ -215,7 +215,7 @@ export function serviceSettings(
       keepMax: values.keepMax,
       tunnel: values.tunnel,
     }
-    return sandbox ? { ...settings, sandboxPort } : { ...settings, ...codeHostOf(values) }
+    return sandbox ? { ...settings, sandbox: { port: sandboxPort } } : { ...settings, ...codeHostOf(values) }
   }
   // A mistake is found before a profile is made for it.
   if (!mayHaveData(store, folder)) complete(known, new Secret(''))
