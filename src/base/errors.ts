@@ -37,6 +37,22 @@ const KINDS = {
 } as const satisfies Record<string, { status: number; exit: number }>
 
 export type ErrorKind = keyof typeof KINDS
+
+/**
+ * The kinds whose message, in a command, has words of relay, what its caller has given, and names that the user has set: nothing that came from
+ * outside. Each is about the call itself, or about what runs on this machine. Any other message may quote a code host, a sender or a file.
+ */
+const OWN_WORDS: ReadonlySet<ErrorKind> = new Set([
+  'usage',
+  'no_match',
+  'timed_out',
+  'too_large',
+  'unavailable',
+  'cancelled',
+  'internal',
+  'target_failed',
+  'invalid_signature',
+])
 export type ErrorStatus = (typeof KINDS)[ErrorKind]['status']
 
 export interface RelayErrorOptions extends ErrorOptions {
@@ -69,6 +85,11 @@ export class RelayError extends Error {
 
   get exitCode(): number {
     return KINDS[this.kind].exit
+  }
+
+  /** @internal Whether its message quotes nothing that came from outside. */
+  get isOwnWords(): boolean {
+    return OWN_WORDS.has(this.kind)
   }
 }
 

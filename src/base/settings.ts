@@ -91,13 +91,12 @@ export interface Settings {
   readonly tunnel?: string | undefined
 }
 
-/** The defaults of the settings. */
+/** The defaults of the settings of a relay. */
 export const DEFAULTS = {
   profile: 'default',
   provider: 'github',
   host: '127.0.0.1',
   port: 8787,
-  sandboxPort: 8788,
   store: 'file',
   /** 1 MiB: the service's limit for a webhook body. */
   maxBody: 1_048_576,

@@ -50,13 +50,14 @@ const KINDS: Readonly<Record<number, ErrorKind>> = {
   429: 'rate_limited',
   500: 'internal',
   502: 'provider_failed',
+  503: 'unavailable',
   504: 'provider_timeout',
 }
 
 /** What an answer that is no success means: the kind of its status, the text of its `error`. */
 function refused({ status, header, text }: HttpResponse): RelayError {
   const wait = parseRetryAfter(header, Date.now())
-  return new RelayError(KINDS[status] ?? 'unavailable', errorOf(text) ?? `relay answered ${status}`, {
+  return new RelayError(KINDS[status] ?? 'provider_failed', errorOf(text) ?? `relay answered ${status}`, {
     retryAfter: wait && Math.ceil(wait / 1000),
   })
 }

@@ -13,7 +13,7 @@ import {
   saveProfile,
 } from '../instance/profile.js'
 import { findRunning, publishInstance, type RunningInstance, secretPrint } from '../instance/running.js'
-import type { ServeOptions } from '../serve/serve.js'
+import type { StartOptions } from '../serve/serve.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Flags, Shell } from './command.js'
@@ -282,7 +282,7 @@ export function publication({ out }: Shell, loaded: Joined, hooks: readonly stri
         out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
         return undefined
       }
-    }) satisfies ServeOptions['onTaken'],
+    }) satisfies StartOptions['onTaken'],
     /** After a reload. */
     setRoutes(routing: Pick<Routing, 'routes'>): void {
       if (!running) return

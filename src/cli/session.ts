@@ -295,7 +295,7 @@ export function serviceSettings(
       keepMax: values.keepMax,
       tunnel: values.tunnel,
     }
-    return sandbox ? { ...settings, sandboxPort } : { ...settings, ...codeHostOf(joined) }
+    return sandbox ? { ...settings, sandbox: { port: sandboxPort } } : { ...settings, ...codeHostOf(joined) }
   }
   // A mistake is found before a profile is made for it.
   if (!mayHaveData(store, folder)) complete(first, new Secret(''))

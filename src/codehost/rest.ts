@@ -251,6 +251,12 @@ export class Refusal extends RelayError {
     this.missingRight = answer.missingRight
     this.upstreamMessage = answer.upstreamMessage ?? ''
   }
+
+  /** @internal Its message quotes the code host, unless that said what relay itself would. */
+  override get isOwnWords(): boolean {
+    const own = ['', ...Object.values(KINDS).map(({ text }) => text)]
+    return own.includes(this.upstreamMessage)
+  }
 }
 
 export function isNotFound(error: unknown): boolean {

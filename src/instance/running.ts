@@ -4,8 +4,8 @@ import path from 'node:path'
 import { deadline, type Cancellable } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
-import type { StoreText } from '../base/settings.js'
-import { readRecord, writeRecord } from './profile.js'
+import type { Settings, StoreText } from '../base/settings.js'
+import { lockProfile, readRecord, writeRecord } from './profile.js'
 
 /** The running `serve` of a profile. `key` lets it prove at `url` that it wrote this record. */
 export interface InstanceRecord {
@@ -115,6 +115,22 @@ export async function findRunning(
       entry.store === 'memory' ||
       !proven.slice(0, i).some((newer) => newer.store !== 'memory' && newer.profile === entry.profile),
   )
+}
+
+/**
+ * Makes this process the one that has a profile's data, for as long as it lives. Undefined for a store that has no such process: in memory,
+ * or shared.
+ * @throws RelayError as {@link lockProfile}
+ */
+export async function takeProfile({
+  store,
+  folder,
+}: Pick<Settings, 'store' | 'folder'>): Promise<Disposable | undefined> {
+  if (store !== 'file' && store !== 'keychain') return undefined
+  return lockProfile(folder, () => {
+    const owner = registered(path.dirname(folder), path.basename(folder))
+    return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
+  })
 }
 
 /** The process that holds a profile, as far as the data folder says: it need not answer. */

@@ -5,7 +5,6 @@ import envPaths from 'env-paths'
 import { isLoopback } from '../../base/address.js'
 import { RelayError } from '../../base/errors.js'
 import { type Log, silentLog } from '../../base/log.js'
-import { DEFAULTS } from '../../base/settings.js'
 import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
 import { plain, suggest } from '../../base/text.js'
 import { parseForward } from '../../dispatch/routes.js'
@@ -14,6 +13,7 @@ import type { Flags, Shell } from '../command.js'
 import { folderFiles, readJsonObject, readSecretFile, readSmallFile } from './files.js'
 import { type GivenValues, PARSERS, parseSource, type Values } from './parse.js'
 import {
+  DEFAULT_VALUES,
   GITHUB_URL,
   isSettingName,
   keysOf,
@@ -88,7 +88,7 @@ export function openSettings(shell: Shell, flags: Flags) {
     /** Those that the user's own file has settings for. */
     profiles: [...user.profiles.keys()],
     /** The settings for this profile, else the named one or the default. Each is to be read once: the file of a secret can be a pipe. */
-    read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES): Loaded {
+    read(profile = named ?? DEFAULT_VALUES.profile, names = SETTING_NAMES): Loaded {
       const section = user.profiles.get(profile)
       const users = [...(section ? [section] : []), user.common]
       const sources = [...own, project.common, ...users, flagSource(flags, true)]
@@ -127,7 +127,7 @@ function openSecretReader(shell: Shell): SecretReader {
 }
 
 export function withDefaults(given: GivenValues): Values {
-  const values = { ...DEFAULTS, home: defaultHome(), ...given }
+  const values = { ...DEFAULT_VALUES, home: defaultHome(), ...given }
   return values.provider === 'github' ? { providerUrl: GITHUB_URL, ...values } : values
 }
 

@@ -4,6 +4,9 @@ import { DEFAULT_TUNNEL, DEFAULTS, MAX_MAX_BODY, ON_DUPLICATE, STORE_KINDS } fro
 import { formatDuration } from '../../base/time.js'
 import type { Context } from '../context.js'
 
+/** The defaults of the settings; `sandboxPort` is one of `relay serve --sandbox` alone. */
+export const DEFAULT_VALUES = { ...DEFAULTS, sandboxPort: 8788 } as const
+
 /** One setting in words: where it can be set, and what help says of it. `parse.ts` reads its text. */
 interface Setting {
   /** Its variable, where that is not `RELAY_` and its name. */
@@ -165,7 +168,7 @@ export function formatValue<Value extends string | number | readonly string[]>(
 }
 
 export function defaultText(name: SettingName): string | undefined {
-  const fixed: Readonly<Record<string, string | number>> = DEFAULTS
+  const fixed: Readonly<Record<string, string | number>> = DEFAULT_VALUES
   const value = fixed[name]
   return settingOf(name).defaultText ?? (value === undefined ? undefined : String(formatValue(name, value)))
 }

@@ -6,7 +6,7 @@ import { isSharedAddress } from '../../../base/shared-store.js'
 import { Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
-import { serve, type Serving } from '../../../serve/serve.js'
+import { start, type Started } from '../../../serve/serve.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
 import { freeBytes, RESERVE } from '../../../store/sqlite.js'
 import { pathOf } from '../../../webhook/signature.js'
@@ -75,7 +75,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const reportConnection = (error: Error): void =>
     out.log.error(`a connection failed and was closed: ${error.message}`, error)
   using _ = { [Symbol.dispose]: shell.onConnectionError(reportConnection) }
-  await using serving = await serve(
+  await using serving = await start(
     serviceSettings(parts, {
       sandbox: flags.sandbox === true,
       inspect: flags.inspect !== false,
@@ -133,7 +133,7 @@ async function announce(
 }
 
 /** Says what is still waiting, and that in-flight work takes a while. */
-async function stop(serving: Serving, nameOf: (id: string) => string, out: Output): Promise<void> {
+async function stop(serving: Started, nameOf: (id: string) => string, out: Output): Promise<void> {
   const waiting = waitingText(serving.targets(), nameOf)
   if (waiting !== undefined) out.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
   const slow = setTimeout(() => out.say(FINISHING), SILENT_STOP_MS)
@@ -222,7 +222,7 @@ async function readJoined(parts: Parts, values: Values): Promise<Joined | undefi
 
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
 async function signedInUser(
-  { relay: { tokens, host } }: Serving,
+  { relay: { tokens, host } }: Started,
   values: Values,
 ): Promise<string | undefined> {
   try {
@@ -234,7 +234,7 @@ async function signedInUser(
 }
 
 /** Resolves at a signal, or at the key for it. */
-async function untilQuit(shell: Shell, serving: Serving, nameOf: (id: string) => string): Promise<void> {
+async function untilQuit(shell: Shell, serving: Started, nameOf: (id: string) => string): Promise<void> {
   const { out, signal } = shell
   const quit = new AbortController()
   using keys = out.jsonLog ? undefined : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort() })
@@ -246,7 +246,7 @@ async function untilQuit(shell: Shell, serving: Serving, nameOf: (id: string) =>
 
 /** What runs, and the settings of the start. */
 interface Service {
-  readonly serving: Serving
+  readonly serving: Started
   readonly loaded: Loaded
   readonly sources: readonly SetSource[]
   readonly listeners: readonly { setRoutes(routes: Pick<Routing, 'routes'>): void }[]

@@ -9,7 +9,7 @@ import { exampleOf, matches } from '../../../journal/filter.js'
 import { whyNeverSent } from '../../../codehost/events.js'
 import { hostScheme, schemeOf } from '../../../codehost/schemes.js'
 import { proofsFor } from '../../../schemes/proof.js'
-import type { Serving } from '../../../serve/serve.js'
+import type { Started } from '../../../serve/serve.js'
 import type { Shell } from '../../command.js'
 import type { Context } from '../../context.js'
 import { bold, dim, join, t } from '../../output/text.js'
@@ -20,7 +20,7 @@ import { watchedFiles } from '../../settings/files.js'
 /** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
 export function listenToKeys(
   shell: Shell,
-  serving: Serving,
+  serving: Started,
   { nameOf, quit }: { readonly nameOf: (id: string) => string; readonly quit: () => void },
 ): Disposable | undefined {
   const { out } = shell
@@ -62,7 +62,7 @@ export function waitingText(
 }
 
 /** Opens the inspector of this process in the browser. Does not reject. */
-async function openInspectorOf(shell: Shell, { url, relay }: Serving): Promise<void> {
+async function openInspectorOf(shell: Shell, { url, relay }: Started): Promise<void> {
   const { out, signal } = shell
   try {
     const [{ openInspector }, inspector] = await Promise.all([
