@@ -1,6 +1,7 @@
 import { isLoopback } from '../base/address.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
+import { secretVariable } from '../base/secret-variables.js'
 import { isCodeHost, type SourceSettings } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
 import { schemeOf } from '../codehost/schemes.js'
@@ -14,7 +15,6 @@ import type { Shell } from './command.js'
 import { type Attached, commandFor, publicAddress, requireSecret, webhookSecret } from './profile.js'
 import { parseSource } from './settings/parse.js'
 import { isOfFolder, type Loaded, type Origin, secretReader } from './settings/read.js'
-import { secretVariable } from './settings/table.js'
 
 /** A source that is set. */
 export interface SetSource extends SourceSettings {
