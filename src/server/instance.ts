@@ -68,7 +68,7 @@ function callsOf({ signIn, routes, refusals: { list }, inspector }: Parts) {
       const { removed, upstream } = await revoke(signIn, parseUserId(userId))
       return {
         removed,
-        upstream: typeof upstream === 'string' ? upstream : { message: upstream.failed.message },
+        upstream: typeof upstream === 'string' ? upstream : { message: upstream.failed.clientMessage },
       }
     },
     /** Where deliveries go now. */

@@ -76,7 +76,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   if (!fault) return database
   const write = sql.write.bind(sql)
   sql.write = async (...args) => {
-    if (fault.fails) throw new RelayError('storage', 'no room')
+    if (fault.fails) throw new RelayError('storage', 'no room', { forClients: true })
     return write(...args)
   }
   return database

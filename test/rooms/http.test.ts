@@ -85,7 +85,7 @@ describe('an error', () => {
       'info',
     ],
     [failed, 502, {}, 'Failed', 'warn'],
-    [unstored, 503, {}, 'Not stored', 'error', storage],
+    [unstored, 503, {}, 'Storage failed. The log of relay serve says why', 'error', storage],
     [cancelled, 503, {}, 'The client went away'],
     [defect, 500, {}, 'Internal error', 'error', defect],
     ['text', 500, {}, 'Internal error', 'error', 'text'],
