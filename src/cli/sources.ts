@@ -22,6 +22,8 @@ export interface SetSource extends SourceSettings {
   readonly origin: string
   /** Where its secret is; undefined where it has none. */
   readonly secretOrigin: Origin | undefined
+  /** Whether only a project's file names its scheme. */
+  readonly isOfProject: boolean
 }
 
 const PROFILE: Origin = { kind: 'profile', text: 'profile' }
@@ -45,13 +47,14 @@ export async function readSources(
   return first.map(({ name, scheme, origin }) => {
     const variable = secretVariable(name)
     const [current, previous] = [readSecret(variable), readSecret(`${variable}_PREVIOUS`)]
-    const own = stored.find((each) => each.name === name && (each.scheme === scheme || !isOfProject))?.secrets
+    const isStored = stored.some((each) => each.name === name && each.scheme === scheme)
+    const own = stored.find((each) => each.name === name && (isStored || !isOfProject))?.secrets
     const secrets = {
       current: current ? new Secret(current.text) : (own?.current ?? new Secret('')),
       previous: previous ? new Secret(previous.text) : current ? undefined : own?.previous,
     }
     const secretOrigin = current?.origin ?? (own && PROFILE)
-    return { name, scheme, secrets, origin, secretOrigin }
+    return { name, scheme, secrets, origin, secretOrigin, isOfProject: isOfProject && !isStored }
   })
 }
 
@@ -170,6 +173,8 @@ export interface RecordedSource extends Source {
   readonly place?: string
   /** The path at which relay takes its deliveries. */
   readonly path: string
+  /** Whether the user has named its scheme: it is a code host's, or of a source that is set. A stranger can write any into a file. */
+  readonly isNamed: boolean
 }
 
 /**
@@ -183,7 +188,14 @@ export function openSources(
     secretEnv,
     data,
     purpose,
-  }: { secretEnv: string | undefined; data: Database | undefined; purpose: string },
+    named,
+  }: {
+    readonly secretEnv: string | undefined
+    readonly data: Database | undefined
+    readonly purpose: string
+    /** The source that a flag of the command names. */
+    readonly named?: string | undefined
+  },
 ): (recorded: Pick<Recorded, 'provider' | 'scheme'>) => Promise<RecordedSource> {
   const { webhookSecretPrevious: previous } = attached.values
   let found: ReturnType<typeof webhookSecret> | undefined
@@ -191,9 +203,10 @@ export function openSources(
   return async ({ provider: name, scheme }) => {
     const set = isCodeHost(name) ? [] : await (sources ??= readSources(shell, attached, data))
     const known = set.find((source) => source.name === name)
-    // A file may name another scheme than the source has. One with a token would send the secret itself.
+    // A file may name another scheme than the source has.
     const schemeText = isCodeHost(name) ? name : (known?.scheme ?? scheme ?? name)
-    const about = { name, schemeText, scheme: schemeOf(schemeText) }
+    const isNamed = isCodeHost(name) || (known ? !known.isOfProject : name === named)
+    const about = { name, schemeText, scheme: schemeOf(schemeText), isNamed }
     const isHost = known === undefined && isOfCodeHost({ provider: name, scheme: schemeText })
     const path = isHost ? '/webhook' : pathOf(name)
     if (!isHost && secretEnv === undefined) {

@@ -68,7 +68,7 @@ it('a path answers the methods of all routes that match it, and allows no other 
 
 describe('an error', () => {
   const storage = new RelayError('storage', 'No room')
-  const unstored = new RelayError('storage', 'Not stored', { cause: storage })
+  const unstored = new RelayError('storage', 'Not stored', { cause: storage, forClients: true })
   const failed = new RelayError('provider_failed', 'Failed', { cause: new Error('a secret') })
   const defect = new TypeError('a secret')
   const cancelled = new RelayError('cancelled', 'The client went away')
@@ -85,7 +85,7 @@ describe('an error', () => {
       'info',
     ],
     [failed, 502, {}, 'Failed', 'warn'],
-    [unstored, 503, {}, 'Storage failed. The log of relay serve says why', 'error', storage],
+    [unstored, 503, {}, 'Not stored', 'error', storage],
     [cancelled, 503, {}, 'The client went away'],
     [defect, 500, {}, 'Internal error', 'error', defect],
     ['text', 500, {}, 'Internal error', 'error', 'text'],
