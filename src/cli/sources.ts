@@ -189,18 +189,21 @@ export function openSources(
     data,
     purpose,
     named,
+    usesOwnKeys = false,
   }: {
     readonly secretEnv: string | undefined
     readonly data: Database | undefined
     readonly purpose: string
     /** The source that a flag of the command names. */
     readonly named?: string | undefined
+    /** Whether a fixture with a key of its own is signed with that. */
+    readonly usesOwnKeys?: boolean
   },
-): (recorded: Pick<Recorded, 'provider' | 'scheme'>) => Promise<RecordedSource> {
+): (recorded: Pick<Recorded, 'provider' | 'scheme' | 'secret'>) => Promise<RecordedSource> {
   const { webhookSecretPrevious: previous } = attached.values
   let found: ReturnType<typeof webhookSecret> | undefined
   let sources: ReturnType<typeof readSources> | undefined
-  return async ({ provider: name, scheme }) => {
+  return async ({ provider: name, scheme, secret }) => {
     const set = isCodeHost(name) ? [] : await (sources ??= readSources(shell, attached, data))
     const known = set.find((source) => source.name === name)
     // A file may name another scheme than the source has.
@@ -209,6 +212,9 @@ export function openSources(
     const about = { name, schemeText, scheme: schemeOf(schemeText), isNamed }
     const isHost = known === undefined && isOfCodeHost({ provider: name, scheme: schemeText })
     const path = isHost ? '/webhook' : pathOf(name)
+    // What it sends is its own, whatever its scheme.
+    if (usesOwnKeys && secret !== undefined)
+      return { ...about, path, secrets: { current: new Secret(secret) }, isNamed: true }
     if (!isHost && secretEnv === undefined) {
       const { secrets } = known ?? sourceNamed(set, name)
       if (!lacksSecret({ name, scheme: schemeText, secrets })) return { ...about, path, secrets }

@@ -156,7 +156,14 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
   const { signal, seams } = shell
   const { instance } = attached
   if (to === undefined && !instance) throw notServed(attached, ', or name an address with --to')
-  const sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'sign with', named: plan.source })
+  const sourceOf = openSources(shell, attached, {
+    secretEnv,
+    data,
+    purpose: 'sign with',
+    named: plan.source,
+    // Elsewhere than here, a fixture with a key of its own needs no real secret.
+    usesOwnKeys: to !== undefined && secretEnv === undefined,
+  })
   const senders = new Map<string, Sender>()
   return async (name: string, loaded: Recorded) => {
     const source = await sourceOf(loaded)
