@@ -37,7 +37,7 @@ async function answersOf(here: Place, relay: Serving, token: string, while_: () 
   })
   const { paths } = readDocument()
   for (const [address, operations] of Object.entries(paths))
-    for (const method of Object.keys(operations as object)) {
+    for (const method of Object.keys(operations)) {
       const filled = address
         .replace('{provider}', 'sandbox')
         .replace('{userId}', 'ada')
