@@ -82,7 +82,8 @@ const MAX_LINKS = 40
 
 /**
  * What lies at a path that only the user and root can change: every link and every folder on the way counts, since whoever can write to one
- * can put another place there. A folder with the sticky bit, such as /tmp, may be on the way: nobody can replace what others have there.
+ * can put another place there. A folder with the sticky bit, such as /tmp or a new tmpfs, may be open to all: nobody can replace what others
+ * have there, and what they put there is theirs, so it is refused itself.
  * @returns undefined if nothing is there, or it cannot be reached
  */
 export function inspectPlace(file: string): Found | Hostile | undefined {
@@ -119,7 +120,7 @@ export function inspectPlace(file: string): Found | Hostile | undefined {
       if (isOnWay && !found.isDirectory()) return undefined
       if (uid === undefined) continue
       if (!(isOnWay ? above : owners).has(found.uid)) return ofOther(at, found.uid)
-      if (isOpen(found, owners) && !(isOnWay && (found.mode & STICKY) !== 0))
+      if (isOpen(found, owners) && !(found.isDirectory() && (found.mode & STICKY) !== 0))
         return { why: openToStrangers(at, found.uid), fix: `Close it with chmod go-w ${shellWord(at)}` }
     }
   } catch {

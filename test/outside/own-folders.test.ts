@@ -195,6 +195,19 @@ describeWith('root', 'a place of relay’s that', () => {
     })
   })
 
+  it('but the data folder may be open to all where nobody can replace what others have, as a new tmpfs is', async () => {
+    await using here = await place({ host: 'none' })
+    const home = copy()
+    chmodSync(home, 0o1777)
+    expect(await here.runWith({ env: { RELAY_HOME: home } }, 'log', '--json')).toMatchObject({
+      code: 0,
+      err: '',
+    })
+    mkdirSync(path.join(home, 'work'), { mode: 0o700 })
+    chownSync(path.join(home, 'work'), STRANGER, STRANGER)
+    await refuses(here, home, [['serve', '--port', '0', '--profile', 'work']])
+  })
+
   it('is made in no folder of another user, however deep', async () => {
     await using here = await place({ host: 'none' })
     const folder = emptyFolder()
