@@ -3,6 +3,7 @@ import { fstatSync, writeFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import { errorCode, RelayError } from '../src/base/errors.js'
+import { trustCaller } from '../src/base/trust.js'
 import type { Context, TextStream } from '../src/cli/context.js'
 import { main, report } from '../src/cli/main.js'
 import { readKeys } from './keys.js'
@@ -106,6 +107,8 @@ function defect(error: unknown): RelayError {
     { cause: error },
   )
 }
+
+trustCaller(process.env)
 
 const context: Context = {
   env: process.env,

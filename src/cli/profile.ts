@@ -12,7 +12,13 @@ import {
   type SavedProfile,
   saveProfile,
 } from '../instance/profile.js'
-import { findRunning, publishInstance, type RunningInstance, secretPrint } from '../instance/running.js'
+import {
+  checkRegistry,
+  findRunning,
+  publishInstance,
+  type RunningInstance,
+  secretPrint,
+} from '../instance/running.js'
 import type { StartOptions } from '../serve/serve.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
@@ -253,10 +259,12 @@ export function requireSecret(found: FoundSecret | undefined, purpose: string): 
 /**
  * Makes a service that this process starts known to the commands of other terminals while it runs, with the repositories of its `--hook`,
  * and has its profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
+ * @throws RelayError `settings` where another user can change what says which instances run
  */
 export function publication({ out }: Shell, loaded: Joined, hooks: readonly string[] = []) {
   const { values, origins } = loaded
   const { store, home, profile } = values
+  if (store !== 'memory') checkRegistry(home)
   let running: RunningInstance | undefined
   return {
     onTaken: ((record, settings, sandbox) => {

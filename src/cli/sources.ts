@@ -1,6 +1,7 @@
 import { isLoopback } from '../base/address.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
+import { secretVariable } from '../base/secret-variables.js'
 import { isCodeHost, type SourceSettings } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
 import { schemeOf } from '../codehost/schemes.js'
@@ -14,7 +15,6 @@ import type { Shell } from './command.js'
 import { type Attached, commandFor, publicAddress, requireSecret, webhookSecret } from './profile.js'
 import { parseSource } from './settings/parse.js'
 import { isOfFolder, type Loaded, type Origin, secretReader } from './settings/read.js'
-import { secretVariable } from './settings/table.js'
 
 /** A source that is set. */
 export interface SetSource extends SourceSettings {
@@ -24,6 +24,8 @@ export interface SetSource extends SourceSettings {
   readonly secretOrigin: Origin | undefined
   /** A variable that has a secret for it, which is not used: only the folder names its scheme, which sends the secret itself. */
   readonly withheld: Origin | undefined
+  /** Whether only a project's file names its scheme. */
+  readonly isOfProject: boolean
 }
 
 const PROFILE: Origin = { kind: 'profile', text: 'profile' }
@@ -51,13 +53,15 @@ export async function readSources(
       ? set.find((each) => each && each.origin.kind !== ofFolder.kind)?.origin
       : undefined
     const [current, previous] = withheld ? [] : set
-    const own = stored.find((each) => each.name === name && (each.scheme === scheme || !ofFolder))?.secrets
+    const isStored = stored.some((each) => each.name === name && each.scheme === scheme)
+    const own = stored.find((each) => each.name === name && (isStored || !ofFolder))?.secrets
     const secrets = {
       current: current ? new Secret(current.text) : (own?.current ?? new Secret('')),
       previous: previous ? new Secret(previous.text) : current ? undefined : own?.previous,
     }
     const secretOrigin = current?.origin ?? (own && PROFILE)
-    return { name, scheme, secrets, origin, secretOrigin, withheld }
+    const isOfProject = ofFolder !== undefined && !isStored
+    return { name, scheme, secrets, origin, secretOrigin, withheld, isOfProject }
   })
 }
 
@@ -195,6 +199,8 @@ export interface RecordedSource extends Source {
   readonly place?: string
   /** The path at which relay takes its deliveries. */
   readonly path: string
+  /** Whether the user has named its scheme: it is a code host's, or of a source that is set. A stranger can write any into a file. */
+  readonly isNamed: boolean
 }
 
 /**
@@ -208,19 +214,33 @@ export function openSources(
     secretEnv,
     data,
     purpose,
-  }: { secretEnv: string | undefined; data: Database | undefined; purpose: string },
-): (recorded: Pick<Recorded, 'provider' | 'scheme'>) => Promise<RecordedSource> {
+    named,
+    usesOwnKeys = false,
+  }: {
+    readonly secretEnv: string | undefined
+    readonly data: Database | undefined
+    readonly purpose: string
+    /** The source that a flag of the command names. */
+    readonly named?: string | undefined
+    /** Whether a fixture with a key of its own is signed with that. */
+    readonly usesOwnKeys?: boolean
+  },
+): (recorded: Pick<Recorded, 'provider' | 'scheme' | 'secret'>) => Promise<RecordedSource> {
   const { webhookSecretPrevious: previous } = attached.values
   let found: ReturnType<typeof webhookSecret> | undefined
   let sources: ReturnType<typeof readSources> | undefined
-  return async ({ provider: name, scheme }) => {
+  return async ({ provider: name, scheme, secret }) => {
     const set = isCodeHost(name) ? [] : await (sources ??= readSources(shell, attached, data))
     const known = set.find((source) => source.name === name)
-    // A file may name another scheme than the source has. One with a token would send the secret itself.
+    // A file may name another scheme than the source has.
     const schemeText = isCodeHost(name) ? name : (known?.scheme ?? scheme ?? name)
-    const about = { name, schemeText, scheme: schemeOf(schemeText) }
+    const isNamed = isCodeHost(name) || (known ? !known.isOfProject : name === named)
+    const about = { name, schemeText, scheme: schemeOf(schemeText), isNamed }
     const isHost = known === undefined && isOfCodeHost({ provider: name, scheme: schemeText })
     const path = isHost ? '/webhook' : pathOf(name)
+    // What it sends is its own, whatever its scheme.
+    if (usesOwnKeys && secret !== undefined)
+      return { ...about, path, secrets: { current: new Secret(secret) }, isNamed: true }
     if (!isHost && secretEnv === undefined) {
       const { secrets } = known ?? sourceNamed(set, name)
       if (!lacksSecret({ name, scheme: schemeText, secrets })) return { ...about, path, secrets }

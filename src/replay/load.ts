@@ -115,6 +115,11 @@ export const fixtureSchema = z
         .enum(PAYLOAD_ENCODINGS, `must be one of ${PAYLOAD_ENCODINGS.join(', ')}`)
         .optional()
         .describe('How the payload is written as a body; compact if absent.'),
+      secret: text(/^[\x21-\x7e]{1,200}$/, '1 to 200 visible ASCII characters')
+        .optional()
+        .describe(
+          "A key of the fixture's own, for everybody: signs it where the receiver's secret is not given.",
+        ),
     },
     'must be an object',
   )

@@ -48,6 +48,11 @@ export function tokenHeaders({ proofs }: Pick<WebhookScheme, 'proofs'>): Readonl
   return new Set(proofs.flatMap(({ header, algorithm }) => (algorithm === 'token' ? [header] : [])))
 }
 
+/** Whether a request that is signed with a secret holds the secret itself. */
+export function sendsSecret(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>): boolean {
+  return proofsFor(secret, scheme).some(({ algorithm }) => algorithm === 'token')
+}
+
 /** Whether what proves a delivery covers its body. A plain token does not: a tunnel shows it to everybody, and refuses it. */
 export function provesBody(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>): boolean {
   const proofs = proofsFor(secret, scheme)

@@ -348,7 +348,7 @@ async function startSources(
     },
     onHook(event) {
       options.onHook?.(event)
-      if ('error' in event) state.hookProblems.set(sourceOf(event), event.error.message)
+      if ('error' in event) state.hookProblems.set(sourceOf(event), event.error.clientMessage)
       else state.hookProblems.delete(sourceOf(event))
       changed()
     },

@@ -64,7 +64,7 @@ export function createIntake(parts: IntakeParts): Intake {
       const plan = parts.plan(delivery)
       const targets = from.edited?.targets ?? plan.targets
       const receipt = await journal.append(delivery, { ...plan, targets }).catch((cause: unknown) => {
-        throw new RelayError('storage', 'Delivery could not be stored', { cause })
+        throw new RelayError('storage', 'Delivery could not be stored', { cause, forClients: true })
       })
       onDelivery?.(delivery, receipt)
       return challenge === undefined ? receipt : { ...receipt, challenge }

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorReason, RelayError } from '../../base/errors.js'
+import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { inTime } from '../../base/wait.js'
 import { DEFAULTS, isCodeHost } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
@@ -23,7 +24,7 @@ import { localTime } from '../output/time.js'
 import { type Attached, attach, commandFor, startCommand, storeOf, webhookSecret } from '../profile.js'
 import { joinData } from '../session.js'
 import { meantSetting } from '../settings/read.js'
-import { SECRET_VARIABLE, SETTING_NAMES, variablesOf } from '../settings/table.js'
+import { SETTING_NAMES, variablesOf } from '../settings/table.js'
 import { isUnsigned, lacksSecret, readSources, type SetSource } from '../sources.js'
 import {
   type Check,
@@ -191,7 +192,7 @@ const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_
 async function checkSettings({ shell, attached, data }: Subject): Promise<string> {
   const { own, conflict, instance, values } = attached
   for (const name of Object.keys(shell.env)) {
-    const isRead = KNOWN.includes(name) || SECRET_VARIABLE.test(name)
+    const isRead = KNOWN.includes(name) || SOURCE_SECRET.test(name)
     const meant = name.startsWith('RELAY_') && !isRead && meantSetting(name, KNOWN)
     if (meant) throw fail(`${name} is not read`, `set ${meant} instead`)
   }

@@ -16,7 +16,6 @@ import { openSending, readPlan, type Result, send, type SendFlags, type Sending 
 interface TriggerFlags extends SendFlags {
   readonly list?: boolean
   readonly print?: boolean
-  readonly source?: string
   readonly event?: string
   readonly body?: string
 }

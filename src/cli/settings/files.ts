@@ -1,16 +1,8 @@
-import {
-  closeSync,
-  existsSync,
-  lstatSync,
-  openSync,
-  readSync,
-  realpathSync,
-  type Stats,
-  statSync,
-} from 'node:fs'
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { errorReason, RelayError, toRelayError } from '../../base/errors.js'
+import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
+import { createTrust } from '../../base/trust.js'
 import { isObject } from '../../json/parse.js'
 import { lineOf } from '../../json/text.js'
 import type { Context } from '../context.js'
@@ -143,48 +135,5 @@ function projectFiles({ cwd }: Place, distrust: (file: string) => string | undef
     if (isCheckout && distrust(git) === undefined) return { usable: files, passed: [], git }
     if (isCheckout || folder === path.dirname(folder))
       return { usable: files.slice(0, 1), passed: isCheckout ? files.slice(1) : [], git }
-  }
-}
-
-const GROUP_WRITE = 0o020
-const OTHERS_WRITE = 0o002
-
-/** What decides whether a file is trusted; a test replaces it. */
-export interface System {
-  /** The user whose rights this process has; undefined on Windows, where nothing is checked. */
-  readonly uid: number | undefined
-  readonly lstat: (file: string) => Pick<Stats, 'uid' | 'gid' | 'mode'>
-  readonly realpath: (file: string) => string
-}
-
-const SYSTEM: System = { uid: process.geteuid?.(), lstat: lstatSync, realpath: realpathSync }
-
-/**
- * Says why a file is not trusted; undefined when it, its folder, and those that a link leads to are the user's or root's, and no other user
- * can write to it. Under sudo, root trusts the calling user (SUDO_UID), as git does (git-config, safe.directory).
- */
-export function createTrust(
-  env: Context['env'],
-  { uid, lstat, realpath }: System = SYSTEM,
-): (file: string) => string | undefined {
-  if (uid === undefined) return () => undefined
-  const { SUDO_UID: sudo = '' } = env
-  const owners = new Set([0, uid, ...(uid === 0 && /^\d+$/.test(sudo) ? [Number(sudo)] : [])])
-  return (file) => {
-    try {
-      const target = realpath(file)
-      const stranger = [file, path.dirname(file), target, path.dirname(target)]
-        .map((name) => ({ name, owner: lstat(name).uid }))
-        .find(({ owner }) => !owners.has(owner))
-      if (stranger) return `${stranger.name} belongs to user ${stranger.owner}, not to you or root`
-      const { uid: owner, gid, mode } = lstat(target)
-      // A group with the number of the file's owner is that user's private group (Debian, Fedora); group 0 is root's.
-      const isPrivate = gid === owner || gid === 0
-      if ((mode & OTHERS_WRITE) !== 0 || (!isPrivate && (mode & GROUP_WRITE) !== 0))
-        return `other users can write to ${target}, which belongs to user ${owner}`
-    } catch (cause) {
-      return `its owner cannot be determined (${errorReason(cause)})`
-    }
-    return undefined
   }
 }

@@ -5,6 +5,7 @@ import envPaths from 'env-paths'
 import { isLoopback } from '../../base/address.js'
 import { RelayError } from '../../base/errors.js'
 import { type Log, silentLog } from '../../base/log.js'
+import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
 import { plain, suggest } from '../../base/text.js'
 import { parseForward } from '../../dispatch/routes.js'
@@ -18,7 +19,6 @@ import {
   isSettingName,
   keysOf,
   meantBy,
-  SECRET_VARIABLE,
   SETTING_NAMES,
   type SettingName,
   settingOf,
@@ -308,7 +308,7 @@ function readDotenv(file: string, shell: Shell): Variables {
   const variables = parseEnv(readSmallFile(file) ?? '')
   for (const [variable, text] of Object.entries(variables)) {
     if (!text || !variable.startsWith('RELAY_')) continue
-    if (SECRET_VARIABLE.test(variable)) continue
+    if (SOURCE_SECRET.test(variable)) continue
     const name = SETTING_NAMES.find((each) => variablesOf(each).includes(variable))
     const { project, secret, flag } = name ? settingOf(name) : {}
     if (project ?? secret) continue

@@ -2,7 +2,6 @@ import { aborted } from '../../../base/wait.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/address.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
-import { isSharedAddress } from '../../../base/shared-store.js'
 import { Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
@@ -85,8 +84,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
       log: out.timedLog,
       signal: shell.signal,
       seams: shell.seams,
-      // The password of the shared store is one of relay's secrets.
-      env: isSharedAddress(values.store) ? { ...shell.env, PGPASSWORD: undefined } : shell.env,
+      env: shell.env,
       onTaken: published.onTaken,
       ...(hooks && { hooks }),
       onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
