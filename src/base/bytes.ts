@@ -33,6 +33,24 @@ function decode(latin1: string): string | undefined {
   }
 }
 
+const FIRST_FIELD = Buffer.from('payload=')
+/** Visible ASCII without the marks that every writer of forms escapes, and JSON and XML need. */
+const FORM = /^[!#-;=?-Z_a-z~]+$/
+
+/**
+ * Whether a body is a form, by its bytes alone: no signature covers a Content-Type, and JSON or text that is read as a form could have fields
+ * in its words. Fields are escaped; only the one `payload` may come first and be written as it is.
+ */
+export function isFormBody(body: Uint8Array): boolean {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return startsAsPayload(bytes) || (bytes.includes('=') && FORM.test(bytes.toString('latin1')))
+}
+
+/** Whether a form's first field is `payload`: a text inside JSON may contain `&payload=`. */
+export function startsAsPayload(body: Uint8Array): boolean {
+  return FIRST_FIELD.equals(body.subarray(0, FIRST_FIELD.length))
+}
+
 /** Whether a `Content-Type` says that a body is a form; a body of any other type is read as JSON. */
 export function isFormType(contentType = ''): boolean {
   const [type = ''] = contentType.split(';')
