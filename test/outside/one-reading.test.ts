@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { post, type WebhookRequest } from '../kit/delivery.js'
+import { post } from '../kit/delivery.js'
 import { place } from '../kit/place.js'
 import { flagsOf, requestOf, secretsOf, SENDERS, type Sender } from '../kit/senders.js'
 import { objects } from './example.js'
