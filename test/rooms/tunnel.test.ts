@@ -418,7 +418,9 @@ describe('a server of a stranger', () => {
     await using server = await smee()
     await using rig = await working(server.channel)
     for (const end of ['\n', '\r', '\r\n'])
-      for (const part of `${numbered(1).replaceAll('\n', end)}`.split(/(?=[\r\n])|(?<=[\r\n])/)) {
+      for (const part of numbered(1)
+        .replaceAll('\n', end)
+        .split(/(?=[\r\n])|(?<=[\r\n])/)) {
         server.write(part)
         await new Promise((resolve) => setImmediate(resolve))
       }
