@@ -63,8 +63,8 @@ function post(url: string, body: string): Promise<number> {
 
 export const bodies: Benchmark = {
   about: `
-How long a signed body takes until it is answered, over that of a flat object of the same size. Nothing may take over three times as
-long. ${ROUNDS} rounds.`,
+How long a signed body takes until it is answered, over that of a flat object with many members of the same size. At 1 MiB, the default
+of --max-body, nothing may take over three times as long. ${ROUNDS} rounds.`,
 
   async run({ rounds }, scope) {
     const relays = await pair((build) => new Relay(scope, build).serve('--max-body', String(SIZES[1])))
