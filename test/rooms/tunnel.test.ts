@@ -414,6 +414,17 @@ describe('a server of a stranger', () => {
     expect(rig.statuses.length).toBe(seen)
   })
 
+  it('is not kept by its lines: a message of a thousand is refused, whatever its size', async () => {
+    await using server = await smee()
+    await using rig = await working(server.channel, { limits: { message: 100_000 } })
+    const spread = (lines: number): string =>
+      numbered(1).replace('data: {', `data: {\n${'data:\n'.repeat(lines)}data: `)
+    server.write(spread(10) + spread(1000) + numbered(2))
+    await rig.has(2)
+    expect(rig.numbers()).toEqual([1, 2])
+    expect(await rig.says('refused')).toContain('the message is not JSON, or is far over --max-body')
+  })
+
   it('has its line ends read in any parts', async () => {
     await using server = await smee()
     await using rig = await working(server.channel)
