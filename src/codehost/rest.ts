@@ -4,6 +4,7 @@ import { type ErrorKind, RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { TooManyBytes } from '../base/bytes.js'
 import type { OAuthClient } from '../base/settings.js'
+import { parseJson } from '../json/parse.js'
 import { tokens } from '../json/text.js'
 import {
   type HeaderReader,
@@ -111,7 +112,7 @@ export class Rest {
       throw noAnswer(label, method, `did not answer within ${timeLimit / 1000} s`, 'provider_timeout')
     }
     const { status, header } = answer
-    const json = parseJson(text, exact)
+    const json = parseAnswer(text, exact)
     if (status < 200 || status > 299) {
       const refused = refusal(label, method, answer, upstreamMessage(json, secrets))
       throw explain?.(refused) ?? refused
@@ -206,10 +207,10 @@ async function sendFollowing(
  * Undefined for text that is not JSON. Of several documents, one per line, the last one counts: Gitea 1.15 answers a merge conflict with
  * two, the second being the error.
  */
-export function parseJson(text: string, exact = false): unknown {
+export function parseAnswer(text: string, exact = false): unknown {
   const parsed = (json: string): unknown => {
     try {
-      return JSON.parse(exact ? quoteLongIntegers(json) : json)
+      return parseJson(exact ? quoteLongIntegers(json) : json)
     } catch {
       return undefined
     }

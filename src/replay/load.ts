@@ -9,6 +9,7 @@ import type { Cancellable } from '../base/wait.js'
 import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
 import { isCodeHost, MAX_MAX_BODY } from '../base/settings.js'
+import { parseJson } from '../json/parse.js'
 import { lineOf } from '../json/text.js'
 import { senderScheme } from '../schemes/senders.js'
 import { type Fixture, fixtureBody, PAYLOAD_ENCODINGS, toFixture } from './fixture.js'
@@ -215,7 +216,7 @@ function parse(
   } catch (cause) {
     throw unreadable(name, cause)
   }
-  const value = parseJson(text, name)
+  const value = parseFile(text, name)
   if (typeof value === 'object' && value !== null && 'relay' in value) return check(value, text, name)
   if (event === undefined)
     throw new RelayError(
@@ -231,12 +232,12 @@ function parse(
  * @throws RelayError `usage` naming file, line and field when it does not match `fixture.schema.json`.
  */
 export function parseFixture(text: string, name: string): Fixture {
-  return check(parseJson(text, name), text, name)
+  return check(parseFile(text, name), text, name)
 }
 
-function parseJson(text: string, name: string): unknown {
+function parseFile(text: string, name: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (cause) {
     throw new RelayError('usage', `${name}, line ${lineOf(text)}: not JSON`, { cause })
   }

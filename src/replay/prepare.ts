@@ -1,4 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
+import { isFormBody } from '../base/bytes.js'
 import type { Secret } from '../base/secret.js'
 import { schemeOf } from '../codehost/schemes.js'
 import {
@@ -13,7 +14,7 @@ import type { Entry } from '../journal/types.js'
 import { proofsFor, sign, staleness } from '../schemes/proof.js'
 import { isInBody, type Place, type Proof, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { digestOf, payloadOf, type WebhookRequest } from '../webhook/intake.js'
-import { hasFields, provenBy, signedBytes, type Source } from '../webhook/signature.js'
+import { provenBy, signedBytes, type Source } from '../webhook/signature.js'
 import { type BodyKind, type Edit, editBody, type Member, setMembers } from './edit.js'
 import type { Recorded } from './fixture.js'
 
@@ -70,7 +71,7 @@ export function prepare(
     id !== undefined && isIdHeader(name, scheme) ? likeId(value, id) : value,
   ])
   const index = indexHeaders(headers)
-  const kind = { form: hasFields(index, recorded.body), style: scheme.style(recorded.event) }
+  const kind = { form: isFormBody(recorded.body), style: scheme.style(recorded.event) }
   const edited = edits.length > 0 ? editBody(recorded.body, edits, kind) : recorded.body
   const body = id === undefined || !isMade ? edited : withFreshId(edited, id, index, scheme, kind)
   const proven = secret && provenBy(index, body, { scheme, secrets: { current: secret } })

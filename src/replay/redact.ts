@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
+import { isFormBody } from '../base/bytes.js'
 import { RelayError } from '../base/errors.js'
 import { schemeOf } from '../codehost/schemes.js'
-import { type Header, indexHeaders, passedOn } from '../http/headers.js'
+import { type Header, passedOn } from '../http/headers.js'
 import { MAX_DEPTH, tokens } from '../json/text.js'
-import { hasFields } from '../webhook/signature.js'
 import type { Recorded } from './fixture.js'
 
 /** Names of headers that sign, or let in. Those of the delivery's scheme are added. */
@@ -113,7 +113,7 @@ export function redact(recorded: Recorded): Recorded {
   const proving = new Set([...scheme.proofs, ...(scheme.also ?? [])].map(({ header }) => header))
   const kept = passedOn(headers).filter(([name]) => !proving.has(name.toLowerCase()) && !PROVING.test(name))
   const replacements = new Replacements()
-  const isForm = hasFields(indexHeaders(headers), body)
+  const isForm = isFormBody(body)
   const redacted = (): readonly [readonly Header[], string] => [
     kept.map(([name, value]): Header => [name, redactText(value, replacements)]),
     redactBody(Buffer.from(body).toString(), isForm, replacements),

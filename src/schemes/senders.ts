@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { parseDuration } from '../base/time.js'
 import { isKept, isMadeAgain, spelledHeader } from '../http/headers.js'
-import { isInBody, type Place, type Proof, type SignedTime, type WebhookScheme } from './scheme.js'
+import { ambiguity, isInBody, type Place, type Proof, type SignedTime, type WebhookScheme } from './scheme.js'
 
 const FIVE_MINUTES = 300_000
 const seconds = (place: Place, tolerance = FIVE_MINUTES): SignedTime => ({ place, unit: 1000, tolerance })
@@ -155,6 +155,8 @@ export function senderScheme(text: string): WebhookScheme | undefined {
   const [name = '', ...parts] = text.trim().split(/\s+/)
   const row = ROWS.get(name) ?? ownRow(name, readParts(name, parts))
   if (row && ROWS.has(name) && parts.length > 0) throw invalid(name, 'takes no parts')
+  const [unclear] = row?.proofs.flatMap(({ signed }) => ambiguity(signed) ?? []) ?? []
+  if (unclear !== undefined) throw invalid(name, unclear)
   return row && complete(row)
 }
 
@@ -166,7 +168,7 @@ function complete({ agent = 'webhook-relay', ...row }: Row): WebhookScheme {
     repo: [],
     number: [],
     formSignature: 'body',
-    content: 'payload',
+    content: 'json',
     style: () => 'compact',
     ...row,
     id,

@@ -9,7 +9,7 @@ import { systemClock } from '../../base/time.js'
 import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
 import type { Account, CodeHost, Probe, RepoHook } from '../../codehost/host.js'
 import { HOST_KINDS } from '../../codehost/hosts.js'
-import { parseJson } from '../../codehost/rest.js'
+import { parseAnswer } from '../../codehost/rest.js'
 import { Journal } from '../../journal/journal.js'
 import { readText, sendOnce } from '../../net/client.js'
 import { describeConnectionError } from '../../net/errors.js'
@@ -157,7 +157,7 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
   const response = await sendOnce(address, { method: 'GET', headers, signal })
   const ours = (before + systemClock()) / 2
   const { status, header } = response
-  const json = parseJson(await readText(response))
+  const json = parseAnswer(await readText(response))
   const theirs = Date.parse(header('date') ?? '')
   return { status, software: recognise({ status, header, json }), ahead: ours - theirs }
 }

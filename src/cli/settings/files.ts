@@ -3,7 +3,7 @@ import path from 'node:path'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
 import { createTrust } from '../../base/trust.js'
-import { isObject } from '../../json/parse.js'
+import { isObject, parseJson } from '../../json/parse.js'
 import { lineOf } from '../../json/text.js'
 import type { Context } from '../context.js'
 import { userFile } from './table.js'
@@ -79,7 +79,7 @@ export function readJsonObject(file: string): Readonly<Record<string, unknown>> 
   if (text === undefined) return undefined
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch (cause) {
     // The parser's own message quotes the text, and names the position only in some cases.
     throw new RelayError('settings', `${file}, line ${lineOf(text)}: not JSON`, { cause })
