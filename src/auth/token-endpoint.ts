@@ -9,7 +9,7 @@ import { DEFAULTS } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost, OAuthServer } from '../codehost/host.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
-import { isTooDeep } from '../json/parse.js'
+import { excessOf } from '../json/parse.js'
 import { describeWithoutQuote } from '../net/errors.js'
 import type { Refreshable, TokenGrant } from '../tokens/tokens.js'
 
@@ -224,7 +224,7 @@ async function send(
     const bytes = await readBounded(answer.body, MAX_ANSWER)
     if (answer.status >= 500 || answer.status === 429) throw unavailable(`answered ${answer.status}`)
     // The library parses it.
-    if (isTooDeep(bytes.toString())) throw unavailable('answered JSON that is nested too deep')
+    if (excessOf(bytes.toString()) !== undefined) throw unavailable('answered JSON that is nested too deep')
     const read = ['content-type', 'www-authenticate'].flatMap((name) => {
       const value = answer.header(name)
       return value === undefined ? [] : [[name, value] as const]

@@ -5,7 +5,7 @@ const [QUOTE, BRACKET, END_BRACKET, BRACE, END_BRACE] = [0x22, 0x5b, 0x5d, 0x7b,
 
 /**
  * Parses bytes or text as JSON, strictly: UTF-8 without a byte order mark, one value of any type with nothing after it, and at most
- * {@link MAX_DEPTH} nested arrays and objects. All text from outside is parsed here.
+ * {@link MAX_DEPTH} nested and {@link MAX_CONTAINERS} arrays and objects. All text from outside is parsed here.
  * @throws SyntaxError for anything else. The message quotes none of the text.
  * @see RFC 8259 sections 2 and 8.1
  */
@@ -13,7 +13,8 @@ export function parseJson(json: Uint8Array | string): unknown {
   if (typeof json !== 'string' && !isUtf8(json)) throw new SyntaxError('not UTF-8')
   const text =
     typeof json === 'string' ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString()
-  if (isTooDeep(text)) throw new SyntaxError(TOO_DEEP)
+  const excess = excessOf(text)
+  if (excess !== undefined) throw new SyntaxError(excess)
   try {
     return JSON.parse(text)
   } catch {
@@ -25,20 +26,25 @@ export function parseJson(json: Uint8Array | string): unknown {
 /** What {@link parseJson} says of text that is nested too deep. */
 export const TOO_DEEP = 'nested too deep'
 
+/** As many arrays and objects as 1 MiB can have, the default limit of a body: of more, V8 needs longer than in proportion to their size. */
+const MAX_CONTAINERS = 349_525
+
 /**
- * Whether text has more than {@link MAX_DEPTH} nested arrays and objects. V8 accepts any depth, and takes ten times as long for 1 MB of
- * brackets as for other text, and seconds and a gigabyte for 25 MB: this is found in the text, before it is parsed.
+ * What makes text too dear to parse: more than {@link MAX_DEPTH} nested arrays and objects, or more than {@link MAX_CONTAINERS} of them in all. V8
+ * accepts any depth and number. It takes ten times as long for 1 MB of brackets as for other text, and seconds and a gigabyte for 25 MB: this
+ * is found in the text, before it is parsed.
  */
-export function isTooDeep(text: string): boolean {
-  let depth = 0
+export function excessOf(text: string): string | undefined {
+  let [depth, containers] = [0, 0]
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) at = endOfString(text, at) - 1
     else if (code === BRACKET || code === BRACE) {
-      if (++depth > MAX_DEPTH) return true
+      if (++depth > MAX_DEPTH) return TOO_DEEP
+      if (++containers > MAX_CONTAINERS) return 'more than 349,525 arrays and objects'
     } else if (code === END_BRACKET || code === END_BRACE) depth--
   }
-  return false
+  return undefined
 }
 
 /** Whether a parsed value is a JSON object. */

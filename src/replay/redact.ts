@@ -4,7 +4,8 @@ import { isFormBody } from '../base/bytes.js'
 import { RelayError } from '../base/errors.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { type Header, passedOn } from '../http/headers.js'
-import { MAX_DEPTH, tokens } from '../json/text.js'
+import { parseJson } from '../json/parse.js'
+import { tokens } from '../json/text.js'
 import type { Recorded } from './fixture.js'
 
 /** Names of headers that sign, or let in. Those of the delivery's scheme are added. */
@@ -171,9 +172,7 @@ function redactJson(text: string, replacements: Replacements, depth = 0): string
 function isJson(text: string): boolean {
   if (!/^\s*[[{]/.test(text)) return false
   try {
-    // First, since parsing what is nested deeper takes long.
-    for (const { depth } of tokens(text, Infinity)) if (depth > MAX_DEPTH) return false
-    JSON.parse(text)
+    parseJson(text)
     return true
   } catch {
     return false
