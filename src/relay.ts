@@ -41,7 +41,7 @@ export interface RelayOptions {
 /** @internal What the running instance gives besides. */
 export interface PartOptions extends RelayOptions {
   /** Called for each sign-in and revocation over HTTP. */
-  readonly onAccount?: (change: AccountChange) => void
+  readonly onAccount?: ((change: AccountChange) => void) | undefined
   /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
   /** Rejects while the instance cannot take deliveries. Default: it always can. */
@@ -128,11 +128,7 @@ export function viewOf(parts: RelayParts, owner: AsyncDisposable): Relay {
  */
 export async function joinParts(settings: Settings, options: PartOptions = {}): Promise<RelayParts> {
   const { log = silentLog, seams = {}, prove = () => undefined, sendOnce, running, onDelivery } = options
-  const {
-    clock = seams.clock ?? systemClock,
-    ready = () => Promise.resolve(),
-    onAccount = () => {},
-  } = options
+  const { clock = seams.clock ?? systemClock, ready = () => Promise.resolve() } = options
   const limits = { ...LIMITS, ...seams.limits }
   const { provider: name, providerUrl: url, hostRefusal: refusal } = settings
   const { store: kind, profile, folder, maxBody } = settings
@@ -149,7 +145,7 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
   const common: Common = { settings, host, database, log, clock, changed, running, ready, ownHosts }
   const { metrics, ...receiving } = await createReceiving(common, onDelivery)
   const { routing, journal } = receiving
-  const signIn = createSignIn({ ...common, onAccount }, publicUrl, limits.tokenEndpoint)
+  const signIn = createSignIn({ ...common, onAccount: options.onAccount }, publicUrl, limits.tokenEndpoint)
 
   const stop = new AbortController()
   const shared = { ...receiving, host, maxBody, tokens: signIn.tokens, clock, log }
@@ -233,11 +229,11 @@ async function createReceiving(common: Common, onDelivery: RelayOptions['onDeliv
 
 /** How users sign in, and tokens are renewed. */
 function createSignIn(
-  common: Common & Required<Pick<PartOptions, 'onAccount'>>,
+  common: Common & Pick<PartOptions, 'onAccount'>,
   publicUrl: () => string,
   timeLimit: number,
 ) {
-  const { settings, host, database, log, clock, onAccount } = common
+  const { settings, host, database, log, clock, onAccount = () => {} } = common
   const { oauthClient: client, tokenTtl } = settings
   const { store, secrets } = database
   const tokens = new Tokens(secrets, clock)

@@ -7,7 +7,7 @@ import { RelayError } from '../base/errors.js'
 import { LIMITS } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
 import { type OAuthClient, parseUserId, type Settings, type SourceSettings } from '../base/settings.js'
-import { systemClock } from '../base/time.js'
+import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import { openHost } from '../codehost/hosts.js'
 import { Journal } from '../journal/journal.js'
@@ -50,7 +50,6 @@ export async function openSession(
   attached: Attached,
   { create = false, signsIn = false }: { readonly create?: boolean; readonly signsIn?: boolean } = {},
 ) {
-  const { signal } = shell
   const { own, instance, saved, profile } = attached
   const user = userOf(attached.values)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
@@ -69,28 +68,7 @@ export async function openSession(
     throw await refusalFor(attached, user, { host, store, tokens, signsIn, log: shell.out.log })
   const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
   const client = (await ofSandbox) || clientOf(values)
-  const findOwner = async (): Promise<TokenOwner> => {
-    const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
-    if (client || !instance?.clientId) return renew(parts, user, { signal })
-    const owner = await tokens.get(user)
-    if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
-    // Also for no token, or one of another code host: the instance says why.
-    await callInstance(instance, 'renew', { userId: user }, { signal })
-    const renewed = await tokens.get(user)
-    if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
-    return renewed
-  }
-  let isChecked = false
-  /** Says once whether the token is of an account that `relay login` did not sign in as. */
-  const checkAccount = async (
-    owner: Pick<TokenOwner, 'userId' | 'origin' | 'account'> | undefined,
-  ): Promise<void> => {
-    const other = owner && !isChecked ? await tokens.otherAccount(owner) : undefined
-    isChecked = true
-    if (!owner || !other) return
-    const text = otherAccountText(owner, other, loginCommand(attached))
-    shell.out.remark(text, { otherAccount: other })
-  }
+  const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
   const resources = closing.move()
   return {
     /** With the OAuth client that relay setup stored, where none is set. */
@@ -103,27 +81,60 @@ export async function openSession(
     limits,
     user,
     client,
-    /**
-     * The user's token, renewed if it soon expires: with this shell's client, else by the instance. Warns where it is of an account that
-     * `relay login` did not sign in as. @throws RelayError as `renew`
-     */
-    async owner(): Promise<TokenOwner> {
-      const signIn = signInCommand(attached, Boolean(client ?? instance?.clientId))
-      const owner = await findOwner().catch(withCommand(signIn))
-      await checkAccount(owner)
-      return owner
-    },
-    /** The same warning where the token is not used, or is about to go. @throws RelayError `storage` */
-    async checkAccount(): Promise<void> {
-      const refreshable = await tokens.refreshable(user)
-      await checkAccount((await tokens.get(user)) ?? (refreshable && { ...refreshable, userId: user }))
-    },
+    ...ownerAccess(shell, attached, user, parts),
     /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
     remember() {
       const place = { provider: name, providerUrl: url }
       if (!instance) remember(joined, place, saved?.sandbox ?? false)
     },
     [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
+  }
+}
+
+/** How a command comes to the user's token. */
+function ownerAccess(
+  { signal, out }: Shell,
+  attached: Attached,
+  user: string,
+  parts: RenewParts & { readonly tokens: Tokens; readonly clock: Clock },
+) {
+  const { instance } = attached
+  const { client, tokens, host, clock } = parts
+  const find = async (): Promise<TokenOwner> => {
+    if (client || !instance?.clientId) return renew(parts, user, { signal })
+    const owner = await tokens.get(user)
+    if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
+    // Also for no token, or one of another code host: the instance says why.
+    await callInstance(instance, 'renew', { userId: user }, { signal })
+    const renewed = await tokens.get(user)
+    if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
+    return renewed
+  }
+  let isChecked = false
+  const check = async (
+    owner: Pick<TokenOwner, 'userId' | 'origin' | 'account'> | undefined,
+  ): Promise<void> => {
+    const other = owner && !isChecked ? await tokens.otherAccount(owner) : undefined
+    isChecked = true
+    if (!owner || !other) return
+    out.remark(otherAccountText(owner, other, loginCommand(attached)), { otherAccount: other })
+  }
+  return {
+    /**
+     * The user's token, renewed if it soon expires: with this shell's client, else by the instance. Warns, once, where it is of an account
+     * that `relay login` did not sign in as. @throws RelayError as `renew`
+     */
+    async owner(): Promise<TokenOwner> {
+      const signIn = signInCommand(attached, Boolean(client ?? instance?.clientId))
+      const owner = await find().catch(withCommand(signIn))
+      await check(owner)
+      return owner
+    },
+    /** The same warning where the token is not used, or is about to go. @throws RelayError `storage` */
+    async checkAccount(): Promise<void> {
+      const refreshable = await tokens.refreshable(user)
+      await check((await tokens.get(user)) ?? (refreshable && { ...refreshable, userId: user }))
+    },
   }
 }
 

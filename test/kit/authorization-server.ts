@@ -58,7 +58,7 @@ export async function authorizationServer() {
     /** Whose the tokens are that it gives; undefined: it has no API that says so. */
     account: undefined as string | undefined,
     /** Answers every other request. */
-    api: (_: Received): Reply => ({ status: 404, body: { message: 'Not Found' } }),
+    api: (_request: Received): Reply => ({ status: 404, body: { message: 'Not Found' } }),
     /** The user agrees: the query with which the browser comes back. */
     approve(location: string): URLSearchParams {
       const asked = new URL(location).searchParams
