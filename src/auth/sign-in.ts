@@ -215,7 +215,9 @@ async function complete(
       return null
     },
   )
-  const before = await tokens.save(userId, { ...issued, account })
+  // Its refresh token may have outlived the token before.
+  const { owner, refreshable } = await tokens.save(userId, { ...issued, account })
+  const before = owner ?? refreshable
   onAccount({ userId, origin, account, before: before && (before.account ?? null), login })
   return { userId, account }
 }

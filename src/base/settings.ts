@@ -42,6 +42,8 @@ export interface SourceSettings {
   readonly scheme: string
   /** Of a scheme that proves nothing, an empty one. */
   readonly secrets: WebhookSecrets
+  /** @internal What alone names its scheme, where that is a file of the working folder. */
+  readonly ofFolder?: string | undefined
 }
 
 /** The complete, checked settings of a relay. Only `cli/settings/` reads the environment. */

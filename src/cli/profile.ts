@@ -276,7 +276,7 @@ export function publication({ out }: Shell, loaded: Joined, hooks: readonly stri
         sandbox,
         ...(settings.hostRefusal && { folderHost: loaded.folderHost }),
         hooks,
-        sources: (settings.sources ?? []).map(({ name, scheme }) => ({ name, scheme })),
+        sources: (settings.sources ?? []).map(({ name, scheme, ofFolder }) => ({ name, scheme, ofFolder })),
         targets: namedTargets(new Routing(settings.routes)),
         secretPrint: secretPrint(record, current),
         // No other place has the one that is made with a memory store.

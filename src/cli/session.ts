@@ -57,7 +57,7 @@ export async function openSession(
   await using closing = new Disposal()
   const database = closing.use(await openSessionData(shell, attached, create && !instance))
   const { secrets, store } = database
-  const joined = await joinData(attached, secrets)
+  const joined = await joinData({ ...attached, signsIn }, secrets)
   const { values } = joined
   const { provider: name, providerUrl: url } = codeHostOf(joined)
   const limits = { ...LIMITS, ...shell.seams?.limits }

@@ -24,8 +24,6 @@ export interface SetSource extends SourceSettings {
   readonly secretOrigin: Origin | undefined
   /** A variable that has a secret for it, which is not used: only the folder names its scheme, which sends the secret itself. */
   readonly withheld: Origin | undefined
-  /** Whether only a project's file names its scheme. */
-  readonly isOfProject: boolean
 }
 
 const PROFILE: Origin = { kind: 'profile', text: 'profile' }
@@ -60,8 +58,8 @@ export async function readSources(
       previous: previous ? new Secret(previous.text) : current ? undefined : own?.previous,
     }
     const secretOrigin = current?.origin ?? (own && PROFILE)
-    const isOfProject = ofFolder !== undefined && !isStored
-    return { name, scheme, secrets, origin, secretOrigin, withheld, isOfProject }
+    const alone = isStored ? undefined : ofFolder?.text
+    return { name, scheme, secrets, origin, secretOrigin, withheld, ofFolder: alone }
   })
 }
 
@@ -75,7 +73,7 @@ export async function sourceNames(
 
 /** A source without its secret. */
 interface Listed extends Pick<SetSource, 'name' | 'scheme' | 'origin'> {
-  /** The file of the folder that alone names it. */
+  /** The file of the folder, or of the folder in which the instance was started, that alone names it. */
   readonly ofFolder?: Origin | undefined
 }
 
@@ -85,13 +83,18 @@ async function listSources(
   data: Pick<Database, 'store'> | undefined,
 ) {
   const stored = data ? await readProfileSources(data.store) : []
-  const running = (instance?.sources ?? []).map((each) => ({ ...each, origin: `process ${instance?.pid}` }))
   const set = (values.sources ?? []).map((text) => ({
     ...parseSource(text),
     origin: origins.sources?.text ?? '',
     ofFolder: origins.sources && isOfFolder(origins.sources) ? origins.sources : undefined,
   }))
-  const own = stored.map((each) => ({ ...each, origin: PROFILE.text }))
+  const own = stored.map((each) => ({ ...each, origin: PROFILE.text, ofFolder: undefined }))
+  const running = (instance?.sources ?? []).map(({ name, scheme, ofFolder }) => {
+    const isOwn = set.some((each) => each.name === name && each.scheme === scheme && !each.ofFolder)
+    const started =
+      isOwn || ofFolder === undefined ? undefined : ({ kind: 'project', text: ofFolder } as const)
+    return { name, scheme, origin: `process ${instance?.pid}`, ofFolder: started }
+  })
   const all: readonly Listed[] = [...running, ...set, ...own]
   return { all: all.filter(({ name }, i) => all.findIndex((other) => other.name === name) === i), stored }
 }
@@ -234,7 +237,10 @@ export function openSources(
     const known = set.find((source) => source.name === name)
     // A file may name another scheme than the source has.
     const schemeText = isCodeHost(name) ? name : (known?.scheme ?? scheme ?? name)
-    const isNamed = isCodeHost(name) || (known ? !known.isOfProject : name === named)
+    // A folder may send a secret of its own.
+    const isOwn =
+      secretEnv === undefined && known?.secretOrigin !== undefined && isOfFolder(known.secretOrigin)
+    const isNamed = isCodeHost(name) || (known ? isOwn || known.ofFolder === undefined : name === named)
     const about = { name, schemeText, scheme: schemeOf(schemeText), isNamed }
     const isHost = known === undefined && isOfCodeHost({ provider: name, scheme: schemeText })
     const path = isHost ? '/webhook' : pathOf(name)

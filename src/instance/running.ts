@@ -5,7 +5,7 @@ import { deadline, type Cancellable } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
 import { isOwn, readOwnFolder } from '../base/own-files.js'
 import type { Secret } from '../base/secret.js'
-import type { Settings, StoreText } from '../base/settings.js'
+import type { Settings, SourceSettings, StoreText } from '../base/settings.js'
 import { lockProfile, readRecord, writeRecord } from './profile.js'
 
 /** The running `serve` of a profile. `key` lets it prove at `url` that it wrote this record. */
@@ -52,7 +52,7 @@ export interface RunningInstance extends InstanceRecord {
   /** The repositories of `--hook`, as `owner/name`. */
   readonly hooks: readonly string[]
   /** Its sources besides the code host, without their secrets. */
-  readonly sources?: readonly { readonly name: string; readonly scheme: string }[]
+  readonly sources?: readonly Pick<SourceSettings, 'name' | 'scheme' | 'ofFolder'>[]
   /** Its targets without their secrets, with the names that its routes give: they may come from its flags alone. */
   readonly targets: readonly { readonly id: string; readonly name?: string }[]
 }

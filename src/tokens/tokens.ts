@@ -104,19 +104,24 @@ export class Tokens {
     this.#clock = clock
   }
 
-  /** Replaces everything stored for the user, in one transaction. Resolves to who was signed in before. */
-  save(userId: string, grant: TokenGrant): Promise<TokenOwner | undefined> {
+  /** Replaces everything stored for the user, in one transaction. Resolves to what it replaced. */
+  save(userId: string, grant: TokenGrant): Promise<Removed> {
     const clock = this.#clock
-    return this.#store.update(function* (records): Tx<TokenOwner | undefined> {
-      const { owner } = yield* removeAll(records, userId, clock())
+    return this.#store.update(function* (records): Tx<Removed> {
+      const removed = yield* removeAll(records, userId, clock())
       yield* put(records, userId, grant)
-      return owner
+      return removed
     })
   }
 
   /** Remembers as whom `relay login` has signed the user in, so that a command notices a sign-in by another program. */
   rememberLogin(userId: string, { origin, account }: LoginRecord): Promise<void> {
     return this.#store.put(loginKey(userId), { origin, account })
+  }
+
+  /** As whom `relay login` has last signed the user in. */
+  lastLogin(userId: string): Promise<LoginRecord | undefined> {
+    return this.#store.get<LoginRecord>(loginKey(userId))
   }
 
   /**
@@ -128,7 +133,7 @@ export class Tokens {
     origin,
     account = null,
   }: Pick<TokenOwner, 'userId' | 'origin' | 'account'>): Promise<OtherAccount | undefined> {
-    const last = await this.#store.get<LoginRecord>(loginKey(userId))
+    const last = await this.lastLogin(userId)
     if (last?.origin === origin && last.account === account) return undefined
     if (!last && (await this.#store.list(loginKey(''))).length === 0) return undefined
     return { account, lastLogin: last?.account ?? null }

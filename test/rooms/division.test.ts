@@ -169,6 +169,7 @@ describe('what is signed divides in one way only', () => {
   it.each([
     ['{timestamp}{body}', 'needs text between {timestamp} and {body} in signed=, such as a dot'],
     ['{id}{timestamp}.{body}', 'needs text between {id} and {timestamp} in signed=, such as a dot'],
+    ['{id}0{body}', 'needs text after {id} in signed= that no id contains, such as a dot'],
     ['{timestamp}0{body}', 'needs text that is no digit after {timestamp} in signed='],
     [
       '{body}.{timestamp}',

@@ -41,8 +41,13 @@ export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
   await using session = await openSession(shell, attached, { create, signsIn: true })
   if (store === 'memory')
     throw new RelayError('settings', '--store memory would lose the token as soon as this command ends')
+  const before = await session.tokens.lastLogin(session.user)
   const account = await signIn(shell, session, flags, given)
   session.remember()
+  if (before && (before.account !== account.login || before.origin !== session.host.origin))
+    shell.out.log.warn(
+      `${account.user} was signed in as ${before.account} at ${before.origin} before, and is ${account.login} from now on`,
+    )
   if (shell.json) return shell.out.object(account)
   shell.out.say(`signed in as ${account.login} at ${account.providerUrl}, for user ${account.user}`)
   shell.out.say(`the token is in ${tilde(account.store)} and expires ${account.expiresAt}`)

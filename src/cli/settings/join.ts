@@ -3,6 +3,7 @@ import { RelayError } from '../../base/errors.js'
 import { shellWord } from '../../base/text.js'
 import { PROVIDER_NAMES } from '../../base/providers.js'
 import type { OAuthClient } from '../../base/settings.js'
+import { isSharedAddress } from '../../base/shared-store.js'
 import type { SavedProfile } from '../../instance/profile.js'
 import type { RunningInstance } from '../../instance/running.js'
 import type { Values } from './parse.js'
@@ -22,6 +23,8 @@ export interface Parts {
   readonly saved?: SavedProfile | undefined
   /** The origins of the code hosts at which the user has signed in. */
   readonly signIns?: readonly string[]
+  /** Whether a token, or a client secret, is about to be given: one that is stored goes to its own code host alone. */
+  readonly signsIn?: boolean
 }
 
 /** The settings that count for a process, and whether its code host may be sent anything. */
@@ -51,40 +54,60 @@ const SAVED: Origin = { kind: 'profile', text: 'the last relay serve' }
  * `openSettings` reads 2 to 6 and 9. Provider and address are one setting: a place that sets either of them sets the code host. The stored
  * client counts only for its own code host, since its secret must reach no other, and not where this process or the instance has another
  * client.
- * @throws RelayError `settings` when this version of relay does not know the instance's code host
+ * @throws RelayError `settings` when this version of relay does not know the instance's code host, and for a shared store of a profile that only
+ * the folder names: the password and the key of this shell would go there
  */
 export function join(parts: Parts): Joined {
   const joined = joinValues(parts)
-  const { providerUrl: address } = joined.values
+  const named = profileOfFolder(parts)
+  const { profile, providerUrl: address, store } = joined.values
+  if (named !== undefined && !parts.own.origins.store && isSharedAddress(store))
+    throw new RelayError(
+      'settings',
+      `The shared store of profile ${profile} is not used, since only this folder names the profile (${named}). Name it yourself: with --profile ${profile}, or with export RELAY_PROFILE=${profile}`,
+    )
   const folderHost = address === undefined ? undefined : folderHostOf(parts, address)
   if (address === undefined || folderHost === undefined)
     return { ...joined, folderHost, hostRefusal: undefined }
   const what = parts.own.origins.clientSecret?.text ?? 'A token'
   const hostRefusal = new RelayError(
     'settings',
-    `${what} is not sent to an address that only this folder names: ${address} (${folderHost}). If you trust it, name it yourself: with --provider-url, with export RELAY_PROVIDER_URL=${shellWord(address)}, or as providerUrl in your config.json`,
+    folderHost === profileOfFolder(parts)
+      ? `${what} is not sent to the code host of a profile that only this folder names: ${address} (${folderHost}). If you trust it, name the profile yourself: with --profile ${profile}, or with export RELAY_PROFILE=${profile}`
+      : `${what} is not sent to an address that only this folder names: ${address} (${folderHost}). If you trust it, name it yourself: with --provider-url, with export RELAY_PROVIDER_URL=${shellWord(address)}, or as providerUrl in your config.json`,
   )
   return { ...joined, folderHost, hostRefusal }
+}
+
+/** What alone names the profile, where that is a file of the working folder: it chooses among the code hosts and stores that profiles have. */
+function profileOfFolder({ own: { origins } }: Pick<Parts, 'own'>): string | undefined {
+  return origins.profile && isOfFolder(origins.profile) ? origins.profile.text : undefined
 }
 
 /**
  * What alone names the code host's address, where that is a file of the working folder, or of the folder in which the instance was started:
  * its author can be anyone, and its next version can name any other. Undefined for an address that the user has named: in flags, in the
  * environment or in config.json; by `relay setup`, by a sign-in, or by serving the profile there; and for GitHub's, where that would count
- * without the folder. A client secret of the settings belongs to no address, so only what is set next to it names one for it.
+ * without the folder. Where the folder names the profile alone, only a sign-in counts, for its own token. A client secret of the settings
+ * belongs to no address, so only what is set next to it names one for it.
  */
-function folderHostOf(
-  { own, instance, setup, saved, signIns = [] }: Parts,
-  address: string,
-): string | undefined {
+function folderHostOf(parts: Parts, address: string): string | undefined {
+  const { own, instance, setup, saved, signIns = [], signsIn = false } = parts
   const origin = own.origins.providerUrl ?? own.origins.provider
-  const named = instance ? instance.folderHost : origin && isOfFolder(origin) ? origin.text : undefined
+  const chosen = origin ? undefined : profileOfFolder(parts)
+  const ofFolder = origin && isOfFolder(origin) ? origin.text : chosen
+  // The user has started the instance, but not for a secret that is given now. The sandbox of relay itself is on this machine.
+  const isNew = (signsIn || own.origins.clientSecret !== undefined) && !instance?.sandbox
+  const named = instance ? (instance.folderHost ?? (isNew ? chosen : undefined)) : ofFolder
   if (named === undefined) return undefined
   const { userHost } = own
+  const ofProfile = [setup?.providerUrl, ...(saved?.sandbox ? [] : [saved?.providerUrl])]
   // The address of an embedded sandbox is free for any other program once that has ended.
-  const earlier = [setup?.providerUrl, ...(saved?.sandbox ? [] : [saved?.providerUrl, ...signIns])]
+  const signedIn = saved?.sandbox || (chosen !== undefined && signsIn) ? [] : signIns
+  const earlier = [...(chosen === undefined ? ofProfile : []), ...signedIn]
   const otherwise = setup?.providerUrl ?? saved?.providerUrl ?? GITHUB_URL
-  const set = userHost ? userHost.providerUrl : otherwise === GITHUB_URL ? GITHUB_URL : undefined
+  const isGitHub = otherwise === GITHUB_URL || chosen !== undefined
+  const set = userHost ? userHost.providerUrl : isGitHub ? GITHUB_URL : undefined
   const ofUser = own.origins.clientSecret ? [set] : [set, ...earlier]
   return ofUser.includes(address) ? undefined : named
 }
