@@ -1,5 +1,5 @@
 import type { Hono } from 'hono'
-import type { AccountChange } from './auth/accounts.js'
+import { type AccountChange, logAccounts } from './auth/accounts.js'
 import { renew } from './auth/renew.js'
 import { isolated } from './base/callbacks.js'
 import { type Cancellable, createCached } from './base/wait.js'
@@ -233,7 +233,7 @@ function createSignIn(
   publicUrl: () => string,
   timeLimit: number,
 ) {
-  const { settings, host, database, log, clock, onAccount = () => {} } = common
+  const { settings, host, database, log, clock, onAccount = logAccounts(log) } = common
   const { oauthClient: client, tokenTtl } = settings
   const { store, secrets } = database
   const tokens = new Tokens(secrets, clock)

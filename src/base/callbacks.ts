@@ -12,14 +12,28 @@ export function isolated<Options extends object>(options: Options & { readonly l
     warn: quiet((text) => given.warn(text)),
     error: quiet((text, cause) => given.error(text, cause)),
   }
-  const callbacks = Object.entries(options).flatMap(([name, callback]) => {
-    if (!/^on[A-Z]/.test(name) || typeof callback !== 'function') return []
+  const callbacks = namesIn(options).flatMap((name) => {
+    const callback: unknown = Reflect.get(options, name)
+    if (typeof callback !== 'function') return []
     // Without the error's own text, which can be anything.
     const onFailure = (cause: unknown): void =>
       log.error(`the callback ${name} failed; relay continues`, cause)
     return [[name, guarded((...args) => Reflect.apply(callback, options, args), onFailure)] as const]
   })
   return { ...options, log, ...Object.fromEntries(callbacks) }
+}
+
+/** Waits for a promise, also for one that is not of Node's own class. */
+async function settle(result: unknown): Promise<void> {
+  await result
+}
+
+/** The names of callbacks that an object has: its own, and the methods of its class. */
+function namesIn(options: object): string[] {
+  const names = new Set<string>()
+  for (let at: object | null = options; at && at !== Object.prototype; at = Object.getPrototypeOf(at))
+    for (const name of Object.getOwnPropertyNames(at)) if (/^on[A-Z]/.test(name)) names.add(name)
+  return [...names]
 }
 
 function quiet<Args extends readonly unknown[]>(write: (...args: Args) => unknown): (...args: Args) => void {
@@ -33,8 +47,7 @@ function guarded<Args extends readonly unknown[]>(
   return (...args) => {
     try {
       const result = callback(...args)
-      // Also of a promise that is not of Node's own class.
-      if (result !== undefined) void Promise.resolve(result).catch(onFailure)
+      if (result !== undefined) settle(result).catch(onFailure)
     } catch (error) {
       onFailure(error)
     }

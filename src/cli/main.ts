@@ -11,8 +11,10 @@ import { settingOf } from './settings/table.js'
 /** Runs one command line and resolves with the exit code. The only place where a failure becomes a code. Never rejects. */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const { json, jsonLog } = formatsOf(argv, context)
+  let opened: Output | undefined
   const start: Start = async (load, flags, args) => {
     const [run, out] = await Promise.all([load(), openOutput(context, { ...flags, jsonLog })])
+    opened = out
     await run(shellWith(context, { out, json: flags.json === true }), flags, ...args)
   }
   const program = createProgram(context, start, { argv, isSilent: json || jsonLog })
@@ -24,7 +26,9 @@ export async function main(argv: readonly string[], context: Context): Promise<n
     if (!(thrown instanceof CommanderError)) {
       const error = toRelayError(thrown)
       // Nothing can be reported to a reader that has closed its end.
-      return error.kind === 'broken_pipe' ? error.exitCode : await report(error, argv, context, { color })
+      return error.kind === 'broken_pipe'
+        ? error.exitCode
+        : await report(error, argv, context, { color, out: opened })
     }
     if (thrown.exitCode === 0) return 0 // --help or --version
     const [group] = program.args
@@ -53,10 +57,10 @@ export async function report(
   error: RelayError,
   argv: readonly string[],
   context: Context,
-  { color }: Pick<Flags, 'color'> = {},
+  { color, out }: Pick<Flags, 'color'> & { readonly out?: Output | undefined } = {},
 ): Promise<number> {
   if (context.onFailure) context.onFailure(error)
-  else (await openOutput(context, { color, ...formatsOf(argv, context) })).failure(error)
+  else (out ?? (await openOutput(context, { color, ...formatsOf(argv, context) }))).failure(error)
   return error.exitCode
 }
 

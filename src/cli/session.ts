@@ -117,7 +117,8 @@ function ownerAccess(
     const other = owner && !isChecked ? await tokens.otherAccount(owner) : undefined
     isChecked = true
     if (!owner || !other) return
-    out.remark(otherAccountText(owner, other, loginCommand(attached)), { otherAccount: other })
+    const text = `${otherAccountText(owner, other)}. ${loginCommand(attached)} replaces it`
+    out.remark(text, { otherAccount: other })
   }
   return {
     /**

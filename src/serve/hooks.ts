@@ -137,7 +137,7 @@ function placeOf({ relay, plan, log, warned }: Parts, repo: Repo, signal: AbortS
   const token = async (): Promise<string> => {
     const owner = await relay.owner(user, { signal }).catch(onNoToken)
     const other = await relay.tokens.otherAccount(owner)
-    const text = other ? otherAccountText(owner, other, login) : ''
+    const text = other ? `${otherAccountText(owner, other)}. ${login} replaces it` : ''
     if (other && !warned.has(text)) log.warn(text)
     warned.add(text)
     return owner.accessToken

@@ -20,12 +20,14 @@ async function visit({ server }: Rig, address: string): Promise<void> {
 }
 
 /** Signs the user in as this account with `relay login`. */
-async function login(account: string, user = 'ada'): Promise<void> {
+async function login(account: string, user = 'ada') {
   rig.server.account = account
   const running = rig.here.start('login', '--no-browser', '--user', user)
   await running.says(/\n {2}(http\S+)\n/)
   await visit(rig, /\n {2}(http\S+)\n/.exec(running.err)?.[1] ?? '')
-  expect((await running.ended).code).toBe(0)
+  const ended = await running.ended
+  expect(ended.code).toBe(0)
+  return ended
 }
 
 /** Signs the user in as another program of this machine can. */
@@ -144,6 +146,27 @@ describe('a command', () => {
     rig.server.api = () => ({ status: 201, body: { id: 1, html_url: 'https://x.test/1' } })
     const { out } = await rig.here.run(name, ...(ACTING[name] ?? []), '--json')
     expect(JSON.parse(out)).toMatchObject({ otherAccount: { account: 'mallory', lastLogin: 'octo' } })
+  })
+
+  it('has it as a member of a failure, and says it in doctor', async () => {
+    await login('octo')
+    await strangerSignsIn('mallory')
+    const { out, err } = await rig.here.run('comment', 'octo/demo#1', 'hello', '--json')
+    const failure = JSON.parse(err.split('\n').at(-2) ?? '')
+    const otherAccount = { account: 'mallory', lastLogin: 'octo' }
+    expect([out, failure]).toEqual(['', expect.objectContaining({ type: 'error', otherAccount })])
+    const doctor = (await rig.here.run('doctor')).out.replaceAll(/\s+/g, ' ')
+    expect(doctor).toContain('ada acts as mallory at')
+    expect(doctor).toContain('which last signed in as octo fix: relay login')
+  })
+
+  it('of relay login itself says whose account it replaces', async () => {
+    await login('octo')
+    const { err } = await login('mallory')
+    expect(err).toContain(
+      `warning: ada was signed in as octo at ${rig.server.url} before, and is mallory from now on\n`,
+    )
+    expect((await login('mallory')).err).not.toContain('from now on')
   })
 
   it('says it before a dry run, and at the start of relay serve --hook', async () => {

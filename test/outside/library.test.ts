@@ -13,6 +13,7 @@ import {
 } from 'webhook-relay'
 import { fixtureOf, signedRequest, startRelay, TEST_SECRET } from 'webhook-relay/testing'
 import { emptyFolder } from '../kit/folder.js'
+import { signIn } from '../kit/pages.js'
 import { closedPort } from '../kit/ports.js'
 import { receiver } from '../kit/receiver.js'
 
@@ -103,6 +104,20 @@ const CALLBACKS = [
   .toSorted()
 const LOG = membersOf('base/log.d.ts', 'Log')
 
+it('a log of a program hears of every sign-in and revocation over HTTP', async () => {
+  const lines: string[] = []
+  const hear = (text: string): void => void lines.push(text)
+  const log: Log = { ...silentLog, info: hear, warn: hear }
+  await using serving = await serve({ ...settingsWith({ store: 'memory' }), sandbox: { port: 0 } }, { log })
+  const { origin } = new URL(serving.settings.providerUrl)
+  await signIn(serving.url, 'ada')
+  await fetch(`${serving.url}/auth/token/ada`, { method: 'DELETE' })
+  expect(lines.filter((line) => line.startsWith('ada '))).toEqual([
+    `ada is signed in as octo at ${origin}`,
+    `ada is signed out of ${origin}: the token of octo is deleted`,
+  ])
+})
+
 describe('a callback', () => {
   const unhandled: unknown[] = []
   const note = (error: unknown): unknown => unhandled.push(error)
@@ -123,7 +138,7 @@ describe('a callback', () => {
     await using target = await receiver()
     await target.down()
     const settings = settingsWith({ routes: { forward: [target.url], exec: [], ignore: [] } })
-    const given: ServeOptions = { seams: { limits: { probe: 20 } }, ...options }
+    const given: ServeOptions = Object.assign(options, { seams: { limits: { probe: 20 } } })
     await using serving = await serve(settings, given)
     expect((await fetch(push(serving.url))).status).toBe(200)
     await expect.poll(() => serving.targets()).toMatchObject([{ state: 'down' }])
@@ -135,6 +150,31 @@ describe('a callback', () => {
     expect(counts).toMatchObject({ waiting: 0, succeeded: 2, failed: 0 })
     return target.received.length
   }
+
+  it('can be a method of a class', async () => {
+    const calls = new Set<string>()
+    class Listener {
+      onDelivery(): void {
+        calls.add('onDelivery')
+      }
+    }
+    class Watcher extends Listener {
+      onAttempt(): void {
+        calls.add('onAttempt')
+        throw new Error('no')
+      }
+    }
+    expect(await receivedBy(Object.assign(new Watcher(), { log: silentLog }))).toBe(2)
+    expect(calls).toEqual(new Set(['onDelivery', 'onAttempt']))
+  })
+
+  it('of a promise whose own catch does nothing costs nothing either', async () => {
+    const rejected = (): unknown => {
+      const promise = Promise.reject(new Error('no'))
+      return Object.assign(promise, { catch: () => promise })
+    }
+    expect(await receivedBy({ onDelivery: rejected, log: silentLog })).toBe(2)
+  })
 
   const cases = Object.entries(FAILURES).flatMap(([how, fail]) =>
     CALLBACKS.map((name) => ({ name, how, fail })),

@@ -94,6 +94,28 @@ describe('relay mcp --serve', () => {
     expect([existsSync(own), existsSync(ran)]).toEqual([true, false])
   })
 
+  it.each([
+    ['relay.json', '{"profile":"deploy"}'],
+    ['.env', 'RELAY_PROFILE=deploy\n'],
+  ])('leaves out those of a profile that only %s has chosen', async (file, text) => {
+    const HOME = emptyFolder()
+    await using here = await place({
+      host: 'none',
+      env: { HOME, XDG_CONFIG_HOME: path.join(HOME, '.config') },
+    })
+    const { cwd, ran } = checkout([file, () => text])
+    mkdirSync(path.join(HOME, '.config/relay'), { recursive: true })
+    const settings = { profiles: { deploy: { exec: [`touch ${ran}`] } } }
+    writeFileSync(path.join(HOME, '.config/relay/config.json'), JSON.stringify(settings))
+    await using agent = await agentIn(here, cwd)
+    expect(await targetsOf(agent)).toEqual([])
+    const { notes } = await agent.call('relay_state')
+    expect([notes, existsSync(ran)]).toEqual([[expect.stringContaining('its command is left out')], false])
+    await agent.close()
+    await using own = await agentIn(here, cwd, '--profile', 'deploy')
+    expect(await targetsOf(own)).toHaveLength(1)
+  })
+
   it('alone takes --allow-project-exec', async () => {
     await using here = await place({ host: 'none' })
     expect(await here.run('mcp', '--allow-project-exec')).toEqual(

@@ -78,6 +78,28 @@ describe('a file whose scheme the user has not named', () => {
     expect(target.received).toEqual([])
   })
 
+  it('nor where a relay runs that was started in the folder of a stranger', async () => {
+    await using here = await place({ host: 'none' })
+    await using target = await receiver()
+    const scheme = 'token header=X-Token'
+    const theirs = emptyFolder()
+    writeFileSync(
+      path.join(theirs, '.env'),
+      `RELAY_SOURCES=billing=${scheme}\nRELAY_SOURCE_BILLING_SECRET=of-the-folder\n`,
+    )
+    await using _relay = await here.serveWith({ cwd: theirs })
+    const cwd = emptyFolder()
+    writeFileSync(path.join(cwd, 'f.json'), JSON.stringify(fixture('billing', scheme)))
+    const argv = ['replay', 'f.json', '--to', target.url]
+    const env = { SECRET: PLAIN, RELAY_SOURCE_BILLING_SECRET: PLAIN }
+    for (const more of [[], ['--secret-env', 'SECRET']])
+      expect((await here.runWith({ cwd, env }, ...argv, ...more)).code).toBe(2)
+    expect(target.received).toEqual([])
+    const named = { ...env, RELAY_SOURCES: `billing=${scheme}` }
+    expect(await here.runWith({ cwd, env: named }, ...argv)).toMatchObject({ code: 0 })
+    expect(target.received.map((each) => valuesOf(each, 'x-token'))).toEqual([[PLAIN]])
+  })
+
   it('but the user can name it, and can send it as it is', async () => {
     await using here = await place({ host: 'none' })
     await using target = await receiver()

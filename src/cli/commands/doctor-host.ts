@@ -1,4 +1,5 @@
 import { findOwnApp, type OwnApp } from '../../auth/setup.js'
+import { otherAccountText } from '../../auth/accounts.js'
 import { TokenEndpoint } from '../../auth/token-endpoint.js'
 import { deadline, isTimeout } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
@@ -272,6 +273,8 @@ export async function checkSignIn(subject: Subject): Promise<string> {
   if (!host) throw skip('the code host is not known')
   if (owner.origin !== host.origin)
     throw fail(`the token of ${user} is from ${owner.origin}, not ${host.origin}`, login)
+  const other = await tokens?.otherAccount(owner)
+  if (other) throw fail(otherAccountText(owner, other), login)
   const expiry = `expires in ${roughly(owner.expiresAt - systemClock())}`
   const account = host.as(owner.accessToken, { signal: shell.signal })
   const facts = await account.facts().catch((error: unknown) => {

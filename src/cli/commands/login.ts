@@ -1,4 +1,4 @@
-import type { AccountChange } from '../../auth/accounts.js'
+import { type AccountChange, accountText } from '../../auth/accounts.js'
 import { beginDeviceSignIn } from '../../auth/device.js'
 import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
@@ -17,8 +17,7 @@ import type { Flags, Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { errorOf } from '../instance-client.js'
 import { type Attached, attach, commandFor, publicAddress, redirectUri } from '../profile.js'
-import { accountText } from '../output/accounts.js'
-import { textOf, tilde } from '../output/text.js'
+import { tilde } from '../output/text.js'
 import { openSession, type Session } from '../session.js'
 import { type SignedIn, signedIn } from './tokens.js'
 
@@ -239,8 +238,7 @@ async function receiveCallback({ out, seams }: Shell, session: Session, login: s
     throttle: createLogThrottle(log),
     timeLimit: limits.tokenEndpoint,
     // Of its own sign-in the command says more.
-    onAccount: (change: AccountChange) =>
-      change.login === login || log.warn(String(textOf(accountText(change)))),
+    onAccount: (change: AccountChange) => change.login === login || log.warn(accountText(change)),
   }
   router
     .route('/', homeRoutes({ hasInspector: false }))

@@ -152,7 +152,7 @@ export class Output {
   /** A failure that ends the command, as an object where programs read it. */
   failure(error: RelayError): void {
     const { message, kind, cause = error } = error
-    const object = { type: 'error', code: kind, error: message }
+    const object = { type: 'error', code: kind, error: message, ...this.#remarks }
     if (this.jsonLog) this.#message('error', message, { ...object, ...this.#causeField(cause) })
     else if (this.#options.json) this.#write(this.#messages, jsonLine(object))
     else this.log.error(message, cause)

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
@@ -8,6 +9,7 @@ import { type Log, silentLog } from '../../base/log.js'
 import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
 import { plain, suggest } from '../../base/text.js'
+import { inspectPlace } from '../../base/trust.js'
 import { parseForward } from '../../dispatch/routes.js'
 import { isObject } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
@@ -71,16 +73,19 @@ export function openSettings(shell: Shell, flags: Flags) {
   const { out } = shell
   const files = folderFiles(shell, out.log)
   const places = variablePlaces(shell, files.dotenv)
+  const [ofUser, ...ofFolder] = places.map(variableSource)
   const own = [
     flagSource(flags),
-    ...places.map(variableSource),
-    ...places.map((place) => bareBaseUrl(place, out.log)),
+    ...(ofUser ? [ofUser] : []),
     ...(flags.sandbox ? [sandboxProfile] : []),
+    ...ofFolder,
+    ...places.map((place) => bareBaseUrl(place, out.log)),
   ]
   const project = readSettingsFile(files.project, 'project')
   const user = readSettingsFile(userFile(shell), 'user')
   const common = [...own, project.common, user.common]
-  const { profile: named, home = defaultHome() } = loaded(common, [], ['profile', 'home']).values
+  const place = loaded(common, [], ['profile', 'home'])
+  const { profile: named, home = defaultHome() } = place.values
   return {
     home: path.resolve(home),
     /** Undefined when the settings name none. */
@@ -90,7 +95,10 @@ export function openSettings(shell: Shell, flags: Flags) {
     /** The settings for this profile, else the named one or the default. Each is to be read once: the file of a secret can be a pipe. */
     read(profile = named ?? DEFAULT_VALUES.profile, names = SETTING_NAMES): Loaded {
       const section = user.profiles.get(profile)
-      const users = [...(section ? [section] : []), user.common]
+      // The user's own section, but the folder has chosen it, and so what runs.
+      const chosen = profile === named ? place.origins.profile : undefined
+      const ofSection = section && chosen && isOfFolder(chosen) ? chosenBy(chosen, section) : section
+      const users = [...(ofSection ? [ofSection] : []), user.common]
       const sources = [...own, project.common, ...users, flagSource(flags, true)]
       const isWhole = flags.projectExec !== false
       const { values, origins } = loaded(isWhole ? sources : sources.map(withoutFolderExec), users, names)
@@ -145,6 +153,14 @@ function withoutFolder(source: Source): Source {
 
 function withoutFolderExec(source: Source): Source {
   return (name) => (name === 'exec' ? withoutFolder(source) : source)(name)
+}
+
+/** The user's section for a profile that a file of the folder has chosen: its commands count as that file's. */
+function chosenBy(origin: Origin, section: Source): Source {
+  return (name) => {
+    const found = section(name)
+    return found && name === 'exec' ? { ...found, origin } : found
+  }
 }
 
 /** The commands that count, if a file of the folder names them. */
@@ -332,6 +348,7 @@ type FileKind = 'project' | 'user'
 
 /** Checks all keys and values. @throws RelayError `settings` that names file, key, and the closest key or what the value must be */
 function readSettingsFile(file = '', kind: FileKind) {
+  if (kind === 'user' && existsSync(file)) checkOwn(file)
   const { profiles, ...common } = (file !== '' && readJsonObject(file)) || {}
   const section = (values: unknown, prefix: string): Source => {
     if (!isObject(values))
@@ -370,6 +387,13 @@ function nameOfKey(key: string, kind: FileKind, place: string, isOfProfile: bool
   return name
 }
 
+/** What the user's own file says runs commands and names receivers of secrets. @throws RelayError `settings` where another user can change it */
+function checkOwn(file: string): void {
+  const found = inspectPlace(file)
+  if (found && 'why' in found)
+    throw new RelayError('settings', `relay does not read ${file}: ${found.why}. ${found.fix}`)
+}
+
 /** Numbers and lists can be JSON numbers and arrays; file names are relative to the settings file, or to the user's home (`~/`). */
 function readEntry(name: SettingName, value: unknown, origin: Origin, file: string): Given | undefined {
   const fail = (why: string): RelayError => new RelayError('settings', `${origin.text}: ${why}`)
@@ -380,6 +404,7 @@ function readEntry(name: SettingName, value: unknown, origin: Origin, file: stri
   if (text === '') throw fail('must not be empty: leave it out instead')
   const named = path.resolve(path.dirname(file), String(text).replace(/^~(?=\/|$)/, homedir()))
   const own = name === 'home' ? named : String(text)
+  if (secret) checkOwn(named)
   const found = given(name, secret ? readSecretFile(named, origin.text) : own, origin)
   const isFitting = Array.isArray(value)
     ? Array.isArray(found?.value)

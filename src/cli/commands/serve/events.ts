@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
+import { accountText, isExpected } from '../../../auth/accounts.js'
 import { aborted } from '../../../base/wait.js'
 import { createLogThrottle, type LogThrottle } from '../../../base/log.js'
 import { isChannel, isCodeHost } from '../../../base/settings.js'
@@ -10,7 +11,6 @@ import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
 import type { StartOptions } from '../../../serve/serve.js'
 import type { TunnelStatus } from '../../../tunnel/tunnel.js'
 import type { Shell } from '../../command.js'
-import { accountObject, accountText } from '../../output/accounts.js'
 import {
   appHookText,
   ASK_AGAIN,
@@ -209,12 +209,12 @@ export class LiveOutput {
 
   /** `ada is signed in as octo at https://github.com`: a warning where another account was signed in before. */
   readonly onAccount: Observer<'onAccount'> = (change) => {
-    const { account, before } = change
-    const isExpected = account !== undefined && account !== null && (before ?? account) === account
+    const { userId: user, origin, account = null, before = null } = change
+    const state = change.account === undefined ? 'signed out' : 'signed in'
     this.#report({
-      level: isExpected ? 'info' : 'warn',
+      level: isExpected(change) ? 'info' : 'warn',
       text: accountText(change),
-      object: accountObject(change),
+      object: { type: 'account', state, user, origin, account, before },
     })
   }
 
