@@ -13,7 +13,7 @@ import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './to
 
 /** What a sign-in in the browser works with. */
 export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
-  readonly host: Pick<CodeHost, 'name' | 'origin' | 'apiUrl' | 'oauth' | 'as' | 'refusal'>
+  readonly host: Pick<CodeHost, 'name' | 'origin' | 'url' | 'apiUrl' | 'oauth' | 'as' | 'refusal'>
   /** Undefined: sign-in is not set up. */
   readonly client: OAuthClient | undefined
   readonly store: Store
@@ -216,7 +216,7 @@ async function complete(
     },
   )
   // Its refresh token may have outlived the token before.
-  const { owner, refreshable } = await tokens.save(userId, { ...issued, account })
+  const { owner, refreshable } = await tokens.save(userId, { ...issued, url: host.url, account })
   const before = owner ?? refreshable
   onAccount({ userId, origin, account, before: before && (before.account ?? null), login })
   return { userId, account }

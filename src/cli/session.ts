@@ -236,7 +236,7 @@ export function clientOf({ clientId, clientSecret }: Values): OAuthClient | unde
 export async function joinData(parts: Parts, secrets: Store): Promise<Joined> {
   const own = { ...parts, setup: await readStoredClient(secrets) }
   const joined = join(own)
-  return joined.hostRefusal ? join({ ...own, signIns: await new Tokens(secrets).origins() }) : joined
+  return joined.hostRefusal ? join({ ...own, signIns: await new Tokens(secrets).addresses() }) : joined
 }
 
 /** The code host of the settings. Calls to one that only the folder names are refused. @throws RelayError `settings` as `codeHostOf` */

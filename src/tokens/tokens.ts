@@ -17,6 +17,8 @@ export interface TokenGrant {
   readonly redirectUri?: string | undefined
   /** The provider's origin, and the only place the tokens may be sent to. */
   readonly origin: string
+  /** The provider's address, which can have a path. A renewal leaves it. */
+  readonly url?: string | undefined
   /** The account at the provider; null if the provider did not name it. A renewal leaves it. */
   readonly account?: string | null | undefined
 }
@@ -46,6 +48,7 @@ export interface Refreshable {
   readonly origin: string
   /** As in {@link TokenGrant}. */
   readonly redirectUri?: string | undefined
+  readonly url?: string | undefined
   /** As in {@link TokenOwner}: the record of the access token may have expired. */
   readonly account?: string | null | undefined
 }
@@ -69,6 +72,7 @@ type TokenRecord = {
 /** Under `origin:{userId}`. `token` is the token's hash, so that the origin of one token never applies to another. */
 type OriginRecord = {
   readonly origin: string
+  readonly url?: string | undefined
   readonly token: string
   readonly account?: string | null | undefined
   /** The token before a renewal, by its hash: it is accepted until it expires. One is enough: a token is renewed in its last minute. */
@@ -150,13 +154,14 @@ export class Tokens {
     return found.flatMap((each) => each ?? [])
   }
 
-  /** The origins of the code hosts at which users are signed in, or can renew a sign-in. */
-  async origins(): Promise<readonly string[]> {
-    const keys = await this.#store.list(REFRESH_PREFIX)
-    const users = keys.map((key) => key.slice(REFRESH_PREFIX.length))
-    const renewable = await Promise.all(users.map((userId) => this.refreshable(userId)))
-    const all = [...(await this.owners()), ...renewable.flatMap((each) => each ?? [])]
-    return [...new Set(all.map(({ origin }) => origin))]
+  /** The addresses of the code hosts at which users are signed in, or can renew a sign-in; of those that an earlier relay stored, the origins. */
+  async addresses(): Promise<readonly string[]> {
+    const keys = [...(await this.#store.list(REFRESH_PREFIX)), ...(await this.#store.list(PREFIX))]
+    const users = [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))]
+    const all = await Promise.all(
+      users.map(async (userId) => [(await this.#find(userId))?.origin, await this.refreshable(userId)]),
+    )
+    return [...new Set(all.flat().flatMap((each) => (each ? [each.url ?? each.origin] : [])))]
   }
 
   /**
@@ -198,7 +203,7 @@ export class Tokens {
       const before = yield* records.get<TokenRecord>(tokenKey(userId))
       // A refresh token that is not replaced stays as it is, and so does its own expiry.
       yield* removeToken(records, userId)
-      yield* put(records, userId, { ...grant, account: used.account }, before)
+      yield* put(records, userId, { ...grant, url: used.url, account: used.account }, before)
       return true
     })
   }
@@ -251,7 +256,7 @@ function ownerOf(
 
 /** All records of a grant expire with the token, except a longer-lived refresh token. */
 function* put(records: Records, userId: string, grant: TokenGrant, before?: TokenRecord): Tx<void> {
-  const { accessToken, refreshToken, origin, redirectUri, account } = grant
+  const { accessToken, refreshToken, origin, url, redirectUri, account } = grant
   const expiresAt = Math.min(Math.floor(grant.expiresAt), LATEST)
   const token = sha256(accessToken)
   const isRenewed = before !== undefined && before.accessToken !== accessToken
@@ -261,7 +266,12 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
     { accessToken, expiresAt: new Date(expiresAt).toISOString() },
     expiresAt,
   )
-  const about = { origin, token, ...(account !== undefined && { account }) }
+  const about = {
+    origin,
+    token,
+    ...(url !== undefined && { url }),
+    ...(account !== undefined && { account }),
+  }
   yield* records.put(originKey(userId), { ...about, ...(previous && { previous }) }, expiresAt)
   yield* records.put(bearerPrefix(token) + userId, true, expiresAt)
   if (previous) {
@@ -273,6 +283,7 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
   const refresh = {
     refreshToken,
     origin,
+    ...(url !== undefined && { url }),
     ...(redirectUri !== undefined && { redirectUri }),
     ...(account !== undefined && { account }),
   }

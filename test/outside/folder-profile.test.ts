@@ -102,3 +102,27 @@ describe.each(FOLDERS)('a profile that only %s names', (file, text) => {
     })
   })
 })
+
+it('a sign-in below a path of a host does not name its root, nor another path', async () => {
+  await using machine = await place({ host: 'none' })
+  const team = ['--provider', 'github', '--provider-url', `${company.url}/team`]
+  const login = await machine.runWith({ stdin: STORED }, 'login', '--with-token', ...team)
+  expect(login).toMatchObject({ code: 0 })
+  expect(
+    await machine.runWith({ env: { RELAY_PROVIDER_URL: `${company.url}/team` } }, 'token'),
+  ).toMatchObject({
+    code: 0,
+  })
+  reached()
+  for (const url of [company.url, `${company.url}/evil`, `${company.url}/team/evil`]) {
+    const cwd = folderWith('relay.json', JSON.stringify({ provider: 'github', providerUrl: url }))
+    const given = await machine.runWith({ cwd, stdin: PIPED }, 'login', '--with-token')
+    expect([given.code, (await machine.runWith({ cwd }, 'whoami')).code]).toEqual([2, 2])
+  }
+  expect(reached()).toEqual([])
+  const cwd = folderWith(
+    'relay.json',
+    JSON.stringify({ provider: 'github', providerUrl: `${company.url}/team` }),
+  )
+  expect(await machine.runWith({ cwd }, 'whoami')).toMatchObject({ code: 0 })
+})

@@ -119,7 +119,8 @@ async function storeToken(
 ): Promise<SignedIn> {
   const { host, tokens, user, attached } = session
   const expiresAt = facts.expiresAt ?? systemClock() + attached.values.tokenTtl
-  await tokens.save(user, { accessToken, expiresAt, origin: host.origin, account: facts.login })
+  const { origin, url } = host
+  await tokens.save(user, { accessToken, expiresAt, origin, url, account: facts.login })
   await tokens.rememberLogin(user, { origin: host.origin, account: facts.login })
   const missing = missingScopes(host.oauth, facts.scopes)
   if (missing.length > 0)
@@ -164,7 +165,7 @@ async function signInWithDevice(
   const issued = await begun.awaitToken()
   // Before it is stored: a command that fails has signed nobody in.
   const { login } = await accountOf(host, issued.accessToken, { signal })
-  await tokens.save(user, { ...issued, account: login })
+  await tokens.save(user, { ...issued, url: host.url, account: login })
   await tokens.rememberLogin(user, { origin: issued.origin, account: login })
   const missing = missingScopes(host.oauth, issued.scopes)
   if (missing.length > 0)

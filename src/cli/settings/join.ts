@@ -21,7 +21,7 @@ export interface Parts {
   readonly setup?: StoredClient | undefined
   /** What the profile remembers of its last use. */
   readonly saved?: SavedProfile | undefined
-  /** The origins of the code hosts at which the user has signed in. */
+  /** The addresses of the code hosts at which the user has signed in. */
   readonly signIns?: readonly string[]
   /** Whether a token, or a client secret, is about to be given: one that is stored goes to its own code host alone. */
   readonly signsIn?: boolean
