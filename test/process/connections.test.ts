@@ -64,7 +64,7 @@ describeWith('Linux', 'at 128 file descriptors', () => {
 
   it.each(Object.entries(WAITING))(
     '400 connections that keep waiting leave some for commands, deliveries and the sandbox: %s',
-    async (_, text) => {
+    async (what, text) => {
       const flags = ['--sandbox', '--sandbox-port', '0', '--exec', 'push=cat']
       await using here = await place({ host: 'none' })
       const program = await here.serveWith({ wrapper: LIMITED }, ...flags)
@@ -80,7 +80,9 @@ describeWith('Linux', 'at 128 file descriptors', () => {
           }
       }
       wait(200)
-      await program.says('the connection that waited longest was closed at once: 32 are open')
+      // Those of CONNECT are refused, and may end before so many are open.
+      if (what !== 'CONNECT')
+        await program.says('the connection that waited longest was closed at once: 32 are open')
       for (let n = 2; n < 12; n++) {
         const { headers, body } = githubDelivery()
         const lines = Object.fromEntries(headers)
