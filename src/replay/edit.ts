@@ -60,7 +60,8 @@ export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style
   for (const edit of edits) if (!edit.only) adapt(holder.payload, edit)
   for (const edit of edits) put(holder, ['payload', ...edit.path], edit.value)
   const indent = /^\s*[[{]\r?\n([ \t]+)/.exec(text)?.[1] ?? ''
-  const end = /\s*$/.exec(text)?.[0] ?? ''
+  // Not by a regular expression, which would start again at every white space in the text.
+  const end = text.slice(text.trimEnd().length)
   const json = writeJson(style, holder.payload, indent) + end
   if (!form) return Buffer.from(json)
   const fields = new URLSearchParams(Buffer.from(body).toString())

@@ -251,7 +251,9 @@ function tampered(
 function corrupted([name, value]: Header, { proofs, events }: WebhookScheme): Header {
   const isProof = proofs.some(({ header }) => header === name.toLowerCase())
   if (!isProof && !(events && SIGNATURE.test(name))) return [name, value]
-  const at = value.replace(/=*$/, '').length - 2
+  let end = value.length
+  while (value[end - 1] === '=') end--
+  const at = end - 2
   return [name, value.slice(0, at) + (value[at] === '0' ? '1' : '0') + value.slice(at + 1)]
 }
 

@@ -17,6 +17,14 @@ function edited(event: string, set: string, { provider = 'github', only = false 
 }
 
 describe('--set', () => {
+  it('takes time in proportion to a text that is full of white space, which a stranger may have written', () => {
+    const body = (size: number): Buffer => Buffer.from(`{"a":"${' '.repeat(size)}","number":1}\n\t `)
+    for (const size of [3, 1_000_000])
+      expect(
+        Buffer.from(editBody(body(size), [parseEdit('number=7')], { form: false, style: 'compact' })),
+      ).toEqual(Buffer.from(body(size).toString().replace('1}', '7}')))
+  })
+
   it.each(['number=7', 'pull_request.number=7'])('%s renumbers a pull request everywhere', (set) => {
     const after = edited('pull_request.opened', set)
     const { number, pull_request: pull } = JSON.parse(after)
