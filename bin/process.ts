@@ -91,8 +91,20 @@ process.on('uncaughtException', (error: unknown, origin) => {
   else void endByDefect(error)
 })
 
+/** Whether a defect is being reported. Another one must not be reported in turn, since it may come from the report. */
+let isEnding = false
+
 async function endByDefect(thrown: unknown): Promise<void> {
-  process.exit(await report(defect(thrown), argv, context).catch(() => 1))
+  if (isEnding) process.exit(1)
+  isEnding = true
+  const failure = defect(thrown)
+  try {
+    process.exit(await report(failure, argv, context))
+  } catch {
+    // What reports may be what is broken, or not there yet.
+    writeFileSync(2, `error: ${failure.message}\n`)
+    process.exit(failure.exitCode)
+  }
 }
 
 /** Leaves out the error's own text, which may contain anything. */
@@ -107,9 +119,21 @@ function defect(error: unknown): RelayError {
   )
 }
 
+/** @throws RelayError `usage` where the folder is gone */
+function workingFolder(): string {
+  try {
+    return process.cwd()
+  } catch (cause) {
+    const why = errorCode(cause) === 'ENOENT' ? 'has been removed' : `cannot be read (${errorCode(cause)})`
+    throw new RelayError('usage', `The working folder ${why}. Change to another one, for example with cd ~`)
+  }
+}
+
 const context: Context = {
   env: process.env,
-  cwd: process.cwd(),
+  get cwd() {
+    return workingFolder()
+  },
   configFolder: envPaths('relay', { suffix: '' }).config,
   // Opened when it is first used.
   get stdin() {

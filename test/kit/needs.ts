@@ -23,12 +23,13 @@ const HINTS = {
   mmdebstrap: 'apt-get install mmdebstrap',
   'docker-compose': 'apt-get install docker-compose',
   mount: 'run it as root, with the right to mount',
+  root: 'run it as root, which can give a file to another user',
 } as const
 
 type Need = keyof typeof HINTS
 
 /** Rights, which not every machine can give: without them a suite may be left out everywhere. */
-const RIGHTS: ReadonlySet<Need> = new Set(['mount'])
+const RIGHTS: ReadonlySet<Need> = new Set(['mount', 'root'])
 
 /** The programs of a D-Bus session with a keyring. */
 const KEYRING = ['dbus-daemon', 'dbus-send', 'gnome-keyring-daemon'] as const
@@ -71,6 +72,7 @@ function isThere(need: Need): boolean {
 function look(need: Need): boolean {
   if (need === 'postgres') return postgresProgram('initdb') !== undefined
   if (need === 'Linux') return process.platform === 'linux'
+  if (need === 'root') return process.geteuid?.() === 0
   if (need === 'mount') return mounts('mount -t tmpfs none "$1"')
   if (need === 'keyring') return KEYRING.every((program) => runs(program)) && loads('keytar')
   return runs(need)
