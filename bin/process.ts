@@ -1,11 +1,20 @@
 // Connects relay to the process: arguments, signals and exit code. The only place that handles signals.
 import { fstatSync, writeFileSync } from 'node:fs'
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import { errorCode, RelayError } from '../src/base/errors.js'
 import type { Context, TextStream } from '../src/cli/context.js'
 import { main, report } from '../src/cli/main.js'
 import { readKeys } from './keys.js'
+
+/**
+ * How long one address of a host may take to connect before the next is tried. Milliseconds: two seconds of delay, as over a satellite, and the
+ * first repeat of a lost packet, after one more (RFC 6298). Node's own 250 ms never reach a host with two addresses that is further away. For
+ * every connection of the process, whichever library opens it.
+ */
+const CONNECT_ATTEMPT_MS = 3000
+setDefaultAutoSelectFamilyAttemptTimeout(CONNECT_ATTEMPT_MS)
 
 const argv = process.argv.slice(2)
 const root = new AbortController()

@@ -2,6 +2,7 @@ import type { Agent, Dispatcher } from 'undici'
 import { type Cancellable, onAbort } from '../base/wait.js'
 import { isLoopback } from '../base/address.js'
 import { readBounded } from '../base/bytes.js'
+import { proxyFor } from './proxy.js'
 
 /** Returns a header's value; ignores the case of its name, and joins several lines with commas. */
 export type HeaderReader = (name: string) => string | undefined
@@ -80,15 +81,20 @@ export async function sendThrough(
 }
 
 /**
- * Opens the undici agent for requests to `url`'s host: through the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name, but
- * directly to this machine. Loads undici, which takes 75 ms (measured): too long for a short command.
- * @throws TypeError if the proxy's address is malformed.
+ * Opens the undici agent for requests to `url`'s host: directly to this machine, elsewhere through the proxy that the variables of this process
+ * name. Loads undici, which takes 75 ms (measured): too long for a short command.
+ * @throws ProxySettingError
  */
-export async function openAgent({ hostname }: URL, options: Agent.Options): Promise<Dispatcher> {
-  const { Agent, EnvHttpProxyAgent, Pool } = await import('undici')
-  if (isLoopback(hostname)) return new Agent(options)
+export async function openAgent(url: URL, options: Agent.Options): Promise<Dispatcher> {
+  const proxy = proxyTo(url)
+  const { Agent, Pool, ProxyAgent } = await import('undici')
+  if (!proxy) return new Agent(options)
   const clientFactory = (to: URL, more: object): Dispatcher => failingOnce(new Pool(to, more))
-  return new EnvHttpProxyAgent({ ...options, clientFactory })
+  return new ProxyAgent({ ...options, uri: proxy.href, clientFactory })
+}
+
+function proxyTo(url: URL): URL | undefined {
+  return isLoopback(url.hostname) ? undefined : proxyFor(url, process.env)
 }
 
 /** Changes the code of a proxy's closed connection: at undici's own it asks again without a pause (7.30; 35,000 connections in 30 s, measured). */
@@ -103,11 +109,14 @@ function failingOnce(proxy: Dispatcher): Dispatcher {
   })
 }
 
-/** One for this machine, one for all other hosts. */
-const agents: { loopback?: Promise<Dispatcher>; elsewhere?: Promise<Dispatcher> } = {}
+/** By the address of the proxy; '' for connections without one. */
+const agents = new Map<string, Promise<Dispatcher>>()
 
-/** The agent, shared by the whole process, that opens a connection for each request to `url`'s host. @throws as {@link openAgent}. */
-export function agentOfSingleRequests(url: URL): Promise<Dispatcher> {
+/** The agent, shared by the whole process, that opens a connection for each request to `url`'s host. @throws as {@link openAgent} */
+export async function agentOfSingleRequests(url: URL): Promise<Dispatcher> {
+  const proxy = proxyTo(url)?.href ?? ''
   // Without pipelining, undici uses a connection for one request.
-  return (agents[isLoopback(url.hostname) ? 'loopback' : 'elsewhere'] ??= openAgent(url, { pipelining: 0 }))
+  const agent = agents.get(proxy) ?? openAgent(url, { pipelining: 0 })
+  agents.set(proxy, agent)
+  return agent
 }

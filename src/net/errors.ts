@@ -1,4 +1,5 @@
 import type { HeaderReader } from './client.js'
+import { ProxySettingError } from './proxy.js'
 
 const BROKEN = 'connection closed before an answer'
 const UNKNOWN_SIGNER =
@@ -58,12 +59,13 @@ export function describeWithoutQuote(error: unknown): string {
 
 /** Whether no part of the request can have reached the server. */
 export function isUnreached(error: unknown): boolean {
-  return UNREACHED.test(codeOf(error) ?? '')
+  return error instanceof ProxySettingError || UNREACHED.test(codeOf(error) ?? '')
 }
 
 function describeKnown(error: unknown): string | undefined {
   const { name, message }: { name?: unknown; message?: unknown } = Object(error)
   if (name === 'TimeoutError') return TOO_LATE
+  if (error instanceof ProxySettingError) return error.message
   // It has no code (undici 7.30), although one is intended.
   if (name === 'HTTPParserError') return NO_HTTP
   const [, proxied] = /^Proxy response \((\d+)\)/.exec(String(message)) ?? []

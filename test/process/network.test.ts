@@ -1,0 +1,39 @@
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { place } from '../kit/place.js'
+import { receiver } from '../kit/receiver.js'
+
+// What stands between relay and other machines.
+
+describe('a host that is two seconds away', () => {
+  const preload = `--require=${path.resolve('test/kit/slow-connect.cjs')}`
+
+  it.each([
+    ['two addresses of one kind', '127.0.0.1,127.0.0.2'],
+    ['an address of each kind, of which one leads nowhere', '127.0.0.1,fd00:dead::1'],
+    ['the same in the other order', 'fd00:dead::1,127.0.0.1'],
+  ])('is reached, with %s', async (_, addresses) => {
+    await using target = await receiver(202)
+    const env = { NODE_OPTIONS: preload, FAR_ADDRESSES: addresses, FAR_MS: '2000' }
+    await using here = await place({ host: 'none' })
+    const { port } = new URL(target.url)
+    const relay = await here.serveWith({ built: true, env }, '--forward', `http://app.localhost:${port}/`)
+    await relay.deliver()
+    const attempt = await relay.object({ type: 'attempt' })
+    expect(attempt).toMatchObject({ outcome: 'succeeded', status: 202 })
+  })
+})
+
+describe('a proxy', () => {
+  it.each([
+    ['HTTP_PROXY', 'http://'],
+    ['http_proxy', 'http://a b'],
+    ['ALL_PROXY', 'socks5://127.0.0.1:1080'],
+  ])('that cannot be used (%s=%s) is named with its variable', async (name, value) => {
+    await using here = await place({ host: 'none', env: { [name]: value } })
+    const relay = await here.serveWith({ built: true }, '--forward', 'http://app.invalid/')
+    await relay.deliver()
+    const { error } = await relay.object({ type: 'attempt' })
+    expect(error).toMatch(new RegExp(`^${name} (?:is not the address of a proxy|names a SOCKS proxy)`))
+  })
+})
