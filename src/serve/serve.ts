@@ -6,7 +6,7 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import { LIMITS } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
-import { systemClock } from '../base/time.js'
+import { monotonicClock, systemClock } from '../base/time.js'
 import { Dispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
 import type { TargetStatus } from '../dispatch/target.js'
 import { Routing, labelOf } from '../dispatch/routes.js'
@@ -280,6 +280,7 @@ async function startDuties(
         state.maintenance?.added(sizeOf(event.attempt.answer, event.attempt.headers))
       },
       clock,
+      monotonic: seams?.clock ?? monotonicClock,
       random: seams?.random,
       limits,
     }),

@@ -37,3 +37,25 @@ describe('a proxy', () => {
     expect(error).toMatch(new RegExp(`^${name} (?:is not the address of a proxy|names a SOCKS proxy)`))
   })
 })
+
+describe('a wall clock that is set back by an hour', () => {
+  it('stops no target that is down, and none that asked for a retry', async () => {
+    const preload = `--require=${path.resolve('test/kit/set-back.cjs')}`
+    await using target = await receiver()
+    await target.down()
+    await using busy = await receiver()
+    busy.answers(503)
+    await using here = await place({ host: 'none' })
+    const forward = ['--forward', target.url, '--forward', busy.url]
+    const relay = await here.serveWith({ built: true, env: { NODE_OPTIONS: preload } }, ...forward)
+    await relay.deliver()
+    await relay.object({ type: 'target', state: 'down' })
+    await relay.object({ type: 'attempt', status: 503 })
+    relay.kill('SIGUSR2')
+    await relay.says('the clock was set back')
+    await target.up()
+    const succeeded = await relay.objects({ type: 'attempt', outcome: 'succeeded' }, 2)
+    expect(succeeded).toHaveLength(2)
+    expect([target.received.length, busy.received.length]).toEqual([1, 2])
+  })
+})
