@@ -67,7 +67,7 @@ describe('the layers of src', () => {
     )
     const answering = 'http/listen.ts'
     expect(senders.filter((file) => roomOf(file) !== 'net' && file !== answering)).toEqual([])
-    expect(senders).toEqual(expect.arrayContaining(['net/client.ts', 'net/loopback.ts', answering]))
+    expect(senders).toEqual(expect.arrayContaining(['net/agent.ts', 'net/loopback.ts', answering]))
   })
 
   it('is known to the acceptance suite by three files of its kit alone', () => {
@@ -101,7 +101,7 @@ function relativeImports(file: string): string[] {
 function sendsHttp(source: string): boolean {
   const [nodes, others] = [
     /import \{([^}]*)\} from 'node:https?'/g,
-    /'(?:undici|node:http2)'|import\('node:https?'\)/,
+    /'(?:undici|node:http2)'|(?:import|getBuiltinModule)\('node:https?'\)/,
   ]
   const names = [...source.matchAll(nodes)].flatMap(([, list = '']) =>
     list.split(',').map((name) => name.trim()),

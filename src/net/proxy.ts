@@ -6,6 +6,15 @@ export class ProxySettingError extends Error {
   override readonly name = 'ProxySettingError'
 }
 
+/** A proxy refused to connect. */
+export class ProxyAnswerError extends Error {
+  override readonly name = 'ProxyAnswerError'
+
+  constructor(status: number) {
+    super(`the proxy answers ${status}`)
+  }
+}
+
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
