@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, tmpdir, totalmem, type } from 'node:os'
 import { parseArgs } from 'node:util'
 import { postgresProgram } from '../test/kit/postgres-server.js'
+import { bodies } from './bodies.js'
 import { replay, startUp } from './commands.js'
 import { forward } from './forward.js'
 import { ingest } from './ingest.js'
@@ -20,6 +21,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   replay,
   journal,
   'inspect-page': inspectPage,
+  bodies,
 }
 
 await main()

@@ -4,6 +4,7 @@ import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import { errorCode, RelayError } from '../src/base/errors.js'
+import { trustCaller } from '../src/base/trust.js'
 import type { Context, TextStream } from '../src/cli/context.js'
 import { main, report } from '../src/cli/main.js'
 import { readKeys } from './keys.js'
@@ -127,6 +128,8 @@ function defect(error: unknown): RelayError {
     { cause: error },
   )
 }
+
+trustCaller(process.env)
 
 /** @throws RelayError `usage` where the folder is gone */
 function workingFolder(): string {

@@ -1,3 +1,5 @@
+import type { JournalQueries } from './journal/read.js'
+
 export { RelayError, type ErrorKind } from './base/errors.js'
 export { silentLog, type Log } from './base/log.js'
 export { Secret } from './base/secret.js'
@@ -5,6 +7,8 @@ export { DEFAULTS } from './base/settings.js'
 export type { OAuthClient, ProviderName, Settings, StoreKind, WebhookSecrets } from './base/settings.js'
 export type { Header } from './http/headers.js'
 export type { Delivery, Entry, Receipt } from './journal/types.js'
-export type { Journal } from './journal/journal.js'
 export { createRelay, type Relay, type RelayOptions } from './relay.js'
-export { serve, type ServeOptions, type Serving } from './serve/serve.js'
+export { serve, type SandboxSettings, type ServeOptions, type Serving } from './serve/serve.js'
+
+/** What a program may ask of a relay's journal, which it cannot write to. */
+export type Journal = JournalQueries

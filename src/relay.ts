@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import type { AccountChange } from './auth/accounts.js'
 import { renew } from './auth/renew.js'
+import { isolated } from './base/callbacks.js'
 import { type Cancellable, createCached } from './base/wait.js'
 import { Disposal } from './base/lifetime.js'
 import { createLogThrottle, silentLog, type Log } from './base/log.js'
@@ -17,6 +18,8 @@ import type { Inspector } from './inspector/inspector.js'
 import type { Running } from './inspector/parts.js'
 import type { Change } from './inspector/live.js'
 import { Journal } from './journal/journal.js'
+import { JournalQueries } from './journal/read.js'
+import { takeProfile } from './instance/running.js'
 import type { SendOnce } from './net/client.js'
 import { createApp } from './server/app.js'
 import type { ReadyCheck } from './server/parts.js'
@@ -31,61 +34,99 @@ export interface RelayOptions {
   readonly clock?: Clock
   /** What a test replaces. Default: nothing. */
   readonly seams?: Seams | undefined
-  /** Called for each delivery once it is in the journal. */
+  /** Called for each delivery once it is in the journal, before its sender gets the answer. */
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
-  /** @internal Called for each sign-in and revocation over HTTP. */
+}
+
+/** @internal What the running instance gives besides. */
+export interface PartOptions extends RelayOptions {
+  /** Called for each sign-in and revocation over HTTP. */
   readonly onAccount?: (change: AccountChange) => void
-  /** @internal Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
+  /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
-  /** @internal Rejects while the instance cannot take deliveries. Default: it always can. */
+  /** Rejects while the instance cannot take deliveries. Default: it always can. */
   readonly ready?: ReadyCheck
-  /** @internal The profile's data, where the caller has it open; it then also closes it. */
+  /** The profile's data, where the caller has it open; it then also closes it. */
   readonly database?: Database
-  /** @internal What the running instance shows of itself; without it nothing is forwarded, and there is no inspector. */
+  /** What the running instance shows of itself; without it nothing is forwarded, and there is no inspector. */
   readonly running?: Running
-  /** @internal How the code host is called for the actions. Default: over the network. */
+  /** How the code host is called for the actions. Default: over the network. */
   readonly sendOnce?: SendOnce
 }
 
 /** A relay that is put together and answers requests through `app.fetch`, but does not listen. */
 export interface Relay extends AsyncDisposable {
-  /** @internal */
-  readonly limits: Limits
   /** Answers requests as the listening service does, but for what needs a connection; `routes` lists what it answers. */
   readonly app: Pick<Hono<HttpEnv>, 'fetch' | 'request' | 'routes'>
-  /** @internal */
-  readonly database: Database
-  readonly journal: Journal
-  /** @internal Which deliveries go where; may be replaced while it runs. */
-  readonly routing: Routing
-  /** @internal */
-  readonly tokens: Tokens
-  /** @internal The code host, and every other source of deliveries, by name. */
-  readonly sources: Sources
-  /** @internal Where deliveries come in that do not come over HTTP. */
-  readonly intake: Intake
-  /** @internal */
-  readonly refusals: Refusals
-  /** @internal */
-  readonly host: CodeHost
-  /** @internal The user's token, renewed if it has to be. @throws RelayError as `renew` */
-  readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
-  /** @internal Has open inspectors show what has changed. Does nothing until one was opened. */
-  readonly changed: (change: Change) => void
-  /** @internal Loads the inspector; undefined where there is none. */
-  readonly inspector: (() => Promise<Inspector>) | undefined
-  /** @internal Ends the streams of open inspectors, which otherwise stay open as long as their pages. */
-  closeInspector(): void
+  /** The deliveries. It only reads: an entry comes from a request that was verified, and from nothing else. */
+  readonly journal: JournalQueries
   /** The address it is reached at unless the settings name one; `serve` says once it listens. */
   address: string
 }
 
+/** @internal The parts of a relay, for those that run it. */
+export interface RelayParts extends Pick<Relay, 'app' | 'address'>, AsyncDisposable {
+  readonly limits: Limits
+  readonly database: Database
+  readonly journal: Journal
+  readonly clock: Clock
+  /** Which deliveries go where; may be replaced while it runs. */
+  readonly routing: Routing
+  readonly tokens: Tokens
+  /** The code host, and every other source of deliveries, by name. */
+  readonly sources: Sources
+  /** Where deliveries come in that do not come over HTTP. */
+  readonly intake: Intake
+  readonly refusals: Refusals
+  readonly host: CodeHost
+  /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
+  readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
+  /** Has open inspectors show what has changed. Does nothing until one was opened. */
+  readonly changed: (change: Change) => void
+  /** Loads the inspector; undefined where there is none. */
+  readonly inspector: (() => Promise<Inspector>) | undefined
+  /** Ends the streams of open inspectors, which otherwise stay open as long as their pages. */
+  closeInspector(): void
+}
+
 /**
- * Puts the parts together; how they are joined is read here and nowhere else.
+ * Makes a relay that does not listen, and forwards nothing: its deliveries have no targets. It has the profile until it is disposed of.
+ * @throws RelayError `unavailable` when another relay has the profile, `storage` when its data cannot be opened, `settings` for a provider
+ * address that is neither https nor loopback.
+ */
+export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
+  const { log, clock, seams, onDelivery } = options
+  await using opened = new Disposal()
+  const taken = await takeProfile(settings)
+  opened.defer(async () => taken?.[Symbol.dispose]())
+  const given = { ...(log && { log }), ...(clock && { clock }), seams, ...(onDelivery && { onDelivery }) }
+  const parts = opened.use(await joinParts(settings, isolated(given)))
+  const owner = opened.move()
+  return viewOf(parts, owner)
+}
+
+/** @internal What a program may use of a relay, also at run time. Disposing of it disposes of `owner`. */
+export function viewOf(parts: RelayParts, owner: AsyncDisposable): Relay {
+  const { app, database, clock } = parts
+  return {
+    app,
+    journal: new JournalQueries(database.sql, clock),
+    get address() {
+      return parts.address
+    },
+    set address(address) {
+      parts.address = address
+    },
+    [Symbol.asyncDispose]: async () => owner[Symbol.asyncDispose](),
+  }
+}
+
+/**
+ * @internal Puts the parts together; how they are joined is read here and nowhere else.
  * @throws RelayError `storage` when the profile's data cannot be opened, `settings` for a provider address that is
  * neither https nor loopback.
  */
-export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
+export async function joinParts(settings: Settings, options: PartOptions = {}): Promise<RelayParts> {
   const { log = silentLog, seams = {}, prove = () => undefined, sendOnce, running, onDelivery } = options
   const {
     clock = seams.clock ?? systemClock,
@@ -93,8 +134,9 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     onAccount = () => {},
   } = options
   const limits = { ...LIMITS, ...seams.limits }
-  const { provider: name, providerUrl: url, store: kind, profile, folder, maxBody } = settings
-  const host = openHost({ name, url, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
+  const { provider: name, providerUrl: url, hostRefusal: refusal } = settings
+  const { store: kind, profile, folder, maxBody } = settings
+  const host = openHost({ name, url, refusal, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   await using opened = new Disposal()
   const onSlow = (text: string): void => log.info(text)
   const data = { kind, folder, clock, fault: seams.storage, onSlow }
@@ -132,7 +174,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     routes: async () => liveRoutes(routing, running?.targets() ?? [], await journal.counts()),
   })
   const owner = opened.move()
-  const relay: Relay = {
+  const relay: RelayParts = {
     ...shared,
     limits,
     app,
@@ -148,7 +190,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
 }
 
 /** What every part needs. */
-interface Common extends Required<Pick<RelayOptions, 'log' | 'clock' | 'ready'>> {
+interface Common extends Required<Pick<PartOptions, 'log' | 'clock' | 'ready'>> {
   readonly settings: Settings
   readonly host: CodeHost
   readonly database: Database
@@ -169,7 +211,8 @@ async function createReceiving(common: Common, onDelivery: RelayOptions['onDeliv
   const onRefused = (): void => changed({ type: 'refused' })
   const refusals = new Refusals({ sources, maxBody, onRefused, log, clock })
   const plan = (delivery: Delivery): Plan => ({
-    targets: routing.targetsOf(delivery),
+    // Without an instance that sends, a forward would wait for ever.
+    targets: running ? routing.targetsOf(delivery) : [],
     ignoredBy: routing.ignoredBy(delivery),
     onDuplicate,
   })
@@ -190,7 +233,7 @@ async function createReceiving(common: Common, onDelivery: RelayOptions['onDeliv
 
 /** How users sign in, and tokens are renewed. */
 function createSignIn(
-  common: Common & Required<Pick<RelayOptions, 'onAccount'>>,
+  common: Common & Required<Pick<PartOptions, 'onAccount'>>,
   publicUrl: () => string,
   timeLimit: number,
 ) {

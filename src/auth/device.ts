@@ -18,7 +18,7 @@ const MIN_INTERVAL = 1_000
 const MAX_INTERVAL = 60_000
 
 export interface DeviceParts extends CallOptions {
-  readonly host: Pick<CodeHost, 'url' | 'origin' | 'oauth'>
+  readonly host: Pick<CodeHost, 'url' | 'origin' | 'oauth' | 'refusal'>
   /** The flow needs no client secret. */
   readonly clientId: string
   /** Waits between two polls. */

@@ -17,7 +17,7 @@ import {
 
 /** What renewing and revoking a token work with. */
 export interface RenewParts extends Omit<CallOptions, 'signal'> {
-  readonly host: Pick<CodeHost, 'origin' | 'oauth' | 'as'>
+  readonly host: Pick<CodeHost, 'origin' | 'oauth' | 'as' | 'refusal'>
   /** Undefined: nothing can be renewed here. */
   readonly client: OAuthClient | undefined
   readonly store: Pick<Store, 'get' | 'update'>

@@ -13,7 +13,7 @@ import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './to
 
 /** What a sign-in in the browser works with. */
 export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
-  readonly host: Pick<CodeHost, 'name' | 'origin' | 'apiUrl' | 'oauth' | 'as'>
+  readonly host: Pick<CodeHost, 'name' | 'origin' | 'apiUrl' | 'oauth' | 'as' | 'refusal'>
   /** Undefined: sign-in is not set up. */
   readonly client: OAuthClient | undefined
   readonly store: Store
@@ -90,7 +90,7 @@ const COOKIE = 'relay_oauth_'
 /**
  * Begins a sign-in: stores it for 10 minutes, and gives the address of the consent page (RFC 6749 section 4.1.1, RFC 7636 section 4.3) with
  * the cookie to set. With `login`, its outcome is published under that nonce.
- * @throws RelayError `not_configured` without an OAuth client; `storage`
+ * @throws RelayError `not_configured` without an OAuth client; the code host's `refusal`; `storage`
  */
 export async function authorize(
   parts: SignInParts,
@@ -103,6 +103,8 @@ export async function authorize(
       'not_configured',
       'Sign-in is not configured: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
     )
+  // The browser's user would enter a password there.
+  if (host.refusal) throw host.refusal
   const redirectUri = parts.redirectUri()
   const verifier = generateRandomCodeVerifier()
   const value = randomBytes(32).toString('base64url')

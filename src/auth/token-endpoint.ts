@@ -9,6 +9,7 @@ import { DEFAULTS } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost, OAuthServer } from '../codehost/host.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
+import { excessOf } from '../json/parse.js'
 import { describeWithoutQuote } from '../net/errors.js'
 import type { Refreshable, TokenGrant } from '../tokens/tokens.js'
 
@@ -74,17 +75,19 @@ const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
  * rejects with {@link TokenError} unless it says otherwise.
  */
 export class TokenEndpoint {
-  readonly #host: Pick<CodeHost, 'origin' | 'oauth'>
+  readonly #host: Pick<CodeHost, 'origin' | 'oauth' | 'refusal'>
   readonly #parties: readonly [oauth.AuthorizationServer, oauth.Client]
   readonly #sender: readonly [oauth.AuthorizationServer, oauth.Client, oauth.ClientAuth]
   readonly #request: oauth.TokenEndpointRequestOptions
   readonly #options: CallOptions
 
+  /** @throws RelayError the code host's `refusal`, where it is not to be called */
   constructor(
-    host: Pick<CodeHost, 'origin' | 'oauth'>,
+    host: Pick<CodeHost, 'origin' | 'oauth' | 'refusal'>,
     { id, secret }: { readonly id: string; readonly secret?: Secret | undefined },
     options: CallOptions = {},
   ) {
+    if (host.refusal) throw host.refusal
     const { authorizationEndpoint, tokenEndpoint, deviceEndpoint, issuer } = host.oauth
     this.#host = host
     this.#options = options
@@ -220,6 +223,8 @@ async function send(
     const answer = await sendOnce(url, request)
     const bytes = await readBounded(answer.body, MAX_ANSWER)
     if (answer.status >= 500 || answer.status === 429) throw unavailable(`answered ${answer.status}`)
+    // The library parses it.
+    if (excessOf(bytes.toString()) !== undefined) throw unavailable('answered JSON that is nested too deep')
     const read = ['content-type', 'www-authenticate'].flatMap((name) => {
       const value = answer.header(name)
       return value === undefined ? [] : [[name, value] as const]

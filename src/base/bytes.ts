@@ -19,8 +19,10 @@ export function formPayload(body: Uint8Array): Uint8Array | undefined {
 
 /** The fields of a form; of one that is given twice, the last. Empty for more than {@link MAX_FIELDS}. */
 export function formFields(body: Uint8Array): Readonly<Record<string, string>> {
-  const fields = [...new URLSearchParams(Buffer.from(body).toString())]
-  return Object.fromEntries(fields.length > MAX_FIELDS ? [] : fields)
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
+  // Counted first: a megabyte of them would become a hundred.
+  const isTooMany = text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS
+  return isTooMany ? {} : Object.fromEntries(new URLSearchParams(text))
 }
 
 /** Undefined for what is not UTF-8, also by its escapes, and for a `%` without two digits. */
@@ -31,6 +33,24 @@ function decode(latin1: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+const FIRST_FIELD = Buffer.from('payload=')
+/** Visible ASCII without the marks that every writer of forms escapes, and JSON and XML need. */
+const FORM = /^[!#-;=?-Z_a-z~]+$/
+
+/**
+ * Whether a body is a form, by its bytes alone: no signature covers a Content-Type, and JSON or text that is read as a form could have fields
+ * in its words. Fields are escaped; only the one `payload` may come first and be written as it is.
+ */
+export function isFormBody(body: Uint8Array): boolean {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return startsAsPayload(bytes) || (bytes.includes('=') && FORM.test(bytes.toString('latin1')))
+}
+
+/** Whether a form's first field is `payload`: a text inside JSON may contain `&payload=`. */
+export function startsAsPayload(body: Uint8Array): boolean {
+  return FIRST_FIELD.equals(body.subarray(0, FIRST_FIELD.length))
 }
 
 /** Whether a `Content-Type` says that a body is a form; a body of any other type is read as JSON. */

@@ -37,6 +37,22 @@ const KINDS = {
 } as const satisfies Record<string, { status: number; exit: number }>
 
 export type ErrorKind = keyof typeof KINDS
+
+/**
+ * The kinds whose message, in a command, has words of relay, what its caller has given, and names that the user has set: nothing that came from
+ * outside. Each is about the call itself, or about what runs on this machine. Any other message may quote a code host, a sender or a file.
+ */
+const OWN_WORDS: ReadonlySet<ErrorKind> = new Set([
+  'usage',
+  'no_match',
+  'timed_out',
+  'too_large',
+  'unavailable',
+  'cancelled',
+  'internal',
+  'target_failed',
+  'invalid_signature',
+])
 export type ErrorStatus = (typeof KINDS)[ErrorKind]['status']
 
 export interface RelayErrorOptions extends ErrorOptions {
@@ -44,23 +60,37 @@ export interface RelayErrorOptions extends ErrorOptions {
   readonly retryAfter?: number | undefined
   /** For the log alone: what happened in detail, and what to do. Contains no secret and no part of a payload. */
   readonly detail?: string | undefined
+  /** The message names nothing of this machine, so a client may read it, though its kind says otherwise. */
+  readonly forClients?: boolean | undefined
 }
 
 /**
- * A failure that relay expects and can explain. `message` is shown to people and sent to clients, so it says what failed and
- * never contains a secret or a payload. Information for the log alone goes into `cause`.
+ * What clients are told of failures whose messages are for the user of this machine: they name its files, its database, and what to do
+ * there.
+ */
+const FOR_CLIENTS: Readonly<Partial<Record<ErrorKind, string>>> = {
+  storage: 'Storage failed. The log of relay serve says why',
+  settings: 'relay cannot do that with its settings. The log of relay serve says why',
+}
+
+/**
+ * A failure that relay expects and can explain. `message` is shown to people, so it says what failed and never contains a secret or a
+ * payload; `clientMessage` is what an HTTP answer says. Information for the log alone goes into `cause`.
  */
 export class RelayError extends Error {
   override readonly name: string = 'RelayError'
   readonly kind: ErrorKind
   readonly retryAfter: number | undefined
   readonly detail: string | undefined
+  /** What a client may know: names no file of this machine. */
+  readonly clientMessage: string
 
   constructor(kind: ErrorKind, message: string, options: RelayErrorOptions = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.kind = kind
     this.retryAfter = options.retryAfter
     this.detail = options.detail
+    this.clientMessage = (options.forClients ? undefined : FOR_CLIENTS[kind]) ?? message
   }
 
   get status(): ErrorStatus {
@@ -69,6 +99,11 @@ export class RelayError extends Error {
 
   get exitCode(): number {
     return KINDS[this.kind].exit
+  }
+
+  /** @internal Whether its message quotes nothing that came from outside. */
+  get isOwnWords(): boolean {
+    return OWN_WORDS.has(this.kind)
   }
 }
 

@@ -29,6 +29,8 @@ export const ON_DUPLICATE = ['if-failed', 'always', 'never'] as const
 /** Where to forward deliveries, as written in the settings: `[name=][match=]url`, `[name=][match=]command`, `match`. */
 export interface RouteSettings {
   readonly forward: readonly string[]
+  /** @internal Whether only a file of the working folder says where to forward: no token of a sender is sent there. Default: false. */
+  readonly folderForward?: boolean | undefined
   readonly exec: readonly string[]
   readonly ignore: readonly string[]
 }
@@ -50,6 +52,8 @@ export interface Settings {
   readonly provider: ProviderName
   /** The provider's web address without a trailing slash, e.g. `https://github.com`. */
   readonly providerUrl: string
+  /** @internal Why nothing is sent to the provider: a file of the working folder alone names it. Default: it is called. */
+  readonly hostRefusal?: RelayError | undefined
   readonly oauthClient?: OAuthClient | undefined
   readonly webhookSecrets: WebhookSecrets
   /** Default: none. */
@@ -87,13 +91,12 @@ export interface Settings {
   readonly tunnel?: string | undefined
 }
 
-/** The defaults of the settings. */
+/** The defaults of the settings of a relay. */
 export const DEFAULTS = {
   profile: 'default',
   provider: 'github',
   host: '127.0.0.1',
   port: 8787,
-  sandboxPort: 8788,
   store: 'file',
   /** 1 MiB: the service's limit for a webhook body. */
   maxBody: 1_048_576,

@@ -20,6 +20,8 @@ export type Flags = Partial<Record<SettingName, string | readonly string[] | tru
   readonly quiet?: boolean
   readonly verbose?: boolean
   readonly sandbox?: boolean
+  /** False: commands that only a file of the working folder names are left out, where no person sees the list. Default: true. */
+  readonly projectExec?: boolean
 }
 
 /** Runs a command with its flags and then its arguments. A method, since only methods can have parameters of narrower types. */

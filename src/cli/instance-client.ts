@@ -1,6 +1,7 @@
 import { deadline, type Cancellable } from '../base/wait.js'
 import { RelayError, type ErrorKind } from '../base/errors.js'
 import { type InstanceRecord, prove, PROOF_HEADER } from '../instance/running.js'
+import { ownMember, parseJson } from '../json/parse.js'
 import { describeWithoutQuote, isUnreached, parseRetryAfter } from '../net/errors.js'
 import type { HttpResponse } from '../net/loopback.js'
 import type { InstanceCalls } from '../server/instance.js'
@@ -50,13 +51,14 @@ const KINDS: Readonly<Record<number, ErrorKind>> = {
   429: 'rate_limited',
   500: 'internal',
   502: 'provider_failed',
+  503: 'unavailable',
   504: 'provider_timeout',
 }
 
 /** What an answer that is no success means: the kind of its status, the text of its `error`. */
 function refused({ status, header, text }: HttpResponse): RelayError {
   const wait = parseRetryAfter(header, Date.now())
-  return new RelayError(KINDS[status] ?? 'unavailable', errorOf(text) ?? `relay answered ${status}`, {
+  return new RelayError(KINDS[status] ?? 'provider_failed', errorOf(text) ?? `relay answered ${status}`, {
     retryAfter: wait && Math.ceil(wait / 1000),
   })
 }
@@ -64,7 +66,7 @@ function refused({ status, header, text }: HttpResponse): RelayError {
 /** The text of an answer's `error`; undefined if it has none, or is no JSON. */
 export function errorOf(text: string): string | undefined {
   try {
-    const { error }: { error?: unknown } = JSON.parse(text)
+    const error = ownMember(parseJson(text), 'error')
     return typeof error === 'string' ? error : undefined
   } catch {
     return undefined

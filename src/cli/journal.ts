@@ -212,6 +212,6 @@ export function checkForwarded({ out }: Shell, attached: Attached, summaries: re
 }
 
 /** The configured targets, with the names that they have in the instance, which may come from its flags, else in the settings. */
-export function namedTargets({ instance, values }: Attached): readonly NamedTarget[] {
-  return instance?.targets ?? targetsOf(new Routing(routeSettings(values)))
+export function namedTargets(attached: Attached): readonly NamedTarget[] {
+  return attached.instance?.targets ?? targetsOf(new Routing(routeSettings(attached)))
 }

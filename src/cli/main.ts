@@ -48,15 +48,15 @@ async function openOutput(context: Context, options: OutputOptions): Promise<Out
   return new Output(context, options)
 }
 
-/** Prints a failure on stderr, as an object where programs read it, and returns its exit code. */
+/** Prints a failure on stderr, as an object where programs read it, or gives it to the caller. Returns its exit code. */
 export async function report(
   error: RelayError,
   argv: readonly string[],
   context: Context,
   { color }: Pick<Flags, 'color'> = {},
 ): Promise<number> {
-  const out = await openOutput(context, { color, ...formatsOf(argv, context) })
-  out.failure(error)
+  if (context.onFailure) context.onFailure(error)
+  else (await openOutput(context, { color, ...formatsOf(argv, context) })).failure(error)
   return error.exitCode
 }
 

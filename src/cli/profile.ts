@@ -12,19 +12,19 @@ import {
   type SavedProfile,
   saveProfile,
 } from '../instance/profile.js'
-import { findRunning, publishInstance, type RunningInstance, secretPrint } from '../instance/running.js'
-import type { ServeOptions } from '../serve/serve.js'
+import {
+  checkRegistry,
+  findRunning,
+  publishInstance,
+  type RunningInstance,
+  secretPrint,
+} from '../instance/running.js'
+import type { StartOptions } from '../serve/serve.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Flags, Shell } from './command.js'
-import { join, type Parts } from './settings/join.js'
-import {
-  checkSecretsPlace,
-  isOfFolder,
-  type Loaded,
-  openSettings,
-  type OpenSettings,
-} from './settings/read.js'
+import { join, type Joined, type Parts } from './settings/join.js'
+import { isOfFolder, type Loaded, openSettings, type OpenSettings } from './settings/read.js'
 import type { Values } from './settings/parse.js'
 import type { SettingName } from './settings/table.js'
 
@@ -32,7 +32,7 @@ import type { SettingName } from './settings/table.js'
 export const SANDBOX_PROFILE = 'sandbox'
 
 /** The settings of a command, {@link join | joined} from its parts. What `relay setup` stored is joined once the data is open. */
-export interface Attached extends Loaded, Omit<Parts, 'setup'> {
+export interface Attached extends Joined, Omit<Parts, 'setup' | 'signIns'> {
   readonly profile: string
   /** The profile's folder, which may not exist. */
   readonly folder: string
@@ -46,7 +46,7 @@ export interface Attached extends Loaded, Omit<Parts, 'setup'> {
 /**
  * What a command needs of its profile. `existing`: that there is one (the default). `any`: there need be none. `with client`: the same, if
  * this shell has an OAuth client. `alone`: no instance, so that code host and store are this shell's own. `tolerant`: as `any`, and
- * contradictions and misplaced secrets are no errors. `diagnosis`: the same of one that exists.
+ * contradictions are no errors. `diagnosis`: the same of one that exists.
  */
 export type Need = 'existing' | 'any' | 'with client' | 'alone' | 'tolerant' | 'diagnosis'
 
@@ -58,9 +58,8 @@ export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'
   const settings = openSettings(shell, flags)
   const instance = await chooseInstance(shell, settings)
   const own = settings.read(instance?.profile)
-  const { values, origins } = own
+  const { values } = own
   const isTolerant = need === 'tolerant' || need === 'diagnosis'
-  if (!isTolerant) checkSecretsPlace(origins)
   const folder = profileFolder(values)
   const parts = { own, instance, saved: readSavedProfile(folder) }
   const conflict = instance && conflictWith(instance, own)
@@ -72,7 +71,7 @@ export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'
   const hasNoClient = need === 'with client' && values.clientSecret === undefined
   const mustExist = need === 'existing' || need === 'diagnosis' || hasNoClient
   if (!instance && mustExist) checkProfile(settings, own)
-  const joined = instance && need === 'alone' ? own : join(parts)
+  const joined = join(instance && need === 'alone' ? { own } : parts)
   return { ...parts, ...joined, profile: values.profile, folder, conflict }
 }
 
@@ -202,8 +201,9 @@ export async function openData(
 }
 
 /** Where deliveries are forwarded to. */
-export function routeSettings({ forward = [], exec = [], ignore = [] }: Values): RouteSettings {
-  return { forward, exec, ignore }
+export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): RouteSettings {
+  const { forward = [], exec = [], ignore = [] } = values
+  return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
 }
 
 /** The address at which browsers reach relay, as far as it is known. */
@@ -259,10 +259,12 @@ export function requireSecret(found: FoundSecret | undefined, purpose: string): 
 /**
  * Makes a service that this process starts known to the commands of other terminals while it runs, with the repositories of its `--hook`,
  * and has its profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
+ * @throws RelayError `settings` where another user can change what says which instances run
  */
-export function publication({ out }: Shell, loaded: Loaded, hooks: readonly string[] = []) {
+export function publication({ out }: Shell, loaded: Joined, hooks: readonly string[] = []) {
   const { values, origins } = loaded
   const { store, home, profile } = values
+  if (store !== 'memory') checkRegistry(home)
   let running: RunningInstance | undefined
   return {
     onTaken: ((record, settings, sandbox) => {
@@ -272,6 +274,7 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
         profile,
         store,
         sandbox,
+        ...(settings.hostRefusal && { folderHost: loaded.folderHost }),
         hooks,
         sources: (settings.sources ?? []).map(({ name, scheme }) => ({ name, scheme })),
         targets: namedTargets(new Routing(settings.routes)),
@@ -287,7 +290,7 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
         out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
         return undefined
       }
-    }) satisfies ServeOptions['onTaken'],
+    }) satisfies StartOptions['onTaken'],
     /** After a reload. */
     setRoutes(routing: Pick<Routing, 'routes'>): void {
       if (!running) return
@@ -303,14 +306,15 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
 
 /** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */
 export function remember(
-  { values, origins }: Loaded,
-  { provider, providerUrl }: Pick<Settings, 'provider' | 'providerUrl'>,
+  { values }: Pick<Loaded, 'values'>,
+  { provider, providerUrl, hostRefusal }: Pick<Settings, 'provider' | 'providerUrl' | 'hostRefusal'>,
   sandbox: boolean,
 ): void {
   const { store } = values
   if (store === 'memory') return
-  // Not from the working folder: the client secret is sent to the address that is remembered.
-  const isOwn = ![origins.provider, origins.providerUrl].some((origin) => origin && isOfFolder(origin))
-  const host = sandbox || isOwn ? { provider, providerUrl } : { provider: null, providerUrl: null }
-  saveProfile(profileFolder(values), { store, sandbox, ...host })
+  const folder = profileFolder(values)
+  const unknown = { provider: null, providerUrl: null, sandbox }
+  // What is remembered counts as the user's own: a code host that only the working folder names does not replace it.
+  const host = hostRefusal ? (readSavedProfile(folder) ?? unknown) : { provider, providerUrl, sandbox }
+  saveProfile(folder, { ...host, store })
 }

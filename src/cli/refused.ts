@@ -123,7 +123,7 @@ export async function showRefused(shell: Shell, attached: Attached, id: number, 
     headers: headers.map(([name, value]) => ({ name, value })),
     ...bytesField('body', body),
     complete: body.length === size,
-    payload: readPayload({ headers, body })?.value ?? null,
+    payload: readPayload({ body })?.value ?? null,
   })
 }
 

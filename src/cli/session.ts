@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { otherAccountText } from '../auth/accounts.js'
-import { isFresh, renew, signInAgain } from '../auth/renew.js'
+import { isFresh, renew, type RenewParts, signInAgain } from '../auth/renew.js'
 import { readClient, readSetup as readRecord } from '../auth/setup.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError } from '../base/errors.js'
@@ -8,6 +8,7 @@ import { LIMITS } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
 import { type OAuthClient, parseUserId, type Settings, type SourceSettings } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
+import type { CodeHost } from '../codehost/host.js'
 import { openHost } from '../codehost/hosts.js'
 import { Journal } from '../journal/journal.js'
 import { findSandboxClient } from '../sandbox/client.js'
@@ -30,7 +31,7 @@ import {
   routeSettings,
   storeOf,
 } from './profile.js'
-import { join, type Parts, type StoredClient } from './settings/join.js'
+import { join, type Joined, type Parts, type StoredClient } from './settings/join.js'
 import type { Values } from './settings/parse.js'
 
 // All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
@@ -40,13 +41,14 @@ export type Session = Awaited<ReturnType<typeof openSession>>
 
 /**
  * Opens the data of a profile and its code host, to which it sends nothing. Makes none, unless `create` says so and no instance runs.
+ * `signsIn`: for a sign-in, which needs no token that is stored.
  * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
- * `unavailable` for a sandbox that does not run; `storage`
+ * `unavailable` for a sandbox that does not run; `settings` also for a code host that only the working folder names; `storage`
  */
 export async function openSession(
   shell: Shell,
   attached: Attached,
-  { create = false }: { readonly create?: boolean } = {},
+  { create = false, signsIn = false }: { readonly create?: boolean; readonly signsIn?: boolean } = {},
 ) {
   const { signal } = shell
   const { own, instance, saved, profile } = attached
@@ -54,19 +56,17 @@ export async function openSession(
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
   if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(profile)
   await using closing = new Disposal()
-  const { values: known, folder } = attached
-  const isNew = create && !instance
-  const kind = isNew || mayHaveData(storeOf(known), folder) ? storeOf(known) : 'memory'
-  const onSlow = (text: string): void => shell.out.say(text)
-  const database = closing.use(await openDatabase({ kind, folder, create: isNew, onSlow }))
+  const database = closing.use(await openSessionData(shell, attached, create && !instance))
   const { secrets, store } = database
-  const joined = join({ ...attached, setup: await readStoredClient(secrets) })
+  const joined = await joinData(attached, secrets)
   const { values } = joined
-  const { provider: name, providerUrl: url } = codeHostOf(values)
+  const { provider: name, providerUrl: url } = codeHostOf(joined)
   const limits = { ...LIMITS, ...shell.seams?.limits }
-  const host = openHost({ name, url, timeLimit: limits.codeHost })
+  const host = openNamedHost(joined, limits.codeHost)
   const clock = shell.seams?.clock ?? systemClock
   const tokens = new Tokens(secrets, clock)
+  if (host.refusal)
+    throw await refusalFor(attached, user, { host, store, tokens, signsIn, log: shell.out.log })
   const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
   const client = (await ofSandbox) || clientOf(values)
   const findOwner = async (): Promise<TokenOwner> => {
@@ -127,6 +127,41 @@ export async function openSession(
   }
 }
 
+/**
+ * The error of a command for a code host that only the folder names. A token that is stored goes to its own code host alone, and the error of
+ * that says which; not where a client secret, or a token of a new sign-in, would be sent.
+ */
+async function refusalFor(
+  attached: Attached,
+  user: string,
+  { signsIn, ...parts }: Omit<RenewParts, 'client'> & { readonly signsIn: boolean },
+): Promise<unknown> {
+  const { host, tokens } = parts
+  const found = (await tokens.get(user)) ?? (await tokens.refreshable(user))
+  if (signsIn || attached.values.clientSecret || !found) return host.refusal
+  const explain = withCommand(signInCommand(attached, false))
+  return renew({ ...parts, client: undefined }, user)
+    .catch(explain)
+    .then(
+      () => host.refusal,
+      (error: unknown) => error,
+    )
+}
+
+/** The profile's data, or an empty one in memory. Makes none for a code host that only the folder names. */
+async function openSessionData(
+  { out }: Shell,
+  { values, folder, hostRefusal }: Attached,
+  isNew: boolean,
+): Promise<Database> {
+  const place = storeOf(values)
+  const hasData = mayHaveData(place, folder)
+  if (hostRefusal && !hasData) throw hostRefusal
+  const create = isNew && !hostRefusal
+  const onSlow = (text: string): void => out.say(text)
+  return openDatabase({ kind: create || hasData ? place : 'memory', folder, create, onSlow })
+}
+
 type SignIn = Pick<Attached, 'profile' | 'values' | 'origins'>
 
 /** The command by which the user signs in, in another shell, too. */
@@ -182,9 +217,28 @@ export function clientOf({ clientId, clientSecret }: Values): OAuthClient | unde
   return clientId && clientSecret ? { id: clientId, secret: new Secret(clientSecret) } : undefined
 }
 
+/**
+ * The settings with what the profile's data completes: the client that `relay setup` stored and, where nothing else but the folder names the
+ * code host, where its users have signed in. @throws RelayError `storage`
+ */
+export async function joinData(parts: Parts, secrets: Store): Promise<Joined> {
+  const own = { ...parts, setup: await readStoredClient(secrets) }
+  const joined = join(own)
+  return joined.hostRefusal ? join({ ...own, signIns: await new Tokens(secrets).origins() }) : joined
+}
+
+/** The code host of the settings. Calls to one that only the folder names are refused. @throws RelayError `settings` as `codeHostOf` */
+export function openNamedHost(joined: Joined, timeLimit?: number): CodeHost {
+  const { provider: name, providerUrl: url, hostRefusal: refusal } = codeHostOf(joined)
+  return openHost({ name, url, refusal, ...(timeLimit !== undefined && { timeLimit }) })
+}
+
 /** @throws RelayError `settings` when its address is not known */
-export function codeHostOf({ provider, providerUrl }: Values): Pick<Settings, 'provider' | 'providerUrl'> {
-  if (providerUrl !== undefined) return { provider, providerUrl }
+export function codeHostOf({
+  values: { provider, providerUrl },
+  hostRefusal,
+}: Pick<Joined, 'values' | 'hostRefusal'>): Pick<Settings, 'provider' | 'providerUrl' | 'hostRefusal'> {
+  if (providerUrl !== undefined) return { provider, providerUrl, hostRefusal }
   throw new RelayError(
     'settings',
     provider === 'sandbox'
@@ -210,11 +264,13 @@ export function serviceSettings(
   parts: Parts,
   { sandbox, inspect, readSources }: ServiceOptions,
 ): IncompleteSettings {
-  const { values: known } = join(parts)
+  const first = join(parts)
+  const { values: known } = first
   const { host, port, maxBody, sandboxPort } = known
   const folder = profileFolder(known)
   const store = storeOf(known)
-  const complete = (values: Values, webhookSecret: Secret): Settings | SandboxSettings => {
+  const complete = (joined: Joined, webhookSecret: Secret): Settings | SandboxSettings => {
+    const { values } = joined
     const { webhookSecretPrevious: previous } = values
     const settings = {
       profile: values.profile,
@@ -232,17 +288,17 @@ export function serviceSettings(
       baseUrl: values.baseUrl,
       maxBody,
       tokenTtl: values.tokenTtl,
-      routes: routeSettings(values),
+      routes: routeSettings(joined),
       concurrency: values.concurrency,
       onDuplicate: values.onDuplicate,
       keep: values.keep,
       keepMax: values.keepMax,
       tunnel: values.tunnel,
     }
-    return sandbox ? { ...settings, sandboxPort } : { ...settings, ...codeHostOf(values) }
+    return sandbox ? { ...settings, sandbox: { port: sandboxPort } } : { ...settings, ...codeHostOf(joined) }
   }
   // A mistake is found before a profile is made for it.
-  if (!mayHaveData(store, folder)) complete(known, new Secret(''))
+  if (!mayHaveData(store, folder)) complete(first, new Secret(''))
   return {
     folder,
     store,
@@ -251,12 +307,11 @@ export function serviceSettings(
     maxBody,
     async complete(database) {
       // A sandbox makes its own client.
-      const setup = sandbox ? undefined : await readStoredClient(database.secrets)
-      const { values } = join({ ...parts, setup })
-      const given = values.webhookSecret
+      const joined = sandbox ? first : await joinData(parts, database.secrets)
+      const given = joined.values.webhookSecret
       const sources = await readSources?.(database)
       const secret = given ? new Secret(given) : await makeProfileSecret(database.store)
-      return { ...complete(values, secret), sources }
+      return { ...complete(joined, secret), sources }
     },
   }
 }

@@ -1,12 +1,13 @@
 import { isLoopback } from '../base/address.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
+import { secretVariable } from '../base/secret-variables.js'
 import { isCodeHost, type SourceSettings } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { isOfCodeHost, type Recorded } from '../replay/fixture.js'
 import { checkTunnel, readTunnels } from '../serve/tunnel.js'
-import { isEmptySecret } from '../schemes/proof.js'
+import { isEmptySecret, tokenHeaders } from '../schemes/proof.js'
 import type { Database } from '../store/open.js'
 import { readProfileSources } from '../webhook/profile-secret.js'
 import { pathOf, type Source, sourceOf } from '../webhook/signature.js'
@@ -14,7 +15,6 @@ import type { Shell } from './command.js'
 import { type Attached, commandFor, publicAddress, requireSecret, webhookSecret } from './profile.js'
 import { parseSource } from './settings/parse.js'
 import { isOfFolder, type Loaded, type Origin, secretReader } from './settings/read.js'
-import { secretVariable } from './settings/table.js'
 
 /** A source that is set. */
 export interface SetSource extends SourceSettings {
@@ -22,6 +22,10 @@ export interface SetSource extends SourceSettings {
   readonly origin: string
   /** Where its secret is; undefined where it has none. */
   readonly secretOrigin: Origin | undefined
+  /** A variable that has a secret for it, which is not used: only the folder names its scheme, which sends the secret itself. */
+  readonly withheld: Origin | undefined
+  /** Whether only a project's file names its scheme. */
+  readonly isOfProject: boolean
 }
 
 const PROFILE: Origin = { kind: 'profile', text: 'profile' }
@@ -29,29 +33,35 @@ const PROFILE: Origin = { kind: 'profile', text: 'profile' }
 /**
  * The sources that are set: those of the running instance, of the settings, and those that `relay source add` stored; of one name, the
  * first. The secret of each is from its variable, else from the profile, but not for another scheme that only a project's file names: some
- * schemes send the secret itself. A source without one has an empty one, which proves nothing.
+ * schemes send the secret itself. For such a scheme a variable counts only where it is set next to it in `.env`, and for a sender that is
+ * called by its own name, as `gitlab`. A source without one has an empty one, which proves nothing.
  * @param data the profile's data; undefined where it has none
  * @throws RelayError `settings` for a file of a secret that cannot be read; `storage`
  */
 export async function readSources(
   shell: Shell,
-  loaded: Loaded & Partial<Pick<Attached, 'instance'>>,
+  loaded: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Attached, 'instance'>>,
   data: Pick<Database, 'store'> | undefined,
 ): Promise<readonly SetSource[]> {
-  const { origins, instance } = loaded
   const { all: first, stored } = await listSources(loaded, data)
   const readSecret = secretReader(shell)
-  const isOfProject = !instance && origins.sources !== undefined && isOfFolder(origins.sources)
-  return first.map(({ name, scheme, origin }) => {
+  return first.map(({ name, scheme, origin, ofFolder }) => {
     const variable = secretVariable(name)
-    const [current, previous] = [readSecret(variable), readSecret(`${variable}_PREVIOUS`)]
-    const own = stored.find((each) => each.name === name && (each.scheme === scheme || !isOfProject))?.secrets
+    const set = [readSecret(variable), readSecret(`${variable}_PREVIOUS`)]
+    const isSent = ofFolder && scheme !== name && tokenHeaders(schemeOf(scheme)).size > 0
+    const withheld = isSent
+      ? set.find((each) => each && each.origin.kind !== ofFolder.kind)?.origin
+      : undefined
+    const [current, previous] = withheld ? [] : set
+    const isStored = stored.some((each) => each.name === name && each.scheme === scheme)
+    const own = stored.find((each) => each.name === name && (isStored || !ofFolder))?.secrets
     const secrets = {
       current: current ? new Secret(current.text) : (own?.current ?? new Secret('')),
       previous: previous ? new Secret(previous.text) : current ? undefined : own?.previous,
     }
     const secretOrigin = current?.origin ?? (own && PROFILE)
-    return { name, scheme, secrets, origin, secretOrigin }
+    const isOfProject = ofFolder !== undefined && !isStored
+    return { name, scheme, secrets, origin, secretOrigin, withheld, isOfProject }
   })
 }
 
@@ -63,9 +73,15 @@ export async function sourceNames(
   return (await listSources(attached, data)).all.map(({ name }) => name)
 }
 
+/** A source without its secret. */
+interface Listed extends Pick<SetSource, 'name' | 'scheme' | 'origin'> {
+  /** The file of the folder that alone names it. */
+  readonly ofFolder?: Origin | undefined
+}
+
 /** The sources that are set, of one name the first; and those that the profile has, with their secrets. */
 async function listSources(
-  { values, origins, instance }: Loaded & Partial<Pick<Attached, 'instance'>>,
+  { values, origins, instance }: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Attached, 'instance'>>,
   data: Pick<Database, 'store'> | undefined,
 ) {
   const stored = data ? await readProfileSources(data.store) : []
@@ -73,8 +89,10 @@ async function listSources(
   const set = (values.sources ?? []).map((text) => ({
     ...parseSource(text),
     origin: origins.sources?.text ?? '',
+    ofFolder: origins.sources && isOfFolder(origins.sources) ? origins.sources : undefined,
   }))
-  const all = [...running, ...set, ...stored.map((each) => ({ ...each, origin: PROFILE.text }))]
+  const own = stored.map((each) => ({ ...each, origin: PROFILE.text }))
+  const all: readonly Listed[] = [...running, ...set, ...own]
   return { all: all.filter(({ name }, i) => all.findIndex((other) => other.name === name) === i), stored }
 }
 
@@ -97,6 +115,16 @@ export function restart({ instance }: Pick<Attached, 'instance'>): string {
 /** Whether a source lacks the secret that its scheme needs. */
 export function lacksSecret({ scheme, secrets }: SourceSettings): boolean {
   return !isUnsigned(scheme) && isEmptySecret(secrets.current)
+}
+
+/** @throws RelayError `settings` for a source whose secret is {@link SetSource.withheld} */
+function checkWithheld({ name, scheme, origin, withheld }: SetSource): void {
+  if (!withheld) return
+  const words = shellWord(`${name}=${scheme}`)
+  throw new RelayError(
+    'settings',
+    `${withheld.text} is not used for the source ${name}: only this folder names its scheme (${origin}), which sends the secret itself. If that is right, name it yourself: with relay serve --source ${words}, or store the secret with relay source add ${words}`,
+  )
 }
 
 /** Whether nothing proves the deliveries of a scheme. */
@@ -129,6 +157,7 @@ export async function servedSources(
   const sources = await readSources(shell, loaded, data)
   const { values } = loaded
   const lacking = sources.filter(lacksSecret)
+  for (const each of lacking) checkWithheld(each)
   if (lacking.length > 0) {
     const missing = lacking.map(({ name }) => name)
     const adds = lacking.map(({ name, scheme }) => {
@@ -170,6 +199,8 @@ export interface RecordedSource extends Source {
   readonly place?: string
   /** The path at which relay takes its deliveries. */
   readonly path: string
+  /** Whether the user has named its scheme: it is a code host's, or of a source that is set. A stranger can write any into a file. */
+  readonly isNamed: boolean
 }
 
 /**
@@ -183,22 +214,37 @@ export function openSources(
     secretEnv,
     data,
     purpose,
-  }: { secretEnv: string | undefined; data: Database | undefined; purpose: string },
-): (recorded: Pick<Recorded, 'provider' | 'scheme'>) => Promise<RecordedSource> {
+    named,
+    usesOwnKeys = false,
+  }: {
+    readonly secretEnv: string | undefined
+    readonly data: Database | undefined
+    readonly purpose: string
+    /** The source that a flag of the command names. */
+    readonly named?: string | undefined
+    /** Whether a fixture with a key of its own is signed with that. */
+    readonly usesOwnKeys?: boolean
+  },
+): (recorded: Pick<Recorded, 'provider' | 'scheme' | 'secret'>) => Promise<RecordedSource> {
   const { webhookSecretPrevious: previous } = attached.values
   let found: ReturnType<typeof webhookSecret> | undefined
   let sources: ReturnType<typeof readSources> | undefined
-  return async ({ provider: name, scheme }) => {
+  return async ({ provider: name, scheme, secret }) => {
     const set = isCodeHost(name) ? [] : await (sources ??= readSources(shell, attached, data))
     const known = set.find((source) => source.name === name)
-    // A file may name another scheme than the source has. One with a token would send the secret itself.
+    // A file may name another scheme than the source has.
     const schemeText = isCodeHost(name) ? name : (known?.scheme ?? scheme ?? name)
-    const about = { name, schemeText, scheme: schemeOf(schemeText) }
+    const isNamed = isCodeHost(name) || (known ? !known.isOfProject : name === named)
+    const about = { name, schemeText, scheme: schemeOf(schemeText), isNamed }
     const isHost = known === undefined && isOfCodeHost({ provider: name, scheme: schemeText })
     const path = isHost ? '/webhook' : pathOf(name)
+    // What it sends is its own, whatever its scheme.
+    if (usesOwnKeys && secret !== undefined)
+      return { ...about, path, secrets: { current: new Secret(secret) }, isNamed: true }
     if (!isHost && secretEnv === undefined) {
       const { secrets } = known ?? sourceNamed(set, name)
       if (!lacksSecret({ name, scheme: schemeText, secrets })) return { ...about, path, secrets }
+      if (known) checkWithheld(known)
       throw new RelayError(
         'settings',
         `There is no secret of ${name} to ${purpose}: set ${secretVariable(name)}, or store it with relay source add ${name}`,

@@ -1,3 +1,4 @@
+import type { RelayError } from '../base/errors.js'
 import type { Cancellable } from '../base/wait.js'
 import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
@@ -102,6 +103,8 @@ export interface HostTraits {
 /** How to call a code host. */
 export interface CallingOptions {
   readonly sendOnce: SendOnce
+  /** Why it is not called at all. Undefined: it may be called. */
+  readonly refusal?: RelayError | undefined
   /** Milliseconds for one call, headers and body together. */
   readonly timeLimit: number
 }
@@ -113,7 +116,7 @@ export interface HostKind extends HostTraits {
   /** relay itself emulates it, and makes the OAuth client. */
   readonly isEmulated: boolean
   /** Opens no connection. The address is a checked one. */
-  readonly open: (url: URL, calling: CallingOptions) => CodeHost
+  readonly open: (url: URL, calling: CallingOptions) => Omit<CodeHost, 'refusal'>
 }
 
 /**
@@ -124,6 +127,8 @@ export interface HostKind extends HostTraits {
  */
 export interface CodeHost extends HostTraits {
   readonly name: ProviderName
+  /** Why nothing is sent to it: every call rejects with this error. Undefined: it may be called. */
+  readonly refusal?: RelayError | undefined
   /** The web address without a trailing slash. */
   readonly url: string
   /** Identifies the code host that issued a token; relay sends a token to no other. */

@@ -30,6 +30,7 @@ export function openHost({
   url,
   sendOnce = sendOverNetwork,
   timeLimit = LIMITS.codeHost,
+  refusal,
 }: OpenOptions): CodeHost {
   let checked: URL
   try {
@@ -37,5 +38,5 @@ export function openHost({
   } catch (cause) {
     throw new RelayError('settings', `The provider's address ${cause instanceof Error ? cause.message : ''}`)
   }
-  return HOST_KINDS[name].open(checked, { sendOnce, timeLimit })
+  return { ...HOST_KINDS[name].open(checked, { sendOnce, timeLimit, refusal }), refusal }
 }

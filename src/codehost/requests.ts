@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { RelayError } from '../base/errors.js'
+import { parseJson } from '../json/parse.js'
 import { MERGE_METHODS, REACTIONS } from './host.js'
 
 /** Limits of an error response, so that an invalid request is not repeated in full. */
@@ -70,15 +71,15 @@ export const reactRequest = z
  * @throws RelayError `bad_request`: not UTF-8, not a JSON object, or invalid fields, which it names.
  */
 export function parseRequest<T>(schema: z.ZodType<T>, bytes: Uint8Array): T {
-  const { success, data, error } = schema.safeParse(parseJson(bytes))
+  const { success, data, error } = schema.safeParse(parseBody(bytes))
   if (success) return data
   const problems = error.issues.flatMap(problemsOf).slice(0, MAX_PROBLEMS)
   throw new RelayError('bad_request', `Invalid request: ${problems.join('; ')}`)
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+function parseBody(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+    return parseJson(bytes)
   } catch (cause) {
     throw new RelayError('bad_request', 'Invalid request: not valid JSON', { cause })
   }

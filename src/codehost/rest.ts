@@ -4,6 +4,7 @@ import { type ErrorKind, RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { TooManyBytes } from '../base/bytes.js'
 import type { OAuthClient } from '../base/settings.js'
+import { parseJson } from '../json/parse.js'
 import { tokens } from '../json/text.js'
 import {
   type HeaderReader,
@@ -83,7 +84,8 @@ export class Rest {
 
   /**
    * Makes one call, once: it is never repeated after a failure, since a write may have been carried out although its answer was lost.
-   * @throws RelayError of the kinds that `CodeHost` lists, {@link Refusal} for an unsuccessful answer; as the source of the token
+   * @throws RelayError of the kinds that `CodeHost` lists, {@link Refusal} for an unsuccessful answer; as the source of the token; the
+   * code host's `refusal`, where it is not to be called
    */
   call<T>(method: Method, where: string, call: Call<T>): Promise<Answer<T>>
   call(method: Method, where: string, call?: Omit<Call<unknown>, 'answer'>): Promise<Answer<unknown>>
@@ -92,7 +94,8 @@ export class Rest {
     where: string,
     { query, body, answer: schema = z.unknown(), exact = false }: Partial<Call<unknown>> = {},
   ): Promise<Answer<unknown>> {
-    const { label, base, sendOnce, timeLimit, explain } = this.#api
+    const { label, base, sendOnce, timeLimit, explain, refusal: notCalled } = this.#api
+    if (notCalled) throw notCalled
     const { secrets, ...identity } = await credentialsOf(this.#caller)
     const headers = { ...this.#api.headers, ...identity.headers, ...(body && JSON_TYPE) }
     const address = `${base}${where}${query ? `?${new URLSearchParams(query).toString()}` : ''}`
@@ -109,7 +112,7 @@ export class Rest {
       throw noAnswer(label, method, `did not answer within ${timeLimit / 1000} s`, 'provider_timeout')
     }
     const { status, header } = answer
-    const json = parseJson(text, exact)
+    const json = parseAnswer(text, exact)
     if (status < 200 || status > 299) {
       const refused = refusal(label, method, answer, upstreamMessage(json, secrets))
       throw explain?.(refused) ?? refused
@@ -204,10 +207,10 @@ async function sendFollowing(
  * Undefined for text that is not JSON. Of several documents, one per line, the last one counts: Gitea 1.15 answers a merge conflict with
  * two, the second being the error.
  */
-export function parseJson(text: string, exact = false): unknown {
+export function parseAnswer(text: string, exact = false): unknown {
   const parsed = (json: string): unknown => {
     try {
-      return JSON.parse(exact ? quoteLongIntegers(json) : json)
+      return parseJson(exact ? quoteLongIntegers(json) : json)
     } catch {
       return undefined
     }
@@ -248,6 +251,12 @@ export class Refusal extends RelayError {
     this.providerStatus = answer.providerStatus
     this.missingRight = answer.missingRight
     this.upstreamMessage = answer.upstreamMessage ?? ''
+  }
+
+  /** @internal Its message quotes the code host, unless that said what relay itself would. */
+  override get isOwnWords(): boolean {
+    const own = ['', ...Object.values(KINDS).map(({ text }) => text)]
+    return own.includes(this.upstreamMessage)
   }
 }
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { isSecretVariable } from '../base/secret-variables.js'
 import { sleep, withTimeLimit } from '../base/wait.js'
 import { describeConnectionError } from '../net/errors.js'
 import type { Entry } from '../journal/types.js'
@@ -98,16 +99,13 @@ async function lastOutput({ stdin, stdout }: ChildProcess): Promise<void> {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Relay's own secrets, the paths of files with them, and addresses that may contain passwords. */
-const SECRETS = /^RELAY_(?:(?:CLIENT|WEBHOOK|SOURCE_\w+)_SECRET|TOKEN_KEY|STORE|FORWARD$)/
-
 /** Length limit of a value from a delivery, in bytes of UTF-8. */
 const MAX_LENGTH = 1024
 
 /** The environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
 function commandEnvironment(env: Environment, entry: Entry): Record<string, string | undefined> {
   return {
-    ...Object.fromEntries(Object.entries(env).filter(([name]) => !SECRETS.test(name))),
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !isSecretVariable(name))),
     RELAY_EVENT: clean(entry.event),
     RELAY_ACTION: clean(entry.action ?? ''),
     RELAY_REPO: clean(entry.repo ?? ''),

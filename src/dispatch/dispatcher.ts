@@ -45,8 +45,8 @@ export interface DispatcherOptions {
   readonly limits: Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'probe'>
   readonly random?: Random | undefined
   readonly timer?: Timer
-  /** What is sent to an address. Default: what came. */
-  readonly sendable?: Sendable | undefined
+  /** What is sent to the address of a route. Default: what came. */
+  readonly sendable?: ((entry: Entry, route: Route) => ReturnType<Sendable>) | undefined
   /** What is sent to a target. Default: HTTP and commands. */
   readonly open?: (route: Route) => OpenTarget
 }
@@ -440,7 +440,9 @@ function defect(error: unknown): DeliveryResult {
   return { outcome: 'refused', status: null, answer: new Uint8Array(), error: why }
 }
 
-function openTarget({ target }: Route, { env, limits, clock, sendable }: Parts): OpenTarget {
+function openTarget(route: Route, { env, limits, clock, sendable: ofRoute }: Parts): OpenTarget {
+  const { target } = route
+  const sendable = ofRoute && ((entry: Entry) => ofRoute(entry, route))
   return target.kind === 'http'
     ? openHttpTarget(target.url, { clock, limit: limits.http, sendable })
     : openCommandTarget(target.command, { env, limit: limits.command, grace: limits.grace })

@@ -18,6 +18,8 @@ export interface Route {
   readonly label: string
   /** What the user calls the target. It is no part of its id. */
   readonly name?: string
+  /** Whether only a file of the working folder names it. */
+  readonly ofFolder?: boolean
 }
 
 export function createRoute(match: Match, target: Target, name?: string): Route {
@@ -197,8 +199,9 @@ export class Routing {
   }
 
   /** @throws RelayError as the constructor, and nothing is changed. */
-  replace({ forward, exec, ignore }: RouteSettings): void {
-    const routes = [...forward.map(parseForward), ...exec.map(parseExec)]
+  replace({ forward, folderForward: ofFolder = false, exec, ignore }: RouteSettings): void {
+    const addresses = forward.map((text) => ({ ...parseForward(text), ...(ofFolder && { ofFolder }) }))
+    const routes = [...addresses, ...exec.map(parseExec)]
     this.ignore = ignore.map(parseMatch)
     this.routes = routes
   }

@@ -6,7 +6,13 @@ import { RelayError } from '../base/errors.js'
 import { inTime } from '../base/wait.js'
 
 /** Type of `c.env`. Its parts are missing when the application is called in-process, so a handler must work without them. */
-export type HttpEnv = { Bindings: HttpBindings & { readonly bodies: BodyTotal } }
+export type HttpEnv = {
+  Bindings: HttpBindings & {
+    readonly bodies: BodyTotal
+    /** Called when bytes of a wanted body arrive. */
+    readonly onProgress: () => void
+  }
+}
 
 /** 64 MiB: 64 of the largest bodies at the default limit, and far less than a workstation has. */
 const MIN_TOTAL = 67_108_864
@@ -17,25 +23,54 @@ const CHUNK_OVERHEAD = 512
 /** 5 s: by then the bodies read at the same time have ended, unless their senders stall. */
 const RETRY_AFTER_SECONDS = 5
 
-/** Limit for the bodies in memory, from their arrival until the answer: an announced length costs a client nothing. */
+/** A body in memory. */
+interface Held {
+  /** Bytes that are counted for it. */
+  size: number
+  /** Ends it, and gives its bytes back. */
+  readonly end: (refusal: RelayError) => void
+}
+
+/**
+ * Room for the bodies in memory, from their arrival until the answer: an announced length costs a client nothing. Where there is no room
+ * for more bytes, the unfinished body whose last bytes came longest ago is ended. So clients that keep bodies back, which need no
+ * signature, take no room from a delivery that arrives.
+ */
 export class BodyTotal {
   readonly #limit: number
   #used = 0
+  /** Those that are not whole, the one whose last bytes came longest ago first. */
+  readonly #unfinished = new Set<Held>()
 
   /** `maxBody`: the largest body that a handler reads, in bytes. */
   constructor(maxBody: number) {
     this.#limit = Math.max(MIN_TOTAL, LARGEST_BODIES * maxBody)
   }
 
-  /** Counts these bytes; false, and counts nothing, where they do not fit. */
-  take(bytes: number): boolean {
-    if (this.#used + bytes > this.#limit) return false
+  /** Counts these bytes of an unfinished body, which may end other ones, or this one where all others are whole. */
+  take(body: Held, bytes: number): void {
+    this.#unfinished.delete(body)
+    this.#unfinished.add(body)
+    body.size += bytes
     this.#used += bytes
-    return true
+    for (const oldest of this.#unfinished) {
+      if (this.#used <= this.#limit) return
+      this.release(oldest)
+      oldest.end(
+        new RelayError('unavailable', 'Too many request bodies at once', { retryAfter: RETRY_AFTER_SECONDS }),
+      )
+    }
   }
 
-  release(bytes: number): void {
-    this.#used -= bytes
+  /** From now on its bytes are kept until they are released. */
+  finish(body: Held): void {
+    this.#unfinished.delete(body)
+  }
+
+  release(body: Held): void {
+    this.#unfinished.delete(body)
+    this.#used -= body.size
+    body.size = 0
   }
 }
 
@@ -43,7 +78,7 @@ export class BodyTotal {
  * Reads the exact bytes of a request's body. The bytes past `limit` are never kept. The router reads the rest of a refused body
  * before it answers (see {@link discardBody}), so that the client reads the answer.
  * @throws RelayError `too_large` over the limit (in bytes), `cancelled` when the client disconnects before the end,
- * `unavailable` when too many bodies are read at the same time (see {@link BodyTotal}).
+ * `unavailable` when it is ended for other bodies (see {@link BodyTotal}).
  */
 export async function readBody(
   { env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>,
@@ -58,69 +93,73 @@ export async function readBody(
 }
 
 async function receive(
-  { incoming, outgoing, bodies }: HttpEnv['Bindings'],
+  { incoming, outgoing, bodies, onProgress }: HttpEnv['Bindings'],
   limit: number,
 ): Promise<Uint8Array> {
   const { socket, headers } = incoming
   if (Number(headers['content-length']) > limit) throw tooLarge()
-  const chunks: Uint8Array[] = []
-  let [bytes, taken] = [0, 0]
+  let chunks: Uint8Array[] = []
+  let bytes = 0
+  const reading = readChunks(incoming, (chunk) => {
+    bytes += chunk.byteLength
+    if (bytes > limit) return reading.end(tooLarge())
+    chunks.push(chunk)
+    bodies.take(held, chunk.byteLength + CHUNK_OVERHEAD)
+    onProgress()
+  })
+  const held = { size: 0, end: reading.end }
   const release = (): void => {
     socket.off('close', release)
-    bodies.release(taken)
-    taken = 0
+    bodies.release(held)
   }
   outgoing.once('close', release)
   // The response to a pipelined request has no socket yet, and then does not close.
   socket.once('close', release)
-  const refusal = await readChunks(incoming, (chunk) => {
-    bytes += chunk.byteLength
-    if (bytes > limit) return tooLarge()
-    const size = chunk.byteLength + CHUNK_OVERHEAD
-    if (!bodies.take(size))
-      return new RelayError('unavailable', 'Too many request bodies at once', {
-        retryAfter: RETRY_AFTER_SECONDS,
-      })
-    taken += size
-    chunks.push(chunk)
-    return undefined
-  })
+  const refusal = await reading.ended
+  bodies.finish(held)
   // The listeners hold on to `chunks` until the request closes.
-  const all = chunks.splice(0)
+  const all = chunks
+  chunks = []
+  if (refusal) {
+    release()
+    throw refusal
+  }
   // Most bodies are one chunk, which needs no copy.
   const [first] = all
-  if (!refusal) return first && all.length === 1 ? first : Buffer.concat(all, bytes)
-  release()
-  throw refusal
+  return first && all.length === 1 ? first : Buffer.concat(all, bytes)
 }
 
-/** Reads a body until `take` refuses a chunk. Resolves with that error, or with `cancelled` when the client goes away first. */
-function readChunks(
-  incoming: IncomingMessage,
-  take: (chunk: Uint8Array) => RelayError | undefined,
-): Promise<RelayError | undefined> {
-  return new Promise((resolve) => {
-    let isOver = false
-    const end = (refusal?: RelayError): void => {
-      isOver = true
-      resolve(refusal)
-    }
-    // Each request closes: an error is made only for one that was not read to its end.
-    const gone = (): void => {
-      if (!isOver) end(new RelayError('cancelled', 'The client went away'))
-    }
-    // A destroyed request emits no more events.
-    if (incoming.destroyed) return gone()
-    // The listeners stay when it is over: removing them costs more than ignoring their events.
+/** A body that is read. */
+interface Reading {
+  /** Resolves at the end; with an error if it was ended before, or with `cancelled` when the client goes away first. */
+  readonly ended: Promise<RelayError | undefined>
+  /** Ends it: no more chunks are taken. */
+  readonly end: (refusal?: RelayError) => void
+}
+
+/** Reads a body. `take` is called with each chunk, in order. */
+function readChunks(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Reading {
+  let isOver = false
+  let settle: (refusal?: RelayError) => void = () => {}
+  const ended = new Promise<RelayError | undefined>((resolve) => (settle = resolve))
+  const end = (refusal?: RelayError): void => {
+    isOver = true
+    settle(refusal)
+  }
+  // Each request closes: an error is made only for one that was not read to its end.
+  const gone = (): void => {
+    if (!isOver) end(new RelayError('cancelled', 'The client went away'))
+  }
+  // A destroyed request emits no more events.
+  if (incoming.destroyed) gone()
+  // The listeners stay when it is over: removing them costs more than ignoring their events.
+  else
     incoming
-      .on('data', (chunk: Uint8Array) => {
-        const refusal = isOver ? undefined : take(chunk)
-        if (refusal) end(refusal)
-      })
+      .on('data', (chunk: Uint8Array) => isOver || take(chunk))
       .on('end', () => end())
       .on('error', gone)
       .on('close', gone)
-  })
+  return { ended, end }
 }
 
 function tooLarge(): RelayError {
@@ -142,10 +181,10 @@ export async function discardBody(env: Partial<HttpBindings> | undefined): Promi
   // The client still waits for `100 Continue`, which is sent when reading starts (see listen.ts).
   if (expect !== undefined && incoming.readableFlowing === null) return
   let bytes = 0
-  const reading = readChunks(incoming, ({ byteLength }) =>
-    (bytes += byteLength) > MAX_DISCARD_BYTES ? tooLarge() : undefined,
-  )
-  const refusal = await inTime(DISCARD_TIMEOUT_MS, reading).catch(tooLarge)
+  const reading = readChunks(incoming, ({ byteLength }) => {
+    if ((bytes += byteLength) > MAX_DISCARD_BYTES) reading.end(tooLarge())
+  })
+  const refusal = await inTime(DISCARD_TIMEOUT_MS, reading.ended).catch(tooLarge)
   if (refusal?.kind !== 'too_large') return
   incoming.pause()
   if (outgoing) outgoing.shouldKeepAlive = false

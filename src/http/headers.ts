@@ -38,6 +38,19 @@ const CONNECTION = 'connection'
 /** Names of headers with credentials. They are not stored, and forwarded only where relay itself knows the value. */
 export const CREDENTIALS = /^(?:authorization|cookie|proxy-.*|x-gitlab-token)$/i
 
+/** relay's own headers: a request from outside cannot have them stored or forwarded. */
+const OWN_HEADER = /^x-relay-/i
+
+/** Whether relay stores and forwards a header of this name, so that a receiver can still check what it proves. */
+export function isKept(name: string): boolean {
+  return !isMadeAgain(name) && !CREDENTIALS.test(name)
+}
+
+/** Whether a header is of one connection or of relay itself, which each make their own. */
+export function isMadeAgain(name: string): boolean {
+  return OF_ONE_HOP.has(name.toLowerCase()) || OWN_HEADER.test(name)
+}
+
 /** The headers that a forwarded delivery keeps: not those of one connection, those that `Connection` names, or credentials. */
 export function passedOn(headers: readonly Header[]): Header[] {
   const named = namedByConnection(headers)

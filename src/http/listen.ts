@@ -35,7 +35,10 @@ export interface ListenOptions {
   readonly limits?: Partial<Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'>>
 }
 
-/** Open connections: the response last started on each, and its requests whose responses are not sent yet. */
+/**
+ * Open connections, the one that made progress longest ago first: the response last started on each, and its requests whose responses are
+ * not sent yet.
+ */
 type Connections = Map<Duplex, { latest?: ServerResponse; unanswered: number }>
 
 /** 16: no client of relay sends more requests ahead of their responses. */
@@ -62,11 +65,8 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
   // is not documented, only read in Node's `lib/_http_server.js`.
   Object.assign(server, { httpAllowHalfOpen: true })
   server.timeout = limits.idle
-  server.maxConnections = maxConnections()
-  const dropped = `a new connection was closed at once: ${server.maxConnections} are open, the limit (a higher ulimit -n may raise it)`
+  const most = maxConnections()
   const throttled = createLogThrottle(log)
-  // So that a user whose own programs need more knows the limit.
-  server.on('drop', () => throttled(dropped, () => log.warn(dropped)))
   server.on('connection', (socket) => {
     connections.set(socket, { unanswered: 0 })
     // One for each body, and some of Node's.
@@ -75,6 +75,11 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
     // Node removes its own listener at CONNECT and upgrade, and an error without a listener ends the process. The failed
     // socket closes by itself.
     socket.on('error', () => {})
+    if (connections.size <= most) return
+    const which = closeOne(connections) === socket ? 'a new connection' : 'the connection that waited longest'
+    // So that a user whose own programs need more knows the limit.
+    const closed = `${which} was closed at once: ${most} are open, the limit (a higher ulimit -n may raise it)`
+    throttled(closed, () => log.warn(closed))
   })
   server.on('clientError', (error, socket) => refuse(error, socket, connections.get(socket)?.latest))
   // The bytes that a client sends after CONNECT are discarded: left unread, they would reset the connection.
@@ -114,6 +119,26 @@ async function stop(server: Server, connections: Connections, grace: number): Pr
   clearTimeout(cut)
 }
 
+/** Notes that a client did something. Half a header block is nothing. */
+function progress(connections: Connections, socket: Duplex): void {
+  const state = connections.get(socket)
+  if (!state) return
+  connections.delete(socket)
+  connections.set(socket, state)
+}
+
+/** Closes the connection that has waited for its client longest, or the newest where relay works for all others. Returns it. */
+function closeOne(connections: Connections): Duplex | undefined {
+  let closed: Duplex | undefined
+  for (const [socket, { latest, unanswered }] of connections) {
+    closed = socket
+    // Idle, or in the middle of a request, or with an answer that the client does not read.
+    if (unanswered === 0 || latest?.req.complete !== true || socket.writableLength > 0) break
+  }
+  if (closed) connections.delete(closed)
+  return closed?.destroy()
+}
+
 /** Why the server cannot listen, and what to do. */
 function whyNot(code: string | undefined, { host, port, portFlag = '--port' }: ListenOptions): string {
   if (code === 'EADDRINUSE')
@@ -129,9 +154,12 @@ function answerRequests(
   { log, maxBody = 0 }: ListenOptions,
 ): void {
   const bodies = new BodyTotal(maxBody)
-  const answer = (request: Request, env: object): Response | Promise<Response> =>
+  const answer = (request: Request, env: object): Response | Promise<Response> => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the other bindings are those of HTTP/2, which this server does not speak
-    fetch(request, { ...(env as HttpBindings), bodies })
+    const bindings = env as HttpBindings
+    const onProgress = (): void => progress(connections, bindings.incoming.socket)
+    return fetch(request, { ...bindings, bodies, onProgress })
+  }
   const listener = getRequestListener(answer, {
     // Its own Request and Response would replace those of the whole process.
     overrideGlobalObjects: false,
@@ -147,7 +175,11 @@ function answerRequests(
     if (!connection || connection.unanswered >= MAX_UNANSWERED) return void socket.destroy()
     connection.latest = outgoing
     connection.unanswered++
-    outgoing.once('close', () => connection.unanswered--)
+    progress(connections, socket)
+    outgoing.once('close', () => {
+      connection.unanswered--
+      progress(connections, socket)
+    })
     if (!server.listening) outgoing.shouldKeepAlive = false
     outgoing.setHeader('X-Request-Id', randomUUID())
     listener(incoming, outgoing).catch((error: unknown) => {

@@ -90,7 +90,7 @@ export function requireForwardedHost(hostAllowed: HostCheck): MiddlewareHandler<
 }
 
 /**
- * The answer to a failed request: `{"error": "<message>"}` with the status of the error's kind, `Retry-After` where the error
+ * The answer to a failed request: `{"error": "<clientMessage>"}` with the status of the error's kind, `Retry-After` where the error
  * has one, `WWW-Authenticate` where a bearer token is required (RFC 6750 section 3). An unexpected error is 500 `Internal
  * error`; its cause goes only to the log. The log line names the `request`.
  */
@@ -110,7 +110,7 @@ export function errorResponse(
 
 /** The body of every error. */
 export function errorBody(error: RelayError): { error: string } {
-  return { error: error.message }
+  return { error: error.clientMessage }
 }
 
 const CHALLENGE = 'Bearer realm="relay"'

@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { formPayload } from '../base/bytes.js'
+import { formPayload, isFormBody } from '../base/bytes.js'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/providers.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { formatStatus, labelOf, routesFor } from '../dispatch/routes.js'
-import { indexHeaders } from '../http/headers.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import type { Journal } from '../journal/journal.js'
 import {
@@ -18,7 +17,6 @@ import {
   type Summary,
 } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
-import { hasFields } from '../webhook/signature.js'
 import type {
   AttemptLine,
   DeliveryDetail,
@@ -227,11 +225,12 @@ function attemptLine(attempt: Attempt): AttemptLine {
 }
 
 /** What intake takes only as JSON is not parsed again, which takes half a second for 25 MiB. Other sources may send any text. */
-function bodyKind({ provider, scheme, headers, body }: Entry): DeliveryDetail['bodyKind'] {
+function bodyKind({ provider, scheme, body }: Entry): DeliveryDetail['bodyKind'] {
   if (!isUtf8(body)) return 'bytes'
-  const isFormed = hasFields(indexHeaders(headers), body)
+  const isFormed = isFormBody(body)
   const kind = isFormed ? 'form' : 'json'
-  if (schemeOf(scheme ?? provider).content === 'payload') return kind
+  const { content } = schemeOf(scheme ?? provider)
+  if (content === 'payload' || content === 'json') return kind
   return isJson(isFormed ? formPayload(body) : body) ? kind : 'text'
 }
 

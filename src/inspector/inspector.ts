@@ -7,6 +7,7 @@ import { fixtureText, toFixture } from '../replay/fixture.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, requireForwardedHost } from '../http/router.js'
+import { parseJson } from '../json/parse.js'
 import type { Opened, OpenRequest } from './api.js'
 import { curlCommand } from './curl.js'
 import { describeDelivery, findEntry, listDeliveries } from './deliveries.js'
@@ -226,9 +227,9 @@ async function readJson<Schema extends z.ZodType>(
   schema: Schema,
   limit: number,
 ): Promise<z.infer<Schema>> {
-  const text = Buffer.from(await readBody(c, limit)).toString()
+  const body = await readBody(c, limit)
   try {
-    return schema.parse(JSON.parse(text))
+    return schema.parse(parseJson(body))
   } catch (cause) {
     throw new RelayError('bad_request', 'Invalid request', { cause })
   }

@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { sleep } from '../base/wait.js'
-import { errorReason, RelayError } from '../base/errors.js'
+import { RelayError } from '../base/errors.js'
 import type { ProviderName, StoreText } from '../base/settings.js'
-import { makeFolder } from '../base/make-folder.js'
+import { makeOwnFolder, readOwnFile, readOwnFolder, writeOwnFile } from '../base/own-files.js'
 import { databaseExists } from '../store/open.js'
 
 /** Its file in the profile's folder, which a running `serve` has locked. */
@@ -15,10 +15,11 @@ const RETRY_MS = 10
 /**
  * Takes a profile for this process, for as long as it lives: the lock is the operating system's, so that it is free the moment this process
  * is gone, and held also while it is stopped.
- * @throws RelayError `unavailable` when another process has it, with what `owner` says of that; `storage`
+ * @throws RelayError `unavailable` when another process has it, with what `owner` says of that; `settings` where another user could change
+ * the folder; `storage`
  */
 export async function lockProfile(folder: string, owner: () => string): Promise<Disposable> {
-  makeFolder(folder)
+  makeOwnFolder(folder)
   const { lockFile } = await import('../store/sqlite.js')
   for (const until = performance.now() + PATIENCE_MS; ; await sleep(RETRY_MS)) {
     const lock = lockFile(path.join(folder, LOCK_FILE))
@@ -46,16 +47,20 @@ export interface SavedProfile {
 /** Its file in the profile's folder. */
 export const SAVED_FILE = 'profile.json'
 
-/** Undefined when the profile in this folder remembers nothing, or only another version can read it. */
+/** Undefined when the profile in this folder remembers nothing, or only another version can read it. @throws RelayError as {@link readRecord} */
 export function readSavedProfile(folder: string): SavedProfile | undefined {
   return readRecord<SavedProfile>(path.join(folder, SAVED_FILE))
 }
 
-/** The record that {@link writeRecord} has written; undefined when there is none, or only another version can read it. */
+/**
+ * The record that {@link writeRecord} has written; undefined when there is none, or only another version can read it.
+ * @throws RelayError `settings` where another user could have written it
+ */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller knows what it has written
 export function readRecord<Value extends { readonly v: 1 }>(file: string): Value | undefined {
+  const text = readOwnFile(file)
   try {
-    const record: Value = JSON.parse(readFileSync(file, 'utf8'))
+    const record: Value = JSON.parse(text ?? '')
     return record.v === 1 ? record : undefined
   } catch {
     return undefined
@@ -73,30 +78,13 @@ export function profileExists(folder: string): boolean {
   return databaseExists(folder) || existsSync(path.join(folder, SAVED_FILE))
 }
 
-/** The names of the profiles in a data folder, in order. */
+/** The names of the profiles in a data folder, in order. @throws RelayError `settings` where another user could have made them */
 export function listProfiles(home: string): readonly string[] {
-  let names: string[]
-  try {
-    names = readdirSync(home)
-  } catch {
-    return []
-  }
+  const names = readOwnFolder(home)
   return names.filter((name) => !name.startsWith('.') && profileExists(path.join(home, name))).toSorted()
 }
 
-/**
- * Writes a small file of JSON that only its owner can read (0600), and its folder. A reader sees the old file or the new one.
- * @throws RelayError `settings` when the folder cannot be made, `storage` when the file cannot be written.
- */
+/** Writes a record, as {@link writeOwnFile} does. @throws RelayError `settings` when the folder cannot be used, `storage` when the file cannot be written. */
 export function writeRecord(file: string, record: { readonly v: 1 }): void {
-  makeFolder(path.dirname(file))
-  const draft = `${file}.draft`
-  try {
-    writeFileSync(draft, `${JSON.stringify(record)}\n`, { mode: 0o600 })
-    renameSync(draft, file)
-  } catch (cause) {
-    rmSync(draft, { force: true, recursive: true })
-    const why = errorReason(cause)
-    throw new RelayError('storage', `${file} cannot be written (${why})`, { cause })
-  }
+  writeOwnFile(file, `${JSON.stringify(record)}\n`)
 }

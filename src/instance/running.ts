@@ -1,11 +1,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import path from 'node:path'
 import { deadline, type Cancellable } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
+import { isOwn, readOwnFolder } from '../base/own-files.js'
 import type { Secret } from '../base/secret.js'
-import type { StoreText } from '../base/settings.js'
-import { readRecord, writeRecord } from './profile.js'
+import type { Settings, StoreText } from '../base/settings.js'
+import { lockProfile, readRecord, writeRecord } from './profile.js'
 
 /** The running `serve` of a profile. `key` lets it prove at `url` that it wrote this record. */
 export interface InstanceRecord {
@@ -42,6 +43,8 @@ export interface RunningInstance extends InstanceRecord {
   readonly store: StoreText
   /** Whether it started its code host, the sandbox, itself. */
   readonly sandbox: boolean
+  /** What alone names its code host, where that is a file of the folder that it was started in: no secret goes there. */
+  readonly folderHost?: string | undefined
   /** {@link secretPrint} of its webhook secret. */
   readonly secretPrint: string
   /** The webhook secret, where the instance made one that no file holds: with a memory store. Null otherwise. */
@@ -83,8 +86,19 @@ export function secretPrint(record: InstanceRecord, secret: Secret): string {
   return prove(record, `webhook secret ${secret.reveal()}`).slice(0, PRINT_DIGITS)
 }
 
-/** A folder of the data folder, with a file for each running instance. No profile can have its name, which starts with a dot. */
-const folderOf = (home: string): string => path.join(home, '.running')
+/**
+ * A folder of the data folder, with a file for each running instance. No profile can have its name, which starts with a dot.
+ * @throws RelayError `settings` where another user can write to the data folder: an instance of that user would get this user's secrets
+ */
+function folderOf(home: string): string {
+  isOwn(home)
+  return path.join(home, '.running')
+}
+
+/** Makes sure, before anything is done, that an instance can be registered in the data folder. @throws RelayError `settings` as {@link publishInstance} */
+export function checkRegistry(home: string): void {
+  readEntries(home)
+}
 
 /**
  * Registers a running instance in the data folder, until it is disposed of. Removes the entries of processes that are gone.
@@ -100,6 +114,7 @@ export function publishInstance(home: string, running: RunningInstance): Disposa
 /**
  * The instances that run on this data folder and have proved it, the newest first; with `profile`, only those of that profile.
  * Of several relays of one shared store, the newest. Writes nothing.
+ * @throws RelayError `settings` where another user could have written what says so; the signal's reason
  */
 export async function findRunning(
   home: string,
@@ -113,6 +128,22 @@ export async function findRunning(
       entry.store === 'memory' ||
       !proven.slice(0, i).some((newer) => newer.store !== 'memory' && newer.profile === entry.profile),
   )
+}
+
+/**
+ * Makes this process the one that has a profile's data, for as long as it lives. Undefined for a store that has no such process: in memory,
+ * or shared.
+ * @throws RelayError as {@link lockProfile}
+ */
+export async function takeProfile({
+  store,
+  folder,
+}: Pick<Settings, 'store' | 'folder'>): Promise<Disposable | undefined> {
+  if (store !== 'file' && store !== 'keychain') return undefined
+  return lockProfile(folder, () => {
+    const owner = registered(path.dirname(folder), path.basename(folder))
+    return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
+  })
 }
 
 /** The process that holds a profile, as far as the data folder says: it need not answer. */
@@ -134,13 +165,9 @@ interface Entry {
 }
 
 function readEntries(home: string): readonly Entry[] {
-  let names: string[]
-  try {
-    names = readdirSync(folderOf(home))
-  } catch {
-    return []
-  }
-  const files = names.filter((name) => name.endsWith('.json')).map((name) => path.join(folderOf(home), name))
+  const folder = folderOf(home)
+  const names = readOwnFolder(folder).filter((name) => name.endsWith('.json'))
+  const files = names.map((name) => path.join(folder, name))
   return files.map((file) => ({ file, entry: readRecord<RunningInstance>(file) }))
 }
 

@@ -1,5 +1,5 @@
 import { sleep, type Cancellable } from '../base/wait.js'
-import type { Clock } from '../base/time.js'
+import { type Clock, systemClock } from '../base/time.js'
 import type { Sql } from '../store/sql.js'
 import { JournalQueries } from './read.js'
 import type { Attempt, Delivery, Forward, Plan, Receipt } from './types.js'
@@ -48,13 +48,20 @@ const OVERHEAD = 4096
  * fails.
  */
 export class Journal extends JournalQueries {
+  readonly #sql: Sql
+  readonly #clock: Clock
   readonly #onChange: (change: JournalChange) => void
   readonly #observer: () => JournalObserver | undefined
   readonly #appender: Appender
   readonly #duplicates: Duplicates
 
-  constructor(sql: Sql, { onChange = () => {}, clock, observer = () => undefined }: JournalOptions = {}) {
+  constructor(
+    sql: Sql,
+    { onChange = () => {}, clock = systemClock, observer = () => undefined }: JournalOptions = {},
+  ) {
     super(sql, clock)
+    this.#sql = sql
+    this.#clock = clock
     this.#observer = observer
     this.#onChange = onChange
     this.#appender = new Appender(sql)
@@ -79,7 +86,7 @@ export class Journal extends JournalQueries {
 
   /** Lets the forwards of an entry to these targets wait again, also where they succeeded or never were. False when there is no such entry. */
   async again(n: number, targets: readonly string[]): Promise<boolean> {
-    const found = await this.sql.write(() => writing.again(n, targets, this.clock()), { announces: [n] })
+    const found = await this.#sql.write(() => writing.again(n, targets, this.#clock()), { announces: [n] })
     this.#changed(n)
     return found
   }
@@ -91,7 +98,7 @@ export class Journal extends JournalQueries {
 
   /** Rejects if a delivery could not be stored now: it writes as `append` does, but changes nothing. */
   check(): Promise<void> {
-    return this.sql.write(() => writing.check(), { grows: OVERHEAD })
+    return this.#sql.write(() => writing.check(), { grows: OVERHEAD })
   }
 
   /**
@@ -100,7 +107,7 @@ export class Journal extends JournalQueries {
    */
   async record(n: number, attempt: Attempt, forward: Forward): Promise<void> {
     const began = performance.now()
-    await this.sql.write(() => writing.record(n, attempt, forward), { announces: [n] })
+    await this.#sql.write(() => writing.record(n, attempt, forward), { announces: [n] })
     this.#observer()?.recorded(attempt, secondsSince(began))
     if (forward.status !== 'waiting') this.#observer()?.ended(attempt.target, forward.status)
     this.#changed(n)
@@ -109,7 +116,7 @@ export class Journal extends JournalQueries {
   /** Fails what waits for a target, or for any but those that have a route, since before an instant. Resolves to how many. */
   async expire(before: number, which: writing.Expiring): Promise<number> {
     for (let expired = 0; ;) {
-      const step = await this.sql.write(() => writing.expire(before, which), { announces: [] })
+      const step = await this.#sql.write(() => writing.expire(before, which), { announces: [] })
       if (step.length === 0) return expired
       expired += step.length
       for (const { n, target } of step) {
@@ -131,7 +138,7 @@ export class Journal extends JournalQueries {
         const bytes = await excess()
         if (bytes <= 0) return
         const from = after
-        const step = await this.sql.write(() => writing.remove(from, end, bytes), { announces: [] })
+        const step = await this.#sql.write(() => writing.remove(from, end, bytes), { announces: [] })
         if (step.last === 0) return
         removed += step.removed
         after = step.last
@@ -140,9 +147,9 @@ export class Journal extends JournalQueries {
     }
     // First, because an entry that comes after the next query is not old.
     const newest = await this.newest()
-    const young = await this.firstSince(this.clock() - keep)
+    const young = await this.firstSince(this.#clock() - keep)
     await remove(young ?? newest, async () => Infinity)
-    await remove(Number.MAX_SAFE_INTEGER, async () => (await this.sql.usedBytes()) - keepMax)
+    await remove(Number.MAX_SAFE_INTEGER, async () => (await this.#sql.usedBytes()) - keepMax)
     const [oldest] = removed > 0 ? await this.after(0, 1) : []
     if (oldest) this.#onChange({ type: 'removed', oldest: oldest.n })
     return removed

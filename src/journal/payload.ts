@@ -1,11 +1,10 @@
-import { formPayload, isFormType } from '../base/bytes.js'
+import { formPayload, isFormBody } from '../base/bytes.js'
 import { parseJson } from '../json/parse.js'
 import type { Delivery } from './types.js'
 
 /** The bytes of the JSON that a delivery carries: its body, or what a form has in `payload`. Undefined where a form has none. */
-export function jsonOf({ headers, body }: Pick<Delivery, 'headers' | 'body'>): Uint8Array | undefined {
-  const [, type] = headers.find(([name]) => name.toLowerCase() === 'content-type') ?? []
-  return isFormType(type) ? formPayload(body) : body
+export function jsonOf({ body }: Pick<Delivery, 'body'>): Uint8Array | undefined {
+  return isFormBody(body) ? formPayload(body) : body
 }
 
 /** The JSON value in a delivery. */
@@ -18,7 +17,7 @@ export interface Payload {
 }
 
 /** Undefined when the body holds none. */
-export function readPayload(delivery: Pick<Delivery, 'headers' | 'body'>): Payload | undefined {
+export function readPayload(delivery: Pick<Delivery, 'body'>): Payload | undefined {
   const bytes = jsonOf(delivery)
   if (!bytes) return undefined
   try {

@@ -43,16 +43,17 @@ export interface WalkStep {
 
 /** What is asked of the journal, by any process, also while others write. An entry that is removed is left out. */
 export class JournalQueries {
-  protected readonly sql: Sql
-  protected readonly clock: Clock
+  // Private also at run time: with the database, a program that embeds relay could write entries that nothing proves.
+  readonly #sql: Sql
+  readonly #clock: Clock
 
   constructor(sql: Sql, clock: Clock = systemClock) {
-    this.sql = sql
-    this.clock = clock
+    this.#sql = sql
+    this.#clock = clock
   }
 
   async read(n: number): Promise<Entry | undefined> {
-    const [row] = await this.sql.query<DeliveryRow & { bytes: Uint8Array }>(
+    const [row] = await this.#sql.query<DeliveryRow & { bytes: Uint8Array }>(
       'SELECT delivery.*, bytes FROM delivery JOIN body ON body.n = delivery.n WHERE delivery.n = ?',
       [n],
     )
@@ -63,21 +64,21 @@ export class JournalQueries {
 
   /** The number of the newest entry; 0 when there is none. */
   async newest(): Promise<number> {
-    const [row] = await this.sql.query<{ n: number | null }>('SELECT max(n) AS n FROM delivery')
+    const [row] = await this.#sql.query<{ n: number | null }>('SELECT max(n) AS n FROM delivery')
     return row?.n ?? 0
   }
 
   /** The number of entries. */
   async count(): Promise<number> {
     const query = 'SELECT coalesce(sum(received), 0) AS count FROM minute'
-    const [row] = await this.sql.query<{ count: number }>(query)
+    const [row] = await this.#sql.query<{ count: number }>(query)
     return row?.count ?? 0
   }
 
   /** At most `limit` entries with a number above `n`, oldest first. */
   async after(n: number, limit: number): Promise<readonly Summary[]> {
     const query = 'SELECT * FROM delivery WHERE n > ? ORDER BY n LIMIT ?'
-    return this.#summaries(await this.sql.query<DeliveryRow>(query, [n, limit]))
+    return this.#summaries(await this.#sql.query<DeliveryRow>(query, [n, limit]))
   }
 
   /** The entries with these numbers that exist, in the order of the numbers given. */
@@ -122,7 +123,7 @@ export class JournalQueries {
       const from = Math.max(first, before - WINDOW)
       const ends = [from, before]
       const all = [...ends, ...values, ...(isRanged ? ends : []), limit]
-      const rows = await this.sql.query<DeliveryRow>(query, all)
+      const rows = await this.#sql.query<DeliveryRow>(query, all)
       const withText = text === undefined ? undefined : await this.#withText(rows, text)
       const matching = withText ? rows.filter(({ n }) => withText.has(n)) : rows
       const summaries = await this.#summaries(matching)
@@ -143,7 +144,7 @@ export class JournalQueries {
   /** In the order made. */
   async attempts(n: number): Promise<readonly Attempt[]> {
     const query = 'SELECT * FROM attempt WHERE n = ? ORDER BY seq'
-    return (await this.sql.query<AttemptRow>(query, [n])).map(toAttempt)
+    return (await this.#sql.query<AttemptRow>(query, [n])).map(toAttempt)
   }
 
   /** The last attempt of each of these entries at each of its targets. */
@@ -159,7 +160,7 @@ export class JournalQueries {
   async next(target: string, limit: number, except: Iterable<number>): Promise<readonly Due[]> {
     const busy = [...except]
     const rest = busy.length === 0 ? '' : `AND n NOT IN (${marks(busy.length)})`
-    const rows = await this.sql.query<ForwardRow & { earlier: number }>(
+    const rows = await this.#sql.query<ForwardRow & { earlier: number }>(
       `SELECT *, (SELECT coalesce(sum(count), 0) FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target) AS earlier
         FROM forward WHERE target = ? AND status = 'waiting' ${rest} ORDER BY n LIMIT ?`,
       [target, ...busy, limit],
@@ -169,7 +170,7 @@ export class JournalQueries {
 
   /** How many forwards to each target have which status, and since when the first waits. */
   async counts(): Promise<ReadonlyMap<string, TargetCounts>> {
-    const rows = await this.sql.query<TargetCounts & { readonly target: string }>(
+    const rows = await this.#sql.query<TargetCounts & { readonly target: string }>(
       `SELECT target, waiting, succeeded, failed, (SELECT since FROM forward
         WHERE forward.target = target.target AND status = 'waiting' ORDER BY n LIMIT 1) AS oldest FROM target`,
     )
@@ -180,7 +181,7 @@ export class JournalQueries {
   async minutes(from: number, until: number): Promise<readonly Minute[]> {
     const query =
       'SELECT minute, received, failed FROM minute WHERE minute >= ? AND minute < ? ORDER BY minute'
-    return this.sql.query<Minute>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
+    return this.#sql.query<Minute>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
   }
 
   /** Those of the delivery ids that the journal has, under any hook, with the newest entry of each. */
@@ -193,8 +194,8 @@ export class JournalQueries {
 
   /** The instant from which on nothing was removed, now at the latest: a clock may have been ahead. */
   async keptSince(): Promise<number> {
-    const [row] = await this.sql.query<{ until: number }>('SELECT until FROM removed')
-    return Math.min((row?.until ?? 0) + 1, this.clock())
+    const [row] = await this.#sql.query<{ until: number }>('SELECT until FROM removed')
+    return Math.min((row?.until ?? 0) + 1, this.#clock())
   }
 
   /** The number of the first entry that was received at this instant or later; undefined when there is none. */
@@ -202,10 +203,10 @@ export class JournalQueries {
     // A clock may have been wrong, so the one that is first by time need not be it.
     const query = `SELECT min(n) AS n, max(received_at) AS last, count(*) AS count FROM
       (SELECT n, received_at FROM delivery WHERE received_at BETWEEN ? AND ? ORDER BY received_at, n LIMIT ${TIME_STEP}) AS step`
-    const end = this.clock() + CORRECTION_MS
+    const end = this.#clock() + CORRECTION_MS
     let first = Infinity
     for (let from = Math.min(Math.max(instant, 0), Number.MAX_SAFE_INTEGER); ;) {
-      const [row] = await this.sql.query<{ n: number | null; last: number; count: number }>(query, [
+      const [row] = await this.#sql.query<{ n: number | null; last: number; count: number }>(query, [
         from,
         end,
       ])
@@ -225,7 +226,7 @@ export class JournalQueries {
     const rows: Row[] = []
     for (let at = 0; at < values.length; at += MAX_VALUES) {
       const some = values.slice(at, at + MAX_VALUES)
-      rows.push(...(await this.sql.query<Row>(query(`(${marks(some.length)})`), some)))
+      rows.push(...(await this.#sql.query<Row>(query(`(${marks(some.length)})`), some)))
     }
     return rows
   }
@@ -249,7 +250,7 @@ export class JournalQueries {
   async #eventsOf({ events = [] }: Filter): Promise<readonly string[] | undefined> {
     if (events.length === 0 || events.some(({ text }) => text === '*' || text === '*.*')) return undefined
     // One look into the index for each event that there is.
-    const rows = await this.sql.query<{ event: string }>(
+    const rows = await this.#sql.query<{ event: string }>(
       `WITH RECURSIVE each (event) AS (
         SELECT min(event) FROM delivery UNION ALL
         SELECT (SELECT min(event) FROM delivery WHERE delivery.event > each.event) FROM each WHERE event IS NOT NULL
@@ -277,7 +278,7 @@ export class JournalQueries {
       }
       const query = `SELECT n, bytes FROM body WHERE n IN (${marks(some.length)})`
       await setImmediate()
-      for (const { n, bytes } of await this.sql.query<{ n: number; bytes: Uint8Array }>(query, some))
+      for (const { n, bytes } of await this.#sql.query<{ n: number; bytes: Uint8Array }>(query, some))
         if (wanted.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')))
           found.add(n)
     }

@@ -91,7 +91,7 @@ export function setMembers(body: Uint8Array, members: readonly Member[], kind: B
 
 function readValue(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return parseJson(text)
   } catch {
     return text
   }

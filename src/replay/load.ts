@@ -9,6 +9,7 @@ import type { Cancellable } from '../base/wait.js'
 import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
 import { isCodeHost, MAX_MAX_BODY } from '../base/settings.js'
+import { parseJson } from '../json/parse.js'
 import { lineOf } from '../json/text.js'
 import { senderScheme } from '../schemes/senders.js'
 import { type Fixture, fixtureBody, PAYLOAD_ENCODINGS, toFixture } from './fixture.js'
@@ -115,6 +116,11 @@ export const fixtureSchema = z
         .enum(PAYLOAD_ENCODINGS, `must be one of ${PAYLOAD_ENCODINGS.join(', ')}`)
         .optional()
         .describe('How the payload is written as a body; compact if absent.'),
+      secret: text(/^[\x21-\x7e]{1,200}$/, '1 to 200 visible ASCII characters')
+        .optional()
+        .describe(
+          "A key of the fixture's own, for everybody: signs it where the receiver's secret is not given.",
+        ),
     },
     'must be an object',
   )
@@ -210,7 +216,7 @@ function parse(
   } catch (cause) {
     throw unreadable(name, cause)
   }
-  const value = parseJson(text, name)
+  const value = parseFile(text, name)
   if (typeof value === 'object' && value !== null && 'relay' in value) return check(value, text, name)
   if (event === undefined)
     throw new RelayError(
@@ -226,12 +232,12 @@ function parse(
  * @throws RelayError `usage` naming file, line and field when it does not match `fixture.schema.json`.
  */
 export function parseFixture(text: string, name: string): Fixture {
-  return check(parseJson(text, name), text, name)
+  return check(parseFile(text, name), text, name)
 }
 
-function parseJson(text: string, name: string): unknown {
+function parseFile(text: string, name: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (cause) {
     throw new RelayError('usage', `${name}, line ${lineOf(text)}: not JSON`, { cause })
   }

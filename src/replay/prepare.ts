@@ -1,4 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
+import { isFormBody } from '../base/bytes.js'
 import type { Secret } from '../base/secret.js'
 import { schemeOf } from '../codehost/schemes.js'
 import {
@@ -13,7 +14,7 @@ import type { Entry } from '../journal/types.js'
 import { proofsFor, sign, staleness } from '../schemes/proof.js'
 import { isInBody, type Place, type Proof, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { digestOf, payloadOf, type WebhookRequest } from '../webhook/intake.js'
-import { hasFields, provenBy, signedBytes, type Source } from '../webhook/signature.js'
+import { provenBy, signedBytes, type Source } from '../webhook/signature.js'
 import { type BodyKind, type Edit, editBody, type Member, setMembers } from './edit.js'
 import type { Recorded } from './fixture.js'
 
@@ -70,7 +71,7 @@ export function prepare(
     id !== undefined && isIdHeader(name, scheme) ? likeId(value, id) : value,
   ])
   const index = indexHeaders(headers)
-  const kind = { form: hasFields(index, recorded.body), style: scheme.style(recorded.event) }
+  const kind = { form: isFormBody(recorded.body), style: scheme.style(recorded.event) }
   const edited = edits.length > 0 ? editBody(recorded.body, edits, kind) : recorded.body
   const body = id === undefined || !isMade ? edited : withFreshId(edited, id, index, scheme, kind)
   const proven = secret && provenBy(index, body, { scheme, secrets: { current: secret } })
@@ -87,9 +88,14 @@ export function prepare(
 /**
  * An entry as it is forwarded: as it came, unless its sender's token is not stored, or the time that its signature covers is so long ago
  * that its receiver would refuse it. Then it is signed with the current secret of its source. What nothing proved when it came is not:
- * anybody may have sent it before its source had a secret.
+ * anybody may have sent it before its source had a secret. Without `withToken`, a token stays away: it is the secret itself.
  */
-export function forwardable(entry: Entry, source: Source | undefined, now: number): Prepared {
+export function forwardable(
+  entry: Entry,
+  source: Source | undefined,
+  now: number,
+  { withToken = true }: { readonly withToken?: boolean } = {},
+): Prepared {
   const headers = passedOn(entry.headers)
   if (!source || entry.verifiedBy === 'none') return { headers, body: entry.body, isRenewed: false }
   const lines = indexHeaders(headers)
@@ -97,8 +103,8 @@ export function forwardable(entry: Entry, source: Source | undefined, now: numbe
   const proof = proofsFor(current, source.scheme).find(
     (each) => lines.has(each.header) || each.algorithm === 'token',
   )
-  if (proof?.algorithm !== 'token' && !isStaleNow(proof, lines, entry.body, now))
-    return { headers, body: entry.body, isRenewed: false }
+  const isSigned = proof?.algorithm === 'token' ? withToken : isStaleNow(proof, lines, entry.body, now)
+  if (!isSigned) return { headers, body: entry.body, isRenewed: false }
   return prepare({ ...entry, scheme: source.schemeText }, { secret: current, now })
 }
 

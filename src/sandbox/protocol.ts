@@ -5,7 +5,7 @@ import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { Clock } from '../base/time.js'
 import { discardBody, type HttpEnv, readBody } from '../http/body.js'
-import { isObject } from '../json/parse.js'
+import { isObject, parseJson } from '../json/parse.js'
 
 // What all routes share of GitHub's HTTP: errors, input, headers, pages.
 
@@ -72,7 +72,7 @@ export async function readObject(c: Pick<Context<HttpEnv>, 'env' | 'req'>): Prom
 /** The value of JSON text; undefined for other text. */
 export function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Secret } from '../base/secret.js'
 import { type Header, type HeaderLines, only, spelledHeader } from '../http/headers.js'
-import { isInBody, type Place, type Proof, valueAt, type WebhookScheme } from './scheme.js'
+import { isInBody, type Place, piecesOf, type Proof, valueAt, type WebhookScheme } from './scheme.js'
 
 /** The bytes of digests, in a length that no header's value passes. */
 export const LENGTHS = { sha256: 32, sha1: 20, sha512: 64, token: 0 } as const
@@ -48,6 +48,11 @@ export function tokenHeaders({ proofs }: Pick<WebhookScheme, 'proofs'>): Readonl
   return new Set(proofs.flatMap(({ header, algorithm }) => (algorithm === 'token' ? [header] : [])))
 }
 
+/** Whether a request that is signed with a secret holds the secret itself. */
+export function sendsSecret(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>): boolean {
+  return proofsFor(secret, scheme).some(({ algorithm }) => algorithm === 'token')
+}
+
 /** Whether what proves a delivery covers its body. A plain token does not: a tunnel shows it to everybody, and refuses it. */
 export function provesBody(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>): boolean {
   const proofs = proofsFor(secret, scheme)
@@ -79,17 +84,49 @@ export function isSigned(
   request: Signed,
   proof: Proof,
 ): boolean {
-  if (signatures.length === 0) return false
-  const text = (place: Place | undefined): string => {
-    const value = place === undefined ? undefined : valueAt(place, request.lines, undefined)
-    return typeof value === 'string' ? value : ''
-  }
-  const parts = { id: text(proof.id), timestamp: text(proof.time?.place), body: request.signed }
+  const headers = signatures.length === 0 ? [] : headerParts(request.lines, proof)
+  if (signatures.length === 0 || !headers.every(isWellFormed)) return false
+  const valueOf = (part: HeaderPart['part']): string =>
+    headers.find((each) => each.part === part)?.value ?? ''
+  const parts = { id: valueOf('{id}'), timestamp: valueOf('{timestamp}'), body: request.signed }
   const right = Buffer.from(signatureOf(secret, parts, proof))
   return signatures.some((signature) => {
     const own = Buffer.from(signature)
     return own.length === right.length && timingSafeEqual(own, right)
   })
+}
+
+/** A part of what is signed that a header gives. */
+interface HeaderPart {
+  readonly part: '{id}' | '{timestamp}'
+  readonly place: Place
+  /** Undefined if the request has none. An id then counts as empty. */
+  readonly value: string | undefined
+  /** The text between this part and the next. */
+  readonly separator: string
+}
+
+/** The parts that headers give, in the order in which they are signed. */
+export function headerParts(lines: HeaderLines, { signed, id, time }: Proof): HeaderPart[] {
+  if (signed === '{body}') return []
+  const pieces = piecesOf(signed)
+  return pieces.flatMap((part, at) => {
+    const place = part === '{id}' ? id : part === '{timestamp}' ? time?.place : undefined
+    if (place === undefined || (part !== '{id}' && part !== '{timestamp}')) return []
+    const value = valueAt(place, lines, undefined)
+    return [
+      { part, place, value: typeof value === 'string' ? value : undefined, separator: pieces[at + 1] ?? '' },
+    ]
+  })
+}
+
+/**
+ * Whether a part could be nothing else of what is signed: a time is digits, and the text that separates a part from the next is not found
+ * before its end. With another part the same signature would prove another request (see `ambiguity` in scheme.ts).
+ */
+export function isWellFormed({ part, value = '', separator }: HeaderPart): boolean {
+  if (part === '{timestamp}' && !isTime(value)) return false
+  return (value + separator).indexOf(separator) === value.length
 }
 
 interface Parts {
@@ -104,7 +141,7 @@ function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
   const text = secret.reveal()
   if (algorithm === 'token') return prefix + text
   const hmac = createHmac(algorithm, (key && keyIn(secret)) ?? text)
-  for (const piece of signed === '{body}' ? [signed] : signed.split(/(\{\w+\})/))
+  for (const piece of signed === '{body}' ? [signed] : piecesOf(signed))
     if (piece === '{body}') hmac.update(parts.body)
     else hmac.update(piece === '{id}' ? parts.id : piece === '{timestamp}' ? parts.timestamp : piece)
   return prefix + hmac.digest(encoding)

@@ -15,7 +15,7 @@ export interface Proof {
   /** The HMAC; `token`: the header holds the secret itself, which proves nothing about the body. */
   readonly algorithm: 'sha256' | 'sha1' | 'sha512' | 'token'
   readonly encoding: 'hex' | 'base64'
-  /** What is signed, of `{timestamp}`, `{id}` and `{body}`. */
+  /** What is signed, of `{timestamp}`, `{id}` and `{body}`. It must divide in one way only: see {@link ambiguity}. */
   readonly signed: string
   /** Header of `{id}`. */
   readonly id?: Place
@@ -25,6 +25,28 @@ export interface Proof {
   readonly secretForm?: RegExp
   /** `base64`: the secret, after `whsec_`, is base64 of the key, where it can be. Default: the secret's UTF-8. */
   readonly key?: 'base64'
+}
+
+/** Its text and its parts in turn, text first and last: `v0:{timestamp}:{body}` is `v0:`, `{timestamp}`, `:`, `{body}` and nothing. */
+export function piecesOf(signed: string): string[] {
+  return signed.split(/(\{\w+\})/)
+}
+
+/**
+ * Why bytes that a template signs could be divided into its parts in more than one way; undefined if they could not. Otherwise a signature
+ * would prove another id, time or body, too, as soon as a part contains what separates it from the next.
+ */
+export function ambiguity(signed: string): string | undefined {
+  const pieces = piecesOf(signed)
+  for (let at = 1; at + 2 < pieces.length; at += 2) {
+    const [part = '', separator = '', next = ''] = pieces.slice(at)
+    if (part === '{body}')
+      return `needs {body} at the end of signed=: a body may contain what stands before ${next}`
+    if (separator === '') return `needs text between ${part} and ${next} in signed=, such as a dot`
+    if (part === '{timestamp}' && /^\d/.test(separator))
+      return 'needs text that is no digit after {timestamp} in signed='
+  }
+  return undefined
 }
 
 /** A time that the signature covers. */
@@ -60,8 +82,11 @@ export interface WebhookScheme {
   readonly number: readonly Place[]
   /** What a form's signature covers: the body as sent, or the JSON text inside `payload`. */
   readonly formSignature: 'body' | 'payload'
-  /** `payload`: a form holds JSON in its first field. `fields`: or it is fields. `any`: a body that is neither is stored too. */
-  readonly content: 'payload' | 'fields' | 'any'
+  /**
+   * What it sends. `json`: JSON alone. `payload`: also forms, as Content-Type says, that hold JSON in their first field. `fields`: JSON,
+   * or a form. `any`: what is neither is stored too.
+   */
+  readonly content: 'json' | 'payload' | 'fields' | 'any'
   /** Member that the answer to it must hold, as Slack asks for when an address is entered there. */
   readonly challenge?: Place
   /** The field that is `1` in an unsigned form with which the sender tests an address. It is answered 200, and not stored. */

@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { parseDuration } from '../base/time.js'
-import { spelledHeader } from '../http/headers.js'
-import { isInBody, type Place, type Proof, type SignedTime, type WebhookScheme } from './scheme.js'
+import { isKept, isMadeAgain, spelledHeader } from '../http/headers.js'
+import { ambiguity, isInBody, type Place, type Proof, type SignedTime, type WebhookScheme } from './scheme.js'
 
 const FIVE_MINUTES = 300_000
 const seconds = (place: Place, tolerance = FIVE_MINUTES): SignedTime => ({ place, unit: 1000, tolerance })
@@ -155,6 +155,8 @@ export function senderScheme(text: string): WebhookScheme | undefined {
   const [name = '', ...parts] = text.trim().split(/\s+/)
   const row = ROWS.get(name) ?? ownRow(name, readParts(name, parts))
   if (row && ROWS.has(name) && parts.length > 0) throw invalid(name, 'takes no parts')
+  const [unclear] = row?.proofs.flatMap(({ signed }) => ambiguity(signed) ?? []) ?? []
+  if (unclear !== undefined) throw invalid(name, unclear)
   return row && complete(row)
 }
 
@@ -166,7 +168,7 @@ function complete({ agent = 'webhook-relay', ...row }: Row): WebhookScheme {
     repo: [],
     number: [],
     formSignature: 'body',
-    content: 'payload',
+    content: 'json',
     style: () => 'compact',
     ...row,
     id,
@@ -208,9 +210,26 @@ function readParts(name: string, parts: readonly string[]): Parts {
     const [wrong = ''] = /^[a-z]{1,16}=/i.exec(part) ?? []
     if (!form) throw invalid(name, `has no part '${wrong}…': write ${Object.keys(FORMS).join('=, ')}=`)
     if (!form.test(value)) throw invalid(name, `needs ${key}= with ${what}`)
-    read[key] = NAMES_OF_HEADERS.has(key) && !isInBody(value) ? value.toLowerCase() : value
+    const isHeader = NAMES_OF_HEADERS.has(key) && !isInBody(value)
+    if (isHeader) checkHeader(name, key, value)
+    read[key] = isHeader ? value.toLowerCase() : value
   }
   return read
+}
+
+/**
+ * Refuses a header that relay does not store and forward: the delivery could not be verified later, neither here nor by its receiver. The
+ * header of a token may be a credential, which relay writes again from the secret.
+ * @throws RelayError `settings`
+ */
+function checkHeader(name: string, key: string, value: string): void {
+  const [header = ''] = value.split('#')
+  const isToken = name === 'token' && key === 'header'
+  if (isToken ? !isMadeAgain(header) : isKept(header)) return
+  throw invalid(
+    name,
+    `cannot have ${key}=${header}: relay does not store and forward that header, so nothing could verify the delivery later. Name another header that the sender has, or have it send one of its own, such as X-Signature`,
+  )
 }
 
 /** The scheme of a sender of one's own. */

@@ -11,7 +11,7 @@ import {
   type WantedHook,
 } from '../codehost/hooks.js'
 import type { Repo } from '../codehost/host.js'
-import type { Relay } from '../relay.js'
+import type { RelayParts } from '../relay.js'
 import { keepWebhook } from './catching-up.js'
 import type { HookEvent } from './hook-event.js'
 import type { SourceParts } from './tunnel.js'
@@ -145,7 +145,7 @@ function placeOf({ relay, plan, log, warned }: Parts, repo: Repo, signal: AbortS
   return { host, hooks: host.as(token, { signal }).hooks, saved: savedHooks(relay), repo, login }
 }
 
-function savedHooks({ database, host }: Relay): SavedHooks {
+function savedHooks({ database, host }: RelayParts): SavedHooks {
   return new SavedHooks(database.store, host)
 }
 

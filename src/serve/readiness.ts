@@ -53,7 +53,7 @@ export class Readiness {
     if (watched) this.#askedAt = performance.now()
     if (this.#state !== 'started') throw new RelayError('unavailable', `relay is ${this.#state}`)
     const cause = await this.#problem()
-    if (cause) throw new RelayError('storage', 'Deliveries cannot be stored', { cause })
+    if (cause) throw new RelayError('storage', 'Deliveries cannot be stored', { cause, forClients: true })
   }
 
   /** From now on, deliveries can be stored in this journal. */

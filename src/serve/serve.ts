@@ -1,5 +1,5 @@
-import path from 'node:path'
 import { findOwnApp } from '../auth/setup.js'
+import { isolated } from '../base/callbacks.js'
 import type { Cancellable } from '../base/wait.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError, toRelayError } from '../base/errors.js'
@@ -13,10 +13,16 @@ import { Routing, labelOf } from '../dispatch/routes.js'
 import type { Header } from '../http/headers.js'
 import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
-import { lockProfile } from '../instance/profile.js'
-import { createInstanceRecord, type InstanceRecord, prove, registered } from '../instance/running.js'
+import { createInstanceRecord, type InstanceRecord, prove, takeProfile } from '../instance/running.js'
 import { forwardable } from '../replay/prepare.js'
-import { createRelay, type Relay, type RelayOptions } from '../relay.js'
+import {
+  joinParts,
+  type PartOptions,
+  type Relay,
+  type RelayOptions,
+  type RelayParts,
+  viewOf,
+} from '../relay.js'
 import { lastSandboxUrl, SANDBOX_CLIENT, saveSandboxUrl } from '../sandbox/client.js'
 import type { Sandbox } from '../sandbox/sandbox.js'
 import type { ReadyCheck } from '../server/parts.js'
@@ -29,30 +35,34 @@ import { startMaintenance } from './maintenance.js'
 import { Readiness } from './readiness.js'
 import { checkTunnel, PayloadAddress, startTunnels } from './tunnel.js'
 
-export interface ServeOptions extends Omit<RelayOptions, 'prove' | 'ready' | 'running'>, Cancellable {
+export interface ServeOptions extends RelayOptions, Cancellable {
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env']
-  /**
-   * @internal Called once the profile is taken, before any request is answered; `sandbox`: whether it is that of an embedded sandbox. What it returns is
-   * disposed of before anything stops.
-   */
-  readonly onTaken?: (record: InstanceRecord, settings: Settings, sandbox: boolean) => Disposable | undefined
   /** Called with where it listens, before any other callback. */
   readonly onListening?: (place: { readonly url: string; readonly sandbox: string | null }) => void
   readonly onAttempt?: DispatcherOptions['onAttempt']
   readonly onTarget?: DispatcherOptions['onTarget']
-  /** @internal Called for each change of a tunnel's state. */
+}
+
+/** @internal What the command line gives besides. None of its callbacks may throw, but for `onTaken`. */
+export interface StartOptions extends ServeOptions, Pick<PartOptions, 'database' | 'sendOnce' | 'onAccount'> {
+  /**
+   * Called once the profile is taken, before any request is answered; `sandbox`: whether it is that of an embedded sandbox. What it returns is
+   * disposed of before anything stops.
+   */
+  readonly onTaken?: (record: InstanceRecord, settings: Settings, sandbox: boolean) => Disposable | undefined
+  /** Called for each change of a tunnel's state. */
   readonly onTunnel?: HookParts['onTunnel']
-  /** @internal Hooks to have while it runs, and to catch up from. Default: none. */
+  /** Hooks to have while it runs, and to catch up from. Default: none. */
   readonly hooks?: HookPlan
-  /** @internal Called for what happens to each of these hooks. */
+  /** Called for what happens to each of these hooks. */
   readonly onHook?: HookParts['onHook']
 }
 
-/** Settings of a relay that starts a sandbox and uses it as its code host. */
+/** Settings of a relay that starts a sandbox, and uses it as its code host. */
 export interface SandboxSettings extends Omit<Settings, 'provider' | 'providerUrl'> {
-  /** 0: any free port. */
-  readonly sandboxPort: number
+  /** `port`: of the sandbox; 0: any free one. */
+  readonly sandbox: { readonly port: number }
 }
 
 /** @internal Settings without what the profile's data holds, such as a webhook secret that relay made. */
@@ -67,8 +77,6 @@ export interface Serving extends AsyncDisposable {
   readonly relay: Relay
   /** As given, with the sandbox's address and client where one was started. */
   readonly settings: Settings
-  /** @internal The embedded code host, which has not sent anything yet: `ping()` announces its webhook. */
-  readonly sandbox: Sandbox | undefined
   /** @throws RelayError `settings` for an invalid route, or where other relays of the profile have other ones; `storage`. */
   checkRoutes(routes: RouteSettings): Promise<void>
   /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change. */
@@ -79,11 +87,18 @@ export interface Serving extends AsyncDisposable {
   retryNow(): void
 }
 
+/** @internal The same with its parts, for the command line and the testing kit. */
+export interface Started extends Omit<Serving, 'relay'> {
+  readonly relay: RelayParts
+  /** The embedded code host, which has not sent anything yet: `ping()` announces its webhook. */
+  readonly sandbox: Sandbox | undefined
+}
+
 /** What changes while the relay runs, and the observers of the changes. */
 interface State {
-  readonly options: ServeOptions
+  readonly options: StartOptions
   readonly log: Log
-  relay?: Relay
+  relay?: RelayParts
   record?: InstanceRecord
   duties?: Duties
   /** While this relay forwards. */
@@ -103,16 +118,16 @@ interface State {
  * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data cannot be opened, `settings`
  * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes
  */
-export async function serve(given: Settings | SandboxSettings, options?: ServeOptions): Promise<Serving>
-/** @internal Also @throws what {@link IncompleteSettings.complete} does. */
-export async function serve(
+export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
+  const { relay, sandbox: _, ...serving } = await start(given, isolated(options))
+  return { ...serving, relay: viewOf(relay, serving) }
+}
+
+/** @internal The same, with its parts. @throws RelayError as {@link serve}; what {@link IncompleteSettings.complete} does */
+export async function start(
   given: Settings | SandboxSettings | IncompleteSettings,
-  options?: ServeOptions,
-): Promise<Serving>
-export async function serve(
-  given: Settings | SandboxSettings | IncompleteSettings,
-  options: ServeOptions = {},
-): Promise<Serving> {
+  options: StartOptions = {},
+): Promise<Started> {
   const { log = silentLog, seams } = options
   await using closing = new Disposal()
   const state: State = { options, log, tunnels: new Map(), hookProblems: new Map() }
@@ -178,21 +193,16 @@ async function open(
   const { options, log } = state
   const { seams, clock = seams?.clock } = options
   const { folder, store: kind } = given
-  await lock(given, closing)
+  const taken = await takeProfile(given)
+  closing.defer(async () => taken?.[Symbol.dispose]())
   const onSlow = (text: string): void => log.info(text)
   const database =
     options.database ??
     closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow }))
   const complete = 'complete' in given ? await given.complete(database) : given
-  const sandbox = 'sandboxPort' in complete ? closing.use(await startSandbox(complete, url, log)) : undefined
-  const ofSandbox = {
-    provider: 'sandbox',
-    providerUrl: sandbox?.url ?? '',
-    oauthClient: SANDBOX_CLIENT,
-  } as const
-  const settings = 'sandboxPort' in complete ? { ...complete, ...ofSandbox } : complete
+  const { settings, sandbox } = await withSandbox(complete, url, closing, log)
   checkTunnel(settings)
-  const relay = closing.use(await createRelay(settings, { ...relayOptions(state, ready), database }))
+  const relay = closing.use(await joinParts(settings, { ...relayOptions(state, ready), database }))
   relay.address = url
   const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
   const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
@@ -200,33 +210,37 @@ async function open(
   return { relay, record, settings, sandbox, duties: await takeDuties(relay, settings, state) }
 }
 
-/** Starts the embedded code host, which is loaded only here. */
-async function startSandbox(settings: SandboxSettings, url: string, log: Log): Promise<Sandbox> {
+/** Starts the embedded code host, which is loaded only here, where the settings ask for one: it then replaces code host and client. */
+async function withSandbox(
+  given: Settings | SandboxSettings,
+  url: string,
+  closing: Disposal,
+  log: Log,
+): Promise<{ readonly settings: Settings; readonly sandbox: Sandbox | undefined }> {
+  if (!wantsSandbox(given)) return { settings: given, sandbox: undefined }
+  const { sandbox: wanted, ...settings } = given
   const { id, secret } = SANDBOX_CLIENT
+  const { startSandbox } = await import('../sandbox/sandbox.js')
   const webhook = { url: () => `${url}/webhook`, secret: settings.webhookSecrets.current }
-  const sandbox = await import('../sandbox/sandbox.js')
   const client = { id, secret: secret.reveal() }
-  return sandbox.startSandbox({ client, webhook, port: settings.sandboxPort, log })
+  const sandbox = closing.use(await startSandbox({ client, webhook, port: wanted.port, log }))
+  const host = { provider: 'sandbox', providerUrl: sandbox.url, oauthClient: SANDBOX_CLIENT } as const
+  return { settings: { ...settings, ...host }, sandbox }
+}
+
+/** A program without types may name it and mean none. */
+function wantsSandbox(settings: Settings | SandboxSettings): settings is SandboxSettings {
+  return 'sandbox' in settings && Object(settings.sandbox) === settings.sandbox
 }
 
 /** Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. */
-async function registerSandbox({ database: { secrets }, tokens }: Relay, url: string): Promise<void> {
+async function registerSandbox({ database: { secrets }, tokens }: RelayParts, url: string): Promise<void> {
   const gone = new Set([url, await lastSandboxUrl(secrets)])
   for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
   await saveSandboxUrl(secrets, url)
 }
 
-/** Makes this process the one that serves the profile, for as long as it lives. A shared store has no such process. */
-async function lock({ store, folder }: Pick<Settings, 'store' | 'folder'>, closing: Disposal): Promise<void> {
-  if (store !== 'file' && store !== 'keychain') return
-  const held = await lockProfile(folder, () => {
-    const owner = registered(path.dirname(folder), path.basename(folder))
-    return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
-  })
-  closing.defer(async () => held[Symbol.dispose]())
-}
-
-async function takeDuties(relay: Relay, settings: Settings, state: State): Promise<Duties> {
+async function takeDuties(relay: RelayParts, settings: Settings, state: State): Promise<Duties> {
   const { database, routing, changed, journal } = relay
   let newest = await journal.newest()
   /** Has open inspectors read again what other relays have changed, and the queues looked at again. */
@@ -255,7 +269,7 @@ async function takeDuties(relay: Relay, settings: Settings, state: State): Promi
 /** Forwards, tunnels, keeps hooks and removes old deliveries, until it is disposed of. */
 async function startDuties(
   { mayRun, lost }: Turn,
-  relay: Relay,
+  relay: RelayParts,
   settings: Settings,
   state: State,
 ): Promise<AsyncDisposable> {
@@ -270,14 +284,15 @@ async function startDuties(
       env: options.env ?? {},
       log,
       mayRun,
-      sendable: (entry) => forwardable(entry, sources.get(entry.provider), clock()),
+      sendable: (entry, { ofFolder = false }) =>
+        forwardable(entry, sources.get(entry.provider), clock(), { withToken: !ofFolder }),
       onTarget(status) {
-        options.onTarget?.(status)
         changed({ type: 'state' })
+        options.onTarget?.(status)
       },
       onAttempt(event) {
-        options.onAttempt?.(event)
         state.maintenance?.added(sizeOf(event.attempt.answer, event.attempt.headers))
+        options.onAttempt?.(event)
       },
       clock,
       monotonic: seams?.clock ?? monotonicClock,
@@ -297,7 +312,7 @@ async function startDuties(
 
 /** Starts what makes deliveries come. What that reports is there for the inspector until it has ended. */
 async function startSources(
-  relay: Relay,
+  relay: RelayParts,
   settings: Settings,
   { clock, lost }: Pick<HookParts, 'clock' | 'lost'>,
   state: State,
@@ -334,7 +349,7 @@ async function startSources(
     },
     onHook(event) {
       options.onHook?.(event)
-      if ('error' in event) state.hookProblems.set(sourceOf(event), event.error.message)
+      if ('error' in event) state.hookProblems.set(sourceOf(event), event.error.clientMessage)
       else state.hookProblems.delete(sourceOf(event))
       changed()
     },
@@ -359,7 +374,7 @@ function targetsOf({ relay, dispatcher, duties }: State): readonly TargetStatus[
   return [...ids].map((id) => ({ id, label: labelOf(id), state, queued: 0 }))
 }
 
-function relayOptions(state: State, ready: ReadyCheck): RelayOptions {
+function relayOptions(state: State, ready: ReadyCheck): PartOptions {
   const { options } = state
   return {
     ...options,
@@ -372,12 +387,13 @@ function relayOptions(state: State, ready: ReadyCheck): RelayOptions {
       hookProblems: () => state.hookProblems,
       forward: () => void state.dispatcher?.refresh(),
     },
+    // The caller's comes last, since it may change what it is given.
     onDelivery: (delivery, receipt) => {
-      options.onDelivery?.(delivery, receipt)
       // Where it came before, some targets have it waiting already.
       if (receipt.duplicate) void state.dispatcher?.refresh()
       else if (receipt.targets.length > 0) state.dispatcher?.take(receipt.targets)
       if (!receipt.duplicate) state.maintenance?.added(sizeOf(delivery.body, delivery.headers))
+      options.onDelivery?.(delivery, receipt)
     },
   }
 }

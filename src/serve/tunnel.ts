@@ -4,7 +4,7 @@ import type { Log } from '../base/log.js'
 import { DEFAULT_TUNNEL, isChannel, isCodeHost, type Settings } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import { schemeOf } from '../codehost/schemes.js'
-import type { Relay } from '../relay.js'
+import type { RelayParts } from '../relay.js'
 import { provesBody } from '../schemes/proof.js'
 import type { Store } from '../store/kv.js'
 import { recordOf } from '../tunnel/channel.js'
@@ -12,7 +12,7 @@ import type { TunnelStatus } from '../tunnel/tunnel.js'
 
 /** What the sources of deliveries need. */
 export interface SourceParts {
-  readonly relay: Relay
+  readonly relay: RelayParts
   readonly settings: Settings
   readonly address: PayloadAddress
   readonly onTunnel: (status: TunnelStatus) => void

@@ -73,7 +73,7 @@ function callsOf({ signIn, routes, refusals: { list }, inspector }: Parts) {
       if (before && removed) onAccount(signedOut(user, before))
       return {
         removed,
-        upstream: typeof upstream === 'string' ? upstream : { message: upstream.failed.message },
+        upstream: typeof upstream === 'string' ? upstream : { message: upstream.failed.clientMessage },
       }
     },
     /** Where deliveries go now. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { errorReason, RelayError } from '../base/errors.js'
-import { makeFolder } from '../base/make-folder.js'
+import { RelayError } from '../base/errors.js'
+import { makeOwnFolder } from '../base/own-files.js'
 import { Secret } from '../base/secret.js'
 import type { StorePlace } from '../base/settings.js'
 import { SharedStore } from '../base/shared-store.js'
@@ -63,7 +63,8 @@ export function mayHaveData(kind: StorePlace, folder: string): boolean {
 
 /**
  * Opens a profile's database. Several processes may have the same folder open.
- * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder cannot be made, for data
+ * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder cannot be made, or another user can change
+ * it or its files, for data
  * of an earlier program, and for a key that is missing or another one.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
@@ -75,7 +76,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   if (!fault) return database
   const write = sql.write.bind(sql)
   sql.write = async (...args) => {
-    if (fault.fails) throw new RelayError('storage', 'no room')
+    if (fault.fails) throw new RelayError('storage', 'no room', { forClients: true })
     return write(...args)
   }
   return database
@@ -88,10 +89,7 @@ async function openLocal(options: OpenOptions): Promise<Database> {
   const { kind, folder, clock, patience } = options
   // Native code: loaded by those that need it.
   const { MEMORY, openSqlite } = await import('./sqlite.js')
-  if (kind !== 'memory') {
-    makeFolder(folder)
-    closeToOthers(folder)
-  }
+  if (kind !== 'memory') makeOwnFolder(folder)
   const sql = await openSqlite(kind === 'memory' ? MEMORY : databaseFile(folder), patience)
   const store = createStore(sql, { clock })
   const cipher = (): Promise<RecordCipher> => keychainCipher(sql, store, options)
@@ -102,17 +100,6 @@ async function openLocal(options: OpenOptions): Promise<Database> {
     shared: undefined,
     rotate: async () => {},
     [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
-  }
-}
-
-/** @throws RelayError `storage` */
-function closeToOthers(folder: string): void {
-  if ((statSync(folder).mode & 0o777) === 0o700) return
-  try {
-    chmodSync(folder, 0o700)
-  } catch (cause) {
-    const why = `its folder is open to others, and cannot be closed to them (${errorReason(cause)})`
-    throw new RelayError('storage', `The database ${databaseFile(folder)} cannot be used: ${why}`, { cause })
   }
 }
 

@@ -1,8 +1,9 @@
-import { accessSync, closeSync, constants, existsSync, openSync, statfsSync } from 'node:fs'
+import { accessSync, constants, statfsSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
 import { sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
+import { closeOwnFile, makeOwnFile } from '../base/own-files.js'
 import { SCHEMA, VERSION } from './schema.js'
 import {
   Commits,
@@ -263,12 +264,11 @@ function withoutNul(value: SqlValue): SqlValue {
  * would end the locks that other connections of this process have on it.
  */
 function makeFile(file: string): void {
-  if (existsSync(file)) return
   try {
-    closeSync(openSync(file, 'wx', 0o600))
+    makeOwnFile(file)
+    for (const end of ['-wal', '-shm', '-journal']) closeOwnFile(file + end)
   } catch (cause) {
-    // Another process may have made it meanwhile.
-    if (existsSync(file)) return
+    if (cause instanceof RelayError) throw cause
     throw unusable(file, Object(cause).code === 'ENOSPC' ? DISK_FULL : whyNoAccess(file), cause)
   }
 }

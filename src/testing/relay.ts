@@ -1,4 +1,5 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events'
+import { isolated } from '../base/callbacks.js'
 import { type Cancellable, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
@@ -14,13 +15,13 @@ import { readText, sendOnce } from '../net/client.js'
 import { type Fixture, fromFixture } from '../replay/fixture.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
-import { serve, type ServeOptions, type Serving } from '../serve/serve.js'
+import { viewOf } from '../relay.js'
+import { type ServeOptions, type Serving, start, type Started } from '../serve/serve.js'
 import { pathOf } from '../webhook/signature.js'
 import { type SignOptions, signed, TEST_SECRET } from './request.js'
-import { consent, type TestSandbox, viewOf } from './sandbox.js'
+import { consent, type TestSandbox, viewOf as viewOfSandbox } from './sandbox.js'
 
-export interface TestRelayOptions
-  extends Omit<ServeOptions, 'forwarding' | 'onTaken'>, Partial<RouteSettings> {
+export interface TestRelayOptions extends ServeOptions, Partial<RouteSettings> {
   /** Webhook secret. Default: {@link TEST_SECRET}. */
   readonly secret?: string
   /** Schemes of further sources by their names, as `{ billing: 'stripe' }`. `secret` signs for each. */
@@ -114,15 +115,14 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
     exec = [],
     ignore = [],
     ...rest
-  } = options
+  } = isolated(options)
   const secrets = { current: new Secret(secret) }
   const watch = new Watch()
-  const serving = await serve(
+  const serving = await start(
     {
       ...DEFAULTS,
       profile: 'test',
       folder: '',
-      sandboxPort: 0,
       webhookSecrets: secrets,
       sources: Object.entries(sources).map(([name, scheme]) => ({ name, scheme, secrets })),
       port: 0,
@@ -130,6 +130,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
       store: 'memory',
       routes: { forward, exec, ignore },
       ...given,
+      sandbox: { port: 0 },
     },
     {
       ...rest,
@@ -146,19 +147,19 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   return testRelay(serving, watch)
 }
 
-function testRelay(serving: Serving, watch: Watch): TestRelay {
+function testRelay(serving: Started, watch: Watch): TestRelay {
   const { url, relay, settings, sandbox } = serving
   const { oauthClient: client } = settings
-  if (!sandbox || !client) throw new Error('unreachable: a sandbox port was given')
+  if (!sandbox || !client) throw new Error('unreachable: a sandbox was asked for')
   const secret = settings.webhookSecrets.current.reveal()
   const deliveries = (wanted: DeliveryFilter = {}, wait: WaitOptions = {}) =>
     waitForDeliveries(relay.journal, watch, wanted, wait)
   return {
     url,
-    relay,
+    relay: viewOf(relay, serving),
     settings,
     secret,
-    sandbox: viewOf(sandbox, { id: client.id, secret: client.secret.reveal() }),
+    sandbox: viewOfSandbox(sandbox, { id: client.id, secret: client.secret.reveal() }),
     deliveries,
     async deliver(fixture, { timeout, signal, ...signing } = {}) {
       const request = signed(fixture, { ...signing, secret })
@@ -184,7 +185,7 @@ function testRelay(serving: Serving, watch: Watch): TestRelay {
 }
 
 /** With every step of a browser. @throws RelayError as {@link TestRelay.signIn} */
-async function signIn({ url, relay }: Serving, userId: string): Promise<string> {
+async function signIn({ url, relay }: Started, userId: string): Promise<string> {
   const get = (address: string, headers = {}) => sendOnce(address, { method: 'GET', headers })
   const started = await get(`${url}/auth/sandbox?userId=${encodeURIComponent(userId)}`)
   const text = await readText(started)

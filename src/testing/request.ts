@@ -99,7 +99,7 @@ function checkedScheme(scheme: string): string {
 }
 
 export interface SignOptions {
-  /** Secret of the receiver, which signs as the fixture's sender does. Default: {@link TEST_SECRET}. */
+  /** Secret of the receiver, which signs as the fixture's sender does. Default: the fixture's own, else {@link TEST_SECRET}. */
   readonly secret?: string
   /**
    * Payload fields to change before signing, by path: `{ 'issue.number': 7, 'issue.labels[0].name': 'bug' }`. The rest keeps
@@ -136,7 +136,7 @@ export function signedRequest(
 /** Same request, with the order and spelling of its header lines. @throws RelayError `usage` as {@link signedRequest}. */
 export function signed(
   fixture: Fixture,
-  { secret = TEST_SECRET, set = {}, tamper, keepId = false }: SignOptions,
+  { secret = fixture.secret ?? TEST_SECRET, set = {}, tamper, keepId = false }: SignOptions,
 ): WebhookRequest {
   const edits = Object.entries(set).map(([text, value]) => {
     const path = readPath(text)

@@ -84,7 +84,8 @@ type LoginRecord = {
 const PREFIX = 'token:'
 const tokenKey = (userId: string): string => PREFIX + userId
 const originKey = (userId: string): string => `origin:${userId}`
-const refreshKey = (userId: string): string => `refresh:${userId}`
+const REFRESH_PREFIX = 'refresh:'
+const refreshKey = (userId: string): string => REFRESH_PREFIX + userId
 /** What {@link Tokens.rememberLogin} stored. Revoking a token leaves it. */
 const loginKey = (userId: string): string => `last-login:${userId}`
 /** A token's index: the user's id follows. A plain hash is safe because tokens are long and random. */
@@ -142,6 +143,15 @@ export class Tokens {
     const users = (await this.#store.list(PREFIX)).map((key) => key.slice(PREFIX.length))
     const found = await Promise.all(users.map((userId) => this.get(userId)))
     return found.flatMap((each) => each ?? [])
+  }
+
+  /** The origins of the code hosts at which users are signed in, or can renew a sign-in. */
+  async origins(): Promise<readonly string[]> {
+    const keys = await this.#store.list(REFRESH_PREFIX)
+    const users = keys.map((key) => key.slice(REFRESH_PREFIX.length))
+    const renewable = await Promise.all(users.map((userId) => this.refreshable(userId)))
+    const all = [...(await this.owners()), ...renewable.flatMap((each) => each ?? [])]
+    return [...new Set(all.map(({ origin }) => origin))]
   }
 
   /**

@@ -25,6 +25,10 @@ export const LIMITS = {
   roundTrip: 10_000,
   /** Bytes of one message, which is in memory whole: the largest body of any code host, 25 MiB, in base64 or escaped. */
   message: 67_108_864,
+  /** Bytes of a message for each byte of a body that relay takes: in base64 1.4, as escaped text 2, with long escapes 6, which none has. */
+  escaped: 3,
+  /** Bytes of a message besides its body: the headers that HTTP takes, escaped, and more. */
+  besides: 1_048_576,
   /** Characters of the messages that may wait: 4,000 pushes of GitHub, since gosmee's server drops what is unread beyond 100. */
   waiting: 33_554_432,
 }
@@ -39,6 +43,8 @@ interface ConnectionOptions {
   readonly sendOnce: SendOnce
   readonly clock: Clock
   readonly limits: TunnelLimits
+  /** The largest body that is taken, in bytes. */
+  readonly maxBody: number
   /** Called before each read. Nothing is read until its promise resolves. */
   readonly ready: () => Promise<void>
   /** Called with each message's text and id, which is empty if it has none. Must not throw. */
@@ -89,7 +95,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     // Until it has, nothing is read.
     await subscribed
     const chunks = body[Symbol.asyncIterator]()
-    const cut = cutMessages(limits.message)
+    const cut = cutMessages(Math.min(limits.message, limits.escaped * options.maxBody + limits.besides))
     for (;;) {
       await ready()
       idle = 0
@@ -144,20 +150,55 @@ async function subscribe(client: SmeeClient, { onMessage, onGap }: ConnectionOpt
   events.addEventListener(GAP, onGap)
 }
 
-/** Leaves out what a message has beyond `limit` bytes, up to its blank line, which may come in two parts. It is then no JSON, and refused. */
+const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d]
+const MESSAGE_END = Buffer.from('\n\n')
+/** Bytes that a line counts for besides its own: the client keeps each by itself. A server sends a message in a handful. */
+const LINE_OVERHEAD = 512
+
+/**
+ * Leaves out what a message has beyond `limit` bytes, up to its blank line. It is then no JSON, and refused. Each line ends with a line feed
+ * alone, since the client looks for the other ends again and again. Bytes may come in any parts. Takes time linear in them.
+ */
 function cutMessages(limit: number): (chunk: Uint8Array) => Uint8Array {
-  /** Bytes of the message that is being read. */
-  let size = 0
-  let tail: Uint8Array = new Uint8Array()
+  /** Bytes of the message that is being read, and of its last line. */
+  let [size, line] = [0, 0]
+  let endedWithReturn = false
   return (chunk) => {
-    const read = Buffer.concat([tail, chunk])
-    tail = read.subarray(-2)
-    const isCut = size > limit
-    const last = Math.max(read.lastIndexOf('\n\n'), read.lastIndexOf('\n\r\n'))
-    size = last === -1 ? size + chunk.length : read.length - last
-    if (!isCut) return chunk
-    return last === -1 ? new Uint8Array() : read.subarray(read.toString('latin1').search(/\n\r?\n/))
+    const read = withLineFeeds(chunk, endedWithReturn)
+    endedWithReturn = chunk.length > 0 ? chunk[chunk.length - 1] === CARRIAGE_RETURN : endedWithReturn
+    const kept: Uint8Array[] = []
+    /** Where what is kept begins; -1 while the rest of a message is left out. */
+    let from = size > limit ? -1 : 0
+    for (let at = 0; at < read.length;) {
+      const feed = read.indexOf(LINE_FEED, at)
+      const end = feed === -1 ? read.length : feed
+      line += end - at
+      const isBlank = feed !== -1 && line === 0
+      const room = limit - size
+      size += end - at + (feed === -1 || isBlank ? 0 : LINE_OVERHEAD)
+      if (size > limit && from !== -1) {
+        kept.push(read.subarray(from, at + Math.min(room, end - at)))
+        from = -1
+      }
+      at = end + 1
+      if (feed !== -1) line = 0
+      if (!isBlank) continue
+      size = 0
+      if (from !== -1) continue
+      kept.push(MESSAGE_END)
+      from = at
+    }
+    if (from !== -1) kept.push(read.subarray(from))
+    return kept.length === 1 ? (kept[0] ?? read) : Buffer.concat(kept)
   }
+}
+
+/** The bytes with every line end as a line feed. `isAfterReturn`: a line feed that comes first belongs to the end before. */
+function withLineFeeds(chunk: Uint8Array, isAfterReturn: boolean): Buffer {
+  const from = isAfterReturn && chunk[0] === LINE_FEED ? 1 : 0
+  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset + from, chunk.byteLength - from)
+  if (!bytes.includes(CARRIAGE_RETURN)) return bytes
+  return Buffer.from(bytes.toString('latin1').replaceAll(/\r\n?/g, '\n'), 'latin1')
 }
 
 /** smee's server requires exactly this Accept header. Older gosmee servers send events only to a client named gosmee. */

@@ -13,7 +13,7 @@ import { formOf, hasProof, proofsFor } from '../schemes/proof.js'
 import type { Proof } from '../schemes/scheme.js'
 import type { Clock } from '../base/time.js'
 import type { Log } from '../base/log.js'
-import { isTooDeep } from '../json/parse.js'
+import { parseJson, TOO_DEEP } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
@@ -223,12 +223,12 @@ function readMessage(text: string): Message | undefined {
   if (!text.startsWith('{')) return undefined
   let message: object
   try {
-    message = JSON.parse(text)
-  } catch {
-    // The error's own message may quote the text.
-    throw invalidMessage('the message is not JSON, or is larger than 64 MiB')
+    message = Object(parseJson(text))
+  } catch (error) {
+    if (error instanceof SyntaxError && error.message === TOO_DEEP)
+      throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
+    throw invalidMessage('the message is not JSON, or is far over --max-body')
   }
-  if (isTooDeep(message)) throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
   const { body: value, bodyB: encoded, ...members }: Record<string, unknown> = { ...message }
   const raw = typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : undefined
   if (value === undefined && !raw) return undefined
@@ -277,7 +277,7 @@ async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: Messag
   if (isRaw || !hasProof(lines, options.scheme))
     return `invalid signature (${await refusalHint(held, options, options.clock())})`
   if (held.body.length <= MAX_EXPLAINED) {
-    const message = { value: JSON.parse(Buffer.from(held.body).toString()) }
+    const message = { value: parseJson(held.body) }
     const { current: own, previous } = options.secrets
     const all = previous ? [own, previous] : [own]
     for (const [current, { hint }] of all.flatMap((each) => [...likelySecrets(each)]))

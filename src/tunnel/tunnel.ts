@@ -160,7 +160,7 @@ export class Tunnel implements AsyncDisposable {
 
   /** @throws RelayError `provider_failed` */
   async #open(channel: Channel): Promise<Connection> {
-    const { log, name, sendOnce, clock } = this.#options
+    const { log, name, sendOnce, clock, maxBody } = this.#options
     const old = this.#newest
     /** What the old connection delivers from the request of this one on, since this one may deliver that too. */
     const seen = new Set<string>()
@@ -171,6 +171,7 @@ export class Tunnel implements AsyncDisposable {
       sendOnce,
       clock,
       limits: this.#limits,
+      maxBody,
       async ready() {
         // What is still on its way on the old connection comes first.
         if (old) await aborted(old.connection.ended)

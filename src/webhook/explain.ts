@@ -5,8 +5,18 @@ import { Secret } from '../base/secret.js'
 import { type HeaderLines, indexHeaders, only, spelledHeader } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'
 import { isCutOff } from '../json/text.js'
-import { keyIn, isSigned, isTime, LENGTHS, proofsFor, signaturesIn, staleness } from '../schemes/proof.js'
-import { isInBody, type Proof, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import {
+  headerParts,
+  isSigned,
+  isTime,
+  isWellFormed,
+  keyIn,
+  LENGTHS,
+  proofsFor,
+  signaturesIn,
+  staleness,
+} from '../schemes/proof.js'
+import { isInBody, type Proof, type WebhookScheme } from '../schemes/scheme.js'
 import { HUB_PROOF } from '../schemes/senders.js'
 import { AS_FORM, originals } from './encodings.js'
 import { payloadOf, type WebhookRequest } from './intake.js'
@@ -224,14 +234,19 @@ function matchNote(request: Mismatch, found: Found | undefined): string {
 }
 
 /** The headers with the id and the time that the signature covers. */
-function explainParts({ lines, proof: { signed, time, id } }: Mismatch): Invalid | undefined {
-  for (const [part, place] of [['{timestamp}', time?.place] as const, ['{id}', id] as const]) {
-    if (place === undefined || !signed.includes(part)) continue
-    const value = valueAt(place, lines, undefined)
-    if (typeof value === 'string' && (part === '{id}' || isTime(value))) continue
+function explainParts({ lines, proof }: Mismatch): Invalid | undefined {
+  for (const each of headerParts(lines, proof)) {
+    const { place, value, separator } = each
+    if (value !== undefined && isWellFormed(each)) continue
     const [header = '', key] = place.split('#')
     const name = key === undefined ? spelledHeader(header) : `${key}= in ${spelledHeader(header)}`
-    const defect = value !== undefined ? 'is malformed' : 'is missing or given more than once'
+    const isShared = value?.includes(separator) === true
+    const contains = `contains ${JSON.stringify(separator)}, which separates it from what follows`
+    const defect = isShared
+      ? contains
+      : value !== undefined
+        ? 'is malformed'
+        : 'is missing or given more than once'
     return invalid('malformed_part', `${name}, which the signature covers, ${defect}`)
   }
   return undefined

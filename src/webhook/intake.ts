@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
-import { formFields, formPayload } from '../base/bytes.js'
+import { formFields, formPayload, isFormBody, startsAsPayload } from '../base/bytes.js'
 import { excerpt } from '../base/log.js'
 import { isCodeHost } from '../base/providers.js'
 import type { Clock } from '../base/time.js'
@@ -12,7 +12,7 @@ import { parseJson } from '../json/parse.js'
 import { eventsOf, isRepeatable } from '../codehost/events.js'
 import { staleness, tokenHeaders } from '../schemes/proof.js'
 import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
-import { hasFields, isForm, provenBy, type Sources, signedBytes } from './signature.js'
+import { isForm, provenBy, type Sources, signedBytes } from './signature.js'
 
 /** A received request: every header line, and the body's exact bytes. */
 export interface WebhookRequest {
@@ -64,7 +64,7 @@ export function createIntake(parts: IntakeParts): Intake {
       const plan = parts.plan(delivery)
       const targets = from.edited?.targets ?? plan.targets
       const receipt = await journal.append(delivery, { ...plan, targets }).catch((cause: unknown) => {
-        throw new RelayError('storage', 'Delivery could not be stored', { cause })
+        throw new RelayError('storage', 'Delivery could not be stored', { cause, forClients: true })
       })
       onDelivery?.(delivery, receipt)
       return challenge === undefined ? receipt : { ...receipt, challenge }
@@ -222,22 +222,18 @@ export function claimOf(
   return { event: event.value, deliveryId: id.value, text }
 }
 
-const FIRST_FIELD = Buffer.from('payload=')
-
 /**
- * The payload of a request; undefined where the sender may send anything and this is no JSON. Content-Type is not signed: in a form
- * that is signed as a whole, `payload` must be the first field, since a comment in a JSON body may contain `&payload=…`.
+ * The payload of a request; undefined where the sender may send anything and this is no JSON. Content-Type is not signed: it decides only
+ * for a code host, whose form is signed by its payload, or has it as its first field.
  */
 function readPayload(
   lines: HeaderLines,
   body: Uint8Array,
   { formSignature, content }: Pick<WebhookScheme, 'formSignature' | 'content'>,
 ): unknown {
-  const isFirst =
-    formSignature === 'payload' || Buffer.from(body.subarray(0, FIRST_FIELD.length)).equals(FIRST_FIELD)
-  // JSON that is read as a form could have fields in its texts.
-  const isJson = content === 'payload' ? !isForm(lines) : !hasFields(lines, body)
-  const json = isJson ? body : isFirst ? formPayload(body) : undefined
+  const isFormed = content === 'payload' ? isForm(lines) : content !== 'json' && isFormBody(body)
+  const isReadable = formSignature === 'payload' || startsAsPayload(body)
+  const json = !isFormed ? body : isReadable ? formPayload(body) : undefined
   if (!json && content !== 'payload') return formFields(body)
   if (!json) throw invalidEvent('the body is not a form with a payload')
   try {

@@ -67,10 +67,3 @@ export function signedBytes(
 export function isForm(lines: HeaderLines): boolean {
   return isFormType(lines.get('content-type')?.[0])
 }
-
-const BRACE = 0x7b
-
-/** Whether a body is fields: `curl -d` says so of JSON too, and a form escapes braces. */
-export function hasFields(lines: HeaderLines, body: Uint8Array): boolean {
-  return isForm(lines) && body[0] !== BRACE
-}

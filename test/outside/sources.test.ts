@@ -234,6 +234,34 @@ describe('the secret of a source', () => {
     expect(attempts[0].answer).toContain('RELAY_SOURCE=stripe\n')
     expect(attempts[0].answer).not.toMatch(/_SECRET|canary/)
   })
+
+  it('is there as little as any other secret of relay, and what names a file with one', async () => {
+    await using here = await bare()
+    const { settings } = await json(here.run('config', '--json'))
+    // Secrets are shown as set or not.
+    const secret = Object.keys(settings).filter((name) => typeof settings[name].set === 'boolean')
+    expect(secret).toContain('storePassword')
+    const variables = secret.map((name) =>
+      name === 'storePassword' ? 'PGPASSWORD' : `RELAY_${name.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`,
+    )
+    const canary = Buffer.from('canary-'.padEnd(32, 'x')).toString('base64')
+    const file = path.join(emptyFolder(), 'secret')
+    writeFileSync(file, canary)
+    const all = (end: string, value: string) =>
+      Object.fromEntries(variables.map((name) => [name + end, value]))
+    for (const secrets of [all('', canary), { ...all('', ''), ...all('_FILE', file) }]) {
+      const env = { ...secrets, RELAY_CLIENT_ID: 'id', PGPASSFILE: file, RELAY_SOURCE_STRIPE_SECRET: SECRET }
+      await using relay = await here.serveWith({ env }, '--source', 'stripe', '--exec', 'stripe/*=env')
+      expect(await pay(relay, SECRET)).toBe(200)
+      const { n } = await relay.object({ type: 'attempt' })
+      const { attempts } = await json(here.run('show', String(n), '--json'))
+      expect(attempts[0].answer).toContain('RELAY_CLIENT_ID=id\n')
+      const lines: string[] = attempts[0].answer.split('\n')
+      expect(lines.filter((line) => line.includes(canary) || line.includes(file))).toEqual([])
+      await relay.stop()
+      await here.run('reset', '--yes')
+    }
+  })
 })
 
 describeWith('tmux', 'relay source add in a terminal', () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { connect as connectTcp } from 'node:net'
+import { connect as connectTcp, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { githubDelivery } from '../kit/delivery.js'
 import { connect, exchange, requestText } from '../kit/http.js'
@@ -52,27 +52,51 @@ describe('CONNECT, reset by the client,', () => {
 describeWith('Linux', 'at 128 file descriptors', () => {
   const LIMITED = ['sh', '-c', 'ulimit -n 128; exec "$@"', 'sh']
 
-  it('400 idle connections leave some for commands, and for the sandbox', async () => {
-    const flags = ['--sandbox', '--sandbox-port', '0', '--exec', 'push=cat']
-    await using here = await place({ host: 'none' })
-    const program = await here.serveWith({ wrapper: LIMITED }, ...flags)
-    const { url, sandbox } = await program.listening()
-    // The sandbox's ping is on its way since the start, and could be closed among the idle connections.
-    await program.object({ type: 'delivery', event: 'ping' })
-    const own = await connect(portOf(url))
-    const idle = [url, sandbox].flatMap((each) =>
-      Array.from({ length: 200 }, () => connectTcp(portOf(each), '127.0.0.1').on('error', () => {})),
-    )
-    await program.says('a new connection was closed at once: 32 are open')
-    const { headers, body } = githubDelivery()
-    own.send(requestText('POST', '/webhook', Object.fromEntries(headers), body.toString('latin1')))
-    const { status } = await own.answer()
-    const attempt = await program.object({ type: 'attempt', n: 2 })
-    for (const socket of idle) socket.destroy()
-    const open = readFileSync(`/proc/${program.pid}/limits`, 'latin1').match(/Max open files +(\d+)/)?.[1]
-    expect([open, status, attempt['outcome']]).toEqual(['128', 200, 'succeeded'])
-    expect((await program.stop()).code).toBe(0)
-  })
+  /** What a client sends, without waiting, on a connection that then waits for it. */
+  const WAITING: Readonly<Record<string, string>> = {
+    nothing: '',
+    'half a header block': 'POST /webhook HTTP/1.1\r\nHost: loc',
+    'half a body': requestText('POST', '/webhook', { 'Content-Length': '10' }, 'half'),
+    'half a body that nothing reads': requestText('POST', '/nowhere', { 'Content-Length': '10' }, 'half'),
+    'whole requests': requestText('GET', '/health').repeat(3),
+    CONNECT,
+  }
+
+  it.each(Object.entries(WAITING))(
+    '400 connections that keep waiting leave some for commands, deliveries and the sandbox: %s',
+    async (_, text) => {
+      const flags = ['--sandbox', '--sandbox-port', '0', '--exec', 'push=cat']
+      await using here = await place({ host: 'none' })
+      const program = await here.serveWith({ wrapper: LIMITED }, ...flags)
+      const { url, sandbox } = await program.listening()
+      // The sandbox's ping is on its way since the start, and could be closed among these connections.
+      await program.object({ type: 'delivery', event: 'ping' })
+      const open: Socket[] = []
+      const wait = (count: number): void => {
+        for (const port of [portOf(url), portOf(sandbox)])
+          for (let i = 0; i < count; i++) {
+            const socket = connectTcp(port, '127.0.0.1', () => socket.write(text))
+            open.push(socket.on('error', () => {}).resume())
+          }
+      }
+      wait(200)
+      await program.says('the connection that waited longest was closed at once: 32 are open')
+      for (let n = 2; n < 12; n++) {
+        const { headers, body } = githubDelivery()
+        const lines = Object.fromEntries(headers)
+        const sent = requestText('POST', '/webhook', lines, body.toString('latin1'))
+        expect((await exchange(portOf(url), sent)).status).toBe(200)
+        expect((await exchange(portOf(sandbox), requestText('GET', '/'))).status).toBe(200)
+        expect(await program.object({ type: 'attempt', n })).toMatchObject({ outcome: 'succeeded' })
+        // Those that were closed come again.
+        wait(30)
+      }
+      for (const socket of open) socket.destroy()
+      const limit = readFileSync(`/proc/${program.pid}/limits`, 'latin1').match(/Max open files +(\d+)/)?.[1]
+      expect(limit).toBe('128')
+      expect((await program.stop()).code).toBe(0)
+    },
+  )
 })
 
 describeWith('Linux', 'the memory of relay serve', () => {

@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createTrust, type System } from '../../src/cli/settings/files.js'
+import { createTrust, type System } from '../../src/base/trust.js'
 import { secretReader, withDefaults } from '../../src/cli/settings/read.js'
 import { emptyFolder } from '../kit/folder.js'
 import { load, testShell } from './cli-shell.js'

@@ -1,8 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkSecretsPlace, withDefaults } from '../../src/cli/settings/read.js'
+import { join } from '../../src/cli/settings/join.js'
+import { withDefaults } from '../../src/cli/settings/read.js'
 import type { GivenValues } from '../../src/cli/settings/parse.js'
 import { SETTING_NAMES, settingOf } from '../../src/cli/settings/table.js'
 import { emptyFolder } from '../kit/folder.js'
@@ -21,7 +22,7 @@ const DOTENV = [
   'RELAY_PROVIDER=gitea',
   'RELAY_PROVIDER_URL=https://git.example',
   'RELAY_CLIENT_SECRET="s"',
-  `RELAY_WEBHOOK_SECRET_PREVIOUS_FILE=${secretFile}`,
+  'RELAY_WEBHOOK_SECRET_PREVIOUS_FILE=secret',
   'RELAY_FORWARD=http://localhost:3000',
   'RELAY_EXEC=./deploy.sh',
 ]
@@ -75,7 +76,9 @@ describe('settings', () => {
     ],
     ['a named profile of the sandbox', { flags: SANDBOX, env: { RELAY_PROFILE: 'b' } }, { profile: 'b' }],
   ])('are read: %s', (_, given, values) => {
-    const loaded = load(given)
+    const cwd = emptyFolder()
+    copyFileSync(secretFile, path.join(cwd, 'secret'))
+    const loaded = load(given, { cwd })
     expect([loaded.values, loaded.warnings]).toEqual([withDefaults(values), []])
   })
 
@@ -248,8 +251,7 @@ describe('a client secret', () => {
     { env: secret },
     { dotenv: inFolder },
   ])('is used where the user says: %j', (given) => {
-    const { values, origins } = load(given)
-    checkSecretsPlace(origins)
-    expect(values.clientSecret).toBe('canary')
+    const { values, hostRefusal } = join({ own: load(given) })
+    expect([values.clientSecret, hostRefusal]).toEqual(['canary', undefined])
   })
 })

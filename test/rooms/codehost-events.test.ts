@@ -35,8 +35,7 @@ function fixtures(provider: string): Example[] {
   const folder = path.resolve('fixtures', provider)
   return readdirSync(folder).map((file) => {
     const fixture: Fixture = JSON.parse(readFileSync(path.join(folder, file), 'utf8'))
-    const headers = Object.entries(fixture.headers).map(([name, value]) => [name, String(value)] as const)
-    const json = jsonOf({ headers, body: fixtureBody(fixture) })
+    const json = jsonOf({ body: fixtureBody(fixture) })
     return { event: fixture.event, payload: JSON.parse(Buffer.from(json ?? []).toString()) }
   })
 }

@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { TokenEndpoint } from '../../src/auth/token-endpoint.js'
 import { RelayError } from '../../src/base/errors.js'
+import { PROVIDER_NAMES } from '../../src/base/providers.js'
 import { Secret } from '../../src/base/secret.js'
 import type { Account } from '../../src/codehost/host.js'
 import { openHost } from '../../src/codehost/hosts.js'
@@ -66,6 +68,52 @@ describe('the software at an address', () => {
     expect(recognise({ status, header: (key) => headers[key], json })).toBe(software)
   })
 })
+
+it.each(PROVIDER_NAMES)(
+  '%s that is not to be called rejects every call, and is sent nothing',
+  async (name) => {
+    const why = new RelayError('settings', 'only the folder names it')
+    const sent: string[] = []
+    const sendOnce = async (address: string): Promise<never> => {
+      sent.push(address)
+      throw new Error('it was called')
+    }
+    const host = openHost({ name, url: 'https://git.example', refusal: why, sendOnce })
+    const user = host.as('token')
+    const app = host.apps?.as({ id: 1, slug: 'relay', privateKey: new Secret('key') })
+    const client = { id: 'client', secret: new Secret('secret') }
+    const hook = { url: 'https://relay.example', secret: client.secret, events: undefined }
+    const calls: readonly (() => Promise<unknown> | undefined)[] = [
+      () => user.facts(),
+      () => user.comment(ISSUE, 'text'),
+      () => user.comments(ISSUE)[Symbol.asyncIterator]().next(),
+      () => user.editComment(ISSUE, 1, 'text'),
+      () => user.headChecks(PULL),
+      () => user.merge(PULL),
+      () => user.react(ISSUE, '+1'),
+      () => user.revoke?.(client),
+      () => user.hooks.list(ISSUE),
+      () => user.hooks.create(ISSUE, hook),
+      () => user.hooks.change(ISSUE, 1, hook, { sameSecret: false }),
+      () => user.hooks.remove(ISSUE, 1),
+      () => user.hooks.test(ISSUE, 1),
+      () => user.hooks.log?.(ISSUE, 1).page(),
+      () => user.hooks.log?.(ISSUE, 1).redeliver('1'),
+      () => host.register?.('token', { name: 'relay', redirectUri: 'http://127.0.0.1:1/' }),
+      () => host.apps?.convert('code'),
+      () => app?.describe(),
+      () => app?.isInstalled(ISSUE),
+      () => app?.hook(),
+      () => app?.changeHook({ secret: client.secret }),
+      () => app?.log.page(),
+    ]
+    const made = calls.flatMap((call) => call() ?? [])
+    const ends = await Promise.allSettled(made)
+    expect(ends).toEqual(made.map(() => ({ status: 'rejected', reason: why })))
+    expect(() => new TokenEndpoint(host, client)).toThrow(why)
+    expect(sent).toEqual([])
+  },
+)
 
 describe('what is sent', () => {
   const comment = { kind: 'comment', id: 5 } as const

@@ -68,7 +68,7 @@ it('a path answers the methods of all routes that match it, and allows no other 
 
 describe('an error', () => {
   const storage = new RelayError('storage', 'No room')
-  const unstored = new RelayError('storage', 'Not stored', { cause: storage })
+  const unstored = new RelayError('storage', 'Not stored', { cause: storage, forClients: true })
   const failed = new RelayError('provider_failed', 'Failed', { cause: new Error('a secret') })
   const defect = new TypeError('a secret')
   const cancelled = new RelayError('cancelled', 'The client went away')

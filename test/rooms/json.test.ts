@@ -180,3 +180,19 @@ describe('replaceScalar', () => {
     expect(replaceScalar('{"a":1,"a":{}}', ['a'], 3)).toBeUndefined()
   })
 })
+
+describe('what is too dear to parse', () => {
+  it.each([
+    ['empty objects', '{}'],
+    ['empty arrays', '[]'],
+    ['objects with a member', '{"a":0}'],
+  ])('is %s beyond the number that 1 MiB can have', (_, one) => {
+    const of = (count: number): string => `[${Array.from({ length: count - 1 }, () => one).join(',')}]`
+    expect(parseJson(of(349_525))).toHaveLength(349_524)
+    expect(() => parseJson(of(349_526))).toThrow(new SyntaxError('more than 349,525 arrays and objects'))
+  })
+
+  it('is not what stands in a string', () => {
+    expect(parseJson(JSON.stringify('['.repeat(1_000_000)))).toHaveLength(1_000_000)
+  })
+})

@@ -7,7 +7,7 @@ import { openSettings } from '../../src/cli/settings/read.js'
 import type { Retention } from '../../src/journal/journal.js'
 import { type MaintenanceParts, startMaintenance } from '../../src/serve/maintenance.js'
 import { Readiness } from '../../src/serve/readiness.js'
-import { serve } from '../../src/serve/serve.js'
+import { start } from '../../src/serve/serve.js'
 import { emptyFolder } from '../kit/folder.js'
 import { closedPort } from '../kit/ports.js'
 import { testShell } from './cli-shell.js'
@@ -159,7 +159,7 @@ it('a start that fails after the data is open answers the requests that wait for
   const onTaken = (): never => {
     throw failure
   }
-  await expect(serve({ ...settings, complete }, { onTaken })).rejects.toBe(failure)
+  await expect(start({ ...settings, complete }, { onTaken })).rejects.toBe(failure)
   const answer = await waiting
   expect([answer?.status, await answer?.json()]).toEqual([503, { error: 'relay is stopping' }])
 })

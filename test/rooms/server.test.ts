@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { DEFAULTS, NO_ROUTES, type Settings } from '../../src/base/settings.js'
 import { createInstanceRecord, prove } from '../../src/instance/running.js'
-import { createRelay, type Relay } from '../../src/relay.js'
+import { joinParts, type RelayParts } from '../../src/relay.js'
 
 const code = { provider: 'github', providerUrl: 'https://github.com' } as const
 const own = { ...code, pid: 1, url: '', publicUrl: '', maxBody: 1 }
@@ -20,9 +20,9 @@ const settings: Settings = {
   routes: NO_ROUTES,
 }
 
-let relay: Relay
+let relay: RelayParts
 beforeAll(async () => {
-  relay = await createRelay(settings, { prove: (text) => prove(record, text) })
+  relay = await joinParts(settings, { prove: (text) => prove(record, text) })
 })
 afterAll(() => relay[Symbol.asyncDispose]())
 

@@ -8,6 +8,8 @@ import { openCommandTarget } from '../../src/dispatch/command-target.js'
 import { openHttpTarget } from '../../src/dispatch/http-target.js'
 import type { DeliveryResult, OpenTarget } from '../../src/dispatch/target.js'
 import type { Delivery, Entry } from '../../src/journal/types.js'
+import { secretVariable } from '../../src/base/secret-variables.js'
+import { SETTING_NAMES, settingOf, variablesOf } from '../../src/cli/settings/table.js'
 import { emptyFolder } from '../kit/folder.js'
 import { portOf } from '../kit/ports.js'
 import { isAlive } from '../kit/processes.js'
@@ -247,6 +249,20 @@ describe('the environment of a command', () => {
       'RELAY_REPO=',
       'RELAY_SOURCE=github',
     ])
+  })
+
+  it('has none of the variables that the table of settings marks as secret, nor what stands for one', async () => {
+    const marked = SETTING_NAMES.filter((name) => settingOf(name).secret ?? settingOf(name).inFile)
+    expect(marked).toContain('storePassword')
+    const ofSources = ['a', 'my-shop'].flatMap((name) =>
+      ['', '_PREVIOUS'].flatMap((end) => [secretVariable(name) + end, `${secretVariable(name)}${end}_FILE`]),
+    )
+    const names = [...marked.flatMap(variablesOf), ...ofSources, 'RELAY_FORWARD', 'PGPASSFILE']
+    const secrets = Object.fromEntries(names.map((name) => [name, 'canary']))
+    const found = await environment({ ...env, ...secrets, GH_TOKEN: 'mine' }, {})
+    expect(found.filter((line) => line.endsWith('=canary'))).toEqual([])
+    // What is not relay's stays.
+    expect(found).toContain('GH_TOKEN=mine')
   })
 
   it.each([

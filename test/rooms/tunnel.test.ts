@@ -28,7 +28,7 @@ const several = (end: number, start = 0): string =>
 describe('a message', () => {
   const UNVERIFIABLE =
     'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
-  const NOT_JSON = 'the message is not JSON, or is larger than 64 MiB'
+  const NOT_JSON = 'the message is not JSON, or is far over --max-body'
   const ID = '72d3162e-cc78-11e3-81ab-4c9367dc0958'
 
   const UNSIGNED =
@@ -55,7 +55,7 @@ describe('a message', () => {
   it.each([
     ['{', NOT_JSON],
     ['{"body":{}}x', NOT_JSON],
-    [`{"body":${'['.repeat(2000)}`, NOT_JSON],
+    [`{"body":${'['.repeat(2000)}`, 'JSON is nested more than 1000 deep'],
     [`{"body":${'['.repeat(2000)}${']'.repeat(2000)}}`, 'JSON is nested more than 1000 deep'],
     [`{"body":{},"x-a":[${'"abcdefghi",'.repeat(2000)}"a"]}`, 'more headers than HTTP accepts'],
   ])('that is malformed is refused (%#)', async (text, reason) => {
@@ -388,4 +388,54 @@ it.each([
   await using rig = await tunnel(server.url)
   const why = `${server.url} did not create a channel: ${reason}`
   expect(await rig.status({ state: 'waiting' })).toMatchObject({ why, url: null })
+})
+
+describe('a server of a stranger', () => {
+  const MANY = 262_144
+  const stream: Readonly<Record<string, string>> = {
+    'lines with data': 'data: a\n',
+    'lines without data': 'data\n',
+    'lines that end with a return': 'data: a\r',
+    'lines of both ends': 'data: a\r\ndata: b\n',
+    'blank lines': '\n',
+    comments: ':\n',
+    ids: 'id: 1\n',
+  }
+
+  // More than a megabyte of each. A delivery that follows shows that relay has read all of it.
+  it.each(Object.entries(stream))('costs only its message, whatever its lines are: %s', async (_, line) => {
+    await using server = await smee()
+    await using rig = await working(server.channel, { limits: { message: 100_000 } })
+    const seen = rig.statuses.length
+    for (let at = 0; at < 16; at++) server.write(line.repeat(MANY / 16))
+    server.write(`\n\n${numbered(2)}${numbered(3)}`)
+    await rig.has(2)
+    expect(rig.numbers()).toEqual([2, 3])
+    expect(rig.statuses.length).toBe(seen)
+  })
+
+  it('is not kept by its lines: a message of a thousand is refused, whatever its size', async () => {
+    await using server = await smee()
+    await using rig = await working(server.channel, { limits: { message: 100_000 } })
+    const spread = (lines: number): string =>
+      numbered(1).replace('data: {', `data: {\n${'data:\n'.repeat(lines)}data: `)
+    server.write(spread(10) + spread(1000) + numbered(2))
+    await rig.has(2)
+    expect(rig.numbers()).toEqual([1, 2])
+    expect(await rig.says('refused')).toContain('the message is not JSON, or is far over --max-body')
+  })
+
+  it('has its line ends read in any parts', async () => {
+    await using server = await smee()
+    await using rig = await working(server.channel)
+    for (const end of ['\n', '\r', '\r\n'])
+      for (const part of numbered(1)
+        .replaceAll('\n', end)
+        .split(/(?=[\r\n])|(?<=[\r\n])/)) {
+        server.write(part)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    await rig.has(3)
+    expect(rig.numbers()).toEqual([1, 1, 1])
+  })
 })

@@ -8,8 +8,8 @@ import type { OAuthClient } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
 import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
 import type { Account, CodeHost, Probe, RepoHook } from '../../codehost/host.js'
-import { HOST_KINDS, openHost } from '../../codehost/hosts.js'
-import { parseJson } from '../../codehost/rest.js'
+import { HOST_KINDS } from '../../codehost/hosts.js'
+import { parseAnswer } from '../../codehost/rest.js'
 import { Journal } from '../../journal/journal.js'
 import { readText, sendOnce } from '../../net/client.js'
 import { describeConnectionError } from '../../net/errors.js'
@@ -20,7 +20,7 @@ import { Tokens } from '../../tokens/tokens.js'
 import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
 import { type Attached, commandFor, publicAddress, redirectUri, startCommand } from '../profile.js'
-import { clientOf, loginCommand, signInCommand, userOf } from '../session.js'
+import { clientOf, loginCommand, openNamedHost, signInCommand, userOf } from '../session.js'
 import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
 import { formatRepo, parseRepo } from '../target.js'
@@ -84,8 +84,8 @@ export const SET_CLOCK =
   process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : "set this machine's clock"
 
 /** Undefined when its address is not known. @throws RelayError `settings` for one that relay does not use, such as http elsewhere */
-function hostOf({ values: { provider: name, providerUrl: url } }: Attached): CodeHost | undefined {
-  return url === undefined ? undefined : openHost({ name, url, timeLimit: LIMIT_MS })
+function hostOf(attached: Attached): CodeHost | undefined {
+  return attached.values.providerUrl === undefined ? undefined : openNamedHost(attached, LIMIT_MS)
 }
 
 // The code host and the OAuth client
@@ -110,7 +110,8 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
     throw skip('the sandbox is not running')
   }
   if (!host) throw fail(`the address of your ${name} is not set`, 'set RELAY_PROVIDER_URL=https://…')
-  const { probe, url } = host
+  const { probe, url, refusal } = host
+  if (refusal) throw skip(refusal.message)
   const signal = deadline(LIMIT_MS, shell.signal)
   const { software, status, ahead } = await ask(probe, signal).catch((error: unknown) => {
     if (error instanceof RelayError) throw error
@@ -123,7 +124,10 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
   const { origin, pathname } = new URL(url)
   if (software === undefined) {
     for (const other of PROVIDER_NAMES) {
-      const theirs = openHost({ name: other, url }).probe
+      const { probe: theirs } = openNamedHost({
+        ...attached,
+        values: { ...attached.values, provider: other },
+      })
       if (theirs.address === probe.address) continue
       const found = await ask(theirs, signal).catch(() => undefined)
       if (found?.software !== undefined)
@@ -153,7 +157,7 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
   const response = await sendOnce(address, { method: 'GET', headers, signal })
   const ours = (before + systemClock()) / 2
   const { status, header } = response
-  const json = parseJson(await readText(response))
+  const json = parseAnswer(await readText(response))
   const theirs = Date.parse(header('date') ?? '')
   return { status, software: recognise({ status, header, json }), ahead: ours - theirs }
 }

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorReason, RelayError } from '../../base/errors.js'
+import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { inTime } from '../../base/wait.js'
 import { DEFAULTS, isCodeHost } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
@@ -21,10 +22,9 @@ import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
 import { localTime } from '../output/time.js'
 import { type Attached, attach, commandFor, startCommand, storeOf, webhookSecret } from '../profile.js'
-import { readStoredClient } from '../session.js'
-import { join } from '../settings/join.js'
-import { checkSecretsPlace, meantSetting } from '../settings/read.js'
-import { SECRET_VARIABLE, SETTING_NAMES, variablesOf } from '../settings/table.js'
+import { joinData } from '../session.js'
+import { meantSetting } from '../settings/read.js'
+import { SETTING_NAMES, variablesOf } from '../settings/table.js'
 import { isUnsigned, lacksSecret, readSources, type SetSource } from '../sources.js'
 import {
   type Check,
@@ -92,8 +92,8 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   }
   try {
     // Data that cannot be read is a result of its own check.
-    const setup = await (data && readStoredClient(data.secrets))?.catch(() => undefined)
-    const subject = { shell, attached: { ...attached, ...join({ ...attached, setup }) }, data, problem }
+    const joined = await (data && joinData(attached, data.secrets))?.catch(() => undefined)
+    const subject = { shell, attached: { ...attached, ...joined }, data, problem }
     const results = await Promise.all(
       Object.entries(CHECKS).map(([name, check]) => bounded(name, () => check(subject))),
     )
@@ -192,11 +192,11 @@ const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_
 async function checkSettings({ shell, attached, data }: Subject): Promise<string> {
   const { own, conflict, instance, values } = attached
   for (const name of Object.keys(shell.env)) {
-    const isRead = KNOWN.includes(name) || SECRET_VARIABLE.test(name)
+    const isRead = KNOWN.includes(name) || SOURCE_SECRET.test(name)
     const meant = name.startsWith('RELAY_') && !isRead && meantSetting(name, KNOWN)
     if (meant) throw fail(`${name} is not read`, `set ${meant} instead`)
   }
-  checkSecretsPlace(own.origins)
+  if (attached.hostRefusal && own.origins.clientSecret) throw attached.hostRefusal
   if (conflict)
     throw fail(conflict.text, `${conflict.fix.toLowerCase()}, or name another profile with --profile`)
   // That the data cannot be read is a result of its own check.

@@ -38,7 +38,7 @@ export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
   // A token that is not accepted makes no profile.
   const given = token === undefined ? undefined : await askWhose(shell, attached, token)
   const create = token !== undefined || (clientId !== undefined && clientSecret !== undefined)
-  await using session = await openSession(shell, attached, { create })
+  await using session = await openSession(shell, attached, { create, signsIn: true })
   if (store === 'memory')
     throw new RelayError('settings', '--store memory would lose the token as soon as this command ends')
   const account = await signIn(shell, session, flags, given)
@@ -95,7 +95,7 @@ type Given = Awaited<ReturnType<typeof askWhose>>
 
 async function askWhose(shell: Shell, attached: Attached, accessToken: string) {
   const create = isSharedAddress(attached.values.store)
-  await using session = await openSession(shell, attached, { create })
+  await using session = await openSession(shell, attached, { create, signsIn: true })
   const { host } = session
   const facts = await host
     .as(accessToken, { signal: shell.signal })

@@ -1,5 +1,4 @@
 import { removeSetup } from '../../auth/setup.js'
-import { openHost } from '../../codehost/hosts.js'
 import { existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
@@ -20,8 +19,7 @@ import type { Flags, Shell } from '../command.js'
 import { Prompt } from '../input.js'
 import { tilde } from '../output/text.js'
 import { type Attached, attach, commandFor, startCommand } from '../profile.js'
-import { clientOf, codeHostOf, readStoredClient } from '../session.js'
-import { join } from '../settings/join.js'
+import { clientOf, joinData, openNamedHost, readStoredClient } from '../session.js'
 import { openSettings } from '../settings/read.js'
 import { revokeUser } from './tokens.js'
 
@@ -131,6 +129,10 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
   const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]
   const users = [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))].toSorted()
   const setup = await readStoredClient(secrets)
+  const joined = await joinData(attached, secrets)
+  // The tokens of a sandbox ended with it.
+  const local = flags.local === true || saved?.sandbox === true
+  if (users.length > 0 && !local && joined.hostRefusal) throw joined.hostRefusal
   const journal = new Journal(database.sql)
   const [oldest] = await journal.after(0, 1)
   const deliveries = oldest ? `#${oldest.n} to #${await journal.newest()}` : 'none'
@@ -142,13 +144,9 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
   using prompt = new Prompt(shell)
   const how = 'Nothing was removed. To remove it without being asked, give --yes'
   if (!flags.yes) await prompt.agree('Remove it?', { how, remains: 'Nothing was removed' })
-  // The tokens of a sandbox ended with it.
-  const local = flags.local === true || saved?.sandbox === true
   if (users.length > 0) {
-    const joined = join({ ...attached, setup }).values
-    const { provider: name, providerUrl: url } = codeHostOf(joined)
-    const { tokenTtl } = joined
-    const [host, tokens, client] = [openHost({ name, url }), new Tokens(secrets), clientOf(joined)]
+    const { tokenTtl } = joined.values
+    const [host, tokens, client] = [openNamedHost(joined), new Tokens(secrets), clientOf(joined.values)]
     const parts = { host, client, store, tokens, tokenTtl, log: out.log }
     for (const user of users)
       await revokeUser(parts, undefined, user, { local, signal }).catch((error: unknown) => {

@@ -39,7 +39,7 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
 async function routesOfSettings(attached: Attached): Promise<LiveRoutes> {
   await using data = await openData(attached)
   const counts = await (data && new Journal(data.sql).counts())
-  return liveRoutes(new Routing(routeSettings(attached.values)), [], counts ?? new Map())
+  return liveRoutes(new Routing(routeSettings(attached)), [], counts ?? new Map())
 }
 
 /** The target is last: on a narrow terminal its address, which is never cut, goes on a line of its own. */

@@ -13,11 +13,14 @@ import { parseFlag } from '../input.js'
 import { bytesField } from '../output/deliveries.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
 import { attach, openData, notServed } from '../profile.js'
+import { shellWord } from '../../base/text.js'
+import { sendsSecret } from '../../schemes/proof.js'
 import { openSources, type RecordedSource, restart } from '../sources.js'
 import { targetAddress } from '../settings/parse.js'
 
 export interface SendFlags extends Flags {
   readonly secretEnv?: string
+  readonly source?: string
   readonly to?: string
   readonly set?: readonly string[]
   readonly setOnly?: readonly string[]
@@ -31,7 +34,7 @@ export interface SendFlags extends Flags {
 /** How requests are made, sent and checked. @throws RelayError `usage` that names the flag */
 export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags) {
   const to = flags.to === undefined ? undefined : parseFlag('--to', flags.to, targetAddress)
-  const { secretEnv, tamper, keepId = false, keepSignature = false, stop = false } = flags
+  const { secretEnv, source, tamper, keepId = false, keepSignature = false, stop = false } = flags
   const edits = [
     ...set.map((text) => parseEdit(text)),
     ...setOnly.map((text) => parseEdit(text, { only: true })),
@@ -42,7 +45,7 @@ export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags) {
       '--keep-signature: cannot be combined with --set, which needs a new signature',
     )
   const expectation = parseExpectation(flags.expect)
-  return { to, secretEnv, edits, tamper, keepId, keepSignature, expectation, stop }
+  return { to, secretEnv, source, edits, tamper, keepId, keepSignature, expectation, stop }
 }
 type SendPlan = ReturnType<typeof readPlan>
 
@@ -141,13 +144,26 @@ const KNOWN =
 const UNPROVED =
   'nothing proved it when it came, so it is not signed with the secret that its source has now. --keep-signature sends it as it came; --secret-env signs it'
 
+/** Why a scheme that only a file names does not get a secret. */
+function unnamed({ name, schemeText }: RecordedSource): string {
+  const source = shellWord(name === schemeText ? name : `${name}=${schemeText}`)
+  return `its scheme, which you have not named, sends the secret itself. If ${name} is a source of yours, run relay source add ${source}; --keep-signature sends the delivery as it is`
+}
+
 /** Signs recorded deliveries, each as its source does, and posts them to the running instance or to the address of `--to`. */
 function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending, closing: Disposal) {
   const { keepId, keepSignature, edits, to, secretEnv } = plan
   const { signal, seams } = shell
   const { instance } = attached
   if (to === undefined && !instance) throw notServed(attached, ', or name an address with --to')
-  const sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'sign with' })
+  const sourceOf = openSources(shell, attached, {
+    secretEnv,
+    data,
+    purpose: 'sign with',
+    named: plan.source,
+    // Elsewhere than here, a fixture with a key of its own needs no real secret.
+    usesOwnKeys: to !== undefined && secretEnv === undefined,
+  })
   const senders = new Map<string, Sender>()
   return async (name: string, loaded: Recorded) => {
     const source = await sourceOf(loaded)
@@ -156,10 +172,12 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
     const isUnproved = loaded.verifiedBy === 'none' && source.scheme.proofs.length > 0
     if (isUnproved && !keepSignature && secretEnv === undefined)
       throw new RelayError('usage', `${name}: ${UNPROVED}`)
+    const { current: secret } = source.secrets
+    if (!source.isNamed && !keepSignature && sendsSecret(secret, source.scheme))
+      throw new RelayError('usage', `${name}: ${unnamed(source)}`)
     // Another sender's delivery goes to a target as it was; relay itself would take it for a duplicate.
     const isHost = source.place !== undefined
     const freshId = !keepId && (isHost || edits.length > 0 || to === undefined)
-    const { current: secret } = source.secrets
     const now = (seams?.clock ?? systemClock)()
     const outgoing = prepareNamed(name, recorded, { ...plan, secret, freshId, now })
     const url = to ?? `${instance?.url}${source.path}`

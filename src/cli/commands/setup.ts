@@ -6,7 +6,6 @@ import { isLoopback } from '../../base/address.js'
 import { Secret } from '../../base/secret.js'
 import type { OAuthClient } from '../../base/settings.js'
 import type { Apps, CodeHost, RegisteredApp } from '../../codehost/host.js'
-import { openHost } from '../../codehost/hosts.js'
 import { readTunnel } from '../../serve/tunnel.js'
 import { openDatabase } from '../../store/open.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
@@ -25,8 +24,7 @@ import {
   storeOf,
   commandFor,
 } from '../profile.js'
-import { codeHostOf, readSetup } from '../session.js'
-import { isOfFolder } from '../settings/read.js'
+import { openNamedHost, readSetup } from '../session.js'
 import { diagnose, printChecks } from './doctor.js'
 
 interface SetupFlags extends Flags {
@@ -75,7 +73,8 @@ type Plan = ReturnType<typeof planSetup>
 
 /** Checks, before anything is asked or registered, that what setup stores would take effect. */
 function planSetup(attached: Attached) {
-  const { values, origins, instance, profile } = attached
+  const { values, origins, instance, profile, hostRefusal } = attached
+  if (hostRefusal) throw hostRefusal
   if (instance?.sandbox)
     throw new RelayError('settings', `Profile ${profile} needs no setup: its sandbox makes the client`)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'what setup stores')
@@ -87,18 +86,10 @@ function planSetup(attached: Attached) {
       'settings',
       `${given.join(' and ')} would win over what relay setup stores. Remove ${given.length > 1 ? 'both' : 'it'}, then run ${commandFor({ profile }, 'setup')} again`,
     )
-  // Tokens and secrets are sent there, and the next version of a checkout can name another address.
-  const place = origins.providerUrl ?? origins.provider
-  if (place && isOfFolder(place))
-    throw new RelayError(
-      'settings',
-      `Only this folder names the code host (${place.text}). Give --provider and --provider-url`,
-    )
-  const { provider: name, providerUrl: url } = codeHostOf(values)
   const address = publicAddress(attached)
   if (new URL(address).port === '0')
     throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')
-  const host = openHost({ name, url })
+  const host = openNamedHost(attached)
   return { attached, host, callbackUrl: redirectUri(address, host.name) }
 }
 

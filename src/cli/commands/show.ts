@@ -5,7 +5,8 @@ import path from 'node:path'
 import { errorReason, RelayError } from '../../base/errors.js'
 import { isCodeHost } from '../../base/settings.js'
 import { shortNames } from '../../dispatch/routes.js'
-import { fixtureText, toFixture } from '../../replay/fixture.js'
+import { fixtureText, hasSignature, toFixture } from '../../replay/fixture.js'
+import { redact } from '../../replay/redact.js'
 import { editedFrom, type Entry, ignoredText } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import { findEntry, namedTargets, openJournal } from '../journal.js'
@@ -131,14 +132,23 @@ function bodyLines(entry: Entry, attached: Attached): readonly Line[] {
   return [dim(`${size}: not text; ${commandFor(attached, `show ${n} --body`)} prints it`)]
 }
 
-type ExportFlags = Flags & { readonly out?: string; readonly force?: boolean; readonly pretty?: boolean }
+interface ExportFlags extends Flags {
+  readonly out?: string
+  readonly force?: boolean
+  readonly pretty?: boolean
+  readonly redact?: boolean
+}
 
 export async function runExport(shell: Shell, flags: ExportFlags, word: string): Promise<void> {
   const { out, cwd } = shell
   await using journal = await openJournal(await attach(shell, flags))
   const entry = await findEntry(journal, word)
   const { n } = entry
-  const content = toFixture(entry, flags)
+  const content = toFixture(flags.redact ? redact(entry) : entry, flags)
+  if (hasSignature(content))
+    out.say(
+      `#${n} is written with its real signature, which proves its payload to whoever has the secret. --redact leaves it out`,
+    )
   if (flags.pretty && content.payload === undefined)
     out.say(`#${n} has its exact body: writing its JSON again would change bytes, and its signature`)
   const fixture = fixtureText(content)

@@ -9,14 +9,13 @@ import type { Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { shortTime } from '../output/deliveries.js'
 import { attach, openData, profileFolder } from '../profile.js'
-import { checkSecretsPlace, openSettings } from '../settings/read.js'
+import { openSettings } from '../settings/read.js'
 import { openSources, readSources, sourceNamed } from '../sources.js'
 import { openSending, readPlan, type Result, send, type SendFlags, type Sending } from './send.js'
 
 interface TriggerFlags extends SendFlags {
   readonly list?: boolean
   readonly print?: boolean
-  readonly source?: string
   readonly event?: string
   readonly body?: string
 }
@@ -113,7 +112,6 @@ type Settled = Awaited<ReturnType<typeof readAttached>>
 async function readAttached(shell: Shell, flags: TriggerFlags) {
   if (flags.source !== undefined) return attach(shell, flags, 'any')
   const loaded = openSettings(shell, flags).read()
-  checkSecretsPlace(loaded.origins)
   return { ...loaded, folder: profileFolder(loaded.values), instance: undefined }
 }
 

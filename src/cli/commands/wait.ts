@@ -5,6 +5,7 @@ import { type Filter, passes } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
 import type { Summary } from '../../journal/types.js'
+import { parseJson } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
 import {
   awaitForwarded,
@@ -198,7 +199,7 @@ function unquoted(text: string, at: number, { isPattern }: { isPattern: boolean 
   if (quote === "'") return inner
   if (isPattern && STRING.test(rest)) return inner.replaceAll(String.raw`\"`, '"')
   try {
-    return JSON.parse(rest)
+    return String(parseJson(rest))
   } catch {
     throw expected('one JSON string', text, at)
   }

@@ -95,12 +95,16 @@ relay show refused:3`,
     ...STORED,
     summary: 'write a delivery as a fixture',
     description: `Prints one delivery as a fixture: a JSON file with its headers and exact body, for use in tests. Headers with credentials
-are left out. The payload is complete: check it before you publish the file.`,
+are left out. The payload is complete, and its signature is real. --redact makes a fixture to pass on: without signatures, with e-mail
+addresses, tokens and what looks like a secret replaced, and with a key of its own that signs it when it is replayed. Read it before you
+publish it: no program knows every secret.`,
     examples: `relay export last > push.json
+relay export 7 --redact --out test/fixtures/push.json
 relay export 7 --pretty --out test/fixtures/opened.json`,
     args: [ENTRY],
     options: [
       ['--out <file>', 'write to this file, which must not exist'],
+      ['--redact', 'leave out signatures, replace addresses and secrets'],
       ['--pretty', 'the payload as readable JSON, if that keeps every byte of the body'],
       ['--force', 'overwrite the file'],
     ],

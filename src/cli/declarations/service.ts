@@ -33,6 +33,10 @@ relay mcp --allow-actions                                with the tools comment,
     options: [
       ['--serve', 'start a relay where none runs, for as long as this command runs'],
       ['--sandbox', 'with --serve: start an emulated code host, in the profile sandbox'],
+      [
+        '--allow-project-exec',
+        'with --serve: also run the commands of relay.json and .env, once you have read them',
+      ],
       ['--allow-actions', 'offer comment, merge and react, which act on the code host as the signed-in user'],
     ],
     settings: ['port', 'forward', 'exec', 'ignore', 'sources', 'tunnel'],

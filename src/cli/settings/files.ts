@@ -1,17 +1,9 @@
-import {
-  closeSync,
-  existsSync,
-  lstatSync,
-  openSync,
-  readSync,
-  realpathSync,
-  type Stats,
-  statSync,
-} from 'node:fs'
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { errorReason, RelayError, toRelayError } from '../../base/errors.js'
+import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
-import { isObject } from '../../json/parse.js'
+import { createTrust } from '../../base/trust.js'
+import { isObject, parseJson } from '../../json/parse.js'
 import { lineOf } from '../../json/text.js'
 import type { Context } from '../context.js'
 import { userFile } from './table.js'
@@ -28,16 +20,33 @@ export function readSmallFile(file: string): string | undefined {
   return stats && readStart(file)
 }
 
-/** The secret in a file, without the line end that editors add. It can be a pipe (`<(pass …)`), so it is read once. @throws RelayError `settings` */
-export function readSecretFile(file: string, setting: string): string {
+/**
+ * The secret in a file, without the line end that editors add. It can be a pipe (`<(pass …)`), so it is read once. `folder`: the file has to
+ * be in this folder, all links resolved, since a project names it: as a secret, any other file of the user would sign or be sent.
+ * @throws RelayError `settings`
+ */
+export function readSecretFile(file: string, setting: string, folder?: string): string {
   try {
-    const secret = readStart(file).replace(/\r?\n$/, '')
+    const secret = readStart(folder === undefined ? file : resolveWithin(folder, file)).replace(/\r?\n$/, '')
     // An error, since the file was meant to set the secret: ignoring it would silently make another secret.
     if (secret === '') throw new RelayError('settings', `${file} is empty`)
     return secret
   } catch (cause) {
     throw new RelayError('settings', `${setting}: ${toRelayError(cause).message}`, { cause })
   }
+}
+
+function resolveWithin(folder: string, file: string): string {
+  const resolved = attempt(file, () => realpathSync(file))
+  const inside = path.relative(
+    attempt(folder, () => realpathSync(folder)),
+    resolved,
+  )
+  if (inside !== '..' && !inside.startsWith(`..${path.sep}`) && !path.isAbsolute(inside)) return resolved
+  throw new RelayError(
+    'settings',
+    `${file} is not in this folder, and a project can name no other file. Move it into the folder, or set the variable in the environment`,
+  )
 }
 
 function readStart(file: string): string {
@@ -70,7 +79,7 @@ export function readJsonObject(file: string): Readonly<Record<string, unknown>> 
   if (text === undefined) return undefined
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch (cause) {
     // The parser's own message quotes the text, and names the position only in some cases.
     throw new RelayError('settings', `${file}, line ${lineOf(text)}: not JSON`, { cause })
@@ -126,48 +135,5 @@ function projectFiles({ cwd }: Place, distrust: (file: string) => string | undef
     if (isCheckout && distrust(git) === undefined) return { usable: files, passed: [], git }
     if (isCheckout || folder === path.dirname(folder))
       return { usable: files.slice(0, 1), passed: isCheckout ? files.slice(1) : [], git }
-  }
-}
-
-const GROUP_WRITE = 0o020
-const OTHERS_WRITE = 0o002
-
-/** What decides whether a file is trusted; a test replaces it. */
-export interface System {
-  /** The user whose rights this process has; undefined on Windows, where nothing is checked. */
-  readonly uid: number | undefined
-  readonly lstat: (file: string) => Pick<Stats, 'uid' | 'gid' | 'mode'>
-  readonly realpath: (file: string) => string
-}
-
-const SYSTEM: System = { uid: process.geteuid?.(), lstat: lstatSync, realpath: realpathSync }
-
-/**
- * Says why a file is not trusted; undefined when it, its folder, and those that a link leads to are the user's or root's, and no other user
- * can write to it. Under sudo, root trusts the calling user (SUDO_UID), as git does (git-config, safe.directory).
- */
-export function createTrust(
-  env: Context['env'],
-  { uid, lstat, realpath }: System = SYSTEM,
-): (file: string) => string | undefined {
-  if (uid === undefined) return () => undefined
-  const { SUDO_UID: sudo = '' } = env
-  const owners = new Set([0, uid, ...(uid === 0 && /^\d+$/.test(sudo) ? [Number(sudo)] : [])])
-  return (file) => {
-    try {
-      const target = realpath(file)
-      const stranger = [file, path.dirname(file), target, path.dirname(target)]
-        .map((name) => ({ name, owner: lstat(name).uid }))
-        .find(({ owner }) => !owners.has(owner))
-      if (stranger) return `${stranger.name} belongs to user ${stranger.owner}, not to you or root`
-      const { uid: owner, gid, mode } = lstat(target)
-      // A group with the number of the file's owner is that user's private group (Debian, Fedora); group 0 is root's.
-      const isPrivate = gid === owner || gid === 0
-      if ((mode & OTHERS_WRITE) !== 0 || (!isPrivate && (mode & GROUP_WRITE) !== 0))
-        return `other users can write to ${target}, which belongs to user ${owner}`
-    } catch (cause) {
-      return `its owner cannot be determined (${errorReason(cause)})`
-    }
-    return undefined
   }
 }

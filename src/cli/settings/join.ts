@@ -1,11 +1,13 @@
 import type { Setup } from '../../auth/setup.js'
 import { RelayError } from '../../base/errors.js'
+import { shellWord } from '../../base/text.js'
 import { PROVIDER_NAMES } from '../../base/providers.js'
 import type { OAuthClient } from '../../base/settings.js'
 import type { SavedProfile } from '../../instance/profile.js'
 import type { RunningInstance } from '../../instance/running.js'
 import type { Values } from './parse.js'
-import type { Loaded, Origin } from './read.js'
+import { isOfFolder, type Loaded, type Origin } from './read.js'
+import { GITHUB_URL } from './table.js'
 
 /** What `relay setup` stored, with the client's secret. */
 export type StoredClient = Setup & { readonly client: OAuthClient }
@@ -18,6 +20,16 @@ export interface Parts {
   readonly setup?: StoredClient | undefined
   /** What the profile remembers of its last use. */
   readonly saved?: SavedProfile | undefined
+  /** The origins of the code hosts at which the user has signed in. */
+  readonly signIns?: readonly string[]
+}
+
+/** The settings that count for a process, and whether its code host may be sent anything. */
+export interface Joined extends Loaded {
+  /** What alone names the code host, where that is a file of the working folder. Undefined: the user names it, or nothing does. */
+  readonly folderHost: string | undefined
+  /** The error of whatever would send something to a code host that only the folder names. */
+  readonly hostRefusal: RelayError | undefined
 }
 
 const SETUP: Origin = { kind: 'setup', text: 'setup' }
@@ -41,7 +53,43 @@ const SAVED: Origin = { kind: 'profile', text: 'the last relay serve' }
  * client.
  * @throws RelayError `settings` when this version of relay does not know the instance's code host
  */
-export function join({ own, instance, setup, saved }: Parts): Loaded {
+export function join(parts: Parts): Joined {
+  const joined = joinValues(parts)
+  const { providerUrl: address } = joined.values
+  const folderHost = address === undefined ? undefined : folderHostOf(parts, address)
+  if (address === undefined || folderHost === undefined)
+    return { ...joined, folderHost, hostRefusal: undefined }
+  const what = parts.own.origins.clientSecret?.text ?? 'A token'
+  const hostRefusal = new RelayError(
+    'settings',
+    `${what} is not sent to an address that only this folder names: ${address} (${folderHost}). If you trust it, name it yourself: with --provider-url, with export RELAY_PROVIDER_URL=${shellWord(address)}, or as providerUrl in your config.json`,
+  )
+  return { ...joined, folderHost, hostRefusal }
+}
+
+/**
+ * What alone names the code host's address, where that is a file of the working folder, or of the folder in which the instance was started:
+ * its author can be anyone, and its next version can name any other. Undefined for an address that the user has named: in flags, in the
+ * environment or in config.json; by `relay setup`, by a sign-in, or by serving the profile there; and for GitHub's, where that would count
+ * without the folder. A client secret of the settings belongs to no address, so only what is set next to it names one for it.
+ */
+function folderHostOf(
+  { own, instance, setup, saved, signIns = [] }: Parts,
+  address: string,
+): string | undefined {
+  const origin = own.origins.providerUrl ?? own.origins.provider
+  const named = instance ? instance.folderHost : origin && isOfFolder(origin) ? origin.text : undefined
+  if (named === undefined) return undefined
+  const { userHost } = own
+  // The address of an embedded sandbox is free for any other program once that has ended.
+  const earlier = [setup?.providerUrl, ...(saved?.sandbox ? [] : [saved?.providerUrl, ...signIns])]
+  const otherwise = setup?.providerUrl ?? saved?.providerUrl ?? GITHUB_URL
+  const set = userHost ? userHost.providerUrl : otherwise === GITHUB_URL ? GITHUB_URL : undefined
+  const ofUser = own.origins.clientSecret ? [set] : [set, ...earlier]
+  return ofUser.includes(address) ? undefined : named
+}
+
+function joinValues({ own, instance, setup, saved }: Parts): Loaded {
   let { values, origins } = own
   const take = (given: Partial<Values>, origin: Origin): void => {
     values = { ...values, ...given }
@@ -62,12 +110,12 @@ export function join({ own, instance, setup, saved }: Parts): Loaded {
     }
   }
   const { clientId, clientSecret, provider, providerUrl } = values
-  if (!setup || clientSecret !== undefined) return { values, origins }
+  if (!setup || clientSecret !== undefined) return { ...own, values, origins }
   const { id, secret } = setup.client
   const isOther = [clientId, instance?.clientId].some((known) => known && known !== id)
   if (!isOther && setup.provider === provider && setup.providerUrl === providerUrl)
     take({ clientSecret: secret.reveal(), ...(clientId === undefined && { clientId: id }) }, SETUP)
-  return { values, origins }
+  return { ...own, values, origins }
 }
 
 /** The code host and the store of an instance. @throws RelayError `settings` for a code host that this version of relay does not know */

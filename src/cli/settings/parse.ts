@@ -1,5 +1,4 @@
 import {
-  type DEFAULTS,
   isCodeHost,
   MAX_MAX_BODY,
   NEW_TUNNEL,
@@ -17,7 +16,7 @@ import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from 
 import { parseExec, parseForward } from '../../dispatch/routes.js'
 import { parseMatch, SOURCE } from '../../journal/filter.js'
 import { SCHEME_NAMES, senderScheme } from '../../schemes/senders.js'
-import { type SettingName, SIZES } from './table.js'
+import { type DEFAULT_VALUES, type SettingName, SIZES } from './table.js'
 
 /** More in parallel than a program on the same machine is likely to answer faster. */
 const MAX_CONCURRENCY = 64
@@ -75,7 +74,7 @@ type AllValues = { [Name in SettingName]: ReturnType<(typeof PARSERS)[Name]> }
 /** What is set, by the name of the setting. */
 export type GivenValues = Partial<AllValues>
 /** The settings, with the defaults of what nothing sets. */
-export type Values = GivenValues & Pick<AllValues, keyof typeof DEFAULTS | 'home'>
+export type Values = GivenValues & Pick<AllValues, keyof typeof DEFAULT_VALUES | 'home'>
 
 function oneOf<const Name extends string>(names: readonly Name[]): (text: string) => Name {
   return (text) => {

@@ -5,7 +5,7 @@ import envPaths from 'env-paths'
 import { isLoopback } from '../../base/address.js'
 import { RelayError } from '../../base/errors.js'
 import { type Log, silentLog } from '../../base/log.js'
-import { DEFAULTS } from '../../base/settings.js'
+import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
 import { plain, suggest } from '../../base/text.js'
 import { parseForward } from '../../dispatch/routes.js'
@@ -14,11 +14,11 @@ import type { Flags, Shell } from '../command.js'
 import { folderFiles, readJsonObject, readSecretFile, readSmallFile } from './files.js'
 import { type GivenValues, PARSERS, parseSource, type Values } from './parse.js'
 import {
+  DEFAULT_VALUES,
   GITHUB_URL,
   isSettingName,
   keysOf,
   meantBy,
-  SECRET_VARIABLE,
   SETTING_NAMES,
   type SettingName,
   settingOf,
@@ -34,10 +34,17 @@ export interface Origin {
 
 export type Origins = { readonly [Name in SettingName]?: Origin }
 
+/** A code host as settings name it: either of the two names it. */
+export type NamedHost = Partial<Pick<Values, 'provider' | 'providerUrl'>>
+
 /** Every setting, and where those that are not defaults came from. */
 export interface Loaded {
   readonly values: Values
   readonly origins: Origins
+  /** The code host that flags, the environment and the user's own file name, whatever the folder's files say. Undefined: none. */
+  readonly userHost: NamedHost | undefined
+  /** The commands of the folder's files that `projectExec` left out, and what names them. */
+  readonly leftOutExec?: { readonly count: number; readonly origin: Origin } | undefined
 }
 
 export type OpenSettings = ReturnType<typeof openSettings>
@@ -81,12 +88,15 @@ export function openSettings(shell: Shell, flags: Flags) {
     /** Those that the user's own file has settings for. */
     profiles: [...user.profiles.keys()],
     /** The settings for this profile, else the named one or the default. Each is to be read once: the file of a secret can be a pipe. */
-    read(profile = named ?? DEFAULTS.profile, names = SETTING_NAMES): Loaded {
+    read(profile = named ?? DEFAULT_VALUES.profile, names = SETTING_NAMES): Loaded {
       const section = user.profiles.get(profile)
       const users = [...(section ? [section] : []), user.common]
       const sources = [...own, project.common, ...users, flagSource(flags, true)]
-      const { values, origins } = loaded(sources, users, names)
-      return { values: withDefaults({ ...values, profile }), origins }
+      const isWhole = flags.projectExec !== false
+      const { values, origins } = loaded(isWhole ? sources : sources.map(withoutFolderExec), users, names)
+      const leftOutExec = isWhole ? undefined : folderExec(sources)
+      const userHost = hostOfUser(sources)
+      return { values: withDefaults({ ...values, profile }), origins, userHost, leftOutExec }
     },
   }
 }
@@ -117,7 +127,7 @@ function openSecretReader(shell: Shell): SecretReader {
 }
 
 export function withDefaults(given: GivenValues): Values {
-  const values = { ...DEFAULTS, home: defaultHome(), ...given }
+  const values = { ...DEFAULT_VALUES, home: defaultHome(), ...given }
   return values.provider === 'github' ? { providerUrl: GITHUB_URL, ...values } : values
 }
 
@@ -125,13 +135,28 @@ function defaultHome(): string {
   return envPaths('relay', { suffix: '' }).data
 }
 
-/** Refuses a client secret for an address that only the folder names: its next version could name one that is to get the secret. */
-export function checkSecretsPlace({ clientSecret, providerUrl }: Origins): void {
-  if (!clientSecret || !providerUrl || !isOfFolder(providerUrl)) return
-  throw new RelayError(
-    'settings',
-    `${clientSecret.text} is not sent to an address that only this folder names (${providerUrl.text}). Set the address yourself: with --provider-url, with RELAY_PROVIDER_URL in the environment, or as providerUrl in your config.json`,
-  )
+/** A place, but for what the folder's files have. */
+function withoutFolder(source: Source): Source {
+  return (name) => {
+    const found = source(name)
+    return found && isOfFolder(found.origin) ? undefined : found
+  }
+}
+
+function withoutFolderExec(source: Source): Source {
+  return (name) => (name === 'exec' ? withoutFolder(source) : source)(name)
+}
+
+/** The commands that count, if a file of the folder names them. */
+function folderExec(sources: readonly Source[]): Loaded['leftOutExec'] {
+  const { value, origin } = firstOf(sources, 'exec') ?? {}
+  return origin && isOfFolder(origin) ? { count: [value].flat().length, origin } : undefined
+}
+
+/** The code host without the folder's files. */
+function hostOfUser(sources: readonly Source[]): NamedHost | undefined {
+  const { values } = loaded(sources.map(withoutFolder), [], ['provider', 'providerUrl'])
+  return (values.provider ?? values.providerUrl) ? withDefaults(values) : undefined
 }
 
 /**
@@ -247,12 +272,13 @@ function variableSource(place: VariablePlace): Source {
 }
 
 function readVariable(place: VariablePlace, [env = '', fileEnv = '']: readonly string[]): VariableText {
-  const { variables, cwd } = place
+  const { variables, kind, cwd } = place
   const [text, file] = [variables[env], variables[fileEnv]]
   if (text) return { text, origin: variableOrigin(place, env) }
   if (!file) return undefined
   const origin = variableOrigin(place, fileEnv)
-  return { text: readSecretFile(path.resolve(cwd, file), origin.text), origin }
+  const folder = kind === 'dotenv' ? cwd : undefined
+  return { text: readSecretFile(path.resolve(cwd, file), origin.text, folder), origin }
 }
 
 function variableOrigin({ kind }: VariablePlace, variable: string): Origin {
@@ -282,7 +308,7 @@ function readDotenv(file: string, shell: Shell): Variables {
   const variables = parseEnv(readSmallFile(file) ?? '')
   for (const [variable, text] of Object.entries(variables)) {
     if (!text || !variable.startsWith('RELAY_')) continue
-    if (SECRET_VARIABLE.test(variable)) continue
+    if (SOURCE_SECRET.test(variable)) continue
     const name = SETTING_NAMES.find((each) => variablesOf(each).includes(variable))
     const { project, secret, flag } = name ? settingOf(name) : {}
     if (project ?? secret) continue

@@ -1,8 +1,12 @@
 import path from 'node:path'
 import { PROVIDER_NAMES } from '../../base/providers.js'
+import { secretSetting } from '../../base/secret-variables.js'
 import { DEFAULT_TUNNEL, DEFAULTS, MAX_MAX_BODY, ON_DUPLICATE, STORE_KINDS } from '../../base/settings.js'
 import { formatDuration } from '../../base/time.js'
 import type { Context } from '../context.js'
+
+/** The defaults of the settings; `sandboxPort` is one of `relay serve --sandbox` alone. */
+export const DEFAULT_VALUES = { ...DEFAULTS, sandboxPort: 8788 } as const
 
 /** One setting in words: where it can be set, and what help says of it. `parse.ts` reads its text. */
 interface Setting {
@@ -20,7 +24,7 @@ interface Setting {
   /** Several values: a repeatable flag, one value a line in the environment, a list in files. */
   readonly list?: true
   readonly format?: (value: number) => string
-  /** Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
+  /** By {@link secretSetting}. Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
   readonly secret?: true
   readonly inFile?: true
   /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
@@ -48,9 +52,16 @@ export const SETTINGS = {
     project: 'anything',
   },
   clientId: { help: 'OAuth client id', project: 'anything' },
-  clientSecret: { help: 'OAuth client secret', secret: true },
-  webhookSecret: { help: 'webhook secret', defaultText: 'made at first start', secret: true },
-  webhookSecretPrevious: { help: 'previous secret, accepted during rotation', secret: true },
+  clientSecret: { ...secretSetting('clientSecret'), help: 'OAuth client secret' },
+  webhookSecret: {
+    ...secretSetting('webhookSecret'),
+    help: 'webhook secret',
+    defaultText: 'made at first start',
+  },
+  webhookSecretPrevious: {
+    ...secretSetting('webhookSecretPrevious'),
+    help: 'previous secret, accepted during rotation',
+  },
   sources: { flag: '--source <name=scheme>', help: 'another sender', list: true, project: 'proved' },
   port: { flag: '--port <n>', help: 'port to listen on, 0 for any free port', project: 'anything' },
   host: { flag: '--host <address>', help: 'listen address' },
@@ -90,13 +101,15 @@ export const SETTINGS = {
     inFile: true,
   },
   storePassword: {
-    env: 'PGPASSWORD',
+    ...secretSetting('storePassword'),
     help: 'password of a shared store',
     defaultText: 'the one in ~/.pgpass',
-    secret: true,
   },
-  tokenKey: { help: 'key that encrypts what a shared store holds: 32 bytes, base64', secret: true },
-  tokenKeyPrevious: { help: 'another key, accepted during rotation', secret: true },
+  tokenKey: {
+    ...secretSetting('tokenKey'),
+    help: 'key that encrypts what a shared store holds: 32 bytes, base64',
+  },
+  tokenKeyPrevious: { ...secretSetting('tokenKeyPrevious'), help: 'another key, accepted during rotation' },
   maxBody: { flag: '--max-body <bytes>', help: `largest body, up to ${MAX_MAX_BODY}`, project: 'anything' },
   tokenTtl: { help: 'token lifetime if none is given', format: formatDuration },
   forward: {
@@ -149,13 +162,6 @@ export function variablesOf(name: SettingName): string[] {
   return inFile ? [env, `${env}_FILE`] : [env]
 }
 
-/** The variable with a source's secret. That with `_PREVIOUS` added has the one before it, and `_FILE` added to either names a file. */
-export function secretVariable(source: string): string {
-  return `RELAY_SOURCE_${source.replaceAll('-', '_').toUpperCase()}_SECRET`
-}
-
-export const SECRET_VARIABLE = /^RELAY_SOURCE_[A-Z0-9_]+_SECRET(?:_PREVIOUS)?(?:_FILE)?$/
-
 export function formatValue<Value extends string | number | readonly string[]>(
   name: SettingName,
   value: Value,
@@ -165,7 +171,7 @@ export function formatValue<Value extends string | number | readonly string[]>(
 }
 
 export function defaultText(name: SettingName): string | undefined {
-  const fixed: Readonly<Record<string, string | number>> = DEFAULTS
+  const fixed: Readonly<Record<string, string | number>> = DEFAULT_VALUES
   const value = fixed[name]
   return settingOf(name).defaultText ?? (value === undefined ? undefined : String(formatValue(name, value)))
 }

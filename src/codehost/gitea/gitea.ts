@@ -37,7 +37,7 @@ const TRAITS: host.HostTraits = { webhook: WEBHOOK, words: WORDS, testEvent: 'pu
 /** Gitea and Forgejo, from Gitea 1.15 on. */
 export const GITEA: host.HostKind = { ...TRAITS, pathAllowed: true, isEmulated: false, open }
 
-function open(url: URL, calling: host.CallingOptions): host.CodeHost {
+function open(url: URL, calling: host.CallingOptions): Omit<host.CodeHost, 'refusal'> {
   const web = url.href.replace(/\/+$/, '')
   const apiUrl = `${web}/api/v1`
   const headers = { accept: 'application/json' }

@@ -51,7 +51,7 @@ function open(
   traits: host.HostTraits,
   url: URL,
   calling: host.CallingOptions,
-): host.CodeHost {
+): Omit<host.CodeHost, 'refusal'> {
   const web = url.href.replace(/\/+$/, '')
   const oauth = `${web}/login/oauth`
   const apiUrl = apiBase(url, web)

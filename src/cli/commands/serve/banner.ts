@@ -1,7 +1,7 @@
 import packageJson from '../../../../package.json' with { type: 'json' }
 import { DEFAULTS, isChannel, type Settings } from '../../../base/settings.js'
 import { labelOf } from '../../../dispatch/routes.js'
-import type { Serving } from '../../../serve/serve.js'
+import type { Started } from '../../../serve/serve.js'
 import { pathOf } from '../../../webhook/signature.js'
 import { bold, dim, type Line, t, type Text, textOf, tilde, yellow } from '../../output/text.js'
 import { isUnsigned } from '../../sources.js'
@@ -26,7 +26,7 @@ const LATER = 'printed below once the tunnel is connected'
 export const BANNER_INDENT = 15
 
 /** The lines that serve prints when it has started: addresses, places, and the next steps. */
-export function banner(serving: Serving, parts: BannerParts): Text[] {
+export function banner(serving: Started, parts: BannerParts): Text[] {
   const { url, relay } = serving
   const { profile, provider, providerUrl, store, folder } = serving.settings
   const profileFlag = profile === DEFAULTS.profile ? '' : ` --profile ${profile}`
@@ -52,7 +52,7 @@ export function banner(serving: Serving, parts: BannerParts): Text[] {
 }
 
 /** The same for a program. */
-export function bannerObject(serving: Serving, parts: BannerParts): Record<string, unknown> {
+export function bannerObject(serving: Started, parts: BannerParts): Record<string, unknown> {
   const { url, settings, sandbox, relay } = serving
   const { profile, provider, providerUrl, store, folder } = settings
   return {
@@ -70,7 +70,7 @@ export function bannerObject(serving: Serving, parts: BannerParts): Record<strin
   }
 }
 
-function webhook(serving: Serving, parts: BannerParts): Entry[] {
+function webhook(serving: Started, parts: BannerParts): Entry[] {
   if (serving.settings.provider === 'sandbox') return []
   const use =
     parts.hooked.length > 0
@@ -84,7 +84,7 @@ function webhook(serving: Serving, parts: BannerParts): Entry[] {
 }
 
 /** The other sources, with the addresses to enter at the senders. A new channel of the tunnel has none yet. */
-function sourcesOf({ url, settings }: Serving, { tunnelUrls }: BannerParts) {
+function sourcesOf({ url, settings }: Started, { tunnelUrls }: BannerParts) {
   const { sources = [], tunnel, publicUrl = url } = settings
   return sources.map(({ name, scheme }) => {
     const own = tunnel === undefined ? publicUrl + pathOf(name) : null
@@ -92,7 +92,7 @@ function sourcesOf({ url, settings }: Serving, { tunnelUrls }: BannerParts) {
   })
 }
 
-function sourceEntries(serving: Serving, parts: BannerParts): Entry[] {
+function sourceEntries(serving: Started, parts: BannerParts): Entry[] {
   const sources = sourcesOf(serving, parts)
   const width = Math.max(...sources.map(({ name }) => name.length))
   return sources.map(({ name, scheme, address }, i) => {
@@ -102,7 +102,7 @@ function sourceEntries(serving: Serving, parts: BannerParts): Entry[] {
 }
 
 /** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
-function payloadUrl({ url, settings }: Serving, { tunnelUrls }: BannerParts): string | undefined {
+function payloadUrl({ url, settings }: Started, { tunnelUrls }: BannerParts): string | undefined {
   const { provider, tunnel, publicUrl = url } = settings
   if (provider === 'sandbox') return undefined
   if (tunnel === undefined) return `${publicUrl}/webhook`
@@ -110,7 +110,7 @@ function payloadUrl({ url, settings }: Serving, { tunnelUrls }: BannerParts): st
 }
 
 /** The targets by name: where each leads, and what it gets. */
-function targets({ relay }: Serving, { nameOf }: BannerParts): Entry[] {
+function targets({ relay }: Started, { nameOf }: BannerParts): Entry[] {
   const { routes } = relay.routing
   if (routes.length === 0)
     return [['targets', t`none: add ${bold('--forward <url>')} or ${bold('--exec <command>')}`]]
@@ -128,7 +128,7 @@ function storePlace(store: Settings['store'], folder: string): string {
   return store === 'file' ? folder : `${folder}, tokens in the keychain`
 }
 
-function signIn({ settings, sandbox }: Serving, { signedIn }: BannerParts, profileFlag: string): Entry[] {
+function signIn({ settings, sandbox }: Started, { signedIn }: BannerParts, profileFlag: string): Entry[] {
   if (signedIn !== undefined) return [['signed in', t`${signedIn}${dim('  relay whoami shows the account')}`]]
   const how: Entry = ['sign in', bold('relay login')]
   if (sandbox) return [how, ['look around', sandbox.url]]

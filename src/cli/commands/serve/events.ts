@@ -7,7 +7,7 @@ import type { TargetStatus } from '../../../dispatch/target.js'
 import { isCommand, type Routing, shortNames } from '../../../dispatch/routes.js'
 import { type Attempt, editedFrom, ignoredText } from '../../../journal/types.js'
 import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
-import type { ServeOptions } from '../../../serve/serve.js'
+import type { StartOptions } from '../../../serve/serve.js'
 import type { TunnelStatus } from '../../../tunnel/tunnel.js'
 import type { Shell } from '../../command.js'
 import { accountObject, accountText } from '../../output/accounts.js'
@@ -32,7 +32,7 @@ const TUNNEL_LIMIT_MS = 3000
 
 type Fields = Readonly<Record<string, unknown>>
 type Observer<Name extends 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook' | 'onAccount'> =
-  NonNullable<ServeOptions[Name]>
+  NonNullable<StartOptions[Name]>
 
 /** What happened, for people and for programs: the line of the terminal and the log, and the object of `--json`. */
 interface Report {

@@ -2,11 +2,10 @@ import { aborted } from '../../../base/wait.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/address.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
-import { isSharedAddress } from '../../../base/shared-store.js'
 import { Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
-import { serve, type Serving } from '../../../serve/serve.js'
+import { start, type Started } from '../../../serve/serve.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
 import { freeBytes, RESERVE } from '../../../store/sqlite.js'
 import { pathOf } from '../../../webhook/signature.js'
@@ -14,6 +13,7 @@ import { type Flags, type Shell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
+  openData,
   profileFolder,
   publication,
   routeSettings,
@@ -21,16 +21,9 @@ import {
   startCommand,
   storeOf,
 } from '../../profile.js'
-import {
-  loginCommand,
-  readSetup,
-  serviceSettings,
-  signInCommand,
-  userOf,
-  withCommand,
-} from '../../session.js'
-import { join, type Parts } from '../../settings/join.js'
-import { checkSecretsPlace, type Loaded, openSettings } from '../../settings/read.js'
+import { joinData, loginCommand, serviceSettings, signInCommand, userOf, withCommand } from '../../session.js'
+import { join, type Joined, type Parts } from '../../settings/join.js'
+import { type Loaded, openSettings } from '../../settings/read.js'
 import type { Values } from '../../settings/parse.js'
 import { hostInUrl, isUnsigned, servedSources, type SetSource } from '../../sources.js'
 import { formatRepo, parseRepo } from '../../target.js'
@@ -76,12 +69,12 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   if (!mayHaveData(storeOf(values), profileFolder(values))) await readOwn()
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
-  const live = new LiveOutput(shell, new Routing(routeSettings(values)))
+  const live = new LiveOutput(shell, new Routing(routeSettings(joined)))
   const published = publication(shell, joined, hooked)
   const reportConnection = (error: Error): void =>
     out.log.error(`a connection failed and was closed: ${error.message}`, error)
   using _ = { [Symbol.dispose]: shell.onConnectionError(reportConnection) }
-  await using serving = await serve(
+  await using serving = await start(
     serviceSettings(parts, {
       sandbox: flags.sandbox === true,
       inspect: flags.inspect !== false,
@@ -91,8 +84,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
       log: out.timedLog,
       signal: shell.signal,
       seams: shell.seams,
-      // The password of the shared store is one of relay's secrets.
-      env: isSharedAddress(values.store) ? { ...shell.env, PGPASSWORD: undefined } : shell.env,
+      env: shell.env,
       onTaken: published.onTaken,
       ...(hooks && { hooks }),
       onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
@@ -125,7 +117,8 @@ async function announce(
   const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn }
   if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
-  const { store, folder } = serving.settings
+  const { store, folder, hostRefusal } = serving.settings
+  if (hostRefusal) out.log.warn(`sign-in and actions are off: ${hostRefusal.message}`)
   if ((store === 'file' || store === 'keychain') && freeBytes(folder) < RESERVE)
     out.log.warn(`the disk of ${tilde(folder)} is almost full: deliveries are refused until 16 MiB are free`)
   if (!isLoopback(hostInUrl(host)))
@@ -138,7 +131,7 @@ async function announce(
 }
 
 /** Says what is still waiting, and that in-flight work takes a while. */
-async function stop(serving: Serving, nameOf: (id: string) => string, out: Output): Promise<void> {
+async function stop(serving: Started, nameOf: (id: string) => string, out: Output): Promise<void> {
   const waiting = waitingText(serving.targets(), nameOf)
   if (waiting !== undefined) out.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
   const slow = setTimeout(() => out.say(FINISHING), SILENT_STOP_MS)
@@ -163,8 +156,6 @@ function readParts(shell: Shell, flags: ServeFlags): Parts {
       'usage',
       `${flag.text} cannot be used with --sandbox, which is a code host of its own`,
     )
-  // A sandbox makes its own client.
-  if (!flags.sandbox) checkSecretsPlace(origins)
   const saved = values.store === 'memory' ? undefined : readSavedProfile(profileFolder(values))
   const { profile } = values
   if (saved?.sandbox && !flags.sandbox && values.provider !== 'sandbox')
@@ -178,6 +169,9 @@ function readParts(shell: Shell, flags: ServeFlags): Parts {
       'settings',
       `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with relay reset --profile ${profile}`,
     )
+  const { hostRefusal } = join({ own, saved })
+  // A sandbox makes its own client.
+  if (hostRefusal && origins.clientSecret && !flags.sandbox) throw hostRefusal
   return { own, saved }
 }
 
@@ -197,13 +191,15 @@ async function readHookPlan(
       'usage',
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
-  const { values } = join(parts)
+  const first = join(parts)
+  const { values } = first
   // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start.
-  const setup = await readSetup({ values, folder: profileFolder(values) }).catch((error: unknown) => {
+  const found = await readJoined(parts, values).catch((error: unknown) => {
     if (error instanceof RelayError && error.kind === 'no_match') return undefined
     throw error
   })
-  const joined = join({ ...parts, setup })
+  const joined = found ?? first
+  if (joined.hostRefusal) throw joined.hostRefusal
   const { provider, profile, clientId } = joined.values
   const { noLog } = HOST_KINDS[provider].words
   if (catchUp && noLog)
@@ -216,9 +212,15 @@ async function readHookPlan(
   return { repos, user: userOf(values), login: loginCommand(about), onNoToken, catchUp }
 }
 
+/** The settings with what the profile's data completes; undefined where it has none. @throws RelayError `storage` */
+async function readJoined(parts: Parts, values: Values): Promise<Joined | undefined> {
+  await using data = await openData({ values, folder: profileFolder(values) })
+  return data && (await joinData(parts, data.secrets))
+}
+
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
 async function signedInUser(
-  { relay: { tokens, host } }: Serving,
+  { relay: { tokens, host } }: Started,
   values: Values,
 ): Promise<string | undefined> {
   try {
@@ -230,7 +232,7 @@ async function signedInUser(
 }
 
 /** Resolves at a signal, or at the key for it. */
-async function untilQuit(shell: Shell, serving: Serving, nameOf: (id: string) => string): Promise<void> {
+async function untilQuit(shell: Shell, serving: Started, nameOf: (id: string) => string): Promise<void> {
   const { out, signal } = shell
   const quit = new AbortController()
   using keys = out.jsonLog ? undefined : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort() })
@@ -242,7 +244,7 @@ async function untilQuit(shell: Shell, serving: Serving, nameOf: (id: string) =>
 
 /** What runs, and the settings of the start. */
 interface Service {
-  readonly serving: Serving
+  readonly serving: Started
   readonly loaded: Loaded
   readonly sources: readonly SetSource[]
   readonly listeners: readonly { setRoutes(routes: Pick<Routing, 'routes'>): void }[]
@@ -254,20 +256,22 @@ async function reload(shell: Shell, flags: Flags, service: Service): Promise<voi
   const { serving, loaded, listeners } = service
   try {
     // No other setting: the file of a secret can be a pipe, which was read at the start.
-    const { values, origins } = openSettings(shell, flags).read(loaded.values.profile, ROUTE_SETTINGS)
-    const routes = routeSettings(values)
+    const now = openSettings(shell, flags).read(loaded.values.profile, ROUTE_SETTINGS)
+    const { origins } = now
+    const routes = routeSettings(now)
     await serving.checkRoutes(routes)
     serving.replaceRoutes(routes)
     for (const listener of listeners) listener.setRoutes(serving.relay.routing)
     const count = routes.forward.length + routes.exec.length
     out.say(`Reloaded the settings: ${count} routes; any other change needs a restart`)
-    warnOfRoutes(out, service, { values, origins: { ...loaded.origins, ...origins } })
+    warnOfRoutes(out, service, { ...now, origins: { ...loaded.origins, ...origins } })
   } catch (error) {
     out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
   }
 }
 
-function warnOfRoutes({ log }: Output, { serving, sources }: Service, { values, origins }: Loaded): void {
-  const about = { provider: serving.settings.provider, origins, sources }
-  for (const text of routeWarnings(routeSettings(values), about)) log.warn(text)
+function warnOfRoutes({ log }: Output, { serving, sources }: Service, loaded: Loaded): void {
+  const { origins, leftOutExec } = loaded
+  const about = { provider: serving.settings.provider, origins, leftOutExec, sources }
+  for (const text of routeWarnings(routeSettings(loaded), about)) log.warn(text)
 }

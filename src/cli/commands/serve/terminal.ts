@@ -7,19 +7,20 @@ import type { TargetStatus } from '../../../dispatch/target.js'
 import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
 import { exampleOf, matches } from '../../../journal/filter.js'
 import { whyNeverSent } from '../../../codehost/events.js'
-import { hostScheme } from '../../../codehost/schemes.js'
-import type { Serving } from '../../../serve/serve.js'
+import { hostScheme, schemeOf } from '../../../codehost/schemes.js'
+import { proofsFor } from '../../../schemes/proof.js'
+import type { Started } from '../../../serve/serve.js'
 import type { Shell } from '../../command.js'
 import type { Context } from '../../context.js'
 import { bold, dim, join, t } from '../../output/text.js'
-import { isOfFolder, type Origins } from '../../settings/read.js'
+import { isOfFolder, type Loaded } from '../../settings/read.js'
 import type { SetSource } from '../../sources.js'
 import { watchedFiles } from '../../settings/files.js'
 
 /** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
 export function listenToKeys(
   shell: Shell,
-  serving: Serving,
+  serving: Started,
   { nameOf, quit }: { readonly nameOf: (id: string) => string; readonly quit: () => void },
 ): Disposable | undefined {
   const { out } = shell
@@ -61,7 +62,7 @@ export function waitingText(
 }
 
 /** Opens the inspector of this process in the browser. Does not reject. */
-async function openInspectorOf(shell: Shell, { url, relay }: Serving): Promise<void> {
+async function openInspectorOf(shell: Shell, { url, relay }: Started): Promise<void> {
   const { out, signal } = shell
   try {
     const [{ openInspector }, inspector] = await Promise.all([
@@ -138,8 +139,12 @@ export function routeWarnings(
   {
     provider,
     origins,
+    leftOutExec,
     sources,
-  }: { readonly provider: string; readonly origins: Origins; readonly sources: readonly SetSource[] },
+  }: Pick<Loaded, 'origins' | 'leftOutExec'> & {
+    readonly provider: string
+    readonly sources: readonly SetSource[]
+  },
 ): string[] {
   const warnings: string[] = []
   const warn = (setting: 'forward' | 'exec' | 'ignore', why: string | undefined): void => {
@@ -171,6 +176,14 @@ export function routeWarnings(
     const earlier = routes.slice(0, i).map(([, one]) => one)
     warn(setting, whyTwice(route, earlier))
   }
+  const tokens = sources.filter(({ scheme, secrets }) =>
+    proofsFor(secrets.current, schemeOf(scheme)).some(({ algorithm }) => algorithm === 'token'),
+  )
+  if (origins.forward && isOfFolder(origins.forward) && forward.length > 0 && tokens.length > 0)
+    warnings.push(
+      `${origins.forward.text}: only this folder names the targets, so they get deliveries of ${tokens.map(({ name }) => name).join(', ')} without the token, which is the secret itself. Name a target with --forward to send it there`,
+    )
+  if (leftOutExec) warnings.push(leftOutText(leftOutExec))
   if (origins.exec && isOfFolder(origins.exec))
     for (const command of exec)
       warnings.push(`${origins.exec.text} runs a command for deliveries: ${command}`)
@@ -180,6 +193,12 @@ export function routeWarnings(
   if (exec.length > 0 && secret)
     warnings.push(`anyone who can read ${secret.text} can sign deliveries that run commands here`)
   return warnings
+}
+
+/** Does not quote the commands: an agent reads it, and their author can be anyone. */
+export function leftOutText({ count, origin }: NonNullable<Loaded['leftOutExec']>): string {
+  const commands = count === 1 ? 'its command is' : `its ${count} commands are`
+  return `${origin.text}: ${commands} left out, since you have not seen them. Read them, then start relay mcp with --allow-project-exec, or run relay serve in a terminal, which lists them`
 }
 
 function whyNoSource(match: string, names: readonly string[]): string | undefined {

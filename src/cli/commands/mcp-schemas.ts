@@ -1,0 +1,205 @@
+import { z } from 'zod'
+import { REACTIONS } from '../../codehost/host.js'
+import type { Forward, Outcome, VerifiedBy } from '../../journal/types.js'
+import type { Reason } from '../../webhook/explain.js'
+import type { RefusedKind } from '../../webhook/refused.js'
+import { Outside, ownObject } from '../output/outside.js'
+
+// What of the results of `relay mcp` is relay's own: numbers that it counts, words that it has a closed list of, times, and names that the
+// user has set. Everything else is from outside (`separated`).
+
+/** Names that the user has set: of profiles, sources, targets, matches, users, and addresses of settings. */
+const configured = z.string()
+const count = z.number()
+const flag = z.boolean()
+/** As `toISOString` writes it. */
+const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+/** A field that has words from outside unless it is null. */
+const absent = z.null()
+
+/** The words of a closed list; the compiler wants each of them. */
+const words = <Word extends string>(list: Readonly<Record<Word, true>>) => z.enum(Object.keys(list))
+
+const verifiedBy = words<VerifiedBy>({ current: true, previous: true, none: true })
+const forwardState = words<Forward['status']>({ waiting: true, succeeded: true, failed: true })
+const outcome = words<Outcome>({
+  succeeded: true,
+  retry: true,
+  refused: true,
+  unreachable: true,
+  'timed out': true,
+  killed: true,
+})
+const reason = words<Reason>({
+  no_signature: true,
+  empty_signature: true,
+  repeated_signature: true,
+  malformed_signature: true,
+  only_sha1: true,
+  wrong_header: true,
+  malformed_part: true,
+  stale: true,
+  secret_white_space: true,
+  secret_form: true,
+  other_template: true,
+  re_encoded: true,
+  form: true,
+  truncated: true,
+  wrong_secret: true,
+  unverifiable: true,
+})
+const refusedKind = words<RefusedKind>({
+  no_signature: true,
+  invalid_signature: true,
+  invalid_event: true,
+  too_large: true,
+  wrong_path: true,
+})
+
+const target = ownObject({
+  target: configured.optional(),
+  state: forwardState.optional(),
+  reason: absent.optional(),
+  since: time.optional(),
+  attempts: count.optional(),
+  outcome: outcome.nullable().optional(),
+  status: count.nullable().optional(),
+  ms: count.nullable().optional(),
+})
+const attempt = ownObject({
+  time: time.optional(),
+  target: configured.optional(),
+  outcome: outcome.optional(),
+  status: count.nullable().optional(),
+  ms: count.optional(),
+  error: absent.optional(),
+  count: count.optional(),
+})
+
+/** An entry as a list has it. */
+export const summary = ownObject({
+  n: z.int().describe('the entry'),
+  time: time.optional(),
+  provider: configured.optional(),
+  source: configured.optional(),
+  scheme: configured.optional(),
+  verifiedBy: verifiedBy.optional(),
+  restored: absent.optional(),
+  unproved: flag.optional(),
+  editedFrom: count.nullable().optional(),
+  duplicates: count.optional(),
+  size: count.optional(),
+  ignoredBy: configured.nullable().optional(),
+  targets: z.array(target),
+})
+/** Attempts in a result, the newest: a target that is down for long gets thousands. */
+export const MAX_ATTEMPTS = 10
+export const delivery = summary.extend({
+  attempts: z.array(attempt).describe(`the newest ${MAX_ATTEMPTS}, with the answers`),
+})
+export const refused = ownObject({
+  id: z.int(),
+  time: time.optional(),
+  via: z.enum(['http', 'tunnel']).optional(),
+  source: configured.optional(),
+  status: count.optional(),
+  kind: refusedKind.optional(),
+  size: count.optional(),
+  complete: flag.optional(),
+})
+/** `hint`: that of a reason which quotes nothing of the request. */
+export const verdict = ownObject({
+  valid: z.boolean(),
+  by: verifiedBy.optional(),
+  reason: reason.optional(),
+  hint: z.string().optional(),
+})
+/** Of these, the hint names a header that the request has. */
+const QUOTING: ReadonlySet<unknown> = new Set<Reason>([
+  'wrong_header',
+  'other_template',
+  'unverifiable',
+  'stale',
+])
+export function checkedHint({ reason: why, hint }: Readonly<Record<string, unknown>>): unknown {
+  return QUOTING.has(why) || !reason.safeParse(why).success ? new Outside(hint) : hint
+}
+
+/** A made-up or stored delivery that was sent. */
+const sent = ownObject({
+  ok: z.boolean(),
+  status: z.number().nullable(),
+  ms: count.optional(),
+  n: count.nullable().optional(),
+  signedAgain: flag.optional(),
+  error: absent.optional(),
+})
+export const SENT = { sent: sent.optional(), delivery: delivery.optional() }
+
+export const route = ownObject({
+  target: configured.optional(),
+  match: configured.optional(),
+  name: configured.optional(),
+  state: z.enum(['up', 'down', 'gone', 'elsewhere', 'idle']).optional(),
+  since: time.nullable().optional(),
+  nextTryAt: time.nullable().optional(),
+  waiting: count.optional(),
+  succeeded: count.optional(),
+  failed: count.optional(),
+})
+export const routesTest = ownObject({
+  n: count,
+  ignoredBy: configured.nullable(),
+  routes: z.array(ownObject({ target: configured, matched: flag })),
+})
+
+const source = ownObject({
+  name: configured,
+  scheme: configured,
+  /** On this machine. That of a tunnel was chosen by its server. */
+  address: z.string().regex(/^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?\/webhook\/[\w.-]+$/),
+  secret: configured.nullable(),
+  previous: flag,
+  lastDelivery: ownObject({ n: count, time }).nullable(),
+  lastRefusal: ownObject({ id: count, time }).nullable(),
+})
+export const STATE = {
+  profile: configured,
+  running: ownObject({
+    pid: count,
+    url: configured,
+    startedAt: time,
+    sandbox: flag,
+  }).nullable(),
+  start: configured.nullable(),
+  routes: z.array(route),
+  sources: z.array(source),
+  tunnels: z.array(ownObject({ source: configured, state: z.enum(['connecting', 'connected', 'waiting']) })),
+  codeHost: ownObject({
+    url: configured,
+    user: configured,
+    signedIn: flag,
+    hooks: z.array(ownObject({ id: count.nullable(), permanent: flag.optional() })),
+  }).nullable(),
+}
+
+/** What `comment`, `merge` and `react` print. `url`: where it is exactly the address that the target has. */
+export const done = ownObject({
+  id: count.nullable().optional(),
+  url: configured.optional(),
+  created: flag.optional(),
+  updated: flag.optional(),
+  merged: flag.optional(),
+  sha: z
+    .string()
+    .regex(/^[0-9a-f]{40,64}$/)
+    .nullable()
+    .optional(),
+  content: z.enum(REACTIONS).optional(),
+  dryRun: flag.optional(),
+  action: z.enum(['comment', 'merge', 'react']).optional(),
+  target: configured.optional(),
+  user: configured.optional(),
+  provider: configured.optional(),
+  providerUrl: configured.optional(),
+})
