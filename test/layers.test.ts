@@ -34,11 +34,12 @@ describe('the layers of src', () => {
     expect(wrong.map(({ file, from, to }) => `${file}: ${from} → ${to}`)).toEqual([])
   })
 
-  it('reads process.env, signals and process.exit nowhere below the command line', () => {
+  it('reads process.env, signals and process.exit nowhere below the command line, but for proxies', () => {
     const touching = files.filter((file) =>
       /\bprocess\.(env|on|once|exit)\b/.test(readFileSync(path.join(SRC, file), 'utf8')),
     )
-    expect(touching).toEqual([])
+    // Every HTTP client finds them there, and undici did before, in a program that embeds relay, too.
+    expect(touching).toEqual(['net/agent.ts'])
   })
 
   it('brings nothing of Node to the browser', () => {
