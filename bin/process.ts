@@ -1,5 +1,6 @@
 // Connects relay to the process: arguments, signals and exit code. The only place that handles signals.
 import { fstatSync, writeFileSync } from 'node:fs'
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
 import { isatty } from 'node:tty'
 import envPaths from 'env-paths'
 import { errorCode, RelayError } from '../src/base/errors.js'
@@ -7,6 +8,14 @@ import { trustCaller } from '../src/base/trust.js'
 import type { Context, TextStream } from '../src/cli/context.js'
 import { main, report } from '../src/cli/main.js'
 import { readKeys } from './keys.js'
+
+/**
+ * How long one address of a host may take to connect before the next is tried. Milliseconds: two seconds of delay, as over a satellite, and the
+ * first repeat of a lost packet, after one more (RFC 6298). Node's own 250 ms never reach a host with two addresses that is further away. For
+ * every connection of the process, whichever library opens it.
+ */
+const CONNECT_ATTEMPT_MS = 3000
+setDefaultAutoSelectFamilyAttemptTimeout(CONNECT_ATTEMPT_MS)
 
 const argv = process.argv.slice(2)
 const root = new AbortController()
@@ -92,8 +101,20 @@ process.on('uncaughtException', (error: unknown, origin) => {
   else void endByDefect(error)
 })
 
+/** Whether a defect is being reported. Another one must not be reported in turn, since it may come from the report. */
+let isEnding = false
+
 async function endByDefect(thrown: unknown): Promise<void> {
-  process.exit(await report(defect(thrown), argv, context).catch(() => 1))
+  if (isEnding) process.exit(1)
+  isEnding = true
+  const failure = defect(thrown)
+  try {
+    process.exit(await report(failure, argv, context))
+  } catch {
+    // What reports may be what is broken, or not there yet.
+    writeFileSync(2, `error: ${failure.message}\n`)
+    process.exit(failure.exitCode)
+  }
 }
 
 /** Leaves out the error's own text, which may contain anything. */
@@ -110,9 +131,21 @@ function defect(error: unknown): RelayError {
 
 trustCaller(process.env)
 
+/** @throws RelayError `usage` where the folder is gone */
+function workingFolder(): string {
+  try {
+    return process.cwd()
+  } catch (cause) {
+    const why = errorCode(cause) === 'ENOENT' ? 'has been removed' : `cannot be read (${errorCode(cause)})`
+    throw new RelayError('usage', `The working folder ${why}. Change to another one, for example with cd ~`)
+  }
+}
+
 const context: Context = {
   env: process.env,
-  cwd: process.cwd(),
+  get cwd() {
+    return workingFolder()
+  },
   configFolder: envPaths('relay', { suffix: '' }).config,
   // Opened when it is first used.
   get stdin() {

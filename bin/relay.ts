@@ -1,23 +1,17 @@
 #!/usr/bin/env node
-import { writeFileSync } from 'node:fs'
-import module from 'node:module'
+// Every Node can read this file and what it imports, however old it is: no syntax that Node 12 lacks, and no `node:` import.
 import packageJson from '../package.json' with { type: 'json' }
 
-/** Whether the version is all that is asked for, and was written: scripts do so often, and it needs nothing of the program. */
-function isVersionWritten([flag = '', ...others]: readonly string[]): boolean {
-  if (others.length > 0 || !['--version', '-V'].includes(flag)) return false
-  try {
-    // Not by `process.stdout`, which would load streams.
-    writeFileSync(1, `${packageJson.version}\n`)
-    return true
-  } catch {
-    // The program reports what is wrong with the output.
-    return false
-  }
+/** Whether a version comes before another one: `18.20.8` before `20.18.1`. */
+function isBefore(version: string, other: string): boolean {
+  const [own, needed] = [version, other].map((text) => text.split('.').map(Number))
+  const first = (own || []).findIndex((part, i) => part !== (needed || [])[i])
+  return first !== -1 && Number((own || [])[first]) < Number((needed || [])[first])
 }
 
-if (!isVersionWritten(process.argv.slice(2))) {
-  // Node 22.8 and later keep compiled code between starts, for the modules loaded after this call.
-  Object(module).enableCompileCache?.()
-  void import('./process.js')
-}
+const needed = packageJson.engines.node.replace('>=', '')
+const current = process.versions.node
+if (isBefore(current, needed)) {
+  process.stderr.write(`error: relay needs Node ${needed} or newer; this is ${current}\n`)
+  process.exitCode = 1
+} else void import('./start.js')

@@ -13,16 +13,7 @@ await build({
   transform: { target: 'es2023' },
   input: { relay: 'bin/relay.ts', index: 'src/index.ts', testing: 'src/testing/index.ts' },
   // Packages that are native, read files of their own, or serve few commands.
-  external: [
-    '@photostructure/sqlite',
-    'keytar',
-    'open',
-    'pg',
-    'pgpass',
-    'prom-client',
-    'smee-client',
-    'undici',
-  ],
+  external: ['@photostructure/sqlite', 'keytar', 'open', 'pg', 'pgpass', 'prom-client', 'smee-client'],
   // What checks schemas that relay mcp never gets is Ajv on Node, 200 KB of code; in browsers it is small.
   resolve: { alias: { '@modelcontextprotocol/server/_shims': `${MCP_SERVER}/shimsBrowser.mjs` } },
   // Some commands load lazily what others load at once.

@@ -3,6 +3,9 @@ export type Clock = () => number
 
 export const systemClock: Clock = () => Date.now()
 
+/** Milliseconds since the process started. Nothing sets it back, and it stands still while the machine sleeps. */
+export const monotonicClock: Clock = () => performance.now()
+
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /**

@@ -1,5 +1,6 @@
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -14,30 +15,66 @@ type Env = Context['env']
 /** A browser command that has not failed within this time has started the browser. Milliseconds. */
 const START_LIMIT_MS = 2_000
 
-/** Returns false if no browser starts. BROWSER names another one. It outlives relay, and gets no Ctrl-C: `open` starts it detached. */
+/** Returns false if no browser starts. It outlives relay, and gets no Ctrl-C: it is started detached. */
 async function openBrowser(
   address: string,
   { env, signal }: Pick<Shell, 'env' | 'signal'>,
 ): Promise<boolean> {
-  const name = env['BROWSER']
+  for (const start of waysToOpen(address, env))
+    try {
+      if (await hasStarted(await start(), signal)) return true
+    } catch {
+      signal.throwIfAborted()
+    }
+  return false
+}
+
+/** Whether the program runs on, or has ended well: some only tell a browser that runs already. */
+async function hasStarted(program: ChildProcess, signal: AbortSignal): Promise<boolean> {
   const settled = new AbortController()
   const both = { signal: AbortSignal.any([settled.signal, signal]) }
+  program.unref()
   try {
-    const { default: open } = await import('open')
-    const child = await open(address, name ? { app: { name } } : {})
-    const exit = once(child, 'exit', both).then(([code]) => code === 0)
+    const exit = once(program, 'exit', both).then(([code]) => code === 0)
     return await Promise.race([exit, sleep(START_LIMIT_MS, both).then(() => true)])
-  } catch {
-    signal.throwIfAborted()
-    return false
   } finally {
     settled.abort()
   }
 }
 
+/**
+ * What to try in turn. BROWSER is a list of commands, as xdg-open and Python read it: between colons (on Windows semicolons), each a program with
+ * arguments, and the address in place of `%s` or at the end. Without it, the system's own browser opens.
+ */
+function waysToOpen(address: string, env: Env): readonly (() => Promise<ChildProcess>)[] {
+  const listed = env['BROWSER'] ?? ''
+  if (listed === '') return [async () => (await import('open')).default(address)]
+  return commandsIn(listed).map((command) => async () => {
+    // `Google Chrome`: on a Mac the name of an application, which has no command.
+    if (process.platform === 'darwin' && !command.includes('/'))
+      return (await import('open')).default(address, { app: { name: command } })
+    // One whose path has spaces is a program without arguments.
+    const words = existsSync(command) ? [command] : command.split(/\s+/).filter(Boolean)
+    const filled = words.map((word) => word.replaceAll('%s', () => address))
+    const [program = '', ...args] = command.includes('%s') ? filled : [...words, address]
+    return spawn(program, args, { detached: true, stdio: 'ignore', env: { ...env } })
+  })
+}
+
+/** The commands of BROWSER. A Windows path has a colon of its own. */
+function commandsIn(text: string): string[] {
+  const all = text.split(process.platform === 'win32' ? ';' : ':')
+  return all.map((command) => command.trim()).filter(Boolean)
+}
+
 /** Whether this shell is on another machine than its user's browser, as far as SSH says. */
 export function isRemote(env: Env): boolean {
   return Boolean(env['SSH_CONNECTION'])
+}
+
+/** Whether BROWSER opens addresses on the user's machine, although this one is another: a terminal of VS Code sets it so, and forwards the port. */
+function opensThere(env: Env): boolean {
+  return env['TERM_PROGRAM'] === 'vscode' && Boolean(env['BROWSER'])
 }
 
 /** For a browser on another machine than relay, where 127.0.0.1 is that machine. */
@@ -53,7 +90,7 @@ const DISPLAYS = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME', 'BROWSER'] as
 
 /** Whether a browser that relay opens can be seen by its user. Over SSH it would open on the other machine. */
 export function hasDisplay(env: Env, platform: NodeJS.Platform = process.platform): boolean {
-  if (isRemote(env)) return false
+  if (isRemote(env)) return opensThere(env)
   return !WITH_SERVER.has(platform) || DISPLAYS.some((name) => Boolean(env[name]))
 }
 
@@ -66,7 +103,7 @@ export async function showAddress(
   address: string,
   { opens, waiting }: { readonly opens: boolean; readonly waiting: string },
 ): Promise<void> {
-  const remote = isRemote(env)
+  const remote = isRemote(env) && !opensThere(env)
   const opened = opens && !remote && (await openBrowser(address, { env, signal }))
   const ask = opened
     ? 'Your browser opens. If it does not, open this address'
@@ -101,6 +138,7 @@ export async function openInspector(
   { env, signal, out }: Shell,
   { url, code, entry, isPending }: InspectorToOpen,
 ): Promise<'opened' | 'not started' | 'not used'> {
+  // Not by VS Code either: the private file is on this machine, and the code would stand in a process list.
   if (isRemote(env)) return 'not started'
   const suffix = entry === undefined ? '' : `/${entry}`
   using file = writeRedirectFile(env['HOME'] || homedir(), `${url}/inspect/#${code}${suffix}`)

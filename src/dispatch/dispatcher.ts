@@ -40,6 +40,8 @@ export interface DispatcherOptions {
   /** Called when a target goes down, comes up, is no longer configured, or is again. Must not throw. */
   readonly onTarget: (status: TargetStatus) => void
   readonly clock: Clock
+  /** Milliseconds from any start, for waits: nothing sets it back. Default: `clock`. */
+  readonly monotonic?: Clock | undefined
   readonly limits: Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'probe'>
   readonly random?: Random | undefined
   readonly timer?: Timer
@@ -63,6 +65,7 @@ const MINUTE_MS = 60_000
 
 /** What all lanes share. */
 interface Parts extends DispatcherOptions {
+  readonly monotonic: Clock
   readonly random: Random
   readonly timer: Timer
   readonly signal: AbortSignal
@@ -81,7 +84,8 @@ export class Dispatcher implements AsyncDisposable {
   #cancelMinute = (): void => {}
 
   constructor({ random = Math.random, timer = systemTimer, ...options }: DispatcherOptions) {
-    this.#parts = { ...options, random, timer, signal: this.#stop.signal }
+    const { monotonic = options.clock } = options
+    this.#parts = { ...options, monotonic, random, timer, signal: this.#stop.signal }
   }
 
   /** Starts with what waits for these targets, or those that have replaced them. To be called once, first. @throws RelayError `storage` */
@@ -158,9 +162,10 @@ export class Dispatcher implements AsyncDisposable {
   }
 }
 
-/** How long a target could not be reached. Milliseconds. */
+/** How long a target could not be reached. Milliseconds; instants but `since` are of the monotonic clock. */
 interface Down {
   readonly since: number
+  readonly began: number
   /** The last failure. */
   readonly at: number
   /** Milliseconds of this run in which it was down: a machine that sleeps gives it no chance. */
@@ -173,7 +178,7 @@ interface Down {
 class Lane {
   readonly #id: string
   readonly #parts: Parts
-  /** By entry: Infinity while it is sent and recorded, else the instant before which it is not sent again. */
+  /** By entry: Infinity while it is sent and recorded, else the instant of the monotonic clock before which it is not sent again. */
   readonly #busy = new Map<number, number>()
   readonly #attempts = new Set<Promise<void>>()
   /** What is configured; undefined: nothing is sent. */
@@ -206,7 +211,8 @@ class Lane {
     if (!this.#open) return { ...common, state: 'gone', since: this.#goneSince }
     if (!this.#down) return { ...common, state: 'up' }
     const { since, nextProbeAt } = this.#down
-    return { ...common, state: 'down', since, nextProbeAt }
+    const { clock, monotonic } = this.#parts
+    return { ...common, state: 'down', since, nextProbeAt: clock() + nextProbeAt - monotonic() }
   }
 
   attach(route: Route): void {
@@ -261,7 +267,7 @@ class Lane {
 
   retryNow(): void {
     for (const [n, due] of this.#busy) if (due < Infinity) this.#busy.delete(n)
-    if (this.#down) this.#down = { ...this.#down, nextProbeAt: 0 }
+    if (this.#down) this.#down = { ...this.#down, nextProbeAt: -Infinity }
     this.wake()
   }
 
@@ -283,10 +289,10 @@ class Lane {
   }
 
   async #fill(): Promise<void> {
-    const { journal, concurrency, clock, mayRun, signal, timer } = this.#parts
+    const { journal, concurrency, monotonic, mayRun, signal, timer } = this.#parts
     const [open, down] = [this.#open, this.#down]
     if (!open || signal.aborted || !mayRun()) return
-    const now = clock()
+    const now = monotonic()
     for (const [n, due] of this.#busy) if (due <= now) this.#busy.delete(n)
     const isSending = [...this.#busy.values()].includes(Infinity)
     const isDue = !isSending && down !== undefined && now >= down.nextProbeAt
@@ -319,7 +325,7 @@ class Lane {
     open: { readonly route: Route; readonly target: OpenTarget },
     isProbe: boolean,
   ): Promise<void> {
-    const { journal, clock, random, signal, mayRun, limits, onAttempt } = this.#parts
+    const { journal, clock, monotonic, random, signal, mayRun, limits, onAttempt } = this.#parts
     const { route, target } = open
     const entry = await this.#stored(`#${n} → ${route.label}: cannot be read yet`, () => journal.read(n))
     if (!entry || this.#open !== open || signal.aborted || !mayRun()) {
@@ -327,9 +333,9 @@ class Lane {
       // Also if the target was opened again meanwhile: this entry counted as being sent.
       return this.wake()
     }
-    const at = clock()
+    const [at, began] = [clock(), monotonic()]
     const { retryAfter = 0, ...result } = await target.deliver(entry, earlier + 1, { signal }).catch(defect)
-    const now = clock()
+    const ms = Math.max(0, Math.round(monotonic() - began))
     const forward = nextForward(before, result, limits)
     const hasEnded = forward.status !== 'waiting'
     if (hasEnded) {
@@ -339,16 +345,16 @@ class Lane {
     const own = jittered(limits.retries[forward.tries - 1] ?? 0, random)
     const wait = Math.max(own, Math.min(retryAfter, MAX_RETRY_AFTER_MS))
     const backsOff = !hasEnded && result.outcome === 'retry'
-    const attempt = { at, target: this.#id, ms: Math.max(0, now - at), count: 1, ...result }
+    const attempt = { at, target: this.#id, ms, count: 1, ...result }
     // Without the body, which need not stay in memory until the disk has answered.
     const { body: _, ...rest } = entry
     const problem = `#${n} → ${route.label}: the attempt could not be recorded yet`
     await this.#stored(problem, async () => {
       await journal.record(n, attempt, forward)
-      onAttempt({ n, entry: rest, route, attempt, forward, ...(backsOff && { retryAt: now + wait }) })
+      onAttempt({ n, entry: rest, route, attempt, forward, ...(backsOff && { retryAt: clock() + wait }) })
     })
     if (backsOff) {
-      this.#busy.set(n, clock() + wait)
+      this.#busy.set(n, monotonic() + wait)
       this.#markUp()
     } else this.#busy.delete(n)
     if (this.#open === open && DOWN.has(result.outcome)) await this.#markDown(route, isProbe)
@@ -363,19 +369,25 @@ class Lane {
   async #markDown({ target }: Route, isProbe: boolean): Promise<void> {
     // An attempt that was under way when the target went down is no further failure.
     if (this.#down && !isProbe) return
-    const { clock, random, limits, journal, log } = this.#parts
-    const now = clock()
-    const { since = now, at = now, awake: before = 0, failures: earlier = 0 } = this.#down ?? {}
+    const { clock, monotonic, random, limits, journal, log } = this.#parts
+    const now = monotonic()
+    const {
+      since = clock(),
+      at = now,
+      began = now,
+      awake: before = 0,
+      failures: earlier = 0,
+    } = this.#down ?? {}
     const awake = before + Math.min(now - at, MAX_PROBE_GAP_MS)
     const failures = earlier + 1
     const isNearby = target.kind === 'http' && isLoopback(new URL(target.url).hostname)
     const delay = isNearby
-      ? nearbyProbeDelay(now - since, random, limits.probe)
+      ? nearbyProbeDelay(now - began, random, limits.probe)
       : probeDelay(failures, random, limits.probe)
-    this.#down = { since, at: now, awake, failures, nextProbeAt: now + delay }
+    this.#down = { since, began, at: now, awake, failures, nextProbeAt: now + delay }
     this.#report()
     if (awake < MIN_DOWN_MS) return
-    const expired = await journal.expire(now - MAX_AGE_MS, { target: this.#id }).catch(() => 0)
+    const expired = await journal.expire(clock() - MAX_AGE_MS, { target: this.#id }).catch(() => 0)
     this.#queued = Math.max(0, this.#queued - expired)
     if (expired > 0) log.warn(`${labelOf(this.#id)}: ${expiredText(expired)}`)
   }

@@ -3,7 +3,8 @@ import type { Clock } from '../base/time.js'
 import { type Header, isSendable, passedOn } from '../http/headers.js'
 import type { Entry, Outcome } from '../journal/types.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
-import { DeliverySender, NotHttpError } from '../net/delivery-sender.js'
+import { NotHttpError } from '../net/client.js'
+import { DeliverySender } from '../net/delivery-sender.js'
 import { type OpenTarget, unanswered } from './target.js'
 
 /** An entry as its receiver can verify it now, without the headers of the connection on which it came. */
@@ -43,7 +44,7 @@ export function openHttpTarget(
           outcome: statusOutcome(status),
           status,
           answer: start,
-          headers: answerHeaders(lines()),
+          headers: answerHeaders(lines),
           error: null,
           retryAfter: parseRetryAfter(header, clock()),
         }

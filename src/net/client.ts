@@ -1,10 +1,15 @@
-import type { Agent, Dispatcher } from 'undici'
+import type { Agent, IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import { type Cancellable, onAbort } from '../base/wait.js'
-import { isLoopback } from '../base/address.js'
-import { readBounded } from '../base/bytes.js'
+import { errorCode } from '../base/errors.js'
+import { readBounded, StartOf } from '../base/bytes.js'
+import { hostOf, openAgent, protocolOf } from './agent.js'
 
 /** Returns a header's value; ignores the case of its name, and joins several lines with commas. */
 export type HeaderReader = (name: string) => string | undefined
+
+/** A header line: name and value. */
+export type HeaderLine = readonly [name: string, value: string]
 
 /** A request to a code host or a tunnel's server. */
 export interface OutboundRequest extends Cancellable {
@@ -29,13 +34,12 @@ export type SendOnce = (url: string, request: OutboundRequest) => Promise<Outbou
  * just closed, it is unknown whether it arrived. Follows no redirect. Asks for a body without content encoding, since nothing
  * here decodes one (RFC 9110 section 12.5.3).
  */
-export const sendOnce: SendOnce = async (address, { method, headers, body = null, signal }) => {
+export const sendOnce: SendOnce = async (address, { method, headers, body, signal }) => {
   const url = new URL(address)
-  const plain = { 'accept-encoding': 'identity', ...headers }
-  const agent = await agentOfSingleRequests(url)
-  const request = { method, headers: plain, body }
-  const { lines: _, ...response } = await sendThrough(agent, url, request, { signal })
-  return { ...response, discard: () => void response.body.on('error', () => {}).destroy() }
+  const lines = Object.entries({ 'accept-encoding': 'identity', ...headers })
+  const { response } = exchange(url, { method, lines, body, agent: openAgent(url), signal })
+  const { lines: _, ...read } = await response
+  return { ...read, discard: () => void read.body.on('error', () => {}).destroy() }
 }
 
 /** 4 MiB: many times the longest response to our calls (a pull request with both repositories, about 60 KiB). */
@@ -46,68 +50,150 @@ export async function readText({ body }: Pick<OutboundResponse, 'body'>): Promis
   return String(await readBounded(body, MAX_TEXT))
 }
 
+/** A request to any address. */
+export interface ExchangeRequest extends Cancellable {
+  readonly method: string
+  /** Sent in this order and spelling, after Host and Connection, and before Content-Length. */
+  readonly lines: readonly HeaderLine[]
+  readonly body?: string | Uint8Array | undefined
+  readonly agent: Agent
+  /** Whether the connection may serve another request afterwards. Default: no. */
+  readonly keepsAlive?: boolean
+}
+
 /** A response whose headers have arrived. */
-export interface AgentResponse {
+export interface Response {
   readonly status: number
   readonly header: HeaderReader
   /** Every header line; names in lower case. */
-  readonly lines: () => readonly (readonly [name: string, value: string])[]
-  readonly body: Dispatcher.ResponseData['body']
+  readonly lines: readonly HeaderLine[]
+  readonly body: Readable
 }
 
-/** Sends one request, and follows no redirect. @throws the error of the connection; the signal's reason, at once: undici waits to be connected */
-export async function sendThrough(
-  agent: Dispatcher,
-  { origin, pathname, search }: URL,
-  request: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
-  { signal }: Cancellable,
-): Promise<AgentResponse> {
-  signal?.throwIfAborted()
-  const path = `${pathname}${search}`
-  const { statusCode, headers, body } = await new Promise<Dispatcher.ResponseData>((resolve, reject) => {
-    const ignore = signal && onAbort(signal, () => reject(signal.reason))
-    agent
-      .request({ ...request, origin, path, signal })
-      .then(resolve, reject)
-      .finally(() => ignore?.())
-  })
-  const header: HeaderReader = (name) => [headers[name.toLowerCase()] ?? []].flat().join(', ') || undefined
-  const lines: AgentResponse['lines'] = () =>
-    Object.entries(headers).flatMap(([name, values = []]) =>
-      [values].flat().map((value) => [name, value] as const),
-    )
-  return { status: statusCode, header, lines, body }
+export interface Exchange {
+  /** Rejects with the error of the connection, {@link NotHttpError}, or the signal's reason, at once. */
+  readonly response: Promise<Response>
+  /** Whether it went over a connection that had served a request before, and nothing of a response came. */
+  readonly isStale: () => boolean
+}
+
+/** The response is not HTTP/1: probably another kind of server listens there. */
+export class NotHttpError extends Error {
+  override readonly name = 'NotHttpError'
+  /** Its first bytes, where they are of another protocol. */
+  readonly start: Uint8Array
+
+  constructor(start: Uint8Array, options?: ErrorOptions) {
+    super('its answer is not HTTP/1.1: check the address and the port', options)
+    this.start = start
+  }
 }
 
 /**
- * Opens the undici agent for requests to `url`'s host: through the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name, but
- * directly to this machine. Loads undici, which takes 75 ms (measured): too long for a short command.
- * @throws TypeError if the proxy's address is malformed.
+ * Sends one request. Follows no redirect. Reads responses that clients usually take although HTTP forbids them (LF line ends, folded headers,
+ * a length given twice): whatever sent them has done its work, and must not be asked for it again.
  */
-export async function openAgent({ hostname }: URL, options: Agent.Options): Promise<Dispatcher> {
-  const { Agent, EnvHttpProxyAgent, Pool } = await import('undici')
-  if (isLoopback(hostname)) return new Agent(options)
-  const clientFactory = (to: URL, more: object): Dispatcher => failingOnce(new Pool(to, more))
-  return new EnvHttpProxyAgent({ ...options, clientFactory })
-}
-
-/** Changes the code of a proxy's closed connection: at undici's own it asks again without a pause (7.30; 35,000 connections in 30 s, measured). */
-function failingOnce(proxy: Dispatcher): Dispatcher {
-  return proxy.compose((dispatch) => (options, handler) => {
-    const fail = handler.onResponseError?.bind(handler)
-    handler.onResponseError = (controller, error) => {
-      const isClosed = 'code' in error && error.code === 'UND_ERR_SOCKET'
-      fail?.(controller, isClosed ? Object.assign(error, { code: 'ECONNRESET' }) : error)
-    }
-    return dispatch(options, handler)
+export function exchange(url: URL, asked: ExchangeRequest): Exchange {
+  const { method, body, agent, signal } = asked
+  const request = protocolOf(url).request({
+    ...hostOf(url),
+    method,
+    path: `${url.pathname}${url.search}`,
+    headers: headersFor(url, asked),
+    agent,
+    insecureHTTPParser: true,
   })
+  const start = new StartOf()
+  let [before, isReused] = [0, false]
+  // Also of a request that is given up before it is sent.
+  request.on('error', () => {})
+  request.once('socket', (socket) => {
+    before = socket.bytesRead
+    isReused = request.reusedSocket
+    const note = (chunk: Uint8Array): void => start.add(chunk)
+    // Before the parser, which may refuse them.
+    socket.prependListener('data', note)
+    request.once('close', () => socket.off('data', note))
+  })
+  const response = new Promise<Response>((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason)
+      return void request.destroy()
+    }
+    let incoming: IncomingMessage | undefined
+    const abort = (): void => {
+      reject(signal?.reason)
+      if (incoming) incoming.on('error', () => {}).destroy(toError(signal?.reason))
+      else request.destroy()
+    }
+    const ignore = signal ? onAbort(signal, abort) : () => {}
+    request
+      .once('response', (message) => {
+        incoming = message
+        resolve(responseOf(message))
+      })
+      // Another protocol after all (101).
+      .once('upgrade', (_, socket) => {
+        socket.destroy()
+        reject(new NotHttpError(new Uint8Array()))
+      })
+      .once('close', ignore)
+      .on('error', (error) => {
+        const isRefused = errorCode(error)?.startsWith('HPE_') === true
+        const salvaged = isRefused ? salvage(start.bytes) : undefined
+        if (salvaged) resolve(salvaged)
+        else reject(isRefused ? notHttp(start.bytes, error) : error)
+      })
+      .end(body)
+  })
+  return { response, isStale: () => isReused && (request.socket?.bytesRead ?? before) === before }
 }
 
-/** One for this machine, one for all other hosts. */
-const agents: { loopback?: Promise<Dispatcher>; elsewhere?: Promise<Dispatcher> } = {}
+/** As a list, which Node sends as it is. */
+function headersFor({ host }: URL, { lines, body, keepsAlive = false }: ExchangeRequest): string[] {
+  const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
+  return ['Host', host, 'Connection', keepsAlive ? 'keep-alive' : 'close', ...lines.flat(), ...length]
+}
 
-/** The agent, shared by the whole process, that opens a connection for each request to `url`'s host. @throws as {@link openAgent}. */
-export function agentOfSingleRequests(url: URL): Promise<Dispatcher> {
-  // Without pipelining, undici uses a connection for one request.
-  return (agents[isLoopback(url.hostname) ? 'loopback' : 'elsewhere'] ??= openAgent(url, { pipelining: 0 }))
+function responseOf(message: IncomingMessage): Response {
+  const { statusCode: status = 0, rawHeaders } = message
+  const lines = rawHeaders.flatMap((name, i): HeaderLine[] =>
+    i % 2 === 0 ? [[name.toLowerCase(), rawHeaders[i + 1] ?? '']] : [],
+  )
+  return { status, lines, header: readerOf(lines), body: message }
+}
+
+function readerOf(lines: readonly HeaderLine[]): HeaderReader {
+  return (name) => {
+    const values = lines.flatMap(([own, value]) => (own === name.toLowerCase() ? [value] : []))
+    return values.join(', ') || undefined
+  }
+}
+
+/** A final response that the parser refuses, from its first bytes: its status is clear. Undefined where its headers do not end in them. */
+function salvage(start: Uint8Array): Response | undefined {
+  const text = Buffer.from(start).toString('latin1')
+  const final = text.replace(/^(?:HTTP\/1\.[01] 1\d\d[^]*?\r?\n\r?\n)+/, '')
+  const [, status, head = '', body = ''] =
+    /^HTTP\/1\.[01] ([2-9]\d\d)[^\n]*\n([^]*?)\r?\n\r?\n([^]*)$/.exec(final) ?? []
+  if (status === undefined) return undefined
+  const lines = head.split(/\r?\n/).flatMap((line): HeaderLine[] => {
+    const [, name, value = ''] = /^([^\s:]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+    return name === undefined ? [] : [[name.toLowerCase(), value]]
+  })
+  return {
+    status: Number(status),
+    lines,
+    header: readerOf(lines),
+    body: Readable.from([Buffer.from(body, 'latin1')]),
+  }
+}
+
+function notHttp(start: Uint8Array, cause: Error): NotHttpError {
+  const isHttp = Buffer.from(start).toString('latin1').startsWith('HTTP/1.')
+  return new NotHttpError(isHttp ? new Uint8Array() : start, { cause })
+}
+
+function toError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason))
 }

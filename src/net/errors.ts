@@ -1,4 +1,5 @@
-import type { HeaderReader } from './client.js'
+import { type HeaderReader, NotHttpError } from './client.js'
+import { ProxyAnswerError, ProxySettingError } from './proxy.js'
 
 const BROKEN = 'connection closed before an answer'
 const UNKNOWN_SIGNER =
@@ -10,20 +11,17 @@ const NO_HTTP =
 const NO_TLS = 'no TLS connection: check that the address is https and the port right'
 const TOO_LATE = 'no answer in time'
 
-/** The usual reasons in plain words, by the codes of Node, OpenSSL and undici. */
+/** The usual reasons in plain words, by the codes of Node and OpenSSL. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: BROKEN,
   EPIPE: BROKEN,
-  UND_ERR_SOCKET: BROKEN,
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'connection closed in the middle of the answer',
   ENOTFOUND: 'host not found',
   EAI_AGAIN: 'host could not be looked up',
   EHOSTUNREACH: 'host unreachable',
   ENETUNREACH: 'network unreachable',
   EMFILE: 'relay has too many files and connections open: raise its limit (ulimit -n)',
   ENFILE: 'this machine has too many files open',
-  UND_ERR_CONNECT_TIMEOUT: 'connecting took too long',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   CERT_NOT_YET_VALID: "its certificate is not valid yet: is this machine's clock right?",
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host',
@@ -32,9 +30,6 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_SIGNER,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_SIGNER,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_SIGNER,
-  UND_ERR_HEADERS_TIMEOUT: TOO_LATE,
-  UND_ERR_BODY_TIMEOUT: 'the answer stopped before its end',
-  UND_ERR_HEADERS_OVERFLOW: TOO_MANY_HEADERS,
   HPE_HEADER_OVERFLOW: TOO_MANY_HEADERS,
   EPROTO: NO_TLS,
   ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
@@ -43,7 +38,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 /** Codes of errors that mean that nothing reached the server. */
 const UNREACHED =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|ERR_SSL_WRONG_VERSION_NUMBER|(?:.*_)?CERT(?:_.*)?|UNABLE_TO_VERIFY_.*)$/
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_TLS_.*|ERR_SSL_WRONG_VERSION_NUMBER|(?:.*_)?CERT(?:_.*)?|UNABLE_TO_VERIFY_.*)$/
 
 /** Why a request got no response. Equal reasons have equal text, so that repetitions can be counted. */
 export function describeConnectionError(error: unknown): string {
@@ -58,16 +53,14 @@ export function describeWithoutQuote(error: unknown): string {
 
 /** Whether no part of the request can have reached the server. */
 export function isUnreached(error: unknown): boolean {
-  return UNREACHED.test(codeOf(error) ?? '')
+  return error instanceof ProxySettingError || UNREACHED.test(codeOf(error) ?? '')
 }
 
 function describeKnown(error: unknown): string | undefined {
-  const { name, message }: { name?: unknown; message?: unknown } = Object(error)
+  const { name }: { name?: unknown } = Object(error)
   if (name === 'TimeoutError') return TOO_LATE
-  // It has no code (undici 7.30), although one is intended.
-  if (name === 'HTTPParserError') return NO_HTTP
-  const [, proxied] = /^Proxy response \((\d+)\)/.exec(String(message)) ?? []
-  if (proxied !== undefined) return `the proxy answers ${proxied}`
+  if (error instanceof ProxySettingError || error instanceof ProxyAnswerError) return error.message
+  if (error instanceof NotHttpError) return NO_HTTP
   const code = codeOf(error) ?? ''
   return DESCRIPTIONS[code] ?? (code.startsWith('HPE_') ? NO_HTTP : undefined)
 }

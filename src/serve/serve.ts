@@ -6,7 +6,7 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import { LIMITS } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
-import { systemClock } from '../base/time.js'
+import { monotonicClock, systemClock } from '../base/time.js'
 import { Dispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
 import type { TargetStatus } from '../dispatch/target.js'
 import { Routing, labelOf } from '../dispatch/routes.js'
@@ -295,6 +295,7 @@ async function startDuties(
         options.onAttempt?.(event)
       },
       clock,
+      monotonic: seams?.clock ?? monotonicClock,
       random: seams?.random,
       limits,
     }),

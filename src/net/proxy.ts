@@ -1,0 +1,91 @@
+import { BlockList, isIP, isIPv4 } from 'node:net'
+import { parseUrl } from '../base/address.js'
+
+/** A variable for a proxy whose value cannot be used. The message names it, and not its value, which can hold a password. */
+export class ProxySettingError extends Error {
+  override readonly name = 'ProxySettingError'
+}
+
+/** A proxy refused to connect. */
+export class ProxyAnswerError extends Error {
+  override readonly name = 'ProxyAnswerError'
+
+  constructor(status: number) {
+    super(`the proxy answers ${status}`)
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/**
+ * The proxy for requests to an address; undefined where there is none. From the variables that curl and Go read: HTTPS_PROXY or HTTP_PROXY by
+ * the address's scheme, else ALL_PROXY, unless NO_PROXY names the host; each also in lower case, which wins. A proxy without a scheme is http.
+ * @throws ProxySettingError
+ */
+export function proxyFor(url: URL, env: Env): URL | undefined {
+  const named = [url.protocol === 'https:' ? 'https_proxy' : 'http_proxy', 'all_proxy'].flatMap(spellings)
+  const variable = named.find((name) => env[name])
+  if (variable === undefined) return undefined
+  const excluded = spellings('no_proxy').flatMap((name) => env[name] || [])[0] ?? ''
+  return isExcluded(url, excluded) ? undefined : parseProxy(env[variable] ?? '', variable)
+}
+
+function spellings(name: string): string[] {
+  return [name, name.toUpperCase()]
+}
+
+function parseProxy(text: string, variable: string): URL {
+  const given = text.trim()
+  const proxy = parseUrl(/^[a-z][a-z\d+.-]*:\/\//i.test(given) ? given : `http://${given}`)
+  if (proxy && /^socks/.test(proxy.protocol))
+    throw new ProxySettingError(
+      `${variable} names a SOCKS proxy, which relay cannot use: set it to an http proxy, or the host in NO_PROXY`,
+    )
+  if (proxy && /^https?:$/.test(proxy.protocol) && proxy.hostname !== '') return proxy
+  throw new ProxySettingError(
+    `${variable} is not the address of a proxy: set it to http://host:port, or unset it`,
+  )
+}
+
+/** Whether NO_PROXY names a host: entries between commas or spaces, each a name, an address, or a range of addresses. */
+function isExcluded(url: URL, list: string): boolean {
+  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80')
+  const entries = list.toLowerCase().split(/[\s,]+/)
+  return entries.some((entry) => {
+    const [name, ofPort = port] = splitPort(entry)
+    return name !== '' && ofPort === port && names(name, host)
+  })
+}
+
+/** Splits `host:8080` and `[::1]:8080`; an IPv6 address without brackets has no port. */
+function splitPort(entry: string): readonly [name: string, port?: string | undefined] {
+  const [, name, port] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? []
+  return name === undefined ? [entry] : [name.replace(/^\[|\]$/g, ''), port]
+}
+
+/**
+ * Whether an entry names a host. `*`: every one. `10.0.0.0/8`: the addresses of the range. `example.com`: that and what ends in
+ * `.example.com`, also written `.example.com` or `*.example.com`. `192.168.*`: what begins so.
+ */
+function names(entry: string, host: string): boolean {
+  if (entry === '*') return true
+  if (entry.includes('/')) return isInRange(host, entry)
+  if (isIP(entry) !== 0 || isIP(host) !== 0)
+    return entry.endsWith('*') ? host.startsWith(entry.slice(0, -1)) : isInRange(host, entry)
+  if (entry.endsWith('*')) return host.startsWith(entry.slice(0, -1))
+  const domain = entry.replace(/^\*?\./, '')
+  return host === domain || host.endsWith(`.${domain}`)
+}
+
+/** Whether a host is an address of a range, `10.0.0.0/8`, or the one address. A text that is no range has none. */
+function isInRange(host: string, range: string): boolean {
+  const [network = '', bits] = range.split('/')
+  if (isIP(host) === 0 || isIP(network) === 0) return false
+  const all = isIPv4(network) ? 32 : 128
+  const prefix = bits === undefined ? all : Number(bits)
+  if (!Number.isInteger(prefix) || prefix < 0 || prefix > all) return false
+  const addresses = new BlockList()
+  addresses.addSubnet(network, prefix, isIPv4(network) ? 'ipv4' : 'ipv6')
+  return addresses.check(host, isIPv4(host) ? 'ipv4' : 'ipv6')
+}
