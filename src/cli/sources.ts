@@ -120,6 +120,15 @@ export function lacksSecret({ scheme, secrets }: SourceSettings): boolean {
   return !isUnsigned(scheme) && isEmptySecret(secrets.current)
 }
 
+/** @throws RelayError `settings` for a source without a secret, whose scheme sends it, where only the folder names that scheme */
+function checkNamed({ name, scheme, origin, ofFolder }: SetSource): void {
+  if (ofFolder === undefined || scheme === name || tokenHeaders(schemeOf(scheme)).size === 0) return
+  throw new RelayError(
+    'settings',
+    `There is no secret for ${name}. Only this folder names its scheme (${origin}), which sends the secret itself. If you know that ${name} sends it so, store it with relay source add ${shellWord(`${name}=${scheme}`)}`,
+  )
+}
+
 /** @throws RelayError `settings` for a source whose secret is {@link SetSource.withheld} */
 function checkWithheld({ name, scheme, origin, withheld }: SetSource): void {
   if (!withheld) return
@@ -160,7 +169,10 @@ export async function servedSources(
   const sources = await readSources(shell, loaded, data)
   const { values } = loaded
   const lacking = sources.filter(lacksSecret)
-  for (const each of lacking) checkWithheld(each)
+  for (const each of lacking) {
+    checkWithheld(each)
+    checkNamed(each)
+  }
   if (lacking.length > 0) {
     const missing = lacking.map(({ name }) => name)
     const adds = lacking.map(({ name, scheme }) => {
@@ -251,6 +263,7 @@ export function openSources(
       const { secrets } = known ?? sourceNamed(set, name)
       if (!lacksSecret({ name, scheme: schemeText, secrets })) return { ...about, path, secrets }
       if (known) checkWithheld(known)
+      if (known) checkNamed(known)
       throw new RelayError(
         'settings',
         `There is no secret of ${name} to ${purpose}: set ${secretVariable(name)}, or store it with relay source add ${name}`,

@@ -116,16 +116,13 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
     request.once('close', () => socket.off('data', note))
   })
   const response = new Promise<Response>((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason)
-      return void request.destroy()
-    }
     let incoming: IncomingMessage | undefined
     const abort = (): void => {
       reject(signal?.reason)
       if (incoming) incoming.on('error', () => {}).destroy(toError(signal?.reason))
       else request.destroy()
     }
+    // At once if it has aborted.
     const ignore = signal ? onAbort(signal, abort) : () => {}
     request
       .once('response', (message) => {

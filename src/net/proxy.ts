@@ -37,7 +37,7 @@ function spellings(name: string): string[] {
 function parseProxy(text: string, variable: string): URL {
   const given = text.trim()
   const proxy = parseUrl(/^[a-z][a-z\d+.-]*:\/\//i.test(given) ? given : `http://${given}`)
-  if (proxy && /^socks/.test(proxy.protocol))
+  if (proxy?.protocol.startsWith('socks'))
     throw new ProxySettingError(
       `${variable} names a SOCKS proxy, which relay cannot use: set it to an http proxy, or the host in NO_PROXY`,
     )

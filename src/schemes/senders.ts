@@ -214,6 +214,12 @@ function readParts(name: string, parts: readonly string[]): Parts {
     if (isHeader) checkHeader(name, key, value)
     read[key] = isHeader ? value.toLowerCase() : value
   }
+  const shown = ['event', 'id'].find((key) => name === 'token' && read[key]?.split('#')[0] === read['header'])
+  if (shown !== undefined)
+    throw invalid(
+      name,
+      `cannot have ${shown}=${read['header']}: that header holds the secret, which logs and commands would show. Leave ${shown}= out, or name another header`,
+    )
   return read
 }
 

@@ -5,12 +5,14 @@ const net = require('node:net')
 const addresses = (process.env.FAR_ADDRESSES || '127.0.0.1').split(',')
 const delay = Number(process.env.FAR_MS)
 const lookup = dns.lookup
-dns.lookup = (host, options, callback) => {
-  if (host !== 'app.localhost') return lookup(host, options, callback)
+const answer = (options, callback) => {
   const all = addresses.map((address) => ({ address, family: net.isIP(address) }))
-  process.nextTick(() =>
-    options && options.all ? callback(null, all) : callback(null, addresses[0], net.isIP(addresses[0])),
-  )
+  if (options?.all) callback(null, all)
+  else callback(null, addresses[0], net.isIP(addresses[0]))
+}
+dns.lookup = (host, options, callback) => {
+  if (host === 'app.localhost') process.nextTick(answer, options, callback)
+  else lookup(host, options, callback)
 }
 
 // The handle of a socket is the only place where a connection can be delayed as a network does it. Reading it warns.

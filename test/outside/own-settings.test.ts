@@ -79,6 +79,6 @@ it('a file of the working folder does not name the profile of relay serve --sand
     writeFileSync(path.join(cwd, file), text)
     const relay = here.startWith({ cwd }, 'serve', '--sandbox', '--port', '0', '--sandbox-port', '0')
     await relay.says('profile sandbox')
-    await relay.stop()
+    expect((await relay.stop()).code).toBe(0)
   }
 })

@@ -136,6 +136,15 @@ describe('a file whose scheme the user has not named', () => {
   })
 })
 
+it.each(['id', 'event'])('a token is no %s, which logs and commands show', async (part) => {
+  await using here = await place({ host: 'none', env: { RELAY_SOURCE_SHOP_SECRET: PLAIN } })
+  for (const spelled of ['X-Key', 'x-key', 'X-KEY#a']) {
+    const source = `shop=token header=X-Key ${part}=${spelled}`
+    const { code, err } = await here.run('serve', '--port', '0', '--source', source)
+    expect([code, err]).toEqual([2, expect.stringContaining(`cannot have ${part}=x-key`)])
+  }
+})
+
 /** Headers of every kind that relay leaves out somewhere, and some that it does not. */
 const HEADERS = [
   'Authorization',
