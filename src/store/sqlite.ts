@@ -34,8 +34,12 @@ const MAX_STATEMENTS = 200
 /** `rely` in ASCII: marks the file as relay's (SQLite file format, section 1.3.14). */
 const APPLICATION_ID = 0x72656c79
 
-/** Durable at every commit: the library's own default in WAL is not. */
+/**
+ * Durable at every commit: the library's own default in WAL is not. `EXTRA` flushes the folder too, from which turning on WAL removes a rollback
+ * journal: one that a power cut brought back would undo a part of what was written since.
+ */
 const SETTINGS = `
+PRAGMA synchronous = EXTRA;
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA temp_store = MEMORY;
