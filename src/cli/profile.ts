@@ -258,7 +258,7 @@ export function requireSecret(found: FoundSecret | undefined, purpose: string): 
 
 /**
  * Makes a service that this process starts known to the commands of other terminals while it runs, with the repositories of its `--hook`,
- * and has its profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
+ * and has its profile remember how it was used. With a memory store, nothing but the registration is written. It warns if this fails.
  */
 export function publication({ out }: Shell, loaded: Loaded, hooks: readonly string[] = []) {
   const { values, origins } = loaded
@@ -279,11 +279,11 @@ export function publication({ out }: Shell, loaded: Loaded, hooks: readonly stri
         // No other place has the one that is made with a memory store.
         madeSecret: store === 'memory' && !origins.webhookSecret ? current.reveal() : null,
       }
-      remember(loaded, settings, sandbox)
+      // A full or read-only disk stops no start: what is stored is forwarded.
       try {
+        remember(loaded, settings, sandbox)
         return publishInstance(home, running)
       } catch (error) {
-        if (store !== 'memory') throw error
         out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
         return undefined
       }

@@ -91,9 +91,9 @@ const folderOf = (home: string): string => path.join(home, '.running')
  * @throws RelayError as {@link writeRecord}.
  */
 export function publishInstance(home: string, running: RunningInstance): Disposable {
-  for (const { file, entry } of readEntries(home)) if (!isAlive(entry)) rmSync(file, { force: true })
   const file = path.join(folderOf(home), `${running.profile}-${running.pid}.json`)
   writeRecord(file, running)
+  for (const { file, entry } of readEntries(home)) if (!isAlive(entry)) rmSync(file, { force: true })
   return { [Symbol.dispose]: () => rmSync(file, { force: true }) }
 }
 

@@ -140,7 +140,10 @@ export async function serve(
   // While it still answers what they send.
   closing.defer(async () => state.sources?.[Symbol.asyncDispose]())
   closing.defer(async () => relay.closeInspector())
-  if (sandbox) await registerSandbox(relay, sandbox.url)
+  if (sandbox)
+    await registerSandbox(relay, sandbox.url).catch((error: unknown) =>
+      log.warn(`commands cannot find the sandbox: ${toRelayError(error).message}`),
+    )
   const taken = options.onTaken?.(record, settings, sandbox !== undefined)
   closing.defer(async () => taken?.[Symbol.dispose]())
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })

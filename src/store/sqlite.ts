@@ -74,7 +74,8 @@ export function lockFile(file: string): Disposable | undefined {
   try {
     makeFile(file)
     database = new DatabaseSync(file, { timeout: 0 })
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    // In memory, or it would need room on the disk, which may be full.
+    database.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     const locked = database
     return { [Symbol.dispose]: () => locked.close() }
   } catch (error) {

@@ -132,10 +132,13 @@ describeWith('strace', 'the deliveries of a relay serve', () => {
     await fetch(`${relay.address}/health`)
     const folder = path.join(here.home, 'default')
     const trace = readFileSync(log, 'utf8').split('\n')
-    const first = (text: string, from = 0): number => trace.findIndex((line, i) => i >= from && line.includes(text))
+    const first = (text: string, from = 0): number =>
+      trace.findIndex((line, i) => i >= from && line.includes(text))
     // Until its removal is on the disk, the journal can come back, and undoes what is written next.
     const removed = trace.findLastIndex((line) => /unlink.*relay\.db-journal.* = 0$/.test(line))
-    const flushed = trace.findIndex((line, i) => i > removed && /f(?:data)?sync/.test(line) && line.includes(`<${folder}>`))
+    const flushed = trace.findIndex(
+      (line, i) => i > removed && /f(?:data)?sync/.test(line) && line.includes(`<${folder}>`),
+    )
     expect(removed).toBeGreaterThan(-1)
     expect(flushed).toBeGreaterThan(removed)
     expect(first('relay.db-wal>', removed)).toBeGreaterThan(flushed)
