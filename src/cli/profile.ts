@@ -194,11 +194,18 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
  * @throws RelayError `storage`; `settings` for a shared store without its key
  */
 export async function openData(
-  { values, folder }: Pick<Attached, 'values' | 'folder'>,
+  attached: Pick<Attached, 'values' | 'folder'> & SavedSandbox,
   { create = false }: { readonly create?: boolean } = {},
 ): Promise<Database | undefined> {
-  const kind = storeOf(values)
-  return mayHaveData(kind, folder) ? openDatabase({ kind, folder, create }) : undefined
+  const { folder } = attached
+  const kind = storeOf(attached.values)
+  if (!mayHaveData(kind, folder)) return undefined
+  return openDatabase({
+    kind,
+    folder,
+    create,
+    startCommand: startCommand({ ...attached, profile: attached.values.profile }),
+  })
 }
 
 /** Where deliveries are forwarded to. */

@@ -28,6 +28,7 @@ import {
   profileFolder,
   remember,
   routeSettings,
+  startCommand,
   storeOf,
 } from './profile.js'
 import { join, type Parts, type StoredClient } from './settings/join.js'
@@ -58,7 +59,9 @@ export async function openSession(
   const isNew = create && !instance
   const kind = isNew || mayHaveData(storeOf(known), folder) ? storeOf(known) : 'memory'
   const onSlow = (text: string): void => shell.out.say(text)
-  const database = closing.use(await openDatabase({ kind, folder, create: isNew, onSlow }))
+  const database = closing.use(
+    await openDatabase({ kind, folder, create: isNew, startCommand: startCommand(attached), onSlow }),
+  )
   const { secrets, store } = database
   const joined = join({ ...attached, setup: await readStoredClient(secrets) })
   const { values } = joined
@@ -168,7 +171,7 @@ export async function readStoredClient(secrets: Pick<Store, 'get'>): Promise<Sto
 
 /** What `relay setup` stored in the profile. As {@link openData}. */
 export async function readSetup(
-  attached: Pick<Attached, 'values' | 'folder'>,
+  attached: Parameters<typeof openData>[0],
   options: { readonly create?: boolean } = {},
 ): Promise<StoredClient | undefined> {
   await using database = await openData(attached, options)

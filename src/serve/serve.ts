@@ -151,6 +151,7 @@ export async function serve(
   readiness.start(relay.journal)
   await duties.run((turn) => startDuties(turn, relay, settings, state))
   closing.defer(() => readiness.stop())
+  relay.database.settle()
   const owner = closing.move()
   return {
     url,
@@ -185,7 +186,7 @@ async function open(
   const onSlow = (text: string): void => log.info(text)
   const database =
     options.database ??
-    closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow }))
+    closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow, migrate: true }))
   const complete = 'complete' in given ? await given.complete(database) : given
   const sandbox = 'sandboxPort' in complete ? closing.use(await startSandbox(complete, url, log)) : undefined
   const ofSandbox = {

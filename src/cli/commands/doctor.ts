@@ -13,7 +13,7 @@ import { readTunnels } from '../../serve/tunnel.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
 import { type Database, databaseFile, mayHaveData, openDatabase } from '../../store/open.js'
 import { readHealth } from '../../store/postgres-health.js'
-import { VERSION } from '../../store/schema.js'
+import { currentVersion } from '../../store/schema.js'
 import { freeBytes, RESERVE } from '../../store/sqlite.js'
 import type { TunnelStatus } from '../../tunnel/tunnel.js'
 import type { Flags, Shell } from '../command.js'
@@ -85,7 +85,14 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   let problem: string | undefined
   try {
     const kind = storeOf(values)
-    const options = { kind, folder, create: false, patience: PATIENCE_MS, env: shell.env }
+    const options = {
+      kind,
+      folder,
+      create: false,
+      patience: PATIENCE_MS,
+      env: shell.env,
+      startCommand: startCommand(attached),
+    }
     if (mayHaveData(kind, folder)) data = await openDatabase(options)
   } catch (error) {
     problem = error instanceof RelayError ? error.message : 'The database cannot be opened'
@@ -293,7 +300,7 @@ async function checkDatabase(subject: Subject): Promise<string> {
     )
   }
   const tokens = hasKeychain ? '; the keychain is unlocked' : ''
-  return `can write and read; schema version ${VERSION}; not damaged${tokens}`
+  return `can write and read; schema version ${currentVersion()}; not damaged${tokens}`
 }
 
 /** Writes a record and takes it back. @throws {@link fail} */
@@ -351,7 +358,7 @@ async function checkServer({ attached, data, problem }: Subject): Promise<string
   const [number = ''] = version.split(' ')
   const connection = isEncrypted ? 'encrypted by TLS' : 'not encrypted'
   const next = isRotating ? '. Remove RELAY_TOKEN_KEY_PREVIOUS once every machine has this key' : ''
-  return `can write and read; PostgreSQL ${number}; schema version ${VERSION}; the connection is ${connection}; the key fits; encrypts all ${records} records${next}`
+  return `can write and read; PostgreSQL ${number}; schema version ${currentVersion()}; the connection is ${connection}; the key fits; encrypts all ${records} records${next}`
 }
 
 // The tunnel

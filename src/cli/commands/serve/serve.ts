@@ -8,6 +8,7 @@ import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
 import { serve, type Serving } from '../../../serve/serve.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
+import { NotMigrated } from '../../../store/schema.js'
 import { freeBytes, RESERVE } from '../../../store/sqlite.js'
 import { pathOf } from '../../../webhook/signature.js'
 import { type Flags, type Shell, shellWith } from '../../command.js'
@@ -198,9 +199,11 @@ async function readHookPlan(
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
   const { values } = join(parts)
-  // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start.
+  // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start; data that this
+  // start migrates was served before, so that the profile remembers its code host.
   const setup = await readSetup({ values, folder: profileFolder(values) }).catch((error: unknown) => {
-    if (error instanceof RelayError && error.kind === 'no_match') return undefined
+    if (error instanceof NotMigrated || (error instanceof RelayError && error.kind === 'no_match'))
+      return undefined
     throw error
   })
   const joined = join({ ...parts, setup })
