@@ -302,6 +302,7 @@ class Sqlite implements LocalSql {
   async #migrate({ onSlow }: MigrationOptions): Promise<void> {
     const first = this.#version()
     const copy = copyName(this.#file, first)
+    this.#requireRoom()
     onSlow(
       `Bringing ${this.#file} from version ${first} to ${currentVersion()}. ${path.basename(copy)} keeps what it was until relay has started once more`,
     )
@@ -326,23 +327,25 @@ class Sqlite implements LocalSql {
     if (this.#rows('PRAGMA foreign_key_check').length > 0) throw unusable(this.#file, DAMAGED)
   }
 
-  /** A copy that is complete has its name; a process that is killed leaves a draft. */
-  #keepCopy(copy: string): void {
-    const draft = `${copy}.draft`
-    for (const file of [draft, copy]) rmSync(file, { force: true })
-    const folder = path.dirname(copy)
+  #requireRoom(): void {
     const needed = this.#usedBytes() + RESERVE
-    if (freeBytes(folder) < needed)
+    if (freeBytes(path.dirname(this.#file)) < needed)
       throw unusable(
         this.#file,
         `it has to be brought to this version, and a copy of what it was needs ${Math.ceil(needed / MIB)} MiB. Free some space; nothing was changed`,
       )
+  }
+
+  /** A copy that is complete has its name; a process that is killed leaves a draft. */
+  #keepCopy(copy: string): void {
+    const draft = `${copy}.draft`
+    for (const file of [draft, copy]) rmSync(file, { force: true })
     try {
       makeFile(draft)
       this.#rows('VACUUM INTO ?', [draft])
       flush(draft)
       renameSync(draft, copy)
-      flush(folder)
+      flush(path.dirname(copy))
     } catch (error) {
       rmSync(draft, { force: true })
       throw error

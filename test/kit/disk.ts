@@ -39,12 +39,12 @@ export function smallDisk(size: number) {
 /** The same for programs that run one after another: it is gone when it is disposed of. */
 export async function keptDisk(size: number) {
   const { folder, wrapper, seenFrom } = smallDisk(size)
-  const [command = '', ...args] = [...wrapper, 'sh', '-c', 'echo mounted >&2; exec sleep infinity']
-  const daemon = new Daemon(command, args)
+  const mounted = [...wrapper, 'sh', '-c', 'echo mounted >&2; exec sleep infinity']
+  const daemon = new Daemon('env', mounted)
   await daemon.says(/^mounted$/)
   return {
     folder,
-    wrapper: ['nsenter', `--mount=/proc/${daemon.pid}/ns/mnt`, '--'],
+    wrapper: ['sh', '-c', `exec nsenter --mount=/proc/${daemon.pid}/ns/mnt --wd="$PWD" -- "$@"`, 'sh'],
     /** The same folder for this process. */
     seen: seenFrom(daemon.pid),
     [Symbol.asyncDispose]: () => daemon.stop(),
