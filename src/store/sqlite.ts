@@ -339,7 +339,8 @@ class Sqlite implements LocalSql {
   /** A copy that is complete has its name; a process that is killed leaves a draft. */
   #keepCopy(copy: string): void {
     const draft = `${copy}.draft`
-    for (const file of [draft, copy]) rmSync(file, { force: true })
+    // A journal of a draft that was not finished would be played back into the new one.
+    for (const file of copiesOf(this.#file)) if (file === copy || file.startsWith(draft)) rmSync(file)
     try {
       makeFile(draft)
       this.#rows('VACUUM INTO ?', [draft])

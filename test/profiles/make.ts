@@ -1,12 +1,13 @@
-// Writes the profiles in version-11/, by the relay of commit 28cf0ad3. In a checkout of that commit, where it can import the kit:
-//   cp <this file> test/make.test.ts && npm run build && RELAY_TEST_BUILT=1 OUT=<folder> npx vitest run test/make.test.ts
+// Writes the profiles in version-11/, by the relay of commit 28cf0ad3. In a checkout of that commit, built:
+//   cp <this file> test/profiles/make.test.ts
+//   RELAY_TEST_BUILT=1 OUT=<folder> npx vitest run test/profiles/make.test.ts
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { postgresProgram } from './kit/postgres-server.js'
-import { place, REPO } from './kit/place.js'
+import { postgresProgram } from '../kit/postgres-server.js'
+import { place, REPO } from '../kit/place.js'
 
 /** The profile has its name in what is encrypted, and in the name of its schema. */
 const RELAY_PROFILE = 'earlier'

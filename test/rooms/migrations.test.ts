@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -277,7 +277,7 @@ describe('a process of the earlier version', () => {
 const NEXT_RELAY = ['--import', 'tsx', 'test/rooms/next-relay.ts', 'serve', '--port', '0', '--json']
 
 /** `relay serve` of the next version in a process of its own. */
-function nextRelay(here: Place, env: Readonly<Record<string, string>>): ChildProcess {
+function nextRelay(here: Place, env: Readonly<Record<string, string>>) {
   return spawn(process.execPath, NEXT_RELAY, {
     env: { ...process.env, ...here.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -294,11 +294,12 @@ describe('a start of the next version that is killed', () => {
     const { folder } = here
     const before = await read(folder, rowsOf)
     // What one that was killed while it made the copy left.
-    writeFileSync(path.join(folder, `relay.db.version-${FIRST}.draft`), 'half a copy')
+    for (const end of ['', '-journal'])
+      writeFileSync(`${databaseFile(folder)}.version-${FIRST}.draft${end}`, 'half a copy')
     const program = nextRelay(here, { KILL_AT: `${at}` })
     // One that is not killed would run for ever.
-    program.stdout?.once('data', () => program.kill('SIGTERM'))
-    const [[, signal], err] = await Promise.all([once(program, 'exit'), text(program.stderr ?? [])])
+    program.stdout.once('data', () => program.kill('SIGTERM'))
+    const [[, signal], err] = await Promise.all([once(program, 'exit'), text(program.stderr)])
     expect({ signal, err }).toMatchObject({ signal: 'SIGKILL' })
     const version = (): Promise<unknown> =>
       read(folder, (sql) => sql.query('SELECT version FROM relay_schema'))
