@@ -140,10 +140,7 @@ export async function serve(
   // While it still answers what they send.
   closing.defer(async () => state.sources?.[Symbol.asyncDispose]())
   closing.defer(async () => relay.closeInspector())
-  if (sandbox)
-    await registerSandbox(relay, sandbox.url).catch((error: unknown) =>
-      log.warn(`commands cannot find the sandbox: ${toRelayError(error).message}`),
-    )
+  if (sandbox) await registerSandbox(relay, sandbox.url, log)
   const taken = options.onTaken?.(record, settings, sandbox !== undefined)
   closing.defer(async () => taken?.[Symbol.dispose]())
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
@@ -213,11 +210,20 @@ async function startSandbox(settings: SandboxSettings, url: string, log: Log): P
   return sandbox.startSandbox({ client, webhook, port: settings.sandboxPort, log })
 }
 
-/** Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. */
-async function registerSandbox({ database: { secrets }, tokens }: Relay, url: string): Promise<void> {
-  const gone = new Set([url, await lastSandboxUrl(secrets)])
-  for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
-  await saveSandboxUrl(secrets, url)
+/**
+ * Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. A full disk is a
+ * warning. Does not reject.
+ */
+async function registerSandbox(relay: Relay, url: string, log: Log): Promise<void> {
+  const { tokens } = relay
+  const { secrets } = relay.database
+  try {
+    const gone = new Set([url, await lastSandboxUrl(secrets)])
+    for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
+    await saveSandboxUrl(secrets, url)
+  } catch (error) {
+    log.warn(`commands cannot find the sandbox: ${toRelayError(error).message}`)
+  }
 }
 
 /** Makes this process the one that serves the profile, for as long as it lives. A shared store has no such process. */

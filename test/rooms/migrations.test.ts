@@ -17,7 +17,7 @@ import { keptDisk } from '../kit/disk.js'
 import { emptyFolder } from '../kit/folder.js'
 import { fill, NOW } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
-import { type Place, place } from '../kit/place.js'
+import { type Place, place, REPO } from '../kit/place.js'
 import { database, type Database as Server, KEY, PASSWORD } from '../kit/postgres.js'
 import { laterVersion } from './next-version.js'
 
@@ -44,13 +44,13 @@ async function filledPlace(RELAY_PROFILE = 'default'): Promise<Place & { readonl
   )
   const folder = path.join(here.home, RELAY_PROFILE)
   await using opened = await openDatabase({ kind: 'file', folder })
-  await opened.store.put('token:ada', { secret: 'canary' })
+  await opened.store.put('canary:1', { secret: 'canary' })
   return Object.assign(here, { folder })
 }
 
 /** All rows of each table of the first version, without what a migration adds to them; of records those that a start leaves alone. */
 const TABLES: Readonly<Record<string, string>> = {
-  kv: `SELECT * FROM kv WHERE key LIKE 'token:%'`,
+  kv: `SELECT * FROM kv WHERE key LIKE 'canary:%'`,
   delivery: `SELECT n, key, received_at, source, scheme, verified, event, repo, number, ref, delivery_id, hook_id, restored, headers, size,
     duplicates, ignored_by FROM delivery ORDER BY n`,
   body: 'SELECT * FROM body ORDER BY n',
@@ -129,6 +129,25 @@ describe('a start of the next version', () => {
     expect(await read(folder, rowsOf)).toEqual(before)
   })
 
+  it('has its copy removed with the profile', async () => {
+    await using here = await filledPlace()
+    using _ = laterVersion()
+    await served(here)
+    expect(copiesOf(here.folder)).toHaveLength(1)
+    expect(await here.run('reset', '--yes', '--local')).toMatchObject({ code: 0 })
+    expect(existsSync(here.folder)).toBe(false)
+  })
+
+  it('keeps the hooks that it is asked for', async () => {
+    await using here = await place({ signedIn: true })
+    await served(here)
+    using _ = laterVersion()
+    await using relay = await here.serve('--hook', REPO)
+    await relay.says(`from version ${FIRST} to ${FIRST + 2}`)
+    await relay.says(/octo\/demo.*hook|hook.*octo\/demo/)
+    expect((await here.run('hook', 'list')).out).toContain(REPO)
+  })
+
   it('leaves all as it was where a migration fails', async () => {
     const fails: Migration = function* () {
       yield* execute({ sql: 'DELETE FROM delivery', values: [] })
@@ -163,8 +182,7 @@ describe('a start of the next version', () => {
     using _ = laterVersion([replaces])
     const options = { kind: 'file', folder: here.folder, migrate: true } as const
     await using opened = await openDatabase(options)
-    const { query } = opened.sql
-    const rows = async (name: string): Promise<unknown> => query.call(opened.sql, TABLES[name] ?? '')
+    const rows = async (name: string): Promise<unknown> => opened.sql.query(TABLES[name] ?? '')
     expect([await rows('body'), await rows('forward'), await rows('attempt')]).toEqual([
       body,
       forward,
@@ -252,13 +270,18 @@ describeWith(
 )
 
 /** What writes nothing once the data is of a later version than the program: that of a process which began before. */
-async function refusesWrites(sql: Sql): Promise<void> {
-  const write = sql.write(() =>
-    execute({ sql: `INSERT INTO kv (key, value) VALUES ('lost', '')`, values: [] }),
-  )
-  const why = 'a newer version of relay has changed it meanwhile. Stop this'
-  await expect(write).rejects.toMatchObject({ kind: 'storage', message: expect.stringContaining(why) })
-  expect(await sql.query(`SELECT key FROM kv WHERE key = 'lost'`)).toEqual([])
+async function writeRefused(sql: Sql): Promise<unknown> {
+  const values = ['lost', '']
+  const write = sql.write(() => execute({ sql: 'INSERT INTO kv (key, value) VALUES (?, ?)', values }))
+  const refusal: unknown = await write.catch((error: unknown) => error)
+  return { refusal, lost: await sql.query(`SELECT key FROM kv WHERE key = 'lost'`) }
+}
+const REFUSED = {
+  refusal: expect.objectContaining({
+    kind: 'storage',
+    message: expect.stringContaining('a newer version of relay has changed it meanwhile. Stop this'),
+  }),
+  lost: [],
 }
 
 describe('a process of the earlier version', () => {
@@ -270,7 +293,7 @@ describe('a process of the earlier version', () => {
       using _ = laterVersion()
       await (await openDatabase({ kind: 'file', folder, migrate: true }))[Symbol.asyncDispose]()
     }
-    await refusesWrites(earlier.sql)
+    expect(await writeRefused(earlier.sql)).toEqual(REFUSED)
   })
 })
 
@@ -301,13 +324,11 @@ describe('a start of the next version that is killed', () => {
     program.stdout.once('data', () => program.kill('SIGTERM'))
     const [[, signal], err] = await Promise.all([once(program, 'exit'), text(program.stderr)])
     expect({ signal, err }).toMatchObject({ signal: 'SIGKILL' })
-    const version = (): Promise<unknown> =>
-      read(folder, (sql) => sql.query('SELECT version FROM relay_schema'))
-    if (at <= OF_FIRST) {
-      // The earlier relay goes on where it was.
-      expect(await version()).toEqual([{ version: FIRST }])
-      expect(await read(folder, rowsOf)).toEqual(before)
-    }
+    // Where the first of the two is not finished, the earlier relay goes on with its data.
+    using killed = new DatabaseSync(databaseFile(folder))
+    const version = at <= OF_FIRST ? FIRST : FIRST + 1
+    expect(killed.prepare('SELECT version FROM relay_schema').get()).toEqual({ version })
+    killed.close()
     using _ = laterVersion()
     await served(here)
     expect(await read(folder, rowsOf)).toEqual(before)
@@ -326,7 +347,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
   const filled = async (server: Server): Promise<SharedStore> => {
     const kind = storeOf(server)
     await using opened = await openDatabase({ kind, folder })
-    await opened.store.put('token:ada', { secret: 'canary' })
+    await opened.store.put('canary:1', { secret: 'canary' })
     await opened.sql.write(function* () {
       for (const n of numbers) {
         const values = [
@@ -414,7 +435,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
         .toBe('migrated')
     }
     // As one that a break cut off, or that stood still.
-    await refusesWrites(earlier)
+    expect(await writeRefused(earlier)).toEqual(REFUSED)
     const again = new Session(earlier, 'routes', listener)
     await expect(again.start()).rejects.toThrow('a newer version of relay has changed it meanwhile')
     await again[Symbol.asyncDispose]()
@@ -434,19 +455,22 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     }
     {
       using _ = laterVersion([stands])
-      const killed = migrate(kind)
-      const failed = expect(killed).rejects.toMatchObject({ kind: 'storage' })
+      const outcome = (work: Promise<void>): Promise<string> =>
+        work.then(
+          () => 'migrated',
+          ({ kind: is }: RelayError) => is,
+        )
+      const killed = outcome(migrate(kind))
       await isReached
-      const waits = migrate(kind)
-      const ended = expect(waits).rejects.toMatchObject({ kind: 'storage' })
+      const waits = outcome(migrate(kind))
       const asleep = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`
       const end = async (): Promise<number> =>
         (await server.run(`SELECT pg_terminate_backend(pid) FROM (${asleep}) AS sleeping`)).rowCount ?? 0
       await expect.poll(end).toBe(1)
-      await failed
+      expect(await killed).toBe('storage')
       // The other one takes its turn.
       await expect.poll(end).toBe(1)
-      await ended
+      expect(await waits).toBe('storage')
     }
     expect(await look(kind, rowsOf)).toEqual(before)
   })
