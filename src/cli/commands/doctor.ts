@@ -13,7 +13,7 @@ import { readTunnels } from '../../serve/tunnel.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
 import { type Database, databaseFile, mayHaveData, openDatabase } from '../../store/open.js'
 import { readHealth } from '../../store/postgres-health.js'
-import { currentVersion } from '../../store/schema.js'
+import { currentVersion, NotMigrated } from '../../store/schema.js'
 import { freeBytes, RESERVE } from '../../store/sqlite.js'
 import type { TunnelStatus } from '../../tunnel/tunnel.js'
 import type { Flags, Shell } from '../command.js'
@@ -82,7 +82,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   // First, since opening the database corrects the folder's permissions.
   const machine = await bounded('machine', async () => checkMachine(attached))
   let data: Database | undefined
-  let problem: string | undefined
+  let problem: Subject['problem']
   try {
     const kind = storeOf(values)
     const options = {
@@ -95,7 +95,8 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
     }
     if (mayHaveData(kind, folder)) data = await openDatabase(options)
   } catch (error) {
-    problem = error instanceof RelayError ? error.message : 'The database cannot be opened'
+    const text = error instanceof RelayError ? error.message : 'The database cannot be opened'
+    problem = { text, fix: error instanceof NotMigrated ? startCommand(attached) : undefined }
   }
   try {
     // Data that cannot be read is a result of its own check.
@@ -282,7 +283,7 @@ async function checkDatabase(subject: Subject): Promise<string> {
   if (isSharedAddress(values.store)) return checkServer(subject)
   if (values.store === 'memory') throw skip('memory: nothing is stored')
   const look = `ls -ld ${place}; df -h ${place}`
-  if (problem !== undefined) throw fail(problem, look)
+  if (problem !== undefined) throw fail(problem.text, problem.fix ?? look)
   if (!data) throw skip('nothing is stored yet')
   await roundTrip(data.store, 'doctor:', look)
   const hasKeychain = values.store === 'keychain'
@@ -322,7 +323,7 @@ const MAX_CLOCK_DIFFERENCE_MS = 5000
 async function checkServer({ attached, data, problem }: Subject): Promise<string> {
   const { values, folder, profile } = attached
   const look = `${commandFor(attached, 'config')}, which shows the address`
-  if (!data) throw fail(problem ?? 'it cannot be opened', look)
+  if (!data) throw fail(problem?.text ?? 'it cannot be opened', problem?.fix ?? look)
   await roundTrip(data.store, 'doctor:', look)
   const { version, isEncrypted, ahead, unsafe, missingRights } = await readHealth(data.sql)
   if (unsafe.length > 0) {
