@@ -77,17 +77,25 @@ export async function migrateSchema(
   { migrate: may, startCommand, onSlow }: MigrationOptions,
 ): Promise<void> {
   if (!may) throw new NotMigrated(`The schema ${schema}`, startCommand)
-  for (let isFirst = true; ; isFirst = false) {
+  for (let isWaiting = false; ;) {
     const version = await versionOf(client, schema)
     if (version === undefined) throw postgresFailure('missing')
     if (!isMigratable(version)) return
-    if (isFirst) onSlow(`Bringing the data of ${schema} from version ${version} to ${currentVersion()}`)
-    if (!(await tryStep(client, schema, version))) await sleep(LOOK_MS)
+    if (await tryStep(client, schema, version, onSlow)) continue
+    if (!isWaiting)
+      onSlow(`Waiting: another relay brings the data of ${schema} to version ${currentVersion()}`)
+    isWaiting = true
+    await sleep(LOOK_MS)
   }
 }
 
 /** One step. False where another relay migrates. @throws as {@link migrateSchema} */
-async function tryStep(client: ClientBase, schema: string, version: number): Promise<boolean> {
+async function tryStep(
+  client: ClientBase,
+  schema: string,
+  version: number,
+  onSlow: MigrationOptions['onSlow'],
+): Promise<boolean> {
   await client.query(`BEGIN; ${MIGRATION_LIMITS}`)
   try {
     const taken = await client.query<{ alone: number }>(
@@ -98,7 +106,10 @@ async function tryStep(client: ClientBase, schema: string, version: number): Pro
     if (isAlone) {
       await client.query(LOCK_WRITERS)
       // Another relay may have done it just before.
-      if ((await versionOf(client, schema)) === version) await runOn(client, migrate(version))
+      if ((await versionOf(client, schema)) === version) {
+        onSlow(`Bringing the data of ${schema} from version ${version} to ${version + 1}`)
+        await runOn(client, migrate(version))
+      }
     } else {
       const members = `SELECT 1 FROM pg_locks WHERE mode = 'ShareLock' AND ${isLock(1)} LIMIT 1`
       if ((await client.query(members, [MEMBER])).rowCount !== 0) throw postgresFailure('members')
