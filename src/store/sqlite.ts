@@ -188,7 +188,12 @@ class Sqlite implements LocalSql {
 
   settle(): void {
     // That start may have been the one which migrated: whoever finds something missing still has the copy.
-    if (!this.#isMigrated) for (const file of copiesOf(this.#file)) rmSync(file, { force: true })
+    if (this.#isMigrated) return
+    try {
+      for (const file of copiesOf(this.#file)) rmSync(file, { force: true })
+    } catch {
+      // A read-only disk. A later start removes it.
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

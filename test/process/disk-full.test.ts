@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { cpSync, rmSync } from 'node:fs'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import type { Answer } from '../kit/delivery.js'
@@ -105,6 +105,7 @@ describeWith(
         const close = (): void => {}
         return {
           env: { RELAY_HOME: folder },
+          seen: folder,
           wrapper: ['env'],
           close,
           closed,
@@ -131,6 +132,9 @@ describeWith(
       await away.has(1)
       // A relay that is stopped removes its log, which a disk without a free byte then has no room for.
       await first.stop('SIGKILL')
+      // Of a start that migrated, which this one would remove.
+      const profile = path.join(disk.seen, flags[0] === '--sandbox' ? 'sandbox' : 'default')
+      writeFileSync(path.join(profile, 'relay.db.version-10'), '')
       disk.close()
 
       const second = await here.serveWith({ wrapper: disk.closed }, ...flags, '--forward', away.url)
