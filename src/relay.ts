@@ -135,7 +135,7 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
   const host = openHost({ name, url, refusal, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   await using opened = new Disposal()
   const onSlow = (text: string): void => log.info(text)
-  const data = { kind, folder, clock, fault: seams.storage, onSlow }
+  const data = { kind, folder, clock, fault: seams.storage, onSlow, migrate: true }
   const database = options.database ?? opened.use(await openDatabase(data))
   let live: Inspector | undefined
   const changed = (change: Change): void => live?.changed(change)

@@ -193,11 +193,18 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
  * @throws RelayError `storage`; `settings` for a shared store without its key
  */
 export async function openData(
-  { values, folder }: Pick<Attached, 'values' | 'folder'>,
+  attached: Pick<Attached, 'values' | 'folder'> & SavedSandbox,
   { create = false }: { readonly create?: boolean } = {},
 ): Promise<Database | undefined> {
-  const kind = storeOf(values)
-  return mayHaveData(kind, folder) ? openDatabase({ kind, folder, create }) : undefined
+  const { folder } = attached
+  const kind = storeOf(attached.values)
+  if (!mayHaveData(kind, folder)) return undefined
+  return openDatabase({
+    kind,
+    folder,
+    create,
+    startCommand: startCommand({ ...attached, profile: attached.values.profile }),
+  })
 }
 
 /** Where deliveries are forwarded to. */
@@ -258,7 +265,7 @@ export function requireSecret(found: FoundSecret | undefined, purpose: string): 
 
 /**
  * Makes a service that this process starts known to the commands of other terminals while it runs, with the repositories of its `--hook`,
- * and has its profile remember how it was used. With a memory store, nothing but the registration is written; if that fails, it warns.
+ * and has its profile remember how it was used. With a memory store, nothing but the registration is written. It warns if this fails.
  * @throws RelayError `settings` where another user can change what says which instances run
  */
 export function publication({ out }: Shell, loaded: Joined, hooks: readonly string[] = []) {
@@ -282,11 +289,11 @@ export function publication({ out }: Shell, loaded: Joined, hooks: readonly stri
         // No other place has the one that is made with a memory store.
         madeSecret: store === 'memory' && !origins.webhookSecret ? current.reveal() : null,
       }
-      remember(loaded, settings, sandbox)
+      // A full or read-only disk stops no start: what is stored is forwarded.
       try {
+        remember(loaded, settings, sandbox)
         return publishInstance(home, running)
       } catch (error) {
-        if (store !== 'memory') throw error
         out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
         return undefined
       }

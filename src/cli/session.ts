@@ -29,6 +29,7 @@ import {
   profileFolder,
   remember,
   routeSettings,
+  startCommand,
   storeOf,
 } from './profile.js'
 import { join, type Joined, type Parts, type StoredClient } from './settings/join.js'
@@ -161,17 +162,15 @@ async function refusalFor(
 }
 
 /** The profile's data, or an empty one in memory. Makes none for a code host that only the folder names. */
-async function openSessionData(
-  { out }: Shell,
-  { values, folder, hostRefusal }: Attached,
-  isNew: boolean,
-): Promise<Database> {
+async function openSessionData({ out }: Shell, attached: Attached, isNew: boolean): Promise<Database> {
+  const { values, folder, hostRefusal } = attached
   const place = storeOf(values)
   const hasData = mayHaveData(place, folder)
   if (hostRefusal && !hasData) throw hostRefusal
   const create = isNew && !hostRefusal
   const onSlow = (text: string): void => out.say(text)
-  return openDatabase({ kind: create || hasData ? place : 'memory', folder, create, onSlow })
+  const kind = create || hasData ? place : 'memory'
+  return openDatabase({ kind, folder, create, startCommand: startCommand(attached), onSlow })
 }
 
 type SignIn = Pick<Attached, 'profile' | 'values' | 'origins'>
@@ -215,7 +214,7 @@ export async function readStoredClient(secrets: Pick<Store, 'get'>): Promise<Sto
 
 /** What `relay setup` stored in the profile. As {@link openData}. */
 export async function readSetup(
-  attached: Pick<Attached, 'values' | 'folder'>,
+  attached: Parameters<typeof openData>[0],
   options: { readonly create?: boolean } = {},
 ): Promise<StoredClient | undefined> {
   await using database = await openData(attached, options)

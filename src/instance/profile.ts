@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import type { ProviderName, StoreText } from '../base/settings.js'
@@ -67,10 +68,10 @@ export function readRecord<Value extends { readonly v: 1 }>(file: string): Value
   }
 }
 
-/** Has the profile remember its use now. @throws RelayError as {@link writeRecord}. */
+/** Has the profile remember its use now. Writes nothing where it does already: the disk may be full. @throws RelayError as {@link writeRecord}. */
 export function saveProfile(folder: string, used: Omit<SavedProfile, 'v'>): void {
   const saved: SavedProfile = { v: 1, ...used }
-  writeRecord(path.join(folder, SAVED_FILE), saved)
+  if (!isDeepStrictEqual(readSavedProfile(folder), saved)) writeRecord(path.join(folder, SAVED_FILE), saved)
 }
 
 /** Whether the folder holds data of a profile. */

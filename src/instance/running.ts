@@ -105,9 +105,9 @@ export function checkRegistry(home: string): void {
  * @throws RelayError as {@link writeRecord}.
  */
 export function publishInstance(home: string, running: RunningInstance): Disposable {
-  for (const { file, entry } of readEntries(home)) if (!isAlive(entry)) rmSync(file, { force: true })
   const file = path.join(folderOf(home), `${running.profile}-${running.pid}.json`)
   writeRecord(file, running)
+  for (const { file, entry } of readEntries(home)) if (!isAlive(entry)) rmSync(file, { force: true })
   return { [Symbol.dispose]: () => rmSync(file, { force: true }) }
 }
 

@@ -155,7 +155,7 @@ export async function start(
   // While it still answers what they send.
   closing.defer(async () => state.sources?.[Symbol.asyncDispose]())
   closing.defer(async () => relay.closeInspector())
-  if (sandbox) await registerSandbox(relay, sandbox.url)
+  if (sandbox) await registerSandbox(relay, sandbox.url, log)
   const taken = options.onTaken?.(record, settings, sandbox !== undefined)
   closing.defer(async () => taken?.[Symbol.dispose]())
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
@@ -163,6 +163,7 @@ export async function start(
   readiness.start(relay.journal)
   await duties.run((turn) => startDuties(turn, relay, settings, state))
   closing.defer(() => readiness.stop())
+  relay.database.settle()
   const owner = closing.move()
   return {
     url,
@@ -198,7 +199,7 @@ async function open(
   const onSlow = (text: string): void => log.info(text)
   const database =
     options.database ??
-    closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow }))
+    closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow, migrate: true }))
   const complete = 'complete' in given ? await given.complete(database) : given
   const { settings, sandbox } = await withSandbox(complete, url, closing, log)
   checkTunnel(settings)
@@ -233,11 +234,20 @@ function wantsSandbox(settings: Settings | SandboxSettings): settings is Sandbox
   return 'sandbox' in settings && Object(settings.sandbox) === settings.sandbox
 }
 
-/** Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. */
-async function registerSandbox({ database: { secrets }, tokens }: RelayParts, url: string): Promise<void> {
-  const gone = new Set([url, await lastSandboxUrl(secrets)])
-  for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
-  await saveSandboxUrl(secrets, url)
+/**
+ * Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. A full disk is a
+ * warning. Does not reject.
+ */
+async function registerSandbox(relay: RelayParts, url: string, log: Log): Promise<void> {
+  const { tokens } = relay
+  const { secrets } = relay.database
+  try {
+    const gone = new Set([url, await lastSandboxUrl(secrets)])
+    for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
+    await saveSandboxUrl(secrets, url)
+  } catch (error) {
+    log.warn(`commands cannot find the sandbox: ${toRelayError(error).message}`)
+  }
 }
 
 async function takeDuties(relay: RelayParts, settings: Settings, state: State): Promise<Duties> {

@@ -9,7 +9,9 @@ import { SharedStore } from '../base/shared-store.js'
 import type { Clock } from '../base/time.js'
 import { exclusively } from './exclusively.js'
 import { createStore, type RecordCipher, type Store } from './kv.js'
+import { copiesOf } from './copies.js'
 import type { Postgres } from './postgres.js'
+import type { MigrationOptions } from './schema.js'
 import type { Sql } from './sql.js'
 
 /** Where a profile's data lies: a relational database, and the key-value stores that are part of it. */
@@ -20,6 +22,8 @@ export interface Database extends AsyncDisposable {
   readonly secrets: Store
   /** A database that several relays share. */
   readonly shared: Postgres | undefined
+  /** To be called once a start has succeeded: what a start before it kept of data that it migrated is not needed any more. */
+  settle(): void
   /** What a sweep does beyond removing what has expired: encrypts with the current key what is under the previous one. */
   rotate(): Promise<void>
 }
@@ -31,7 +35,11 @@ export interface OpenOptions {
   readonly clock?: Clock | undefined
   /** The environment of the keychain's helper. Default: this process's. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Called when the keychain makes its caller wait for a person. */
+  /** Bring data of an earlier version to this one, for a caller who has the profile for itself: `serve`. Default: refuse it. */
+  readonly migrate?: boolean
+  /** The command line that does, for the message. Default: `relay serve` with the profile's name. */
+  readonly startCommand?: string
+  /** Called when the keychain makes its caller wait for a person, and when data is migrated. */
   readonly onSlow?: ((text: string) => void) | undefined
   /** While it says so, each write fails as if the disk were full. For tests. */
   readonly fault?: { readonly fails: boolean } | undefined
@@ -46,9 +54,10 @@ export function databaseFile(folder: string): string {
   return join(folder, 'relay.db')
 }
 
-/** Every file of the database in a profile's folder. */
+/** Every file of the database in a profile's folder, with the copies of what it was before it was migrated. */
 export function databaseFiles(folder: string): readonly string[] {
-  return ['', '-wal', '-shm'].map((end) => databaseFile(folder) + end)
+  const file = databaseFile(folder)
+  return [...['', '-wal', '-shm'].map((end) => file + end), ...copiesOf(file)]
 }
 
 /** Whether the profile with this folder has a database. */
@@ -63,9 +72,10 @@ export function mayHaveData(kind: StorePlace, folder: string): boolean {
 
 /**
  * Opens a profile's database. Several processes may have the same folder open.
- * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder cannot be made, or another user can change
- * it or its files, for data
- * of an earlier program, and for a key that is missing or another one.
+ * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder cannot be made or
+ * another user can change it or its files, for data
+ * of another version that cannot be migrated or that the caller may not migrate, and for a key that is missing or another one; `unavailable`
+ * while relays of an earlier version have a shared store.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
   const database = await (options.kind instanceof SharedStore
@@ -82,15 +92,25 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   return database
 }
 
+function migrationOf({
+  folder,
+  migrate = false,
+  startCommand,
+  onSlow = () => {},
+}: OpenOptions): MigrationOptions {
+  return { migrate, startCommand: startCommand ?? `relay serve --profile ${basename(folder)}`, onSlow }
+}
+
 /** What every command reads at its start, and needs no keychain for: which client and App `relay setup` registered. */
 const isPlain = (key: string): boolean => key === 'setup'
 
 async function openLocal(options: OpenOptions): Promise<Database> {
   const { kind, folder, clock, patience } = options
+  const migration = migrationOf(options)
   // Native code: loaded by those that need it.
   const { MEMORY, openSqlite } = await import('./sqlite.js')
   if (kind !== 'memory') makeOwnFolder(folder)
-  const sql = await openSqlite(kind === 'memory' ? MEMORY : databaseFile(folder), patience)
+  const sql = await openSqlite(kind === 'memory' ? MEMORY : databaseFile(folder), { patience, migration })
   const store = createStore(sql, { clock })
   const cipher = (): Promise<RecordCipher> => keychainCipher(sql, store, options)
   return {
@@ -98,12 +118,14 @@ async function openLocal(options: OpenOptions): Promise<Database> {
     store,
     secrets: kind === 'keychain' ? createStore(sql, { clock, cipher, isPlain }) : store,
     shared: undefined,
+    settle: () => sql.settle(),
     rotate: async () => {},
     [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
   }
 }
 
-async function openShared(kind: SharedStore, { folder, clock, create }: OpenOptions): Promise<Database> {
+async function openShared(kind: SharedStore, options: OpenOptions): Promise<Database> {
+  const { folder, clock, create } = options
   const { keys } = kind.secrets
   if (!keys) throw new RelayError('settings', 'A shared store needs RELAY_TOKEN_KEY')
   const [{ openPostgres }, { checkKey, createCipher, rotate }] = await Promise.all([
@@ -111,7 +133,7 @@ async function openShared(kind: SharedStore, { folder, clock, create }: OpenOpti
     import('./cipher.js'),
   ])
   const profile = basename(folder)
-  const sql = await openPostgres({ store: kind, profile, create })
+  const sql = await openPostgres({ store: kind, profile, create, migration: migrationOf(options) })
   try {
     const cipher = createCipher(keys, profile)
     const store = createStore(sql, { clock, cipher: async () => cipher })
@@ -121,6 +143,7 @@ async function openShared(kind: SharedStore, { folder, clock, create }: OpenOpti
       store,
       secrets: store,
       shared: sql,
+      settle: () => {},
       rotate: () => rotate(sql, cipher),
       [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
     }

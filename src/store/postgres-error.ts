@@ -1,4 +1,4 @@
-import { errorCode, RelayError } from '../base/errors.js'
+import { errorCode, type ErrorKind, RelayError } from '../base/errors.js'
 import { LIMIT_MS } from './sql.js'
 
 /** A failure that relay itself found, with a code of its own or a SQLSTATE. */
@@ -18,6 +18,10 @@ const NO_TLS = 'it does not offer TLS. Turn on ssl in its configuration, or set 
 const POOLER =
   "a pooler such as pgbouncer is in front of it, which does not keep what relay sets for a connection. Use the server's own address"
 
+/** The error of `requireVersion`: no other statement divides. */
+const NEWER_NOW =
+  'a newer version of relay has changed it meanwhile. Stop this relay, and start it again with that version'
+
 /** By SQLSTATE (PostgreSQL 15, appendix A), Node's error code, or relay's own. */
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'its socket may not be used by this user. Check the permissions of the socket',
@@ -25,6 +29,7 @@ const REASONS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its certificate has expired. Renew it',
   '08P01': POOLER,
   '26000': POOLER,
+  '22012': NEWER_NOW,
   '25006': 'it only reads: a standby, or set to read-only. Use the address of the primary',
   '28000': REJECTED,
   '28P01': REJECTED,
@@ -47,6 +52,8 @@ const REASONS: Readonly<Record<string, string>> = {
   newer: 'it was written by a newer version of relay. Update relay, or choose another profile with --profile',
   earlier:
     'it was written by an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with --profile, or remove this one with relay reset; then set the same webhook secret or repair the hooks, and sign in again. Update all relays of it at once',
+  members:
+    'it was written by an earlier version of relay, and relays of that version run on it. It is unchanged. Stop them all, then start this one, which brings it to this version',
   encoding: 'its encoding is not UTF8. Create it with createdb --encoding=UTF8 --template=template0',
   version: 'it is older than PostgreSQL 14. Update it',
   slow: SLOW,
@@ -57,12 +64,19 @@ const REASONS: Readonly<Record<string, string>> = {
     'it has no data of this profile. Start relay serve with it once, or check the address and --profile',
 }
 
+/** Those of the codes that are no failure of the database. */
+const KINDS: Readonly<Record<string, ErrorKind>> = {
+  missing: 'no_match',
+  earlier: 'settings',
+  newer: 'settings',
+  members: 'unavailable',
+}
+
 /** The error for a failure of the database called `name`: what failed, why, and what to do. Holds no value of a row. */
 export function postgresError(error: unknown, name: string): RelayError {
   if (error instanceof RelayError) return error
   const code = errorCode(error)
-  const kind =
-    code === 'missing' ? 'no_match' : code === 'earlier' || code === 'newer' ? 'settings' : 'storage'
+  const kind = KINDS[code ?? ''] ?? 'storage'
   // What the server says may quote values, so the cause is made of the code alone.
   const cause = new Error(`PostgreSQL: ${code}`)
   return new RelayError(kind, `The database ${name} cannot be used: ${reasonOf(error, code)}`, { cause })

@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Writable } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
-import { Client as BaseClient, type ClientBase, type ClientConfig, type PoolConfig } from 'pg'
+import { Client as BaseClient, type ClientConfig, type PoolConfig } from 'pg'
 import pgpass from 'pgpass'
 import { errorCode, RelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
 import { postgresFailure } from './postgres-error.js'
-import { SCHEMA, VERSION } from './schema.js'
 import { LIMIT_MS, type SqlValue } from './sql.js'
 
 /** Milliseconds. The server ends what takes longer, before the caller's limit, so that the reason is known. */
@@ -17,8 +16,6 @@ const LOCK_LIMIT = LIMIT_MS - 1000
 const STUCK_MS = 2 * LIMIT_MS
 /** A connection that died without a word is found after this, while it is idle. */
 const KEEP_ALIVE_MS = 10_000
-/** PostgreSQL 13 gets no fixes since November 2025. */
-const OLDEST_SERVER = 140_000
 /** An identifier has at most 63 bytes. */
 const MAX_NAME = 63
 
@@ -125,59 +122,15 @@ export function schemaName(profile: string): string {
   return `${name.slice(0, MAX_NAME - digest.length - 1)}-${digest}`
 }
 
-/** Asks the catalogue: a name that this session could not resolve before stays unknown to it for a while. */
-const STATE = `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
-  current_setting('search_path') AS path,
-  EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'relay_schema') AS made`
-
-type State = {
-  readonly server: number
-  readonly encoding: string
-  readonly path: string
-  readonly made: number
+/** `$1`, `$2`, … in place of each `?` that is not within quotes. */
+export function numbered(sql: string): string {
+  let count = 0
+  return sql.replaceAll(/'[^']*'|\?/g, (match) => (match === '?' ? `$${++count}` : match))
 }
 
-/** Makes the profile's schema. One of several relays that start at once does it. @throws Error with a code of postgres-error.ts, and the driver's errors. */
-export async function prepareSchema(client: ClientBase, schema: string, create: boolean): Promise<void> {
-  if (await isMade(client, schema)) return
-  if (!create) throw postgresFailure('missing')
-  await client.query('BEGIN')
-  try {
-    await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('relay schema', 0))`)
-    if (!(await isMade(client, schema))) {
-      // Asked first, because IF NOT EXISTS needs the right to create also where there is nothing to do.
-      const found = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
-      if (found.rowCount === 0) await client.query(`CREATE SCHEMA ${client.escapeIdentifier(schema)}`)
-      await client.query(translate(SCHEMA))
-    }
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK')
-    throw error
-  }
-}
-
-/** PostgreSQL's types in place of SQLite's. Keys are compared by their bytes, whatever the database's own order is. */
-function translate(sql: string): string {
-  return (
-    sql
-      .replaceAll(/\bBLOB\b/g, 'BYTEA')
-      .replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"')
-      .replaceAll('INTEGER PRIMARY KEY', 'BIGINT PRIMARY KEY')
-      .replaceAll('WITHOUT ROWID', '') + 'CREATE INDEX delivery_size ON delivery (n) INCLUDE (size);'
-  )
-}
-
-async function isMade(client: ClientBase, schema: string): Promise<boolean> {
-  const [server] = (await client.query<State>(STATE, [schema])).rows
-  if (!server || server.server < OLDEST_SERVER) throw postgresFailure('version')
-  // A pooler forgets the settings of a session.
-  if (server.path !== `"${schema}"`) throw postgresFailure('pooler')
-  if (server.encoding !== 'UTF8') throw postgresFailure('encoding')
-  if (!server.made) return false
-  const table = `${client.escapeIdentifier(schema)}.relay_schema`
-  const [row] = (await client.query<{ version: number }>(`SELECT version FROM ${table}`)).rows
-  const version = row?.version ?? 0
-  if (version !== VERSION) throw postgresFailure(version < VERSION ? 'earlier' : 'newer')
-  return true
+/** Columns of text hold no NUL. What is half a surrogate pair becomes U+FFFD when it is encoded. */
+export function toParameter(value: SqlValue): string | Buffer | null {
+  if (typeof value === 'number') return String(value)
+  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\u{fffd}') : value
+  return value && Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }

@@ -5,7 +5,10 @@ import { errorCode, toRelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
 import { inTime, isTimeout } from '../base/wait.js'
 import { isOfTransaction, postgresError, postgresFailure } from './postgres-error.js'
-import { Client, configOf, prepareSchema, schemaName } from './postgres-server.js'
+import { LOCK_WRITERS } from './postgres-locks.js'
+import { migrateSchema, prepareSchema, requireVersion } from './postgres-schema.js'
+import { Client, configOf, numbered, schemaName, toParameter } from './postgres-server.js'
+import { type MigrationOptions, NO_MIGRATION } from './schema.js'
 import {
   Commits,
   LIMIT_MS,
@@ -26,6 +29,8 @@ const GOODBYE_MS = 1000
 interface PostgresOptions {
   readonly store: SharedStore
   readonly profile: string
+  /** Default: {@link NO_MIGRATION}. */
+  readonly migration?: MigrationOptions
   /** Make the profile's schema where it is missing. Default: true. */
   readonly create?: boolean | undefined
 }
@@ -33,12 +38,13 @@ interface PostgresOptions {
 /**
  * Opens a profile's data in a PostgreSQL database.
  * @throws RelayError `storage` that names the database, why it cannot be used, and what to do; `no_match` where it has no data of the
- * profile and none may be made; `settings` for data of an earlier program, or when the file with the certificates cannot be read.
+ * profile and none may be made; `settings` for data of another version that cannot be migrated or that the caller may not migrate, or when the
+ * file with the certificates cannot be read; `unavailable` while relays of the earlier version run.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
   const postgres = new Postgres(options)
   try {
-    await postgres.prepare(options.create !== false)
+    await postgres.prepare(options)
     return postgres
   } catch (error) {
     await postgres[Symbol.asyncDispose]()
@@ -46,11 +52,6 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
   }
 }
 
-/**
- * One transaction writes to a profile at a time, whichever relay sends it, as in SQLite: what a transaction reads stays true until it is
- * committed, and numbers are given in the order of the commits.
- */
-const BEGIN = 'BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), 0))'
 /** A notice has at most 8,000 bytes. */
 const MAX_NUMBERS = 400
 /** Ends the connections that hold or wait before us for the lock and send nothing: a relay that is stopped while it sends. */
@@ -96,14 +97,25 @@ export class Postgres implements Sql {
     }
   }
 
-  /** Makes the schema where it is missing. */
-  async prepare(create: boolean): Promise<void> {
-    await withClient(this.#writer, (client) => prepareSchema(client, this.schema, create))
+  /** Makes the schema where it is missing, and migrates one of an earlier version. */
+  async prepare({
+    create,
+    migration = NO_MIGRATION,
+  }: Pick<PostgresOptions, 'create' | 'migration'>): Promise<void> {
+    const prepare = (client: ClientBase): Promise<boolean> =>
+      prepareSchema(client, this.schema, create !== false)
+    if (!(await withClient(this.#writer, prepare))) return
+    const client = await this.connect({}, 0)
+    try {
+      await migrateSchema(client, this.schema, migration)
+    } finally {
+      await client.end()
+    }
   }
 
   /**
    * A new connection for locks, with these settings: not one of a pool, since it must stay the same. A statement without an answer within
-   * `limit` milliseconds rejects.
+   * `limit` milliseconds rejects; 0: it may take as long as it takes.
    */
   async connect(settings: Readonly<Record<string, number>>, limit: number): Promise<Client> {
     const more = Object.entries(settings).map(([name, value]) => ` -c ${name}=${value}`)
@@ -167,7 +179,7 @@ export class Postgres implements Sql {
     }
     try {
       gather(client)
-      void send(client.query(BEGIN))
+      void send(client.query(`BEGIN; ${LOCK_WRITERS}; ${requireVersion()}`))
       const results: unknown[] = []
       try {
         for (const { work, since } of batch) {
@@ -291,17 +303,4 @@ class Statements {
     const { rows } = await client.query<SqlRow>({ ...prepared, values: values.map(toParameter) })
     return rows
   }
-}
-
-/** `$1`, `$2`, … in place of each `?` that is not within quotes. */
-function numbered(sql: string): string {
-  let count = 0
-  return sql.replaceAll(/'[^']*'|\?/g, (match) => (match === '?' ? `$${++count}` : match))
-}
-
-/** Columns of text hold no NUL. What is half a surrogate pair becomes U+FFFD when it is encoded. */
-function toParameter(value: SqlValue): string | Buffer | null {
-  if (typeof value === 'number') return String(value)
-  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\u{fffd}') : value
-  return value && Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }

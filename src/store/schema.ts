@@ -1,5 +1,72 @@
-/** Set apart from those of earlier programs, whose data is refused: there are no migrations. */
-export const VERSION = 11
+import { RelayError } from '../base/errors.js'
+import { execute, type Tx } from './sql.js'
+
+/** The version that {@link SCHEMA} makes. Data of earlier ones, which other programs wrote, is refused. */
+const FIRST_VERSION = 11
+
+/**
+ * What brings data to the next version, in the SQL that SQLite and PostgreSQL have in common: `ALTER TABLE`, a table, rows. Types are those of
+ * {@link SCHEMA}. It must not depend on the program's other code, which changes.
+ */
+export type Migration = () => Tx<void>
+
+/**
+ * The migrations, from {@link FIRST_VERSION} on: the version of the data is how many were run. A new one is added at the end; one that was
+ * released never changes. New data runs them too, so that there is one way to every version.
+ */
+export const MIGRATIONS: readonly Migration[] = []
+
+/** The version of this program's data. */
+export function currentVersion(): number {
+  return FIRST_VERSION + MIGRATIONS.length
+}
+
+/** What this program can do with data of a version. */
+export function suits(version: number): 'current' | 'migrates' | 'earlier' | 'newer' {
+  if (version > currentVersion()) return 'newer'
+  if (version === currentVersion()) return 'current'
+  return version >= FIRST_VERSION ? 'migrates' : 'earlier'
+}
+
+/** What happens to data of an earlier version that can be migrated. */
+export interface MigrationOptions {
+  /** Whether to migrate it: for a caller who has the profile for itself. */
+  readonly migrate: boolean
+  /** The command line that does it, for the error where this caller may not. */
+  readonly startCommand: string
+  /** Called before it begins, since it may take minutes. */
+  readonly onSlow: (text: string) => void
+}
+
+/** Refuses it. */
+export const NO_MIGRATION: MigrationOptions = {
+  migrate: false,
+  startCommand: 'relay serve',
+  onSlow: () => {},
+}
+
+/** The error for data that a caller may not migrate. */
+export class NotMigrated extends RelayError {
+  constructor(what: string, startCommand: string) {
+    super(
+      'settings',
+      `${what} was written by an earlier version of relay. It is unchanged. Start ${startCommand}, which brings it to this version and keeps what it holds`,
+    )
+  }
+}
+
+/** Brings data of a version to the next one: one transaction. */
+export function* migrate(version: number): Tx<void> {
+  const migration = MIGRATIONS[version - FIRST_VERSION]
+  if (!migration) throw new Error(`no migration from version ${version}`)
+  yield* migration()
+  yield* execute({ sql: 'UPDATE relay_schema SET version = ?', values: [version + 1] })
+}
+
+/** Runs all migrations after {@link SCHEMA}, in the same transaction. */
+export function* complete(): Tx<void> {
+  for (let version = FIRST_VERSION; version < currentVersion(); version++) yield* migrate(version)
+}
 
 /**
  * A forward that failed, or that needed another attempt. The planners of both engines use the index `forward_failed` for a query with
@@ -8,7 +75,7 @@ export const VERSION = 11
 export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
 
 /**
- * All that a profile keeps, on SQLite and PostgreSQL. Instants are milliseconds since 1970-01-01 UTC. Rows that belong to a delivery go
+ * All that a profile keeps, on SQLite and PostgreSQL, before any of the {@link MIGRATIONS}. Instants are milliseconds since 1970-01-01 UTC. Rows that belong to a delivery go
  * with it.
  *
  * - `delivery.key`: what makes a delivery the same as one before; see journal/write.ts.
@@ -22,7 +89,7 @@ export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
  */
 export const SCHEMA = `
 CREATE TABLE relay_schema (version INTEGER NOT NULL);
-INSERT INTO relay_schema (version) VALUES (${VERSION});
+INSERT INTO relay_schema (version) VALUES (${FIRST_VERSION});
 
 CREATE TABLE kv (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at DOUBLE PRECISION);
 CREATE INDEX kv_expiry ON kv (expires_at) WHERE expires_at IS NOT NULL;

@@ -2,12 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RelayError } from '../base/errors.js'
 import type { Postgres } from './postgres.js'
 import { postgresError, postgresFailure } from './postgres-error.js'
+import { isLock, lock, MEMBER, RUN } from './postgres-locks.js'
+import { requireVersion } from './postgres-schema.js'
 import type { Client } from './postgres-server.js'
 
-/** The lock of what one of several relays does: forward, tunnel, keep hooks, remove old deliveries. */
-const RUN = 'run'
-/** The shared lock of all relays of a profile. */
-const MEMBER = 'member'
 /** A heartbeat and a claim of what is free, in one statement. Milliseconds. */
 const BEAT_MS = 1000
 /**
@@ -116,6 +114,8 @@ export class Session implements AsyncDisposable {
     })
     const join = `SELECT ${lock('pg_advisory_lock_shared')}, ${lock('pg_advisory_lock_shared', 2)}`
     await this.#row(join, MEMBER, routesKey(this.#routes))
+    // Nothing is migrated while a relay has this lock; before, or during a break, a newer one may have done it.
+    await this.#row(requireVersion())
     await this.#row(`LISTEN ${client.escapeIdentifier(this.#postgres.schema)}`)
   }
 
@@ -176,17 +176,7 @@ function routesKey(routes: string): string {
   return `routes ${routes}`
 }
 
-/** The key space is the database's: each lock is the profile's own, by its schema. */
-function lock(call: string, parameter = 1): string {
-  return `${call}(hashtextextended(current_schema() || ' ' || $${parameter}, 0))`
-}
-
 /** Those who hold the shared lock of members, and that of the routes. */
 const OTHERS = `SELECT
   (SELECT count(*) FROM pg_locks WHERE ${isLock(1)}) AS members,
   (SELECT count(*) FROM pg_locks WHERE ${isLock(2)}) AS same`
-
-function isLock(parameter: number): string {
-  return `locktype = 'advisory' AND granted AND objsubid = 1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND ((classid::bigint << 32) | objid::bigint) = hashtextextended(current_schema() || ' ' || $${parameter}, 0)`
-}

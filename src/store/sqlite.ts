@@ -1,10 +1,29 @@
-import { accessSync, constants, statfsSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
 import { sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { closeOwnFile, makeOwnFile } from '../base/own-files.js'
-import { SCHEMA, VERSION } from './schema.js'
+import { copiesOf, copyName } from './copies.js'
+import {
+  complete,
+  currentVersion,
+  migrate,
+  type MigrationOptions,
+  NO_MIGRATION,
+  NotMigrated,
+  SCHEMA,
+  suits,
+} from './schema.js'
 import {
   Commits,
   LIMIT_MS,
@@ -35,8 +54,12 @@ const MAX_STATEMENTS = 200
 /** `rely` in ASCII: marks the file as relay's (SQLite file format, section 1.3.14). */
 const APPLICATION_ID = 0x72656c79
 
-/** Durable at every commit: the library's own default in WAL is not. */
+/**
+ * Durable at every commit: the library's own default in WAL is not. `EXTRA` flushes the folder too, from which turning on WAL removes a rollback
+ * journal: one that a power cut brought back would undo a part of what was written since.
+ */
 const SETTINGS = `
+PRAGMA synchronous = EXTRA;
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA temp_store = MEMORY;
@@ -45,16 +68,32 @@ PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
 PRAGMA journal_size_limit = ${LOG_LIMIT};
 `
 
+export interface SqliteOptions {
+  /** Milliseconds to wait while another process writes. Default: 3,500. */
+  readonly patience?: number | undefined
+  /** Default: {@link NO_MIGRATION}. */
+  readonly migration?: MigrationOptions
+}
+
+export interface LocalSql extends Sql {
+  /** To be called once a start has succeeded: removes the copy that a start before it kept of data that it migrated. */
+  settle(): void
+}
+
 /**
  * Opens an SQLite database in this thread; makes it, for its owner alone (0600), when it is missing. Several processes may have the
- * same file open. `file`: a path in a folder that exists, or {@link MEMORY}; `patience`: milliseconds to wait while another process writes.
- * @throws RelayError `storage` that names the file, why it cannot be used, and what to do; `settings` for data of an earlier program.
+ * same file open. `file`: a path in a folder that exists, or {@link MEMORY}.
+ * @throws RelayError `storage` that names the file, why it cannot be used, and what to do; `settings` for data of another version that cannot
+ * be migrated, or that the caller may not migrate.
  */
-export async function openSqlite(file: string, patience = PATIENCE_MS): Promise<Sql> {
+export async function openSqlite(
+  file: string,
+  { patience = PATIENCE_MS, migration = NO_MIGRATION }: SqliteOptions = {},
+): Promise<LocalSql> {
   try {
     if (file !== MEMORY) makeFile(file)
     const sql = new Sqlite(file, patience)
-    await sql.prepare()
+    await sql.prepare(migration)
     return sql
   } catch (error) {
     throw storageError(error, file)
@@ -71,7 +110,8 @@ export function lockFile(file: string): Disposable | undefined {
   try {
     makeFile(file)
     database = new DatabaseSync(file, { timeout: 0 })
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    // In memory, or it would need room on the disk, which may be full.
+    database.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     const locked = database
     return { [Symbol.dispose]: () => locked.close() }
   } catch (error) {
@@ -81,12 +121,13 @@ export function lockFile(file: string): Disposable | undefined {
   }
 }
 
-class Sqlite implements Sql {
+class Sqlite implements LocalSql {
   readonly #file: string
   readonly #patience: number
   /** Stays referenced: its statements fail once it is collected. */
   readonly #database: DatabaseSyncInstance
   readonly #statements = new Map<string, StatementSyncInstance>()
+  #isMigrated = false
   readonly #room: (bytes: number) => boolean
   readonly #commits = new Commits(
     (batch) => this.#commit(batch),
@@ -101,17 +142,18 @@ class Sqlite implements Sql {
     this.#room = file === MEMORY ? () => true : createRoomCheck(path.dirname(file), () => this.#freeBytes())
   }
 
-  /** Makes the tables, or looks whether they are ours. It only reads where they are there: another process may be writing. */
-  async prepare(): Promise<void> {
+  /** Makes the tables, or looks whether they are ours. It only reads where they are there and current: another process may be writing. */
+  async prepare(migration: MigrationOptions): Promise<void> {
     try {
       await this.#patiently(() => {
         const isEmpty = this.#isEmpty()
         // Before any setting, since that writes into the file, which may be another program's.
-        if (!isEmpty) this.#checkSchema()
+        if (!isEmpty) this.#checkSchema(migration)
         else this.#database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`)
         this.#database.exec(SETTINGS)
-        if (isEmpty) this.#transaction(() => this.#makeSchema())
+        if (isEmpty) this.#transaction(() => this.#makeSchema(migration))
       })
+      if (suits(this.#version()) === 'migrates') await this.#migrate(migration)
     } catch (error) {
       this.#database.close()
       throw error
@@ -132,8 +174,7 @@ class Sqlite implements Sql {
   }
 
   usedBytes(): Promise<number> {
-    const used = (): number => this.#number('page_size') * this.#number('page_count') - this.#freeBytes()
-    return this.#named(() => this.#patiently(used))
+    return this.#named(() => this.#patiently(() => this.#usedBytes()))
   }
 
   shrink(): Promise<boolean> {
@@ -145,6 +186,16 @@ class Sqlite implements Sql {
     )
   }
 
+  settle(): void {
+    // That start may have been the one which migrated: whoever finds something missing still has the copy.
+    if (this.#isMigrated) return
+    try {
+      for (const file of copiesOf(this.#file)) rmSync(file, { force: true })
+    } catch {
+      // A read-only disk. A later start removes it.
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#commits.end()
     this.#statements.clear()
@@ -152,7 +203,10 @@ class Sqlite implements Sql {
   }
 
   async #commit(batch: readonly Waiting[]): Promise<readonly unknown[]> {
-    const all = (): unknown[] => batch.map(({ work }) => this.#run(work()))
+    const all = (): unknown[] => {
+      this.#requireVersion(currentVersion())
+      return batch.map(({ work }) => this.#run(work()))
+    }
     try {
       return await this.#patiently(() => this.#transaction(all), batch[0]?.since)
     } catch (error) {
@@ -228,21 +282,93 @@ class Sqlite implements Sql {
     return this.#rows('SELECT 1 FROM sqlite_schema LIMIT 1').length === 0
   }
 
-  /** There are no migrations: data of another version stays as it is, for the program that wrote it. */
-  #checkSchema(): void {
+  /** Data that this program cannot use, or its caller may not migrate, stays as it is. */
+  #checkSchema({ migrate: may, startCommand }: MigrationOptions): void {
     if (this.#number('application_id') !== APPLICATION_ID)
       throw unusable(this.#file, 'it belongs to another program. Choose another folder with RELAY_HOME')
-    const [row] = this.#rows('SELECT version FROM relay_schema')
-    const version = Number(row?.['version'])
-    if (version === VERSION) return
-    throw new RelayError('settings', `${this.#file} was written by ${version < VERSION ? EARLIER : LATER}`)
+    const found = suits(this.#version())
+    if (found === 'migrates' && !may) throw new NotMigrated(this.#file, startCommand)
+    if (found === 'earlier' || found === 'newer')
+      throw new RelayError(
+        'settings',
+        `${this.#file} was written by ${found === 'earlier' ? EARLIER : LATER}`,
+      )
   }
 
-  #makeSchema(): void {
+  #makeSchema(migration: MigrationOptions): void {
     // Another process may have made it meanwhile.
-    if (!this.#isEmpty()) return this.#checkSchema()
+    if (!this.#isEmpty()) return this.#checkSchema(migration)
     this.#database.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
     this.#database.exec(SCHEMA)
+    this.#run(complete())
+  }
+
+  /** Brings the data to this version, one transaction for each step, and keeps a copy of what it was. */
+  async #migrate({ onSlow }: MigrationOptions): Promise<void> {
+    const first = this.#version()
+    const copy = copyName(this.#file, first)
+    this.#requireRoom()
+    onSlow(
+      `Bringing ${this.#file} from version ${first} to ${currentVersion()}. ${path.basename(copy)} keeps what it was until relay has started once more`,
+    )
+    this.#keepCopy(copy)
+    // A table that is replaced must not take with it what refers to it (sqlite.org/lang_altertable.html, section 7).
+    this.#database.exec('PRAGMA foreign_keys = OFF')
+    try {
+      for (let version = first; version < currentVersion(); version++)
+        await this.#patiently(() => this.#transaction(() => this.#step(version)))
+    } catch (error) {
+      if (this.#version() === first) rmSync(copy, { force: true })
+      throw error
+    }
+    this.#isMigrated = true
+    this.#statements.clear()
+    this.#database.exec('PRAGMA foreign_keys = ON')
+  }
+
+  #step(version: number): void {
+    this.#requireVersion(version)
+    this.#run(migrate(version))
+    if (this.#rows('PRAGMA foreign_key_check').length > 0) throw unusable(this.#file, DAMAGED)
+  }
+
+  #requireRoom(): void {
+    const needed = this.#usedBytes() + RESERVE
+    if (freeBytes(path.dirname(this.#file)) < needed)
+      throw unusable(
+        this.#file,
+        `it has to be brought to this version, and a copy of what it was needs ${Math.ceil(needed / MIB)} MiB. Free some space; nothing was changed`,
+      )
+  }
+
+  /** A copy that is complete has its name; a process that is killed leaves a draft. */
+  #keepCopy(copy: string): void {
+    const draft = `${copy}.draft`
+    // A journal of a draft that was not finished would be played back into the new one.
+    for (const file of copiesOf(this.#file)) if (file === copy || file.startsWith(draft)) rmSync(file)
+    try {
+      makeFile(draft)
+      this.#rows('VACUUM INTO ?', [draft])
+      flush(draft)
+      renameSync(draft, copy)
+      flush(path.dirname(copy))
+    } catch (error) {
+      rmSync(draft, { force: true })
+      throw error
+    }
+  }
+
+  #version(): number {
+    return Number(this.#rows('SELECT version FROM relay_schema')[0]?.['version'])
+  }
+
+  /** A process that began with an earlier version writes nothing into data that was migrated meanwhile. */
+  #requireVersion(version: number): void {
+    if (this.#version() !== version) throw unusable(this.#file, NEWER_NOW)
+  }
+
+  #usedBytes(): number {
+    return this.#number('page_size') * this.#number('page_count') - this.#freeBytes()
   }
 
   #freeBytes(): number {
@@ -272,6 +398,18 @@ function makeFile(file: string): void {
     throw unusable(file, Object(cause).code === 'ENOSPC' ? DISK_FULL : whyNoAccess(file), cause)
   }
 }
+
+/** Puts a file, or the names in a folder, on the disk. */
+function flush(file: string): void {
+  const descriptor = openSync(file, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+const MIB = 1_048_576
 
 /** 16 MiB stay free: deleting needs room too, so without a reserve retention could not empty a full disk (measured: 40 of 40 failed). */
 export const RESERVE = 16_777_216
@@ -336,6 +474,8 @@ const REASONS: Readonly<Record<number, string>> = {
   [NOT_A_DATABASE]: DAMAGED,
 }
 
+const NEWER_NOW =
+  'a newer version of relay has changed it meanwhile. Stop this process, and start it again with that version'
 const LATER = 'a newer version of relay. Update relay, or choose another profile with --profile'
 const EARLIER =
   'an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with --profile, or remove this one ' +

@@ -2,6 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { spawnSync } from 'node:child_process'
 import { statfsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { Daemon } from './daemon.js'
 import { emptyFolder } from './folder.js'
 
 /** The command that starts a program none of whose files may grow beyond so many bytes: writing more fails as on a full disk. */
@@ -32,6 +33,21 @@ export function smallDisk(size: number) {
     wrapper: ['unshare', '--mount', 'sh', '-c', `${mount}; exec "$@"`, 'sh'],
     /** The same folder for this process, while the program runs. */
     seenFrom: (pid: number): string => `/proc/${pid}/root${folder}`,
+  }
+}
+
+/** The same for programs that run one after another: it is gone when it is disposed of. */
+export async function keptDisk(size: number) {
+  const { folder, wrapper, seenFrom } = smallDisk(size)
+  const mounted = [...wrapper, 'sh', '-c', 'echo mounted >&2; exec sleep infinity']
+  const daemon = new Daemon('env', mounted)
+  await daemon.says(/^mounted$/)
+  return {
+    folder,
+    wrapper: ['sh', '-c', `exec nsenter --mount=/proc/${daemon.pid}/ns/mnt --wd="$PWD" -- "$@"`, 'sh'],
+    /** The same folder for this process. */
+    seen: seenFrom(daemon.pid),
+    [Symbol.asyncDispose]: () => daemon.stop(),
   }
 }
 

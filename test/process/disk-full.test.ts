@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { cpSync, rmSync } from 'node:fs'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import type { Answer } from '../kit/delivery.js'
-import { fillUp, limited, readOnly, smallDisk, unlimit } from '../kit/disk.js'
+import { fillUp, keptDisk, limited, readOnly, smallDisk, unlimit } from '../kit/disk.js'
 import { emptyFolder } from '../kit/folder.js'
 import { entriesOf } from '../kit/journal.js'
 import { describeWith } from '../kit/needs.js'
 import { type Place, place } from '../kit/place.js'
+import { receiver } from '../kit/receiver.js'
 
 const OK: Answer = { status: 200, type: 'application/json', body: '{"ok":true}' }
 const NOT_STORED: Answer = {
@@ -86,6 +87,64 @@ describeWith(['Linux', 'mount'], 'deliveries on a disk that another program fill
     expect(await program.deliver()).toEqual(NOT_STORED)
   })
 })
+
+describeWith(
+  ['Linux', 'mount'],
+  'relay serve, killed, and started again where nothing can be written',
+  () => {
+    /** Starts in places that take no more from when `close` was called. */
+    const places = {
+      'a full disk': async () => {
+        const disk = await keptDisk(64)
+        const close = (): void => void fillUp(disk.seen)
+        return { ...disk, env: { RELAY_HOME: disk.folder }, close, closed: disk.wrapper }
+      },
+      'a read-only disk': async () => {
+        const folder = emptyFolder()
+        const closed = readOnly(folder)
+        const close = (): void => {}
+        return {
+          env: { RELAY_HOME: folder },
+          seen: folder,
+          wrapper: ['env'],
+          close,
+          closed,
+          [Symbol.asyncDispose]: async () => {},
+        }
+      },
+    }
+
+    it.each(
+      Object.entries(places).flatMap(([name, open]) =>
+        ['', '--sandbox'].map((flag) => ({
+          name,
+          flag,
+          flags: flag === '' ? [] : [flag, '--sandbox-port', '0'],
+          open,
+        })),
+      ),
+    )('on $name: forwards what waits and answers 503 $flag', async ({ flags, open }) => {
+      await using disk = await open()
+      await using away = await receiver('hang')
+      await using here = await place({ host: 'none', env: disk.env })
+      const first = await here.serveWith({ wrapper: disk.wrapper }, ...flags, '--forward', away.url)
+      expect(await first.deliver({ body: '"waits"' })).toEqual(OK)
+      await away.has(1)
+      // A relay that is stopped removes its log, which a disk without a free byte then has no room for.
+      await first.stop('SIGKILL')
+      // Of a start that migrated, which this one would remove.
+      const profile = path.join(disk.seen, flags[0] === '--sandbox' ? 'sandbox' : 'default')
+      writeFileSync(path.join(profile, 'relay.db.version-10'), '')
+      disk.close()
+
+      const second = await here.serveWith({ wrapper: disk.closed }, ...flags, '--forward', away.url)
+      await away.has(2)
+      expect(away.received.map(({ body }) => body.toString())).toEqual(['"waits"', '"waits"'])
+      expect(await second.deliver()).toEqual(NOT_STORED)
+      expect(await (await fetch(`${second.address}/health`)).text()).toBe('{"status":"ok"}')
+    })
+  },
+)
 
 describeWith(['Linux', 'mount'], 'relay doctor', () => {
   it('says that nothing can be written, and why', async () => {

@@ -121,4 +121,26 @@ describeWith('strace', 'the deliveries of a relay serve', () => {
     expect(steps.maxInFlight).toBe(IN_FLIGHT)
     expect(steps.flushes.length).toBeLessThan(DELIVERIES)
   })
+
+  it('lie in a database that no power cut while it is made can damage', async () => {
+    const log = path.join(emptyFolder(), 'trace')
+    const calls = 'trace=unlink,unlinkat,pwrite64,fsync,fdatasync'
+    const strace = ['strace', '-f', '-y', '-s', '0', '-e', calls, '-e', 'signal=none', '-o', log]
+    await using here = await place({ host: 'none' })
+    const relay = await here.serveWith({ wrapper: strace })
+    // strace writes a line before the next call begins.
+    await fetch(`${relay.address}/health`)
+    const folder = path.join(here.home, 'default')
+    const trace = readFileSync(log, 'utf8').split('\n')
+    const first = (text: string, from = 0): number =>
+      trace.findIndex((line, i) => i >= from && line.includes(text))
+    // Until its removal is on the disk, the journal can come back, and undoes what is written next.
+    const removed = trace.findLastIndex((line) => /unlink.*relay\.db-journal.* = 0$/.test(line))
+    const flushed = trace.findIndex(
+      (line, i) => i > removed && /f(?:data)?sync/.test(line) && line.includes(`<${folder}>`),
+    )
+    expect(removed).toBeGreaterThan(-1)
+    expect(flushed).toBeGreaterThan(removed)
+    expect(first('relay.db-wal>', removed)).toBeGreaterThan(flushed)
+  })
 })

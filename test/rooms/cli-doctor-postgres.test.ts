@@ -5,7 +5,7 @@ import { Secret } from '../../src/base/secret.js'
 import { SharedStore } from '../../src/base/shared-store.js'
 import { diagnose } from '../../src/cli/commands/doctor.js'
 import { openDatabase } from '../../src/store/open.js'
-import { VERSION } from '../../src/store/schema.js'
+import { currentVersion } from '../../src/store/schema.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
 import { database, type DatabaseServer, KEY, ownServer, PASSWORD } from '../kit/postgres.js'
@@ -74,7 +74,7 @@ describeWith('postgres', 'the check of a shared database', () => {
     await server.run('SELECT pg_reload_conf()')
     await expect.poll(() => found()).toMatchObject(['ok', {}])
     const fine = await profile(await storeOf(server, 'fine', MAY_CREATE))
-    const start = String.raw`^can write and read; PostgreSQL \d+\.\d+; schema version ${VERSION}`
+    const start = String.raw`^can write and read; PostgreSQL \d+\.\d+; schema version ${currentVersion()}`
     const all = `${start}; the connection is not encrypted; the key fits; encrypts all 1 records$`
     expect(await fine.found()).toEqual(['ok', expect.stringMatching(all)])
     const off = 'ALTER ROLE $user SET synchronous_commit = off'

@@ -45,7 +45,7 @@ export interface Subject {
   /** Undefined when the profile has no data yet, or it cannot be opened. */
   readonly data: Database | undefined
   /** Why the data cannot be opened. */
-  readonly problem: string | undefined
+  readonly problem: { readonly text: string; readonly fix: string | undefined } | undefined
 }
 
 /** Resolves to what is fine. @throws {@link fail} or {@link skip}; RelayError, whose message is that of a failure */

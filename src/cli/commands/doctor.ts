@@ -14,7 +14,7 @@ import { readTunnels } from '../../serve/tunnel.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
 import { type Database, databaseFile, mayHaveData, openDatabase } from '../../store/open.js'
 import { readHealth } from '../../store/postgres-health.js'
-import { VERSION } from '../../store/schema.js'
+import { currentVersion, NotMigrated } from '../../store/schema.js'
 import { freeBytes, RESERVE } from '../../store/sqlite.js'
 import type { TunnelStatus } from '../../tunnel/tunnel.js'
 import type { Flags, Shell } from '../command.js'
@@ -82,13 +82,21 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   // First, since opening the database corrects the folder's permissions.
   const machine = await bounded('machine', async () => checkMachine(attached))
   let data: Database | undefined
-  let problem: string | undefined
+  let problem: Subject['problem']
   try {
     const kind = storeOf(values)
-    const options = { kind, folder, create: false, patience: PATIENCE_MS, env: shell.env }
+    const options = {
+      kind,
+      folder,
+      create: false,
+      patience: PATIENCE_MS,
+      env: shell.env,
+      startCommand: startCommand(attached),
+    }
     if (mayHaveData(kind, folder)) data = await openDatabase(options)
   } catch (error) {
-    problem = error instanceof RelayError ? error.message : 'The database cannot be opened'
+    const text = error instanceof RelayError ? error.message : 'The database cannot be opened'
+    problem = { text, fix: error instanceof NotMigrated ? startCommand(attached) : undefined }
   }
   try {
     // Data that cannot be read is a result of its own check.
@@ -275,7 +283,7 @@ async function checkDatabase(subject: Subject): Promise<string> {
   if (isSharedAddress(values.store)) return checkServer(subject)
   if (values.store === 'memory') throw skip('memory: nothing is stored')
   const look = `ls -ld ${place}; df -h ${place}`
-  if (problem !== undefined) throw fail(problem, look)
+  if (problem !== undefined) throw fail(problem.text, problem.fix ?? look)
   if (!data) throw skip('nothing is stored yet')
   await roundTrip(data.store, 'doctor:', look)
   const hasKeychain = values.store === 'keychain'
@@ -293,7 +301,7 @@ async function checkDatabase(subject: Subject): Promise<string> {
     )
   }
   const tokens = hasKeychain ? '; the keychain is unlocked' : ''
-  return `can write and read; schema version ${VERSION}; not damaged${tokens}`
+  return `can write and read; schema version ${currentVersion()}; not damaged${tokens}`
 }
 
 /** Writes a record and takes it back. @throws {@link fail} */
@@ -315,7 +323,7 @@ const MAX_CLOCK_DIFFERENCE_MS = 5000
 async function checkServer({ attached, data, problem }: Subject): Promise<string> {
   const { values, folder, profile } = attached
   const look = `${commandFor(attached, 'config')}, which shows the address`
-  if (!data) throw fail(problem ?? 'it cannot be opened', look)
+  if (!data) throw fail(problem?.text ?? 'it cannot be opened', problem?.fix ?? look)
   await roundTrip(data.store, 'doctor:', look)
   const { version, isEncrypted, ahead, unsafe, missingRights } = await readHealth(data.sql)
   if (unsafe.length > 0) {
@@ -351,7 +359,7 @@ async function checkServer({ attached, data, problem }: Subject): Promise<string
   const [number = ''] = version.split(' ')
   const connection = isEncrypted ? 'encrypted by TLS' : 'not encrypted'
   const next = isRotating ? '. Remove RELAY_TOKEN_KEY_PREVIOUS once every machine has this key' : ''
-  return `can write and read; PostgreSQL ${number}; schema version ${VERSION}; the connection is ${connection}; the key fits; encrypts all ${records} records${next}`
+  return `can write and read; PostgreSQL ${number}; schema version ${currentVersion()}; the connection is ${connection}; the key fits; encrypts all ${records} records${next}`
 }
 
 // The tunnel

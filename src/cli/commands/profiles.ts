@@ -123,7 +123,12 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
       `The data of profile ${profile} is in a database that other relays share, and is not removed. End the tokens with ${commandFor(attached, 'revoke')}, then remove the profile's schema with psql`,
     )
   const kind = values.store === 'memory' ? 'file' : values.store
-  await using database = await openDatabase({ kind, folder, onSlow: (text) => out.say(text) })
+  await using database = await openDatabase({
+    kind,
+    folder,
+    startCommand: startCommand(attached),
+    onSlow: (text) => out.say(text),
+  })
   const { store, secrets } = database
   // Those with a token, or with what renews one.
   const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]

@@ -23,6 +23,7 @@ import {
   remember,
   storeOf,
   commandFor,
+  startCommand,
 } from '../profile.js'
 import { openNamedHost, readSetup } from '../session.js'
 import { diagnose, printChecks } from './doctor.js'
@@ -52,7 +53,11 @@ export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
   }
   const save: Save = async (client, app, hookUrl) => {
     const place = { provider: host.name, providerUrl: host.url }
-    await using database = await openDatabase({ kind: storeOf(attached.values), folder: attached.folder })
+    await using database = await openDatabase({
+      kind: storeOf(attached.values),
+      folder: attached.folder,
+      startCommand: startCommand(attached),
+    })
     await saveSetup(database.secrets, { ...place, client, app: app?.app, hookUrl }, before)
     if (!attached.instance) remember(attached, place, false)
   }
@@ -156,7 +161,11 @@ async function agreeOnSecret(
   const { values, folder } = attached
   try {
     const { webhookSecret: given } = values
-    await using database = await openDatabase({ kind: storeOf(values), folder })
+    await using database = await openDatabase({
+      kind: storeOf(values),
+      folder,
+      startCommand: startCommand(attached),
+    })
     const secret =
       given === undefined ? await makeProfileSecret(database.store, webhookSecret) : new Secret(given)
     if (secret.reveal() !== webhookSecret.reveal()) await apps.as(app).changeHook({ secret })

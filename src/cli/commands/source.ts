@@ -13,7 +13,15 @@ import { callInstance } from '../instance-client.js'
 import { UNVERIFIED } from '../output/deliveries.js'
 import { bold, t, table, type Text } from '../output/text.js'
 import { spokenTime } from '../output/time.js'
-import { type Attached, attach, commandFor, onlyInMemory, openData, storeOf } from '../profile.js'
+import {
+  type Attached,
+  attach,
+  commandFor,
+  onlyInMemory,
+  openData,
+  startCommand,
+  storeOf,
+} from '../profile.js'
 import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
 import { isOfFolder } from '../settings/read.js'
 import { refusedWord } from '../refused.js'
@@ -32,7 +40,11 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
   }
   const { name, scheme } = await readNamed(shell, attached, text)
   const secret = await readSecret(shell, name)
-  await using data = await openDatabase({ kind: storeOf(values), folder })
+  await using data = await openDatabase({
+    kind: storeOf(values),
+    folder,
+    startCommand: startCommand(attached),
+  })
   const earlier = await putProfileSource(data.store, { name, scheme }, new Secret(secret))
   const sources = await readSources(shell, attached, data)
   const stored = sources.find((source) => source.name === name)

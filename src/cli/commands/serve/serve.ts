@@ -7,6 +7,7 @@ import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
 import { start, type Started } from '../../../serve/serve.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
+import { NotMigrated } from '../../../store/schema.js'
 import { freeBytes, RESERVE } from '../../../store/sqlite.js'
 import { pathOf } from '../../../webhook/signature.js'
 import { type Flags, type Shell, shellWith } from '../../command.js'
@@ -193,9 +194,11 @@ async function readHookPlan(
     )
   const first = join(parts)
   const { values } = first
-  // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start.
+  // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start; data that this
+  // start migrates was served before, so that the profile remembers its code host.
   const found = await readJoined(parts, values).catch((error: unknown) => {
-    if (error instanceof RelayError && error.kind === 'no_match') return undefined
+    if (error instanceof NotMigrated || (error instanceof RelayError && error.kind === 'no_match'))
+      return undefined
     throw error
   })
   const joined = found ?? first
