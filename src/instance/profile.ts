@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import type { ProviderName, StoreText } from '../base/settings.js'
-import { makeOwnFolder, readOwnFile, readOwnFolder, writeOwnFile } from '../base/own-files.js'
+import { closeOwnFile, makeOwnFolder, readOwnFile, readOwnFolder, writeOwnFile } from '../base/own-files.js'
 import { databaseExists } from '../store/open.js'
 
 /** Its file in the profile's folder, which a running `serve` has locked. */
@@ -71,7 +71,9 @@ export function readRecord<Value extends { readonly v: 1 }>(file: string): Value
 /** Has the profile remember its use now. Writes nothing where it does already: the disk may be full. @throws RelayError as {@link writeRecord}. */
 export function saveProfile(folder: string, used: Omit<SavedProfile, 'v'>): void {
   const saved: SavedProfile = { v: 1, ...used }
-  if (!isDeepStrictEqual(readSavedProfile(folder), saved)) writeRecord(path.join(folder, SAVED_FILE), saved)
+  const file = path.join(folder, SAVED_FILE)
+  if (isDeepStrictEqual(readSavedProfile(folder), saved)) closeOwnFile(file)
+  else writeRecord(file, saved)
 }
 
 /** Whether the folder holds data of a profile. */
