@@ -13,7 +13,7 @@ import { formOf, hasProof, proofsFor } from '../schemes/proof.js'
 import type { Proof } from '../schemes/scheme.js'
 import type { Clock } from '../base/time.js'
 import type { Log } from '../base/log.js'
-import { parseJson, TOO_DEEP } from '../json/parse.js'
+import { ownMember, parseJson, TOO_DEEP } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
@@ -207,7 +207,7 @@ interface Message extends MessageBody {
 }
 
 /** Members of a message that the server adds. */
-const NOT_HEADERS = new Set(['query', 'timestamp'])
+const NOT_HEADERS = new Set(['body', 'bodyB', 'query', 'timestamp'])
 /** Characters of header names and values: Node's limit over HTTP. */
 const MAX_HEADERS = 16_384
 /** What proxies before a tunnel's server add: standard headers, and those of Cloudflare, Azure, AWS, Heroku, Render and Fly. */
@@ -229,20 +229,37 @@ function readMessage(text: string): Message | undefined {
       throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
     throw invalidMessage('the message is not JSON, or is far over --max-body')
   }
-  const { body: value, bodyB: encoded, ...members }: Record<string, unknown> = { ...message }
+  const [value, encoded] = [ownMember(message, 'body'), ownMember(message, 'bodyB')]
   const raw = typeof encoded === 'string' ? Buffer.from(encoded, 'base64') : undefined
   if (value === undefined && !raw) return undefined
-  const given = Object.entries(members).flatMap(([name, values]) =>
-    NOT_HEADERS.has(name)
-      ? []
-      : [values].flat().flatMap((one): Header[] => (typeof one === 'string' ? [[name, one]] : [])),
-  )
-  const sent = given.filter((header) => isSendable(header) && !PROXY_HEADERS.test(header[0]))
-  if (sent.reduce((sum, [name, one]) => sum + name.length + one.length, 0) > MAX_HEADERS)
-    throw invalidMessage('more headers than HTTP accepts')
+  const sent: Header[] = []
+  let size = 0
+  for (const header of linesIn(message)) {
+    if (!isSendable(header) || PROXY_HEADERS.test(header[0])) continue
+    size += header[0].length + header[1].length
+    if (size > MAX_HEADERS) throw invalidMessage(TOO_MANY)
+    sent.push(header)
+  }
   // The server wrote the names in lower case.
   const headers = passedOn(sent).map(([name, one]): Header => [spelledHeader(name), one])
   return { headers, lines: indexHeaders(headers), value, raw }
+}
+
+const TOO_MANY = 'more headers than HTTP accepts'
+/** As many header lines as Node reads of a request (nodejs.org/api/http.html, server.maxHeadersCount). */
+const MAX_LINES = 2000
+
+/** The header lines of a message: its members, of which a list has several. @throws RelayError `invalid_event` for more than {@link MAX_LINES} */
+function* linesIn(message: object): Generator<Header> {
+  let count = 0
+  for (const name of Object.keys(message)) {
+    if (NOT_HEADERS.has(name)) continue
+    const member = ownMember(message, name)
+    for (const one of Array.isArray(member) ? member : [member]) {
+      if (++count > MAX_LINES) throw invalidMessage(TOO_MANY)
+      if (typeof one === 'string') yield [name, one]
+    }
+  }
 }
 
 function invalidMessage(reason: string): RelayError {

@@ -177,19 +177,22 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
 /** A user of Gitea: the only object that begins with an id (a deleted user has -1) and a login, nests nothing, and ends with the login. */
 const USER_START = String.raw`\{"id":-?\d+,"login":"`
 const USER =
-  /\{(\n *)"id": -?\d+,\1"login": "([^"\\\n]+)",(?:\1"[^\n]*[^{[\n]){0,99}?\1"username": "\2"\n *\}/g
-
-/** One on its line: a text would end in a quote. Its line may have characters that `$` takes for the end of one. */
-const EMPTY_LINE = /(?<=^|\n)( *)([^\n]*)(\{\}|\[\])(?=,?(?:\n|$))/g
+  /\{(\n *)"id": -?\d+,\1"login": "([^"\\\n]+)",(?:\1"[^\n]{0,2000}[^{[\n]){0,99}?\1"username": "\2"\n *\}/g
 
 function layOut(value: unknown, { indent, spaced, compactUsers, openEmpties }: Layout): string {
   const text = JSON.stringify(value, null, indent)
   if (spaced) return spaceOut(text)
-  if (openEmpties)
-    return text.replaceAll(EMPTY_LINE, (_, spaces: string, name: string, empty: string) =>
-      [spaces + name + empty.charAt(0), ...(empty === '[]' ? [''] : []), spaces + empty.charAt(1)].join('\n'),
-    )
+  if (openEmpties) return text.split('\n').map(openEmpty).join('\n')
   return compactUsers ? text.replaceAll(USER, (user) => JSON.stringify(JSON.parse(user))) : text
+}
+
+/** A line whose value is an empty object or array, in two lines or three: a text would end in a quote. */
+function openEmpty(line: string): string {
+  const at = line.length - (line.endsWith(',') ? 3 : 2)
+  const empty = line.slice(Math.max(0, at), at + 2)
+  if (empty !== '{}' && empty !== '[]') return line
+  const [spaces = ''] = /^ */.exec(line) ?? []
+  return [line.slice(0, at + 1), ...(empty === '[]' ? [''] : []), spaces + line.slice(at + 1)].join('\n')
 }
 
 /** By bytes: millions of pieces of text take seconds. */

@@ -398,3 +398,23 @@ describe('an encoding', () => {
     )
   })
 })
+
+it('lays out a deep body with a long line and an empty object in about the time of a flat one', () => {
+  const took = (value: unknown): number => {
+    const times = Array.from({ length: 3 }, () => {
+      const began = performance.now()
+      for (const _ of writings(value, 1_048_576)) continue
+      return performance.now() - began
+    })
+    return Math.min(...times)
+  }
+  const text = 'x'.repeat(700_000)
+  const flat = Object.fromEntries(
+    Array.from({ length: 20_000 }, (_, i) => [`name-${i}`, `value of ${i}, and more`]),
+  )
+  const deep: unknown = JSON.parse(`${'['.repeat(400)}"${text}",{}${']'.repeat(400)}`)
+  const users = Array.from({ length: 30 }, () => '{"id":1,"login":"ada","a":').join('')
+  const nested: unknown = JSON.parse(`${users}"${text}"${'}'.repeat(30)}`)
+  // Both took over twenty times as long when one expression looked for the layout in the whole text.
+  for (const value of [deep, nested]) expect(took(value)).toBeLessThan(8 * took(flat))
+})
