@@ -11,6 +11,8 @@ export type HttpEnv = {
     readonly bodies: BodyTotal
     /** Called when bytes of a wanted body arrive. */
     readonly onProgress: () => void
+    /** Calls `run` once the answer is made, which the client need not have read. */
+    readonly onAnswer: (run: () => void) => void
   }
 }
 
@@ -25,6 +27,8 @@ const RETRY_AFTER_SECONDS = 5
 
 /** A body in memory. */
 interface Held {
+  /** When it began, by `performance.now()`. */
+  readonly began: number
   /** Bytes that are counted for it. */
   size: number
   /** Ends it, and gives its bytes back. */
@@ -33,13 +37,13 @@ interface Held {
 
 /**
  * Room for the bodies in memory, from their arrival until the answer: an announced length costs a client nothing. Where there is no room
- * for more bytes, the unfinished body whose last bytes came longest ago is ended. So clients that keep bodies back, which need no
- * signature, take no room from a delivery that arrives.
+ * for more bytes, the unfinished body that has held most for longest is ended. So clients that keep bodies back, or send a byte now and then,
+ * which needs no signature, take no room from a delivery that arrives, although a slow line has it pause.
  */
 export class BodyTotal {
   readonly #limit: number
   #used = 0
-  /** Those that are not whole, the one whose last bytes came longest ago first. */
+  /** Those that are not whole. */
   readonly #unfinished = new Set<Held>()
 
   /** `maxBody`: the largest body that a handler reads, in bytes. */
@@ -49,17 +53,28 @@ export class BodyTotal {
 
   /** Counts these bytes of an unfinished body, which may end other ones, or this one where all others are whole. */
   take(body: Held, bytes: number): void {
-    this.#unfinished.delete(body)
     this.#unfinished.add(body)
     body.size += bytes
     this.#used += bytes
-    for (const oldest of this.#unfinished) {
-      if (this.#used <= this.#limit) return
-      this.release(oldest)
-      oldest.end(
+    while (this.#used > this.#limit) {
+      const dearest = this.#dearest()
+      if (!dearest) return
+      this.release(dearest)
+      dearest.end(
         new RelayError('unavailable', 'Too many request bodies at once', { retryAfter: RETRY_AFTER_SECONDS }),
       )
     }
+  }
+
+  /** By its size and its age. One that just began has held nothing yet, whatever its size. */
+  #dearest(): Held | undefined {
+    const now = performance.now()
+    let [found, most]: [Held | undefined, number] = [undefined, -1]
+    for (const body of this.#unfinished) {
+      const cost = (now - body.began) * body.size
+      if (cost > most) [found, most] = [body, cost]
+    }
+    return found
   }
 
   /** From now on its bytes are kept until they are released. */
@@ -93,7 +108,7 @@ export async function readBody(
 }
 
 async function receive(
-  { incoming, outgoing, bodies, onProgress }: HttpEnv['Bindings'],
+  { incoming, outgoing, bodies, onProgress, onAnswer }: HttpEnv['Bindings'],
   limit: number,
 ): Promise<Uint8Array> {
   const { socket, headers } = incoming
@@ -107,12 +122,13 @@ async function receive(
     bodies.take(held, chunk.byteLength + CHUNK_OVERHEAD)
     onProgress()
   })
-  const held = { size: 0, end: reading.end }
+  const held = { began: performance.now(), size: 0, end: reading.end }
   const release = (): void => {
     socket.off('close', release)
     bodies.release(held)
   }
   outgoing.once('close', release)
+  onAnswer(release)
   // The response to a pipelined request has no socket yet, and then does not close.
   socket.once('close', release)
   const refusal = await reading.ended

@@ -158,7 +158,15 @@ function answerRequests(
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the other bindings are those of HTTP/2, which this server does not speak
     const bindings = env as HttpBindings
     const onProgress = (): void => progress(connections, bindings.incoming.socket)
-    return fetch(request, { ...bindings, bodies, onProgress })
+    const waiting: (() => void)[] = []
+    const done = (): void => {
+      for (const run of waiting.splice(0)) run()
+    }
+    const onAnswer = (run: () => void): void => void waiting.push(run)
+    const response = fetch(request, { ...bindings, bodies, onProgress, onAnswer })
+    if (response instanceof Promise) response.then(done, done)
+    else done()
+    return response
   }
   const listener = getRequestListener(answer, {
     // Its own Request and Response would replace those of the whole process.

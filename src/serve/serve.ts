@@ -155,7 +155,7 @@ export async function start(
   // While it still answers what they send.
   closing.defer(async () => state.sources?.[Symbol.asyncDispose]())
   closing.defer(async () => relay.closeInspector())
-  if (sandbox) await registerSandbox(relay, sandbox.url, log)
+  if (sandbox) await registerSandbox(relay, settings, sandbox.url, log)
   const taken = options.onTaken?.(record, settings, sandbox !== undefined)
   closing.defer(async () => taken?.[Symbol.dispose]())
   options.onListening?.({ url, sandbox: sandbox?.url ?? null })
@@ -236,9 +236,14 @@ function wantsSandbox(settings: Settings | SandboxSettings): settings is Sandbox
 
 /**
  * Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. A full disk is a
- * warning. Does not reject.
+ * warning. @throws RelayError `storage` for a keychain
  */
-async function registerSandbox(relay: RelayParts, url: string, log: Log): Promise<void> {
+async function registerSandbox(
+  relay: RelayParts,
+  { store }: Pick<Settings, 'store'>,
+  url: string,
+  log: Log,
+): Promise<void> {
   const { tokens } = relay
   const { secrets } = relay.database
   try {
@@ -246,6 +251,8 @@ async function registerSandbox(relay: RelayParts, url: string, log: Log): Promis
     for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
     await saveSandboxUrl(secrets, url)
   } catch (error) {
+    // A keychain that cannot be used has no other store to fall back to.
+    if (store === 'keychain') throw error
     log.warn(`commands cannot find the sandbox: ${toRelayError(error).message}`)
   }
 }

@@ -77,4 +77,50 @@ describe('clients that keep their bodies back', () => {
     })
     for (const { socket } of [first, second, ...rest]) socket.destroy()
   })
+
+  it('cannot keep it with whole bodies whose answers wait behind a slow one', async () => {
+    await using signedIn = await place({ signedIn: true })
+    const { port } = await signedIn.serveWith({ seams: { limits: { codeHost: 8000 } } })
+    const token = (await signedIn.run('token')).out.trim()
+    const comment = JSON.stringify({ owner: 'octo', repo: 'demo', issueNumber: 1, body: 'hello' })
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+    const body = 'a'.repeat(MIB)
+    const unproved = requestText('POST', '/webhook', { 'X-Hub-Signature-256': sign('another', '') }, body)
+    const held: Connection[] = []
+    for (let i = 0; i < 8; i++) {
+      signedIn.sandbox.faults.next('comment', { kind: 'slow', ms: 60_000 })
+      const connection = await connect(port)
+      connection.send(requestText('POST', '/api/comment', headers, comment))
+      for (let n = 0; n < 12; n++) await new Promise((resolve) => connection.socket.write(unproved, resolve))
+      held.push(connection)
+      await exchange(port, HEALTH)
+    }
+    const large = githubDelivery({ body: `{"a":"${'a'.repeat(MIB - 8)}"}` })
+    const sent = requestText('POST', '/webhook', Object.fromEntries(large.headers), large.body.toString())
+    for (let n = 0; n < 3; n++) expect((await exchange(port, sent)).status).toBe(200)
+    for (const { socket } of held) socket.destroy()
+  })
+
+  it('cannot keep it with a byte now and then, while a delivery pauses', async () => {
+    const headers = { 'Transfer-Encoding': 'chunked' }
+    let held = await fill(headers)
+    const large = githubDelivery({ body: `{"a":"${'a'.repeat(20_000)}"}` })
+    for (let n = 0; n < 5; n++) {
+      const own = { ...Object.fromEntries(large.headers), 'X-GitHub-Delivery': `paused-${n}` }
+      const whole = requestText('POST', '/webhook', own, large.body.toString())
+      const connection = await connect(relay.port)
+      connection.send(whole.slice(0, -10_000))
+      await exchange(relay.port, HEALTH)
+      // Each of their bytes takes room, and comes after those of the delivery.
+      for (let turn = 0; turn < 5; turn++) {
+        for (const { send } of held) send('1\r\na\r\n')
+        await exchange(relay.port, HEALTH)
+      }
+      held = [...held, ...(await fill(headers))]
+      connection.send(whole.slice(-10_000))
+      expect(await connection.answer()).toMatchObject({ status: 200 })
+      connection.socket.destroy()
+    }
+    for (const { socket } of held) socket.destroy()
+  })
 })
