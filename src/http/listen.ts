@@ -159,13 +159,9 @@ function answerRequests(
     const bindings = env as HttpBindings
     const onProgress = (): void => progress(connections, bindings.incoming.socket)
     const waiting: (() => void)[] = []
-    const done = (): void => {
-      for (const run of waiting.splice(0)) run()
-    }
     const onAnswer = (run: () => void): void => void waiting.push(run)
     const response = fetch(request, { ...bindings, bodies, onProgress, onAnswer })
-    if (response instanceof Promise) response.then(done, done)
-    else done()
+    void runAfter(response, waiting)
     return response
   }
   const listener = getRequestListener(answer, {
@@ -203,6 +199,19 @@ function answerRequests(
     incoming.once('resume', () => void (outgoing.headersSent || outgoing.writeContinue()))
     respond(incoming, outgoing)
   })
+}
+
+/** Runs these once an answer is made, or has failed. */
+async function runAfter(
+  response: Response | Promise<Response>,
+  waiting: readonly (() => void)[],
+): Promise<void> {
+  try {
+    await response
+  } catch {
+    // Answered by the listener.
+  }
+  for (const run of waiting) run()
 }
 
 /** 4,096: with 16 KiB of headers for each, 64 MiB. */
