@@ -48,9 +48,13 @@ export function isFormBody(body: Uint8Array): boolean {
   return startsAsPayload(bytes) || (bytes.includes('=') && FORM.test(bytes.toString('latin1')))
 }
 
-/** Whether a form's first field is `payload`: a text inside JSON may contain `&payload=`. */
-export function startsAsPayload(body: Uint8Array): boolean {
+function startsAsPayload(body: Uint8Array): boolean {
   return FIRST_FIELD.equals(body.subarray(0, FIRST_FIELD.length))
+}
+
+/** As {@link formPayload}, of a form whose first field it is: a text inside JSON may contain `&payload=`. */
+export function firstPayload(form: Uint8Array): Uint8Array | undefined {
+  return startsAsPayload(form) ? formPayload(form) : undefined
 }
 
 /** Whether a `Content-Type` says that a body is a form; a body of any other type is read as JSON. */

@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
-import { formPayload, isFormBody } from '../base/bytes.js'
+import { isFormBody } from '../base/bytes.js'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/providers.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { formatStatus, labelOf, routesFor } from '../dispatch/routes.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import type { Journal } from '../journal/journal.js'
+import { jsonOf } from '../journal/payload.js'
 import {
   type Attempt,
   editedFrom,
@@ -227,11 +228,10 @@ function attemptLine(attempt: Attempt): AttemptLine {
 /** What intake takes only as JSON is not parsed again, which takes half a second for 25 MiB. Other sources may send any text. */
 function bodyKind({ provider, scheme, body }: Entry): DeliveryDetail['bodyKind'] {
   if (!isUtf8(body)) return 'bytes'
-  const isFormed = isFormBody(body)
-  const kind = isFormed ? 'form' : 'json'
+  const kind = isFormBody(body) ? 'form' : 'json'
   const { content } = schemeOf(scheme ?? provider)
   if (content === 'payload' || content === 'json') return kind
-  return isJson(isFormed ? formPayload(body) : body) ? kind : 'text'
+  return isJson(jsonOf({ body })) ? kind : 'text'
 }
 
 function isJson(bytes: Uint8Array | undefined): boolean {

@@ -1,5 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import { formPayload } from '../base/bytes.js'
+import { firstPayload } from '../base/bytes.js'
 import { isCodeHost } from '../base/providers.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { routesFor } from '../dispatch/routes.js'
@@ -105,7 +105,7 @@ function headersOf(
  */
 function bodyOf(entry: Entry, headers: readonly Header[], text: string): Uint8Array {
   const wasForm = isForm(indexHeaders(entry.headers))
-  const isText = wasForm && !formPayload(entry.body)
+  const isText = wasForm && !firstPayload(entry.body)
   if (isText || !isForm(indexHeaders(headers))) return Buffer.from(text)
   const fields = new URLSearchParams(wasForm ? Buffer.from(entry.body).toString() : '')
   fields.set('payload', text)

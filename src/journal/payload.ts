@@ -1,10 +1,13 @@
-import { formPayload, isFormBody } from '../base/bytes.js'
+import { firstPayload, isFormBody } from '../base/bytes.js'
 import { parseJson } from '../json/parse.js'
 import type { Delivery } from './types.js'
 
-/** The bytes of the JSON that a delivery carries: its body, or what a form has in `payload`. Undefined where a form has none. */
+/**
+ * The bytes of the JSON that a delivery carries: its body, or what a form has in its first field, `payload`. Undefined where a form has none.
+ * Intake reads the same, so what a command gets is what was signed and what the event was named from.
+ */
 export function jsonOf({ body }: Pick<Delivery, 'body'>): Uint8Array | undefined {
-  return isFormBody(body) ? formPayload(body) : body
+  return isFormBody(body) ? firstPayload(body) : body
 }
 
 /** The JSON value in a delivery. */

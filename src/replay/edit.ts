@@ -1,5 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import { formPayload } from '../base/bytes.js'
+import { firstPayload } from '../base/bytes.js'
 import { parseJson } from '../json/parse.js'
 import { replaceScalar } from '../json/text.js'
 import type { Style } from '../schemes/scheme.js'
@@ -54,7 +54,7 @@ export interface BodyKind {
  * @throws RelayError `usage` if the body is not JSON, or a place cannot exist in it.
  */
 export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style }: BodyKind): Uint8Array {
-  const bytes = form ? formPayload(body) : body
+  const bytes = form ? firstPayload(body) : body
   const text = Buffer.from(bytes ?? []).toString()
   const holder = { payload: readBody(bytes) }
   for (const edit of edits) if (!edit.only) adapt(holder.payload, edit)
@@ -78,7 +78,7 @@ export type Member = readonly [path: readonly string[], value: string | number]
  */
 export function setMembers(body: Uint8Array, members: readonly Member[], kind: BodyKind): Uint8Array {
   return members.reduce((before, [path, value]) => {
-    if (kind.form && !formPayload(before)) {
+    if (kind.form && !firstPayload(before)) {
       const fields = new URLSearchParams(Buffer.from(before).toString())
       fields.set(path.join('.'), String(value))
       return new Uint8Array(Buffer.from(fields.toString()))

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
-import { formPayload } from '../base/bytes.js'
+import { firstPayload } from '../base/bytes.js'
 import { Secret } from '../base/secret.js'
 import { type HeaderLines, indexHeaders, only, spelledHeader } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'
@@ -78,7 +78,7 @@ export async function explain(
   const secrets = [...new Set([current, previous])].filter((secret) => secret.reveal() !== '')
   const proofs = secrets.flatMap((secret) => proofsFor(secret, scheme))
   const proof = proofs.find(({ header }) => lines.has(header)) ?? proofs[0] ?? scheme.proofs[0] ?? HUB_PROOF
-  const payload = isForm(lines) ? formPayload(body) : undefined
+  const payload = isForm(lines) ? firstPayload(body) : undefined
   const signed = signedBytes(lines, body, scheme) ?? body
   const signatures = signaturesIn(lines, proof)
   const request = { lines, body, payload, signed, scheme, secrets, proof, signatures }
@@ -335,7 +335,7 @@ function explainTemplate(request: Mismatch): Invalid | undefined {
 /** Sender and relay disagree on whether the body is a form, or on which part of the form is signed. */
 function explainForm(request: Mismatch): Invalid | undefined {
   const { lines, body, scheme } = request
-  const payload = formPayload(body)
+  const payload = firstPayload(body)
   if (isMade(request, body))
     return payload
       ? invalid('form', 'the signature covers the form as sent, as GitHub signs: is the provider right?')

@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
-import { formFields, formPayload, isFormBody, startsAsPayload } from '../base/bytes.js'
+import { firstPayload, formFields, isFormBody } from '../base/bytes.js'
 import { excerpt } from '../base/log.js'
 import { isCodeHost } from '../base/providers.js'
 import type { Clock } from '../base/time.js'
@@ -191,7 +191,7 @@ function isThere(place: Place, lines: HeaderLines, payload: unknown): boolean {
 
 /** The payload of any request, as far as it can be read. */
 export function payloadOf(lines: HeaderLines, body: Uint8Array): unknown {
-  return readPayload(lines, body, { formSignature: 'body', content: 'any' })
+  return readPayload(lines, body, { content: 'any' })
 }
 
 /** Bytes of a body that is read for what it claims: nearly every delivery fits, and anybody may send one. */
@@ -224,16 +224,15 @@ export function claimOf(
 
 /**
  * The payload of a request; undefined where the sender may send anything and this is no JSON. Content-Type is not signed: it decides only
- * for a code host, whose form is signed by its payload, or has it as its first field.
+ * for a code host.
  */
 function readPayload(
   lines: HeaderLines,
   body: Uint8Array,
-  { formSignature, content }: Pick<WebhookScheme, 'formSignature' | 'content'>,
+  { content }: Pick<WebhookScheme, 'content'>,
 ): unknown {
   const isFormed = content === 'payload' ? isForm(lines) : content !== 'json' && isFormBody(body)
-  const isReadable = formSignature === 'payload' || startsAsPayload(body)
-  const json = !isFormed ? body : isReadable ? formPayload(body) : undefined
+  const json = isFormed ? firstPayload(body) : body
   if (!json && content !== 'payload') return formFields(body)
   if (!json) throw invalidEvent('the body is not a form with a payload')
   try {

@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
+import { formPayload } from '../base/bytes.js'
 import { RelayError } from '../base/errors.js'
 import type { HeaderLines } from '../http/headers.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { ownMember } from '../json/parse.js'
 import { type EncodingId, FORMS, writings } from './encodings.js'
 import { hasProof } from '../schemes/proof.js'
-import { isForm, provenBy, type Sender, signedBytes } from './signature.js'
+import { isForm, provenBy, type Sender } from './signature.js'
 
 /** The body of a request as a tunnel's message carries it. */
 export interface MessageBody {
@@ -47,8 +48,7 @@ export async function restore(
     for (const [how, written] of candidates(message, form, maxBody)) {
       const body = typeof written === 'string' ? Buffer.from(written) : written
       if (!body || body.byteLength > maxBody) tooLarge++
-      else if (provenBy(lines, body, options))
-        return form === 'payload' ? asForm(signedBytes(lines, body, scheme)) : { body, how }
+      else if (provenBy(lines, body, options)) return { body, how }
       else {
         tried++
         await setImmediate()
@@ -72,7 +72,7 @@ function* candidates(
   form: 'body' | 'payload' | undefined,
   limit: number,
 ): Generator<Candidate> {
-  if (raw) yield ['raw', raw]
+  if (raw) yield form === 'payload' ? ['form', newForm(raw)] : ['raw', raw]
   if (raw || value === undefined) return
   // A server that could not read the body sends it as a string.
   if (typeof value === 'string') yield ['text', value]
@@ -103,9 +103,9 @@ function* formsOf(payload: string, all: boolean): Generator<Candidate> {
   for (const body of written) yield ['form', body]
 }
 
-/** Writes a new form: the signature proves only the payload, not other fields or how the form was encoded. */
-function asForm(payload: Uint8Array | undefined): RestoredBody | undefined {
+/** Writes a new form: the signature proves only the payload, not other fields or how the form was encoded. The bytes if they are no such form. */
+function newForm(form: Uint8Array): Uint8Array | string {
   const [write] = FORMS
-  if (!payload || !write || !isUtf8(payload)) return undefined
-  return { body: Buffer.from(write(Buffer.from(payload).toString())), how: 'form' }
+  const payload = formPayload(form)
+  return payload && write && isUtf8(payload) ? write(Buffer.from(payload).toString()) : form
 }

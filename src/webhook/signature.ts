@@ -1,4 +1,4 @@
-import { formPayload, isFormType } from '../base/bytes.js'
+import { firstPayload, isFormType } from '../base/bytes.js'
 import { isCodeHost, type SourceSettings, type WebhookSecrets } from '../base/settings.js'
 import { schemeOf } from '../codehost/schemes.js'
 import type { HeaderLines } from '../http/headers.js'
@@ -54,13 +54,13 @@ export function provenBy(
   return earlier && { by: 'previous', proof: earlier }
 }
 
-/** The bytes that the signature covers: the body, or the payload in a form of a sender that signs that. Undefined if it has none. */
+/** The bytes that the signature covers: the body, or the payload in a form of a sender that signs that, where it comes first. Undefined if none does. */
 export function signedBytes(
   lines: HeaderLines,
   body: Uint8Array,
   { formSignature }: Pick<WebhookScheme, 'formSignature'>,
 ): Uint8Array | undefined {
-  return isForm(lines) && formSignature === 'payload' ? formPayload(body) : body
+  return isForm(lines) && formSignature === 'payload' ? firstPayload(body) : body
 }
 
 /** Whether a delivery's body is a form, according to its Content-Type, which is not signed. Any other body is read as JSON. */

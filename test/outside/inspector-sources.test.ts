@@ -193,7 +193,8 @@ it.each([
   ['text/plain', '2026-01-31 12:04:11 "done"', 'text'],
   ['text/plain', '{"done": true}', 'json'],
   ['application/x-www-form-urlencoded', 'payload=finished', 'text'],
-  ['application/x-www-form-urlencoded', 'a=1&payload=%7B%7D', 'form'],
+  ['application/x-www-form-urlencoded', 'payload=%7B%7D&a=1', 'form'],
+  ['application/x-www-form-urlencoded', 'a=1&payload=%7B%7D', 'text'],
   ['application/json', '', 'text'],
 ])('calls what a source sends as %s by what it is: %j', async (type, body, bodyKind) => {
   const headers = [['Content-Type', type]] as const

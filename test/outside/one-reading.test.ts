@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { post } from '../kit/delivery.js'
+import { giteaDelivery, githubDelivery, post } from '../kit/delivery.js'
 import { place } from '../kit/place.js'
 import { flagsOf, requestOf, secretsOf, SENDERS, type Sender } from '../kit/senders.js'
 import { objects } from './example.js'
@@ -58,6 +60,91 @@ describe('what a delivery says', () => {
           duplicates: 0,
         })
       }
+    },
+  )
+})
+
+const GENUINE = JSON.stringify({
+  ref: 'refs/heads/main',
+  commits: [],
+  repository: { full_name: 'octo/demo' },
+})
+const FIELD = `payload=${encodeURIComponent(GENUINE)}`
+const FORGED = { ref: 'refs/heads/evil', commits: [{ id: 'evil' }], repository: { full_name: 'evil/demo' } }
+/** What a stranger can write around a body whose signature is known. */
+const AROUND: readonly string[] = [
+  JSON.stringify({ ...FORGED, x: `&${FIELD}&` }),
+  JSON.stringify({ [`&${FIELD}&`]: 1, ...FORGED }),
+  JSON.stringify([`&${FIELD}&`, FORGED]),
+  `payload=${JSON.stringify(FORGED)}`,
+  `<evil>&${FIELD}&</evil>`,
+  ...['&', '?', ' ', '\n', '\ufeff', 'a', '{}&', 'x=1&', '%70ayload=x&', 'payload&'].map(
+    (before) => before + FIELD,
+  ),
+  ...['&', '&x=1', ';x=1', '&command=evil', `&${FIELD}`, '&payload', '&%70ayload=evil', '\n', '\0'].map(
+    (after) => FIELD + after,
+  ),
+  FIELD.replace('payload', '%70ayload'),
+  FIELD.replace('payload', 'Payload'),
+]
+
+describe.each([
+  ['gitea', giteaDelivery, { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'https://gitea.example' }],
+  ['github', githubDelivery, {}],
+])('what %s signed', (host, delivery, env) => {
+  const here = fresh(() => place({ host: 'none', env }))
+
+  it('is all that its signature gives to commands, whatever is around it and whatever Content-Type says', async () => {
+    const file = path.join(here.cwd, 'out')
+    const relay = await here.serveWith({ env: { OUT: file } }, '--exec', '*=cat > "$OUT"')
+    let taken = 0
+    const send = async (body: string, type: string): Promise<void> => {
+      const { status } = await post(`${relay.address}/webhook`, delivery({ body, signed: GENUINE, type }))
+      if (status !== 200) return
+      taken++
+      await relay.object({ type: 'attempt', n: taken })
+      const [shown] = objects((await here.run('show', 'last', '--json')).out)
+      const read = { payload: shown?.['payload'], repo: shown?.['repo'], ran: readFileSync(file, 'utf8') }
+      expect([body, type, read]).toEqual([
+        body,
+        type,
+        { payload: JSON.parse(GENUINE), repo: 'octo/demo', ran: GENUINE },
+      ])
+    }
+    await send(GENUINE, 'application/json')
+    expect(taken).toBe(1)
+    // Gitea signs the JSON in its forms.
+    await send(FIELD, FORM)
+    expect(taken).toBe(host === 'gitea' ? 2 : 1)
+    for (const body of AROUND) for (const type of TYPES) await send(body, type)
+    // What comes after the payload is read by nothing.
+    if (host === 'github') expect(taken).toBe(1)
+  })
+})
+
+describe('a form of a sender of fields', () => {
+  const here = fresh(() => place({ host: 'none' }))
+
+  it.each(['a=1&payload', 'payload', '%70ayload', 'x=%26&payload'])(
+    'is one thing to what names its event, shows it and runs: %s first',
+    async (start) => {
+      const inner = '{"kind":"inner"}'
+      const body = `${start}=${encodeURIComponent(inner)}&kind=outer`
+      const file = path.join(here.cwd, 'out')
+      const flags = ['--source', 'open=none event=$.kind', '--exec', 'open/*=cat > "$OUT"']
+      const relay = await here.serveWith({ env: { OUT: file } }, ...flags)
+      const headers = [['Content-Type', FORM]] as const
+      expect(await post(`${relay.address}/webhook/open`, { headers, body: Buffer.from(body) })).toMatchObject(
+        {
+          status: 200,
+        },
+      )
+      await relay.object({ type: 'attempt', n: 1 })
+      const [shown] = objects((await here.run('show', '1', '--json')).out)
+      const isPayload = start === 'payload'
+      expect([shown?.['event'], shown?.['payload'], readFileSync(file, 'utf8')]).toEqual(
+        isPayload ? ['inner', JSON.parse(inner), inner] : ['outer', null, body],
+      )
     },
   )
 })
