@@ -94,7 +94,8 @@ export const summary = ownObject({
 })
 /** Attempts in a result, the newest: a target that is down for long gets thousands. */
 export const MAX_ATTEMPTS = 10
-export const delivery = summary.extend({
+export const delivery = ownObject({
+  ...summary.shape,
   attempts: z.array(attempt).describe(`the newest ${MAX_ATTEMPTS}, with the answers`),
 })
 export const refused = ownObject({

@@ -188,7 +188,7 @@ function createServer(tools: Tools, shell: Shell, needRelay: () => Promise<void>
     const needsRelay = kind === 'waits' || kind === 'sends'
     const inputSchema = optionSchema(tool).extend(args)
     const notes = z.array(z.string()).describe('messages of relay')
-    const outputSchema = ownObject({ ...output, notes })
+    const outputSchema = ownObject(output).extend({ notes })
     const annotations = { readOnlyHint: !kind || kind === 'waits', destructiveHint: kind === 'acts' }
     const config = { description, inputSchema, outputSchema, annotations }
     server.registerTool(name, config, async (given: Fields, { mcpReq }) => {
