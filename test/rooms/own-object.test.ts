@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import * as schemas from '../../src/cli/commands/mcp-schemas.js'
