@@ -165,6 +165,7 @@ export class Tunnel implements AsyncDisposable {
     /** What the old connection delivers from the request of this one on, since this one may deliver that too. */
     const seen = new Set<string>()
     if (old) old.overlap = seen
+    let isIncomplete = false
     const connection = await openConnection({
       url: channel.url,
       lastEventId: channel.position,
@@ -186,7 +187,11 @@ export class Tunnel implements AsyncDisposable {
         if (STREAM_ID.test(id)) channel.position = id
         channel.messages.take(text, id)
       },
-      onGap: () => log.warn(`${GAP} ${isCodeHost(name) ? 'the code host' : name}`),
+      onGap() {
+        // The server may repeat it without end, and one is as good as many.
+        if (!isIncomplete) log.warn(`${GAP} ${isCodeHost(name) ? 'the code host' : name}`)
+        isIncomplete = true
+      },
       signal: this.#stop.signal,
     })
     const own: { connection: Connection; overlap?: Set<string> } = { connection }

@@ -85,6 +85,17 @@ describe('the tunnel of a machine that was away', () => {
     expect(await relay.object({ type: 'delivery' })).toMatchObject({ n: 1, delivery: AFTER })
   })
 
+  it('says once for a connection that messages are missing, however often its server says so', async () => {
+    await using server = await gosmee()
+    const relay = await here.serve('--tunnel', server.channel)
+    await relay.object(CONNECTED)
+    server.write('event: gosmee-gap\ndata: {}\n\n'.repeat(1_000))
+    await post(server.channel, githubDelivery({ id: LAST }))
+    await relay.object({ type: 'delivery', delivery: LAST })
+    const { err } = await relay.stop()
+    expect(err.split('\n').filter((line) => line.includes('did not store all messages'))).toHaveLength(1)
+  })
+
   it('gets what came meanwhile from a server that keeps it, once and in order', async () => {
     await using server = await gosmee({ stream: 100 })
     const first = await here.serve('--tunnel', server.channel)
