@@ -39,7 +39,11 @@ export interface ListenOptions {
  * Open connections, the one that made progress longest ago first: the response last started on each, and its requests whose responses are
  * not sent yet.
  */
-type Connections = Map<Duplex, { latest?: ServerResponse; unanswered: number }>
+type Connections = Map<Duplex, Connection>
+interface Connection {
+  latest?: ServerResponse
+  unanswered: number
+}
 
 /** 16: no client of relay sends more requests ahead of their responses. */
 const MAX_UNANSWERED = 16
@@ -76,7 +80,8 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
     // socket closes by itself.
     socket.on('error', () => {})
     if (connections.size <= most) return
-    const which = closeOne(connections) === socket ? 'a new connection' : 'the connection that waited longest'
+    const which =
+      closeOne(connections, socket) === socket ? 'a new connection' : 'the connection that waited longest'
     // So that a user whose own programs need more knows the limit.
     const closed = `${which} was closed at once: ${most} are open, the limit (a higher ulimit -n may raise it)`
     throttled(closed, () => log.warn(closed))
@@ -127,16 +132,21 @@ function progress(connections: Connections, socket: Duplex): void {
   connections.set(socket, state)
 }
 
-/** Closes the connection that has waited for its client longest, or the newest where relay works for all others. Returns it. */
-function closeOne(connections: Connections): Duplex | undefined {
-  let closed: Duplex | undefined
-  for (const [socket, { latest, unanswered }] of connections) {
-    closed = socket
-    // Idle, or in the middle of a request, or with an answer that the client does not read.
-    if (unanswered === 0 || latest?.req.complete !== true || socket.writableLength > 0) break
-  }
-  if (closed) connections.delete(closed)
-  return closed?.destroy()
+/**
+ * Closes a connection and returns it. Of those before `newest`: the one that has waited for its client longest; where relay works for
+ * all, the oldest that does not deliver, since anybody can make a sign-in slow, and closing one loses nothing. Else `newest`.
+ */
+function closeOne(connections: Connections, newest: Duplex): Duplex {
+  const others = [...connections].filter(([socket]) => socket !== newest)
+  const [closed] = others.find(isWaiting) ??
+    others.find(([, { latest }]) => latest?.req.method !== 'POST') ?? [newest]
+  connections.delete(closed)
+  return closed.destroy()
+}
+
+/** Idle, or in the middle of a request, or with an answer that the client does not read. */
+function isWaiting([socket, { latest, unanswered }]: readonly [Duplex, Connection]): boolean {
+  return unanswered === 0 || latest?.req.complete !== true || socket.writableLength > 0
 }
 
 /** Why the server cannot listen, and what to do. */

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { connect as connectTcp, type Socket } from 'node:net'
-import { describe, expect, it } from 'vitest'
-import { githubDelivery } from '../kit/delivery.js'
+import { describe, expect, it, vi } from 'vitest'
+import { giteaDelivery, githubDelivery } from '../kit/delivery.js'
 import { connect, exchange, requestText } from '../kit/http.js'
 import { describeWith } from '../kit/needs.js'
 import { place } from '../kit/place.js'
-import { closedPort } from '../kit/ports.js'
+import { closedPort, listening } from '../kit/ports.js'
 import { memoryOf } from '../kit/processes.js'
 import { start } from '../kit/run.js'
 
@@ -99,6 +100,47 @@ describeWith('Linux', 'at 128 file descriptors', () => {
       expect((await program.stop()).code).toBe(0)
     },
   )
+
+  it('sign-ins for which relay waits leave some for deliveries', async () => {
+    let asked = 0
+    const host = await listening(
+      createServer((request, response) => {
+        request.resume()
+        // Its token endpoint never answers.
+        if (request.method === 'POST') asked++
+        else response.end('{"version":"1.22.0"}')
+      }),
+    )
+    await using _host = { [Symbol.asyncDispose]: host.down }
+    const url = `http://127.0.0.1:${host.port}`
+    const env = {
+      RELAY_PROVIDER: 'gitea',
+      RELAY_PROVIDER_URL: url,
+      RELAY_CLIENT_ID: 'id',
+      RELAY_CLIENT_SECRET: 'secret',
+    }
+    await using here = await place({ host: 'none', env })
+    const program = await here.serveWith({ wrapper: LIMITED })
+    const texts: string[] = []
+    for (let i = 0; i < 40; i++) {
+      const begun = await fetch(`${program.address}/auth/provider?userId=u`, { redirect: 'manual' })
+      const state = new URL(begun.headers.get('location') ?? '').searchParams.get('state')
+      const Cookie = (begun.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+      texts.push(requestText('GET', `/auth/provider/callback?code=x&state=${state}`, { Cookie }))
+    }
+    const open = texts.map((text) => {
+      const socket = connectTcp(portOf(program.address), '127.0.0.1', () => socket.write(text))
+      return socket.on('error', () => {}).resume()
+    })
+    // As many as there is room for.
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(30), { timeout: 20_000 })
+    for (let i = 0; i < 10; i++) {
+      const { headers, body } = giteaDelivery()
+      const sent = requestText('POST', '/webhook', Object.fromEntries(headers), body.toString('latin1'))
+      expect(await exchange(portOf(program.address), sent)).toMatchObject({ status: 200 })
+    }
+    for (const socket of open) socket.destroy()
+  })
 })
 
 describeWith('Linux', 'the memory of relay serve', () => {
