@@ -6,11 +6,10 @@ import { type Place, place, type Serving } from '../kit/place.js'
 const MARK = 'hunter2'
 /** The same with words around, of which none may stay. */
 const WORDS = `my ${MARK} words`
-const NAMES = [
-  ...['password', 'pass', 'DB_PASSWORD', 'smtpPass', 'passphrase', 'pwd', 'client_secret', 'clientKey'],
-  ...['apiKey', 'X-Api-Key', 'access_token', 'Authorization', 'Cookie', 'Set-Cookie', 'private-key'],
-  ...['recovery_codes', 'otp_code', 'otp', 'credentials', 'session_id', 'webhookUrl', 'signature'],
-]
+const NAMES =
+  'password pass DB_PASSWORD smtpPass passphrase pwd client_secret clientKey apiKey X-Api-Key access_token Authorization Cookie Set-Cookie private-key recovery_codes otp_code otp credentials session_id webhookUrl signature'.split(
+    ' ',
+  )
 const JSON_TYPE = 'application/json'
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
@@ -205,6 +204,85 @@ describe('relay export --redact, in any content type', () => {
     expect(await of('multipart/form-data', `${part('a', '1')}${part('token', MARK)}--b--\r\n`)).toBe(
       `${part('a', '1')}${part('token', 'redacted-1')}--b--\r\n`,
     )
+  })
+
+  it(
+    'takes no longer for values that have much in common, or structure that never ends, than for other text',
+    {
+      timeout: 240_000,
+    },
+    async () => {
+      const half = 1_000_000
+      const values = Array.from({ length: 200 }, (_, i) => `password="${'a'.repeat(10 * (i + 2))}Q" `)
+      const short = Array.from({ length: 200 }, (_, i) => `password="${'a'.repeat(i + 10)}Q" `)
+      const deep = Array.from({ length: 1_400 }, (_, i) => `${' '.repeat(i)}value:\n`).join('')
+      const fill = (text: string): string => text.repeat(Math.ceil((2 * half) / text.length))
+      const hostile = [
+        values.join('') + 'a'.repeat(2 * half - values.join('').length),
+        short.join('') + 'a'.repeat(2 * half - short.join('').length),
+        deep + deep,
+        fill('<a b="<a b=\''),
+        fill('<a x="" '),
+        fill('<password>'),
+        `${'<a>'.repeat(half / 3)}${'</b>'.repeat(half / 4)}`,
+        fill('<!--'),
+        fill('<![CDATA['),
+        fill('password: '),
+        fill('password=" '),
+        fill('password=\' " '),
+        fill(String.raw`password=\"`),
+        fill('token: ['),
+        fill('value: [\n'),
+        fill('password":x '),
+        fill('password: x</b>'),
+        fill('name: password\n'),
+        fill('--XX\r\nContent-Disposition: form-data; name="'),
+        fill('password is '),
+        fill('-u "'),
+        fill('%'),
+        fill('a%253A'),
+        fill('https%3A%2F%2F'),
+        fill('https://a/hooks/'),
+        fill('https:\\\\\\/'),
+        fill('"a@'),
+        fill('a@a.'),
+        fill('[[[['),
+        fill('eyJ'),
+      ]
+      await using mine = await place({ host: 'none' })
+      const serving = await mine.serve('--source', 'open=none', '--max-body', '4000000')
+      const timeOf = async (text: string): Promise<number> => {
+        const sent = { headers: [['Content-Type', 'text/plain']] as const, body: Buffer.from(text) }
+        expect((await post(`${serving.address}/webhook/open`, sent)).status).toBe(200)
+        const start = performance.now()
+        expect((await mine.run('export', 'last', '--redact')).code).toBe(0)
+        return performance.now() - start
+      }
+      const flat = Array.from({ length: 3 }, () => fill('name: x, y and z\n'))
+      const usual: number[] = []
+      for (const text of flat) usual.push(await timeOf(text))
+      const slow: unknown[] = []
+      for (const text of hostile) {
+        const ratio = (await timeOf(text)) / Math.max(...usual)
+        // Work that grows with the square would need hundreds of times as long.
+        if (ratio > 12) slow.push([text.slice(0, 30), ratio])
+      }
+      expect(slow).toEqual([])
+    },
+  )
+
+  it('ends at Ctrl-C while it looks for secrets', async () => {
+    await using mine = await place({ host: 'none' })
+    const serving = await mine.serve('--source', 'open=none', '--max-body', '26214400')
+    const body = Buffer.from('token=abcdef '.repeat(2_000_000))
+    const sent = { headers: [['Content-Type', 'text/plain']] as const, body }
+    expect((await post(`${serving.address}/webhook/open`, sent)).status).toBe(200)
+    const running = mine.start('export', 'last', '--redact')
+    // The first turn of the event loop after the work has begun.
+    const timer = setInterval(() => running.kill('SIGINT'), 100)
+    const ended = await running.ended
+    clearInterval(timer)
+    expect([ended.code, ended.out]).toEqual([130, ''])
   })
 
   it.each(['utf16le', 'big-endian', 'UTF-16 with its mark', 'a NUL in text'])(

@@ -16,6 +16,7 @@ const SENTENCE =
 
 /** The secrets of command lines, and those that a sentence tells. */
 export function* inCommands(text: string): Generator<Span> {
+  if (!/\s/.test(text)) return
   for (const { all, end, value } of words(text, USER))
     if (all.includes(':')) yield { start: end - value.length, end }
   for (const { end, value, name } of words(text, OPTION, 2))

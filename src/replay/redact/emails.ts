@@ -2,6 +2,7 @@ import type { Span } from './span.js'
 
 /** The `@` of an address, also as text, HTML, JSON and other addresses write it. */
 const SIGN = String.raw`@|＠|%(?:25)?40|&#0{0,6}64;|&#x0{0,6}40;|&commat;|\\u0040|\\x40| ?[[({<] ?at ?[\])}>] ?`
+const MAY_HAVE_SIGN = /[@＠%&\\]|[[({<] ?at/i
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?`
 /** RFC 5321 section 4.1.2: a domain, or an address of a machine; and the names that need no domain. */
 const DOMAIN = String.raw`(?:${LABEL}\.){1,10}(?:xn--[\p{L}\p{N}-]{1,59}|\p{L}{2,24})|\[[\da-z:.]{2,64}\]|(?:\d{1,3}\.){3}\d{1,3}|localhost`
@@ -16,6 +17,7 @@ const SSH_USER = /^git$/
 
 /** The e-mail addresses in a text. */
 export function* emails(text: string): Generator<Span> {
+  if (!MAY_HAVE_SIGN.test(text)) return
   let before = 0
   for (const { 0: all, 2: domain = '', index } of text.matchAll(AT)) {
     const start = localStart(text, before, index)

@@ -53,17 +53,31 @@ const HOOK =
   /^(?:web)?hooks?$|^(?:invites?|invitations?|reset|confirm|verify|unsubscribe|magic|callback|share)$/i
 const MIN_SEGMENT = 16
 
+/** An address that another one, or a field, has escaped. */
+const ESCAPED = /(?<![\w.+-])[a-z][a-z0-9+.-]{1,30}%(?:25)?3a[^\s"'<>&()|]+/gi
+/** How often an address within others is escaped. */
+const MAX_ESCAPED = 3
+
+/** Characters of the shortest form, with the scheme before it. */
+const MIN_LENGTH = 14
+
 /** What is a secret by its own form, wherever it stands. `identifies`: what looks random names something. */
 export function* byForm(text: string, identifies: boolean): Generator<Span> {
-  for (const form of identifies ? FORMS : [...FORMS, RANDOM]) yield* matches(text, form)
+  const forms = identifies ? FORMS : [...FORMS, RANDOM]
+  if (text.length >= MIN_LENGTH) for (const form of forms) yield* matches(text, form)
   yield* inAddresses(text)
 }
 
-function* inAddresses(text: string): Generator<Span> {
+function* inAddresses(text: string, depth = 0): Generator<Span> {
+  if (!/[/=]|%3a/i.test(text) && !text.includes('%253')) return
+  for (const { start, end } of depth < MAX_ESCAPED ? matches(text, ESCAPED) : [])
+    if (!inAddresses(decoded(text.slice(start, end)), depth + 1).next().done) yield { start, end }
   yield* matches(text, USER_INFO)
   for (const { 0: all, 1: name = '', 2: value = '', index } of text.matchAll(PARAMETER))
     if (isSecretParameter(name)) yield { start: index + all.length - value.length, end: index + all.length }
   for (const { 0: all, 1: rest = '', index } of text.matchAll(LETS_IN)) {
+    // GitHub's examples have stars there.
+    if (!/\w/.test(rest)) continue
     const start = index + all.length - rest.length
     yield { start, end: start + rest.replace(/[\\.,;:!]{1,8}$/, '').length }
   }
@@ -81,6 +95,9 @@ function letsIn(segment: string, isAfterHook: boolean): boolean {
   if (segment.length < MIN_SEGMENT || !/^[\w~=+-]+$/.test(segment) || !/\d/.test(segment)) return false
   return isAfterHook ? /[a-z]/i.test(segment) : /[a-z]/.test(segment) && /[A-Z]/.test(segment)
 }
+
+const decoded = (text: string): string =>
+  text.replaceAll(/%[0-7][\da-f]/gi, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)))
 
 function* matches(text: string, pattern: RegExp): Generator<Span> {
   for (const { 0: all, index } of text.matchAll(pattern)) yield { start: index, end: index + all.length }

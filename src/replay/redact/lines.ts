@@ -6,7 +6,7 @@ import { type Place, type Span, trimmed } from './span.js'
  * the text.
  */
 const NAME =
-  /(?<![\p{L}\p{N}_.-])([\p{L}\p{N}_.%$[\]-]{1,64}(?:[ \t][\p{L}\p{N}_.-]{1,32}){0,3})(\\{0,7}["'`]|)[ \t\r\n]{0,8}(=>|:=|:(?![:=]|\/\/)|=(?![=~>]))/gu
+  /(?<![\p{L}\p{N}_.])([\p{L}\p{N}_%$[\]][\p{L}\p{N}_.%$[\]-]{0,63}(?:[ \t][\p{L}\p{N}_.-]{1,32}){0,3})(\\{0,7}["'`]|)[ \t\r\n]{0,8}(=>|:=|:(?![:=]|\/\/)|=(?![=~>]))/gu
 const OPENING = /[ \t]{0,8}("""|'''|\\{0,7}["'`])/y
 const BRACKET = /[ \t]{0,8}[{[]/y
 const BEFORE_NAME = /^[ \t>*#|/-]*(?:(?:export|set|let|const|var|env) )?["'`:@]?$/i
@@ -31,6 +31,7 @@ interface Named {
 
 /** The values that a name before `:` or `=` shows to be secret, in lines of settings, YAML, headers, JSON within text, and sentences. */
 export function* inLines(text: string): Generator<Span> {
+  if (!/[:=]/.test(text)) return
   const reader = new Reader(text)
   let held: { readonly value: Place; readonly line: number; readonly column: number } | undefined
   let named: { readonly until: number; readonly column: number } | undefined
@@ -80,23 +81,21 @@ function namedBy(
   const prefix = before.slice(start + 1)
   const isFirst = (start !== -1 || index <= MAX_BEFORE) && BEFORE_NAME.test(prefix)
   const open = /["'`]$/.exec(prefix)?.[0]
-  const until =
-    quote !== ''
-      ? /[,}\]]/
-      : open !== undefined
-        ? new RegExp(open)
-        : mark === '=' && !isFirst
-          ? /[&?]$/.test(prefix)
-            ? /[\s"'`<>&#]/
-            : /[\s"'`<>]/
-          : undefined
   return {
     name,
     at: index + all.length,
-    until,
+    until: isFirst && !quote && !open ? undefined : endAfter(mark, prefix, quote, open),
     column: isFirst ? prefix.length : undefined,
     isItem: isFirst && /^[ \t]*- /.test(prefix),
   }
+}
+
+/** What ends the value in the middle of a line: a parameter of an address ends earlier, and what follows a colon does not. */
+function endAfter(mark: string, prefix: string, quote: string, open: string | undefined): RegExp | undefined {
+  if (quote !== '') return /[,}\]]/
+  if (open !== undefined) return new RegExp(open)
+  if (mark !== '=') return undefined
+  return /[&?]$/.test(prefix) ? /[\s"'`<>&#]/ : /[\s"'`<>]/
 }
 
 /** Where the value of a name stands: within its quotes or brackets, to the end of its line, or in the lines below that are indented deeper. */
