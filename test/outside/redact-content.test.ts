@@ -141,6 +141,12 @@ const PLACES: readonly (readonly [kind: string, type: string, body: string, ...m
     JSON_TYPE,
     `{"a":"see ${MARK}abc","password":"${MARK}abc","${MARK}abc":1}`,
   ],
+  ['a sentence with more words', 'text/plain', `The password for the admin account is ${MARK}`],
+  ['a statement of SQL', 'text/plain', `CREATE USER x IDENTIFIED BY '${WORDS}'`],
+  ['the password of sshpass', 'text/plain', `sshpass -p ${MARK} ssh x`],
+  ['a row of a table', 'text/plain', `| a | b |\n| password | ${WORDS} |`],
+  ['XML that is cut off', 'text/xml', `<a><password>${WORDS}`],
+  ['JSON that is cut off', JSON_TYPE, `{"a":1,"pin":[1,"${WORDS}`],
   ['part of a value in a line', 'text/plain', `Authorization: ApiKey ${MARK}abc\nsent ${MARK}abc`],
   ['overlapping values', JSON_TYPE, `{"password":"ab${MARK}","pwd":"${MARK}cd","a":"ab${MARK}cd"}`],
 ]

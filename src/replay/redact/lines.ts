@@ -6,7 +6,7 @@ import { type Place, type Span, trimmed } from './span.js'
  * the text.
  */
 const NAME =
-  /(?<![\p{L}\p{N}_.])([\p{L}\p{N}_%$[\]][\p{L}\p{N}_.%$[\]-]{0,63}(?:[ \t][\p{L}\p{N}_.-]{1,32}){0,3})(\\{0,7}["'`]|)[ \t\r\n]{0,8}(=>|:=|:(?![:=]|\/\/)|=(?![=~>]))/gu
+  /(?<![\p{L}\p{N}_.])([\p{L}\p{N}_%$[\]][\p{L}\p{N}_.%$[\]-]{0,63}(?:[ \t][\p{L}\p{N}_.-]{1,32}){0,3})(\\{0,7}["'`]|)[ \t\r\n]{0,8}(=>|:=|:(?![:=]|\/\/)|=(?![=~>])|\|(?!\|))/gu
 const OPENING = /[ \t]{0,8}("""|'''|\\{0,7}["'`])/y
 const BRACKET = /[ \t]{0,8}[{[]/y
 const BEFORE_NAME = /^[ \t>*#|/-]*(?:(?:export|set|let|const|var|env) )?["'`:@]?$/i
@@ -31,7 +31,7 @@ interface Named {
 
 /** The values that a name before `:` or `=` shows to be secret, in lines of settings, YAML, headers, JSON within text, and sentences. */
 export function* inLines(text: string): Generator<Span> {
-  if (!/[:=]/.test(text)) return
+  if (!/[:=|]/.test(text)) return
   const reader = new Reader(text)
   let held: { readonly value: Place; readonly line: number; readonly column: number } | undefined
   let named: { readonly until: number; readonly column: number } | undefined
@@ -149,7 +149,6 @@ function endOfLine(text: string, from: number): number {
 class Reader {
   readonly #text: string
   readonly #last = new Map<string, number>()
-  #isOpen = false
   #line: Place = { start: 0, end: -1 }
 
   constructor(text: string) {
@@ -177,10 +176,10 @@ class Reader {
     return end === -1 ? undefined : trimmed(this.#text, { start, end })
   }
 
-  /** What is within the brackets that begin at a place, with them. */
+  /** What is within the brackets that begin at a place, with them; where they are never closed, all of the rest. */
   brackets(at: number): Place | undefined {
     BRACKET.lastIndex = at
-    if (this.#isOpen || !BRACKET.test(this.#text)) return undefined
+    if (!BRACKET.test(this.#text)) return undefined
     const start = BRACKET.lastIndex - 1
     let depth = 0
     for (let i = start; i < this.#text.length; i++) {
@@ -188,8 +187,7 @@ class Reader {
       if (char === '{' || char === '[') depth++
       else if ((char === '}' || char === ']') && --depth === 0) return { start, end: i + 1 }
     }
-    this.#isOpen = true
-    return undefined
+    return { start, end: this.#text.length }
   }
 }
 

@@ -46,6 +46,7 @@ export function* inMarkup(text: string): Generator<Span> {
   // A name in angle brackets is an element only where it ends: `<password>` can stand for one in a sentence.
   const lastEnd = new Map<string, number>()
   for (const piece of pieces(text)) if (piece.kind === 'close') lastEnd.set(piece.name, piece.start)
+  const isDocument = /^\s*<[?!\p{L}]/u.test(text)
   const open: Frame[] = [frame('', false)]
   let [isNext, isWhole] = [false, false]
   for (const piece of pieces(text)) {
@@ -79,7 +80,8 @@ export function* inMarkup(text: string): Generator<Span> {
           yield { start: each.start, end: each.end }
       }
       isWhole = !piece.isEmpty
-      if (!piece.isEmpty && (lastEnd.get(name) ?? 0) >= end) open.push(frame(name, isSecret))
+      if (!piece.isEmpty && ((lastEnd.get(name) ?? 0) >= end || (isDocument && isSecret)))
+        open.push(frame(name, isSecret))
     } else {
       isWhole = false
       const at = open.findLastIndex(
