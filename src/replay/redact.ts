@@ -20,7 +20,7 @@ import type { Span } from './redact/span.js'
 const MAX_NESTED = 20
 /** How long the work holds the event loop: Ctrl-C then takes effect. Milliseconds. */
 const HOLD_MS = 50
-const BYTE_ORDER_MARK = '\uFEFF'
+const BYTE_ORDER_MARKS = /^\uFEFF+/
 
 /**
  * A delivery that is safe to pass on, with a key of its own in place of its sender's: without the headers that prove it; e-mail addresses,
@@ -85,8 +85,8 @@ class Redaction {
   /** A text without its secrets, which are looked for in each of its parts, or in it as it is. */
   async of(text: string, { name = '', isForm = false, depth = 0 }: About = {}): Promise<string> {
     await this.#rest()
-    if (text.startsWith(BYTE_ORDER_MARK))
-      return BYTE_ORDER_MARK + (await this.of(text.slice(1), { name, isForm, depth }))
+    const [marks = ''] = BYTE_ORDER_MARKS.exec(text) ?? []
+    if (marks !== '') return marks + (await this.of(text.slice(marks.length), { name, isForm, depth }))
     const parts = depth > MAX_NESTED ? undefined : partsOf(text, isForm)
     if (!parts) return this.#plain(text, isIdentifying(name))
     const made: string[] = []

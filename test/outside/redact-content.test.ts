@@ -227,6 +227,7 @@ describe('relay export --redact, in any content type', () => {
         fill('<a x="" '),
         fill('<password>'),
         `${'<a>'.repeat(half / 3)}${'</b>'.repeat(half / 4)}`,
+        fill('\uFEFF').slice(0, half),
         fill('<!--'),
         fill('<![CDATA['),
         fill('password: '),
