@@ -144,7 +144,7 @@ export async function runExport(shell: Shell, flags: ExportFlags, word: string):
   await using journal = await openJournal(await attach(shell, flags))
   const entry = await findEntry(journal, word)
   const { n } = entry
-  const content = toFixture(flags.redact ? redact(entry) : entry, flags)
+  const content = toFixture(flags.redact ? await redact(entry, shell.signal) : entry, flags)
   if (hasSignature(content))
     out.say(
       `#${n} is written with its real signature, which proves its payload to whoever has the secret. --redact leaves it out`,

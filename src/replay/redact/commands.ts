@@ -1,0 +1,42 @@
+import { isSecretName } from './names.js'
+import type { Span } from './span.js'
+
+/** A word of a command line, or a text in quotes. */
+const WORD = String.raw`(?:\\?"[^"\r\n]{1,256}"|'[^'\r\n]{1,256}'|[^\s"'|;&]{1,256})`
+const USER = new RegExp(String.raw`(?<![\w-])(?:-u|-U|--(?:proxy-)?user)[ =]{0,2}(${WORD})`, 'g')
+const OPTION = new RegExp(String.raw`(?<![\w-])--?([\w-]{2,64})[ \t]{1,8}(?!-)(${WORD})`, 'g')
+/** These take the password without a space after `-p`. */
+const PASSWORD_OF = /\b(?:mysql|mariadb|sshpass|7z|unzip)/
+const SHORT = /(?<=\s)-p([^\s"'|;&]{1,256})/g
+/** `machine x login y password z`. */
+const NETRC = /\blogin\s{1,8}\S{1,256}\s{1,8}password\s{1,8}(\S{1,256})/g
+/** SQL's and sshpass's own words. */
+const NAMELESS = new RegExp(String.raw`\b(?:identified\s{1,8}by|sshpass\s{1,8}-p)\s{0,8}(${WORD})`, 'gi')
+/** `password is x`, `password for the admin was "x"`. A word after it is a value only if it is not an ordinary one, or in quotes. */
+const SENTENCE =
+  /(?<![\p{L}\p{N}_.-])([\p{L}\p{N}_.-]{2,64}(?: [\p{L}\p{N}_.-]{1,32}){0,6}?) (?:is|was|are|equals|to|->|→) (?:now )?(\\?"[^"\r\n]{1,256}"|'[^'\r\n]{1,256}'|`[^`\r\n]{1,256}`|[^\s"'`<>]{1,256})/gu
+
+/** The secrets of command lines, and those that a sentence tells. */
+export function* inCommands(text: string): Generator<Span> {
+  if (!/\s/.test(text)) return
+  for (const { all, end, value } of words(text, USER))
+    if (all.includes(':')) yield { start: end - value.length, end }
+  for (const { end, value, name } of words(text, OPTION, 2))
+    if (isSecretName(name)) yield { start: end - value.length, end }
+  for (const pattern of [NETRC, NAMELESS])
+    for (const { end, value } of words(text, pattern)) yield { start: end - value.length, end }
+  if (PASSWORD_OF.test(text))
+    for (const { end, value } of words(text, SHORT))
+      yield { start: end - value.length, end, isOrdinary: true }
+  for (const { end, value, name } of words(text, SENTENCE, 2)) {
+    const isWord = /^\p{L}+[.,;:!?]?$/u.test(value)
+    if (name.split(' ').some(isSecretName)) yield { start: end - value.length, end, isOrdinary: isWord }
+  }
+}
+
+function* words(text: string, pattern: RegExp, group = 1) {
+  for (const match of text.matchAll(pattern)) {
+    const { 0: all, 1: name = '', index } = match
+    yield { all, name, value: match[group] ?? '', end: index + all.length }
+  }
+}

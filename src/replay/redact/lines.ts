@@ -1,0 +1,198 @@
+import { isHolding, isNameOfSecret, isNaming, isSecretName, isSecretParameter } from './names.js'
+import { type Place, type Span, trimmed } from './span.js'
+
+/**
+ * A name of up to four words, perhaps in quotes, and what separates it from its value. Each repetition has a limit, since a stranger wrote
+ * the text.
+ */
+const NAME =
+  /(?<![\p{L}\p{N}_.])([\p{L}\p{N}_%$[\]][\p{L}\p{N}_.%$[\]-]{0,63}(?:[ \t][\p{L}\p{N}_.-]{1,32}){0,3})(\\{0,7}["'`]|)[ \t\r\n]{0,8}(=>|:=|:(?![:=]|\/\/)|=(?![=~>])|\|(?!\|))/gu
+const OPENING = /[ \t]{0,8}("""|'''|\\{0,7}["'`])/y
+const BRACKET = /[ \t]{0,8}[{[]/y
+const BEFORE_NAME = /^[ \t>*#|/-]*(?:(?:export|set|let|const|var|env) )?["'`:@]?$/i
+/** Characters before a name on its line that are looked at. */
+const MAX_BEFORE = 64
+const BLOCK = /^[|>][-+\d]{0,3}(?:[ \t]+#.*)?$/
+/** The end of an element, which ends a text in it. */
+const IN_TAG = /<(?:\/|br\b)/i
+/** How many lines a value and the line that names it are apart. */
+const MAX_APART = 8
+
+interface Named {
+  readonly name: string
+  /** Where the value may begin. */
+  readonly at: number
+  /** What ends the value besides the line: the quote around name and value, or the mark after a value of JSON. */
+  readonly until: RegExp | undefined
+  /** Column of the name, where it begins its line; in `- name: x` the column after the dash. */
+  readonly column: number | undefined
+  readonly isItem: boolean
+}
+
+/** The values that a name before `:` or `=` shows to be secret, in lines of settings, YAML, headers, JSON within text, and sentences. */
+export function* inLines(text: string): Generator<Span> {
+  if (!/[:=|]/.test(text)) return
+  const reader = new Reader(text)
+  let held: { readonly value: Place; readonly line: number; readonly column: number } | undefined
+  let named: { readonly until: number; readonly column: number } | undefined
+  const names = new RegExp(NAME)
+  let line = 0
+  let counted = 0
+  for (let match = names.exec(text); match; match = names.exec(text)) {
+    for (; counted < match.index; counted++) if (text.charCodeAt(counted) === 0x0a) line++
+    const of = namedBy(text, match)
+    const { name, column } = of
+    if (of.isItem) held = named = undefined
+    const isNear = named !== undefined && line <= named.until && named.column === column
+    const isSecret = isSecretOf(text, match.index, name) || (isNear && isHolding(name))
+    if (isSecret) {
+      const value = valueOf(text, of, reader)
+      if (!value) continue
+      yield value
+      names.lastIndex = Math.max(names.lastIndex, value.end)
+      continue
+    }
+    if (column === undefined) continue
+    // Not the lines below, which have names of their own.
+    const value = reader.after(of.at) ?? trimmed(text, { start: of.at, end: reader.lineEnd(of.at) })
+    if (isHolding(name)) {
+      if (value) held = { value, line, column }
+    } else if (isNaming(name)) {
+      if (!value || !isNameOfSecret(unquoted(text.slice(value.start, value.end)))) continue
+      named = { until: line + MAX_APART, column }
+      if (held && held.line >= line - MAX_APART && held.column === column) yield held.value
+    }
+  }
+}
+
+function isSecretOf(text: string, at: number, name: string): boolean {
+  if (isSecretName(name) || (name.includes(' ') && name.split(' ').some(isSecretName))) return true
+  return /[?&]/.test(text.charAt(at - 1)) && isSecretParameter(name)
+}
+
+const unquoted = (text: string): string => text.replaceAll(/^["']|["',]$/g, '')
+
+function namedBy(
+  text: string,
+  { 0: all, 1: name = '', 2: quote = '', 3: mark = '', index }: RegExpExecArray,
+): Named {
+  const before = text.slice(Math.max(0, index - MAX_BEFORE), index)
+  const start = before.lastIndexOf('\n')
+  const prefix = before.slice(start + 1)
+  const isFirst = (start !== -1 || index <= MAX_BEFORE) && BEFORE_NAME.test(prefix)
+  const open = /["'`]$/.exec(prefix)?.[0]
+  return {
+    name,
+    at: index + all.length,
+    until: isFirst && !quote && !open ? undefined : endAfter(mark, prefix, quote, open),
+    column: isFirst ? prefix.length : undefined,
+    isItem: isFirst && /^[ \t]*- /.test(prefix),
+  }
+}
+
+/** What ends the value in the middle of a line: a parameter of an address ends earlier, and what follows a colon does not. */
+function endAfter(mark: string, prefix: string, quote: string, open: string | undefined): RegExp | undefined {
+  if (quote !== '') return /[,}\]]/
+  if (open !== undefined) return new RegExp(open)
+  if (mark !== '=') return undefined
+  return /[&?]$/.test(prefix) ? /[\s"'`<>&#]/ : /[\s"'`<>]/
+}
+
+/** Where the value of a name stands: within its quotes or brackets, to the end of its line, or in the lines below that are indented deeper. */
+function valueOf(text: string, { at, until, column }: Named, reader: Reader): Place | undefined {
+  const inQuotes = reader.after(at)
+  if (inQuotes) return inQuotes
+  const inBrackets = reader.brackets(at)
+  if (inBrackets) return inBrackets
+  const lineEnd = reader.lineEnd(at)
+  const start = trimmed(text, { start: at, end: lineEnd })?.start ?? lineEnd
+  const end = text.slice(start, lineEnd).search(until ?? IN_TAG)
+  if (until || end !== -1) return trimmed(text, { start, end: end === -1 ? lineEnd : start + end })
+  const first = trimmed(text, { start, end: lineEnd })
+  if (column === undefined) return first ?? nextLine(text, lineEnd)
+  const isBlock = first !== undefined && BLOCK.test(text.slice(first.start, first.end))
+  const below = linesBelow(text, lineEnd, column, first === undefined)
+  if (first && (!isBlock || below)) return { start: first.start, end: below?.end ?? first.end }
+  return below ?? first ?? nextLine(text, lineEnd)
+}
+
+/** The lines after one that are indented deeper than a column, or its list. */
+function linesBelow(text: string, from: number, column: number, mayBeList: boolean): Place | undefined {
+  let end: number | undefined
+  let isContinued = text.charAt(from - 1) === '\\'
+  for (let at = from + 1; at < text.length;) {
+    const lineEnd = endOfLine(text, at)
+    const content = text.slice(at, lineEnd)
+    const indent = content.search(/[^ \t\r]/)
+    const isItem = mayBeList && indent === column && content.startsWith('- ', indent)
+    if (indent !== -1 && indent <= column && !isItem && !isContinued) break
+    if (indent !== -1) end = lineEnd
+    isContinued = content.endsWith('\\')
+    at = lineEnd + 1
+  }
+  return end === undefined ? undefined : trimmed(text, { start: from, end })
+}
+
+/** The next line that is not empty, where it has no name of its own. */
+function nextLine(text: string, from: number): Place | undefined {
+  const start = from + (/^\s{0,8}/.exec(text.slice(from, from + 8))?.[0].length ?? 0)
+  const line = trimmed(text, { start, end: endOfLine(text, start) })
+  return line && /^["']?[\w.-]{1,64}["']?\s?[:=]/.test(text.slice(line.start, line.end)) ? undefined : line
+}
+
+function endOfLine(text: string, from: number): number {
+  const end = text.indexOf('\n', from)
+  return end === -1 ? text.length : end
+}
+
+/** Finds the ends of lines, quotes and brackets. Remembers where they are, and what is never closed, so that each is looked for once. */
+class Reader {
+  readonly #text: string
+  readonly #last = new Map<string, number>()
+  #line: Place = { start: 0, end: -1 }
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  lineEnd(at: number): number {
+    if (at < this.#line.start || at > this.#line.end)
+      this.#line = { start: at, end: endOfLine(this.#text, at) }
+    return this.#line.end
+  }
+
+  /** What is within the quotes that begin at a place. */
+  after(at: number): Place | undefined {
+    OPENING.lastIndex = at
+    const [all = '', quote = ''] = OPENING.exec(this.#text) ?? []
+    if (quote === '') return undefined
+    const start = at + all.length
+    const last = this.#last.get(quote) ?? this.#text.lastIndexOf(quote)
+    this.#last.set(quote, last)
+    let end = last < start ? -1 : this.#text.indexOf(quote, start)
+    // A backslash before a plain quote keeps it open.
+    while (end !== -1 && quote.length === 1 && isEscaped(this.#text, end, start))
+      end = this.#text.indexOf(quote, end + 1)
+    return end === -1 ? undefined : trimmed(this.#text, { start, end })
+  }
+
+  /** What is within the brackets that begin at a place, with them; where they are never closed, all of the rest. */
+  brackets(at: number): Place | undefined {
+    BRACKET.lastIndex = at
+    if (!BRACKET.test(this.#text)) return undefined
+    const start = BRACKET.lastIndex - 1
+    let depth = 0
+    for (let i = start; i < this.#text.length; i++) {
+      const char = this.#text.charAt(i)
+      if (char === '{' || char === '[') depth++
+      else if ((char === '}' || char === ']') && --depth === 0) return { start, end: i + 1 }
+    }
+    return { start, end: this.#text.length }
+  }
+}
+
+function isEscaped(text: string, at: number, from: number): boolean {
+  let start = at
+  while (start > from && text.charAt(start - 1) === '\\') start--
+  return (at - start) % 2 === 1
+}
