@@ -10,6 +10,7 @@ import { forward } from './forward.js'
 import { ingest } from './ingest.js'
 import { inspectPage } from './inspect-page.js'
 import { journal } from './journal.js'
+import { redact } from './redact.js'
 import { type Benchmark, EARLIER, notMeasured, type Options, type Row, Scope, table } from './rig.js'
 import { tunnel } from './tunnel.js'
 
@@ -22,6 +23,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   journal,
   'inspect-page': inspectPage,
   bodies,
+  redact,
 }
 
 await main()

@@ -67,6 +67,8 @@ const WRITTEN: Readonly<Record<string, (name: string, value: string) => string>>
   INI: (name, value) => `[a]\n${name} = ${value}\n`,
   TOML: (name, value) => `${name} = """\n${value}\n"""\n`,
   'a header': (name, value) => `POST / HTTP/1.1\r\n${name}: ApiKey ${value}\r\nX: 1\r\n`,
+  'a quoted value with words after it': (name, value) => `${name}: "a" ${value}\nb: 1\n`,
+  'a name, a tab and a value': (name, value) => `user\t${name}\t${value}\n`,
   'a header of curl': (name, value) => `curl -H "${name}: ApiKey ${value}" https://x.example`,
   'a sentence': (name, value) => `The ${name} is "${value}".`,
   'a title': (name, value) => `${name} for the admin: ${value}`,
@@ -212,81 +214,6 @@ describe('relay export --redact, in any content type', () => {
     )
   })
 
-  it(
-    'takes not much longer for structure that never ends than for other text',
-    {
-      timeout: 240_000,
-    },
-    async () => {
-      const half = 1_000_000
-      const deep = Array.from({ length: 1_400 }, (_, i) => `${' '.repeat(i)}value:\n`).join('')
-      const fill = (text: string): string => text.repeat(Math.ceil((2 * half) / text.length))
-      const hostile = [
-        deep + deep,
-        fill('<a b="<a b=\''),
-        fill('<a x="" '),
-        fill('<password>'),
-        `${'<a>'.repeat(half / 3)}${'</b>'.repeat(half / 4)}`,
-        fill('\uFEFF').slice(0, half),
-        fill('<!--'),
-        fill('<![CDATA['),
-        fill('password: '),
-        fill('password=" '),
-        fill('password=\' " '),
-        fill(String.raw`password=\"`),
-        fill('token: ['),
-        fill('value: [\n'),
-        fill('password":x '),
-        fill('password: x</b>'),
-        fill('name: password\n'),
-        fill('--XX\r\nContent-Disposition: form-data; name="'),
-        fill('password is '),
-        fill('-u "'),
-        fill('%'),
-        fill('a%253A'),
-        fill('https%3A%2F%2F'),
-        fill('https://a/hooks/'),
-        fill('https:\\\\\\/'),
-        fill('"a@'),
-        fill('a@a.'),
-        fill('[[[['),
-        fill('eyJ'),
-      ]
-      await using timed = await timing()
-      const { timeOf } = timed
-      const flat = Array.from({ length: 3 }, () => fill('name: x, y and z\n'))
-      const usual: number[] = []
-      for (const text of flat) usual.push(await timeOf(text))
-      const slow: unknown[] = []
-      for (const text of hostile) {
-        const ratio = (await timeOf(text)) / Math.max(...usual)
-        // Work that grows with the square would need hundreds of times as long.
-        if (ratio > 12) slow.push([text.slice(0, 30), ratio])
-      }
-      expect(slow).toEqual([])
-    },
-  )
-
-  it(
-    'takes as long for values that begin alike, and a text like them, as for those values and another text',
-    {
-      timeout: 240_000,
-    },
-    async () => {
-      await using timed = await timing()
-      for (const step of [1, 25]) {
-        const values = Array.from(
-          { length: 200 },
-          (_, i) => `password="${'a'.repeat(step * (i + 10))}Q" `,
-        ).join('')
-        const usual = await timed.timeOf(`${values}\n${'x y '.repeat(750_000)}`)
-        const hostile = await timed.timeOf(`${values}\n${'a'.repeat(3_000_000)}`)
-        // An alternation of the values takes seven times as long, and more of longer ones.
-        expect(hostile / usual).toBeLessThan(4)
-      }
-    },
-  )
-
   it('ends at Ctrl-C while it looks for secrets', async () => {
     await using mine = await place({ host: 'none' })
     const serving = await mine.serve('--source', 'open=none', '--max-body', '26214400')
@@ -319,17 +246,3 @@ describe('relay export --redact, in any content type', () => {
     },
   )
 })
-
-/** A relay, and how long its `export --redact` takes for a text. */
-async function timing() {
-  const mine = await place({ host: 'none' })
-  const serving = await mine.serve('--source', 'open=none', '--max-body', '4000000')
-  const timeOf = async (text: string): Promise<number> => {
-    const sent = { headers: [['Content-Type', 'text/plain']] as const, body: Buffer.from(text) }
-    expect((await post(`${serving.address}/webhook/open`, sent)).status).toBe(200)
-    const start = performance.now()
-    expect((await mine.run('export', 'last', '--redact')).code).toBe(0)
-    return performance.now() - start
-  }
-  return { timeOf, [Symbol.asyncDispose]: () => mine[Symbol.asyncDispose]() }
-}

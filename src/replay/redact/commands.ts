@@ -1,4 +1,4 @@
-import { isSecretName } from './names.js'
+import { isNameOfSecret, isSecretName } from './names.js'
 import type { Span } from './span.js'
 
 /** A word of a command line, or a text in quotes. */
@@ -28,9 +28,21 @@ export function* inCommands(text: string): Generator<Span> {
   if (PASSWORD_OF.test(text))
     for (const { end, value } of words(text, SHORT))
       yield { start: end - value.length, end, isOrdinary: true }
+  if (text.includes('\t')) yield* inColumns(text)
   for (const { end, value, name } of words(text, SENTENCE, 2)) {
     const isWord = /^\p{L}+[.,;:!?]?$/u.test(value)
     if (name.split(' ').some(isSecretName)) yield { start: end - value.length, end, isOrdinary: isWord }
+  }
+}
+
+/** A value after its name in lines whose columns tabs separate. */
+function* inColumns(text: string): Generator<Span> {
+  let [name, end] = ['', 0]
+  for (const { 0: value, index: start } of text.matchAll(/[^\t\r\n]+/g)) {
+    const isNext = !/[\r\n]/.test(text.slice(end, start))
+    end = start + value.length
+    if (isNext && isNameOfSecret(name.trim())) yield { start, end, isOrdinary: /^\p{L}+$/u.test(value) }
+    name = value
   }
 }
 

@@ -101,7 +101,7 @@ function endAfter(mark: string, prefix: string, quote: string, open: string | un
 /** Where the value of a name stands: within its quotes or brackets, to the end of its line, or in the lines below that are indented deeper. */
 function valueOf(text: string, { at, until, column }: Named, reader: Reader): Place | undefined {
   const inQuotes = reader.after(at)
-  if (inQuotes) return inQuotes
+  if (inQuotes) return until ? inQuotes : withWordsAfter(text, inQuotes, reader)
   const inBrackets = reader.brackets(at)
   if (inBrackets) return inBrackets
   const lineEnd = reader.lineEnd(at)
@@ -114,6 +114,15 @@ function valueOf(text: string, { at, until, column }: Named, reader: Reader): Pl
   const below = linesBelow(text, lineEnd, column, first === undefined)
   if (first && (!isBlock || below)) return { start: first.start, end: below?.end ?? first.end }
   return below ?? first ?? nextLine(text, lineEnd)
+}
+
+/** A value in quotes with the words after it on its line, unless they are a comment. */
+function withWordsAfter(text: string, { start, end }: Place, reader: Reader): Place {
+  const lineEnd = reader.lineEnd(end)
+  const rest = text.slice(end, lineEnd)
+  return /^\\?["'`]{1,3}[ \t]{1,8}[^\s#/]/.test(rest)
+    ? { start, end: end + rest.trimEnd().length }
+    : { start, end }
 }
 
 /** The lines after one that are indented deeper than a column, or its list. */
