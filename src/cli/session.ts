@@ -34,6 +34,7 @@ import {
 } from './profile.js'
 import { join, type Joined, type Parts, type StoredClient } from './settings/join.js'
 import type { Values } from './settings/parse.js'
+import { isOfFolder } from './settings/read.js'
 
 // All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
 
@@ -115,7 +116,8 @@ function ownerAccess(
   const check = async (
     owner: Pick<TokenOwner, 'userId' | 'origin' | 'account'> | undefined,
   ): Promise<void> => {
-    const other = owner && !isChecked ? await tokens.otherAccount(owner) : undefined
+    const other =
+      owner && !isChecked ? await tokens.otherAccount(owner, { isNamed: isUserNamed(attached) }) : undefined
     isChecked = true
     if (!owner || !other) return
     const text = `${otherAccountText(owner, other)}. ${loginCommand(attached)} replaces it`
@@ -203,6 +205,11 @@ export function userOf({ user }: Pick<Values, 'user'>): string {
     const text = 'Your name on this machine is not a valid user id. Give --user, or set RELAY_USER'
     throw new RelayError('usage', text, { cause })
   }
+}
+
+/** Whether the user has chosen the user id, rather than this machine or a file of the working folder. */
+export function isUserNamed({ origins }: Pick<Attached, 'origins'>): boolean {
+  return origins.user !== undefined && !isOfFolder(origins.user)
 }
 
 // What relay setup stored

@@ -21,6 +21,8 @@ export interface HookPlan {
   readonly repos: readonly Repo[]
   /** The user on whose behalf they are made. */
   readonly user: string
+  /** Whether the user id was chosen for relay, as an application's are. */
+  readonly isUserNamed: boolean
   /** The command by which that user signs in again. */
   readonly login: string
   /** Adds the command of a first sign-in to the error where there is no token. */
@@ -133,10 +135,10 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
 /** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
 function placeOf({ relay, plan, log, warned }: Parts, repo: Repo, signal: AbortSignal): HookPlace {
   const { host } = relay
-  const { user, login, onNoToken } = plan
+  const { user, isUserNamed: isNamed, login, onNoToken } = plan
   const token = async (): Promise<string> => {
     const owner = await relay.owner(user, { signal }).catch(onNoToken)
-    const other = await relay.tokens.otherAccount(owner)
+    const other = await relay.tokens.otherAccount(owner, { isNamed })
     const text = other ? `${otherAccountText(owner, other)}. ${login} replaces it` : ''
     if (other && !warned.has(text)) log.warn(text)
     warned.add(text)

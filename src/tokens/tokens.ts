@@ -129,17 +129,16 @@ export class Tokens {
   }
 
   /**
-   * The account that this token acts for, if `relay login` did not sign the user in as it. Undefined, too, where `relay login` has signed nobody
-   * in: the profile is then an application's, whose users sign in at its own pages.
+   * The account that this token acts for, if `relay login` did not sign the user in as it. Undefined, too, for a user whom the caller names, where
+   * `relay login` has signed nobody in: the profile is then an application's, whose users sign in at its own pages.
    */
-  async otherAccount({
-    userId,
-    origin,
-    account = null,
-  }: Pick<TokenOwner, 'userId' | 'origin' | 'account'>): Promise<OtherAccount | undefined> {
+  async otherAccount(
+    { userId, origin, account = null }: Pick<TokenOwner, 'userId' | 'origin' | 'account'>,
+    { isNamed }: { readonly isNamed: boolean },
+  ): Promise<OtherAccount | undefined> {
     const last = await this.lastLogin(userId)
     if (last?.origin === origin && last.account === account) return undefined
-    if (!last && (await this.#store.list(loginKey(''))).length === 0) return undefined
+    if (!last && isNamed && (await this.#store.list(loginKey(''))).length === 0) return undefined
     return { account, lastLogin: last?.account ?? null }
   }
 

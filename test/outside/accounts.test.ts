@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import { beginSignIn } from '../kit/pages.js'
 import { helpPages } from './help-pages.js'
@@ -31,9 +32,13 @@ async function login(account: string, user = 'ada') {
 }
 
 /** Signs the user in as another program of this machine can. */
-async function strangerSignsIn(account: string | undefined, { address } = rig.relay): Promise<void> {
+async function strangerSignsIn(
+  account: string | undefined,
+  { address } = rig.relay,
+  user = 'ada',
+): Promise<void> {
   rig.server.account = account
-  await visit(rig, `${address}/auth/github?userId=ada`)
+  await visit(rig, `${address}/auth/github?userId=${user}`)
 }
 
 const warning = (account: string, last: string, user = 'ada'): string =>
@@ -91,7 +96,17 @@ describe('relay serve', () => {
     await strangerSignsIn('mallory', relay)
     await relay.object({ type: 'account', account: 'mallory' })
     const logged = objectsOf(relay.err).filter(({ type }) => type === 'account')
-    expect(logged).toMatchObject([{ level: 'warn', user: 'ada', account: 'mallory', before: 'octo' }])
+    expect(logged).toMatchObject([
+      { level: 'info', user: 'ada', account: 'octo', before: null },
+      { level: 'warn', user: 'ada', account: 'mallory', before: 'octo' },
+    ])
+  })
+
+  it('prints each of them under --quiet', async () => {
+    await rig.relay.stop()
+    const relay = await rig.here.serve('--quiet')
+    await strangerSignsIn('octo', relay)
+    await relay.says(`  ada is signed in as octo at ${rig.server.url}\n`)
   })
 
   it('says nothing where nothing was signed in', async () => {
@@ -197,6 +212,16 @@ describe('a command', () => {
     const { err } = await rig.here.run('token')
     const never = `ada acts as mallory at ${rig.server.url}. relay login did not sign that account in. relay login replaces it`
     expect(err).toBe(`warning: ${never}\n`)
+  })
+
+  it('says it where relay login has signed nobody in, of the user whom this machine names', async () => {
+    const { username } = userInfo()
+    await strangerSignsIn('mallory', rig.relay, username)
+    const { err } = await rig.here.runWith({ env: { RELAY_USER: undefined } }, 'token')
+    const never = `${username} acts as mallory at ${rig.server.url}. relay login did not sign that account in. relay login replaces it`
+    expect(err).toBe(`warning: ${never}\n`)
+    // An application's user has signed in at its pages.
+    expect(await rig.here.run('token', '--user', username)).toMatchObject({ code: 0, err: '' })
   })
 
   it('says it after a revocation and another sign-in, and after a renewal', async () => {

@@ -21,7 +21,7 @@ import { Tokens } from '../../tokens/tokens.js'
 import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
 import { type Attached, commandFor, publicAddress, redirectUri, startCommand } from '../profile.js'
-import { clientOf, loginCommand, openNamedHost, signInCommand, userOf } from '../session.js'
+import { clientOf, loginCommand, openNamedHost, isUserNamed, signInCommand, userOf } from '../session.js'
 import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
 import { formatRepo, parseRepo } from '../target.js'
@@ -273,7 +273,7 @@ export async function checkSignIn(subject: Subject): Promise<string> {
   if (!host) throw skip('the code host is not known')
   if (owner.origin !== host.origin)
     throw fail(`the token of ${user} is from ${owner.origin}, not ${host.origin}`, login)
-  const other = await tokens?.otherAccount(owner)
+  const other = await tokens?.otherAccount(owner, { isNamed: isUserNamed(attached) })
   if (other) throw fail(otherAccountText(owner, other), login)
   const expiry = `expires in ${roughly(owner.expiresAt - systemClock())}`
   const account = host.as(owner.accessToken, { signal: shell.signal })

@@ -136,7 +136,6 @@ export class Output {
 
   /** What happens in a service, under the time of day; where messages are JSON, with the fields of the object. */
   event(level: 'info' | 'warn', line: Line, object: Fields): void {
-    if (this.quiet && level === 'info') return
     if (this.jsonLog) this.#message(level, line, object)
     else this.#print(this.#messages, timed(line), TIMED_INDENT)
   }

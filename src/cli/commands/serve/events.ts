@@ -221,11 +221,11 @@ export class LiveOutput {
   #report({ level = 'info', text, object, isShown = true, kind }: Report): void {
     const out = this.#out
     if (this.#json) out.object(object)
-    // Problems of hooks, and accounts that changed, are printed under --quiet, too.
-    const isProblem = object.type === 'hook' || object.type === 'account'
-    if (!isShown || (out.quiet && (!isProblem || level === 'info'))) return
+    // Problems of hooks, and whose account a user has, are printed under --quiet, too.
+    const isProblem = level === 'warn' && (object.type === 'hook' || object.type === 'account')
+    if (!isShown || (out.quiet && !isProblem && object.type !== 'account')) return
     const print = (): void => {
-      if (isProblem && !out.jsonLog) out.timedLog[level](String(text))
+      if (isProblem && !out.jsonLog) out.timedLog.warn(String(text))
       else out.event(level, text, object)
     }
     if (kind === undefined) print()

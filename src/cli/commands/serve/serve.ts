@@ -22,7 +22,15 @@ import {
   startCommand,
   storeOf,
 } from '../../profile.js'
-import { joinData, loginCommand, serviceSettings, signInCommand, userOf, withCommand } from '../../session.js'
+import {
+  joinData,
+  loginCommand,
+  serviceSettings,
+  isUserNamed,
+  signInCommand,
+  userOf,
+  withCommand,
+} from '../../session.js'
 import { join, type Joined, type Parts } from '../../settings/join.js'
 import { type Loaded, openSettings } from '../../settings/read.js'
 import type { Values } from '../../settings/parse.js'
@@ -116,7 +124,7 @@ async function announce(
   const signedIn = await signedInUser(serving, values)
   const tunnelUrls = await live.payloadUrls(serving.relay.sources.keys(), { tunnel, signal })
   const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn }
-  if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
+  if (out.jsonLog && !out.quiet) out.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
   const { store, folder, hostRefusal } = serving.settings
   if (hostRefusal) out.log.warn(`sign-in and actions are off: ${hostRefusal.message}`)
@@ -212,7 +220,8 @@ async function readHookPlan(
     )
   const about = { ...joined, profile }
   const onNoToken = withCommand(signInCommand(about, clientId !== undefined))
-  return { repos, user: userOf(values), login: loginCommand(about), onNoToken, catchUp }
+  const user = { user: userOf(values), isUserNamed: isUserNamed(joined) }
+  return { repos, ...user, login: loginCommand(about), onNoToken, catchUp }
 }
 
 /** The settings with what the profile's data completes; undefined where it has none. @throws RelayError `storage` */
