@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import { type AccountChange, logAccounts } from './auth/accounts.js'
 import { renew } from './auth/renew.js'
+import { Starts } from './auth/starts.js'
 import { isolated } from './base/callbacks.js'
 import { type Cancellable, createCached } from './base/wait.js'
 import { Disposal } from './base/lifetime.js'
@@ -238,8 +239,9 @@ function createSignIn(
   const { store, secrets } = database
   const tokens = new Tokens(secrets, clock)
   const redirectUri = (): string => `${publicUrl()}/auth/${host.name}/callback`
-  const throttle = createLogThrottle(log)
-  return { host, client, store, tokens, redirectUri, tokenTtl, clock, log, throttle, timeLimit, onAccount }
+  const reports = { log, throttle: createLogThrottle(log), onAccount }
+  const starts = new Starts()
+  return { host, client, store, tokens, redirectUri, tokenTtl, clock, ...reports, starts, timeLimit }
 }
 
 function allowedHosts({ allowedHosts, inspectHosts = [], publicUrl }: Settings): readonly string[] {

@@ -9,6 +9,7 @@ import type { CodeHost, TokenFacts } from '../codehost/host.js'
 import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { AccountParts } from './accounts.js'
+import type { Starts } from './starts.js'
 import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
 
 /** What a sign-in in the browser works with. */
@@ -24,6 +25,7 @@ export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
   readonly log: Log
   /** For lines that any page can cause by opening the callback. */
   readonly throttle: LogThrottle
+  readonly starts: Starts
 }
 
 /**
@@ -90,7 +92,7 @@ const COOKIE = 'relay_oauth_'
 /**
  * Begins a sign-in: stores it for 10 minutes, and gives the address of the consent page (RFC 6749 section 4.1.1, RFC 7636 section 4.3) with
  * the cookie to set. With `login`, its outcome is published under that nonce.
- * @throws RelayError `not_configured` without an OAuth client; the code host's `refusal`; `storage`
+ * @throws RelayError `not_configured` without an OAuth client; the code host's `refusal`; `rate_limited`; `storage`
  */
 export async function authorize(
   parts: SignInParts,
@@ -105,6 +107,7 @@ export async function authorize(
     )
   // The browser's user would enter a password there.
   if (host.refusal) throw host.refusal
+  parts.starts.take()
   const redirectUri = parts.redirectUri()
   const verifier = generateRandomCodeVerifier()
   const value = randomBytes(32).toString('base64url')

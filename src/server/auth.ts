@@ -9,7 +9,7 @@ import type { AppParts } from './parts.js'
 
 /**
  * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 403 loaded by a page instead
- * of opened | 503 no OAuth client, or a storage failure. `login` is the id under which a waiting program finds the outcome.
+ * of opened | 429 too many begin | 503 no OAuth client, or a storage failure. `login` is the id under which a waiting program finds the outcome.
  * GET /auth/{provider}/callback: always 302 to `baseUrl`, with the outcome added to the query.
  * DELETE /auth/token/:userId: 200, also when there was no token | 400 | 503.
  * In each path `provider` is an alias of the provider's own name.

@@ -158,6 +158,23 @@ describe('a sign-in that fails over HTTP returns to the application and keeps no
   })
 })
 
+it('stores few of the sign-ins that anybody begins in a moment, and takes one again soon', async () => {
+  await using rig = await start()
+  const begin = () => rig.ask('GET', '/auth/provider?userId=ada')
+  let begun = 0
+  for (let i = 0; i < 1_000; i++) if ((await begin()).status === 302) begun++
+  expect(begun).toBeGreaterThanOrEqual(100)
+  expect(begun).toBeLessThan(500)
+  const refused = await begin()
+  const error = 'Too many sign-ins begin at once. Try again in a moment'
+  expect([refused.status, refused.headers['retry-after'], JSON.parse(refused.body)]).toEqual([
+    429,
+    '1',
+    { error },
+  ])
+  await expect.poll(async () => (await begin()).status).toBe(302)
+})
+
 /** Signs in, but for what `spoil` does meanwhile: the answer, the calls to the token endpoint, and what is left. */
 async function outcomeOf(rig: Rig, userId: string, spoil: Spoil, heal: () => void = () => {}) {
   const { server } = rig

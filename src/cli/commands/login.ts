@@ -1,6 +1,7 @@
 import { type AccountChange, accountText } from '../../auth/accounts.js'
 import { beginDeviceSignIn } from '../../auth/device.js'
 import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
+import { Starts } from '../../auth/starts.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
@@ -237,6 +238,7 @@ async function receiveCallback({ out, seams }: Shell, session: Session, login: s
     clock: seams?.clock ?? systemClock,
     log,
     throttle: createLogThrottle(log),
+    starts: new Starts(),
     timeLimit: limits.tokenEndpoint,
     // Of its own sign-in the command says more.
     onAccount: (change: AccountChange) => change.login === login || log.warn(accountText(change)),
