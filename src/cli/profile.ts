@@ -24,7 +24,7 @@ import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Flags, Shell } from './command.js'
 import { join, type Joined, type Parts } from './settings/join.js'
-import { isOfFolder, type Loaded, openSettings, type OpenSettings } from './settings/read.js'
+import { isOfFolder, type Loaded, openSettings, type OpenSettings, type Origins } from './settings/read.js'
 import type { Values } from './settings/parse.js'
 import type { SettingName } from './settings/table.js'
 
@@ -252,6 +252,12 @@ export async function webhookSecret(
     return { secret: new Secret(instance.madeSecret), place: `process ${instance.pid}` }
   const secret = await readProfileSecret(data?.store)
   return secret && { secret, place: 'profile' }
+}
+
+/** Why a hook or an App should not get this webhook secret: the author of a file of the folder, who can be anyone, has chosen it. */
+export function sharedSecretText({ webhookSecret: origin }: Origins): string | undefined {
+  if (!origin || !isOfFolder(origin)) return undefined
+  return `the code host signs with the secret of ${origin.text}: anyone who can read that can sign deliveries, too. Without it, relay makes one of its own`
 }
 
 /** The same where there has to be one; `purpose` completes "no webhook secret to …". @throws RelayError `settings` */

@@ -106,7 +106,9 @@ describe('relay serve', () => {
     await rig.relay.stop()
     const relay = await rig.here.serve('--quiet')
     await strangerSignsIn('octo', relay)
-    await relay.says(`  ada is signed in as octo at ${rig.server.url}\n`)
+    const text = `  ada is signed in as octo at ${rig.server.url}\n`
+    await relay.says(text)
+    expect(relay.err.endsWith(text)).toBe(true)
   })
 
   it('says nothing where nothing was signed in', async () => {

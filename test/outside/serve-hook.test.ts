@@ -1,4 +1,5 @@
-import { cpSync } from 'node:fs'
+import { cpSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { repository } from '../kit/code-host.js'
 import { emptyFolder, type Env } from '../kit/folder.js'
@@ -45,6 +46,26 @@ describe('relay serve', () => {
     expect(signedIn).not.toContain('relay login')
     expect(await here.run('revoke')).toMatchObject({ code: 0 })
     expect(await ended()).toMatch(/^ {2}sign in {6}relay login$/m)
+  })
+})
+
+describe('a webhook secret of the folder, whose author can be anyone', () => {
+  const warning =
+    'warning: the code host signs with the secret of RELAY_WEBHOOK_SECRET in .env: anyone who can read that can sign deliveries, too. Without it, relay makes one of its own\n'
+
+  it('is given to a hook with a warning, by each command that makes one', async () => {
+    const cwd = emptyFolder()
+    const env = { ...here.env, RELAY_WEBHOOK_SECRET: undefined }
+    const add = ['hook', 'add', 'octo/demo', '--url', 'https://relay.test/webhook']
+    expect((await here.runWith({ cwd, env }, ...add)).err).not.toContain('secret of')
+    writeFileSync(path.join(cwd, '.env'), 'RELAY_WEBHOOK_SECRET=known\n')
+    expect(await here.runWith({ cwd, env }, ...add)).toMatchObject({
+      code: 0,
+      err: expect.stringContaining(warning),
+    })
+    const serving = here.startWith({ cwd, env }, 'serve', '--port', '0', ...HOOK)
+    await serving.says(warning)
+    await serving.stop()
   })
 })
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { join } from '../../src/cli/settings/join.js'
 import { withDefaults } from '../../src/cli/settings/read.js'
 import type { GivenValues } from '../../src/cli/settings/parse.js'
-import { SETTING_NAMES, settingOf } from '../../src/cli/settings/table.js'
+import { SETTING_NAMES, settingOf, variablesOf } from '../../src/cli/settings/table.js'
 import { emptyFolder } from '../kit/folder.js'
 import { failure, type Given, load } from './cli-shell.js'
 
@@ -234,6 +234,17 @@ it('a setting is refused in a project, whose author can be anyone, unless it is 
   for (const name of refused) {
     expect(wrong('.env', `${settingOf(name).env}=x`)).toContain('cannot be set by a project')
     expect(wrong('relay.json', `{"${name}":"x"}`)).toContain('cannot be set by a project')
+  }
+})
+
+it('.env sets no secret of the store, which only the user names', () => {
+  const secrets = SETTING_NAMES.filter((name) => settingOf(name).ofUser)
+  expect(secrets).toEqual(['storePassword', 'tokenKey', 'tokenKeyPrevious'])
+  for (const variable of secrets.flatMap(variablesOf)) {
+    const line = `${variable}=x`
+    // What has another program's name is for that program.
+    if (variable.startsWith('RELAY_')) expect(wrong('.env', line)).toContain('cannot be set by a project')
+    else expect(load({ dotenv: line }).values.storePassword).toBe(undefined)
   }
 })
 

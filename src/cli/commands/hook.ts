@@ -25,7 +25,7 @@ import type { Flags, Shell } from '../command.js'
 import { parseFlag } from '../input.js'
 import { POLL_MS } from '../journal.js'
 import { hookStateText } from '../output/deliveries.js'
-import { attach, commandFor, notServed, webhookSecret } from '../profile.js'
+import { attach, commandFor, notServed, sharedSecretText, webhookSecret } from '../profile.js'
 import { loginCommand, openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
@@ -96,6 +96,8 @@ export async function runAdd(
   const url = await addressOf(session, flags.url)
   if (url === undefined) throw notServed(session.attached, ' --tunnel, or give the address with --url')
   const settings = { url, secret: await secretOf(shell, session), events }
+  const shared = sharedSecretText(session.attached.origins)
+  if (shared !== undefined) out.log.warn(shared)
   const chosen = flags.url !== undefined
   const added = await registerHook(place, { settings, permanent: true, chosen })
   const { hook, created, repaired, found } = added

@@ -24,6 +24,7 @@ import {
   storeOf,
   commandFor,
   startCommand,
+  sharedSecretText,
 } from '../profile.js'
 import { openNamedHost, readSetup } from '../session.js'
 import { diagnose, printChecks } from './doctor.js'
@@ -168,7 +169,10 @@ async function agreeOnSecret(
     })
     const secret =
       given === undefined ? await makeProfileSecret(database.store, webhookSecret) : new Secret(given)
-    if (secret.reveal() !== webhookSecret.reveal()) await apps.as(app).changeHook({ secret })
+    if (secret.reveal() === webhookSecret.reveal()) return
+    const shared = sharedSecretText(attached.origins)
+    if (shared !== undefined) out.log.warn(shared)
+    await apps.as(app).changeHook({ secret })
   } catch (error) {
     const { message } = toRelayError(error)
     const reveal = commandFor(attached, 'config --reveal webhookSecret')

@@ -26,6 +26,8 @@ interface Setting {
   readonly format?: (value: number) => string
   /** By {@link secretSetting}. Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
   readonly secret?: true
+  /** A secret of a place that only the user names, so no file of a project sets it. */
+  readonly ofUser?: true
   readonly inFile?: true
   /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
   readonly project?: 'anything' | 'this machine' | 'proved'
@@ -102,14 +104,20 @@ export const SETTINGS = {
   },
   storePassword: {
     ...secretSetting('storePassword'),
+    ofUser: true,
     help: 'password of a shared store',
     defaultText: 'the one in ~/.pgpass',
   },
   tokenKey: {
     ...secretSetting('tokenKey'),
+    ofUser: true,
     help: 'key that encrypts what a shared store holds: 32 bytes, base64',
   },
-  tokenKeyPrevious: { ...secretSetting('tokenKeyPrevious'), help: 'another key, accepted during rotation' },
+  tokenKeyPrevious: {
+    ...secretSetting('tokenKeyPrevious'),
+    ofUser: true,
+    help: 'another key, accepted during rotation',
+  },
   maxBody: { flag: '--max-body <bytes>', help: `largest body, up to ${MAX_MAX_BODY}`, project: 'anything' },
   tokenTtl: { help: 'token lifetime if none is given', format: formatDuration },
   forward: {

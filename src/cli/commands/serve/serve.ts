@@ -19,6 +19,7 @@ import {
   publication,
   routeSettings,
   SANDBOX_PROFILE,
+  sharedSecretText,
   startCommand,
   storeOf,
 } from '../../profile.js'
@@ -127,6 +128,8 @@ async function announce(
   if (out.jsonLog && !out.quiet) out.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
   const { store, folder, hostRefusal } = serving.settings
+  const shared = hooked.length > 0 ? sharedSecretText(loaded.origins) : undefined
+  if (shared !== undefined) out.log.warn(shared)
   if (hostRefusal) out.log.warn(`sign-in and actions are off: ${hostRefusal.message}`)
   if ((store === 'file' || store === 'keychain') && freeBytes(folder) < RESERVE)
     out.log.warn(`the disk of ${tilde(folder)} is almost full: deliveries are refused until 16 MiB are free`)
