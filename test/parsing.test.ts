@@ -7,7 +7,7 @@ const OWN: Readonly<Record<string, string>> = {
   'json/text.ts': 'one string token',
   'webhook/encodings.ts': 'what JSON.stringify wrote just before',
   'sandbox/payloads.ts': 'packaged fixtures',
-  'replay/redact.ts': 'one string token',
+  'replay/redact/content.ts': 'one string token',
   'replay/synthesize.ts': 'packaged fixtures',
   'journal/read.ts': 'columns that relay wrote',
   'store/cipher.ts': 'a record that relay encrypted',

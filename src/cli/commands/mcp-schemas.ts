@@ -10,6 +10,13 @@ import { Outside, ownObject } from '../output/outside.js'
 
 /** Names that the user has set: of profiles, sources, targets, matches, users, and addresses of settings. */
 const configured = z.string()
+/**
+ * The same of a target or match, which a file of the working folder can set, and its author can be anyone: one that can hold a sentence
+ * is from outside, as a command can, and an address with a long path.
+ */
+const label = z
+  .string()
+  .regex(/^(?:[\w.*/-]{1,48}=)?(?:https?:\/\/[\w.:[\]-]{1,64}(?:\/[\w./-]{0,32})?|[\w.*/-]{1,48})$/)
 const count = z.number()
 const flag = z.boolean()
 /** As `toISOString` writes it. */
@@ -57,7 +64,7 @@ const refusedKind = words<RefusedKind>({
 })
 
 const target = ownObject({
-  target: configured.optional(),
+  target: label.optional(),
   state: forwardState.optional(),
   reason: absent.optional(),
   since: time.optional(),
@@ -68,7 +75,7 @@ const target = ownObject({
 })
 const attempt = ownObject({
   time: time.optional(),
-  target: configured.optional(),
+  target: label.optional(),
   outcome: outcome.optional(),
   status: count.nullable().optional(),
   ms: count.optional(),
@@ -89,7 +96,7 @@ export const summary = ownObject({
   editedFrom: count.nullable().optional(),
   duplicates: count.optional(),
   size: count.optional(),
-  ignoredBy: configured.nullable().optional(),
+  ignoredBy: label.nullable().optional(),
   targets: z.array(target),
 })
 /** Attempts in a result, the newest: a target that is down for long gets thousands. */
@@ -138,9 +145,9 @@ const sent = ownObject({
 export const SENT = { sent: sent.optional(), delivery: delivery.optional() }
 
 export const route = ownObject({
-  target: configured.optional(),
-  match: configured.optional(),
-  name: configured.optional(),
+  target: label.optional(),
+  match: label.optional(),
+  name: label.optional(),
   state: z.enum(['up', 'down', 'gone', 'elsewhere', 'idle']).optional(),
   since: time.nullable().optional(),
   nextTryAt: time.nullable().optional(),
@@ -150,8 +157,8 @@ export const route = ownObject({
 })
 export const routesTest = ownObject({
   n: count,
-  ignoredBy: configured.nullable(),
-  routes: z.array(ownObject({ target: configured, matched: flag })),
+  ignoredBy: label.nullable(),
+  routes: z.array(ownObject({ target: label, matched: flag })),
 })
 
 const source = ownObject({

@@ -134,8 +134,12 @@ export class Output {
     else this.#print(this.#messages, line, indent)
   }
 
-  /** What happens in a service, under the time of day; where messages are JSON, with the fields of the object. */
-  event(level: 'info' | 'warn', line: Line, object: Fields): void {
+  /**
+   * What happens in a service, under the time of day; where messages are JSON, with the fields of the object. Under `--quiet` only what is
+   * needed.
+   */
+  event(level: 'info' | 'warn', line: Line, object: Fields, isNeeded = level === 'warn'): void {
+    if (this.quiet && !isNeeded) return
     if (this.jsonLog) this.#message(level, line, object)
     else this.#print(this.#messages, timed(line), TIMED_INDENT)
   }

@@ -223,10 +223,11 @@ export class LiveOutput {
     if (this.#json) out.object(object)
     // Problems of hooks, and whose account a user has, are printed under --quiet, too.
     const isProblem = level === 'warn' && (object.type === 'hook' || object.type === 'account')
-    if (!isShown || (out.quiet && !isProblem && object.type !== 'account')) return
+    const isNeeded = isProblem || object.type === 'account'
+    if (!isShown || (out.quiet && !isNeeded)) return
     const print = (): void => {
       if (isProblem && !out.jsonLog) out.timedLog.warn(String(text))
-      else out.event(level, text, object)
+      else out.event(level, text, object, isNeeded)
     }
     if (kind === undefined) print()
     else this.#throttle(kind, print, 'info')

@@ -125,7 +125,7 @@ async function announce(
   const signedIn = await signedInUser(serving, values)
   const tunnelUrls = await live.payloadUrls(serving.relay.sources.keys(), { tunnel, signal })
   const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn }
-  if (out.jsonLog && !out.quiet) out.event('info', 'relay is running', bannerObject(serving, known))
+  if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
   const { store, folder, hostRefusal } = serving.settings
   const shared = hooked.length > 0 ? sharedSecretText(loaded.origins) : undefined
