@@ -477,6 +477,16 @@ describe('actions', () => {
     expect(here.sandbox.comments).toEqual([])
   })
 
+  it('ask for a sign-in in words of relay where there is none', async () => {
+    await using signedOut = await place()
+    await using agent = await codingAgent(signedOut, '--allow-actions')
+    const text = await agent.fails('comment', { target: 'octo/demo#1', text: 'Hello' })
+    expect(JSON.parse(text)).toMatchObject({
+      error: 'unauthenticated',
+      notes: ['Ask the user to sign in to this profile with relay login, then call again'],
+    })
+  })
+
   it('comment, merge and react as the user, and say what stands in the way', async () => {
     await using agent = await codingAgent(here, '--allow-actions')
     const { tools } = await agent.client.listTools()

@@ -5,7 +5,7 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 import { z } from 'zod'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { expandLocal, isLoopback, parseUrl } from '../../base/address.js'
-import { RelayError, toRelayError } from '../../base/errors.js'
+import { type ErrorKind, RelayError, toRelayError } from '../../base/errors.js'
 import { printableJson, printableText } from '../../base/text.js'
 import { aborted, inTime, sleep } from '../../base/wait.js'
 import { whyNeverSent } from '../../codehost/events.js'
@@ -270,14 +270,22 @@ class Failed extends RelayError {
   }
 }
 
+/** What to do about failures whose messages may quote a code host, in words of relay's own. */
+const NEXT: Partial<Record<ErrorKind, string>> = {
+  unauthenticated: 'Ask the user to sign in to this profile with relay login, then call again',
+  invalid_token: 'Ask the user to sign in to this profile with relay login, then call again',
+}
+
 /** What a tool error says: its messages or, where one may quote the outside, an object with the kind of the failure, and that message marked. */
 function failureOf(thrown: unknown) {
-  const all = thrown instanceof Failed ? thrown.said : [saidBy(thrown)]
-  const own = all.filter((said) => typeof said === 'string')
+  const { kind } = toRelayError(thrown)
+  const said = thrown instanceof Failed ? thrown.said : [saidBy(thrown)]
+  const all = [...said, NEXT[kind] ?? []].flat()
+  const own = all.filter((one) => typeof one === 'string')
   const content =
     own.length === all.length
       ? { type: 'text' as const, text: printableText(own.join('\n')) }
-      : textOf(withNotes({ error: toRelayError(thrown).kind }, all))
+      : textOf(withNotes({ error: kind }, all))
   return { content: [content], isError: true }
 }
 
