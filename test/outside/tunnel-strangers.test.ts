@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { giteaDelivery, githubDelivery, post, type WebhookRequest } from '../kit/delivery.js'
+import { place } from '../kit/place.js'
+import { smee } from '../kit/smee.js'
+import { fresh } from './fixture.js'
+
+const here = fresh(() => place({ host: 'none' }))
+
+const CONNECTED = { type: 'tunnel', state: 'connected', roundTrip: 'ok' }
+const GITEA = ['--provider', 'gitea', '--provider-url', 'https://git.example.com']
+const ID = '0b989ba4-242f-11e5-81e1-c7b6966d2516'
+const MANY = 30
+const SIZE = 900_000
+
+/** Text that every program escapes in its own way, and what is laid out in several. */
+const ODD = '[{},{"id":1,"login":"a","username":"a"},"<&>/\u2028\ufffdé\u007f\\b\\u001f"'
+
+/** What strangers write: bodies of nearly the largest size that a channel takes. */
+const BODIES: Readonly<Record<string, string>> = {
+  'a flat object': JSON.stringify(
+    Object.fromEntries(Array.from({ length: SIZE / 15 }, (_, i) => [`k${i}`, i])),
+  ),
+  'one long text': JSON.stringify({ a: 'x'.repeat(SIZE) }),
+  'text that is escaped in many ways': `{"a":${ODD},"${'\\b'.repeat(SIZE / 2 - 100)}"]}`,
+  'nested lists': `{"a":${'['.repeat(900)}${'1,'.repeat(SIZE / 2 - 1000)}1${']'.repeat(900)}}`,
+}
+
+/** How senders write a delivery that relay has not seen from them before. */
+const SENT: Readonly<Record<string, [flags: string[], delivery: WebhookRequest]>> = {
+  'of GitHub': [[], githubDelivery({ id: ID })],
+  'of GitHub with upper-case escapes': [[], githubDelivery({ id: ID, body: String.raw`{"zen":"\u001B"}` })],
+  'of GitHub as a tool of its user writes it': [[], githubDelivery({ id: ID, body: '{\n    "zen": "é"\n}\n' })],
+  'of Gitea': [GITEA, giteaDelivery({ id: ID, body: '{\n  "ref": "\\u003c"\n}' })],
+  'of the newest Gitea': [GITEA, giteaDelivery({ id: ID, body: '{\n  "ref": "<"\n}' })],
+}
+
+const CASES = [
+  ...Object.keys(BODIES).map((body) => [body, 'of GitHub'] as const),
+  ...Object.keys(SENT).map((sent) => ['a flat object', sent] as const),
+]
+
+/** How many messages the running relay has refused for their signature. */
+async function refused(relay: { readonly address: string }): Promise<number> {
+  const text = await (await fetch(`${relay.address}/metrics`)).text()
+  return Number(/^relay_deliveries_refused_total\{reason="invalid_signature"\} (\d+)$/m.exec(text)?.[1])
+}
+
+describe('messages of a stranger, with signatures that match nothing', () => {
+  it.each(CASES)('do not make a genuine delivery wait until all are refused: %s, %s', async (body, sent) => {
+    await using server = await smee()
+    const [flags, delivery] = SENT[sent] ?? expect.unreachable()
+    const relay = await here.serve(...flags, '--tunnel', server.channel)
+    await relay.object(CONNECTED)
+    const forged = githubDelivery({ secret: 'another', body: BODIES[body] ?? '' })
+    for (let count = 0; count < MANY; count++) expect((await post(server.channel, forged)).status).toBe(200)
+    await post(server.channel, delivery)
+    expect(await relay.object({ type: 'delivery' })).toMatchObject({ n: 1, delivery: ID })
+    expect(await refused(relay)).toBeLessThan(MANY)
+    await expect.poll(() => refused(relay), { timeout: 60_000 }).toBe(MANY)
+  })
+})
