@@ -69,7 +69,7 @@ export async function restore(
 
 /**
  * The same in the likely ways alone: as its sender writes, as the last one was written, and those of the length that its sender announced.
- * A wrong signature costs at most five hashes. `isAll`: there are no other ways.
+ * A wrong signature costs at most six hashes. `isAll`: there are no other ways.
  * @throws RelayError as {@link restore}, if there are no other ways
  */
 export async function restoreLikely(
