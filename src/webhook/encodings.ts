@@ -1,7 +1,8 @@
 import { parseJson } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 
-const [LINE_END, SPACE, QUOTE, COMMA, SLASH, ZERO, COLON] = [0x0a, 0x20, 0x22, 0x2c, 0x2f, 0x30, 0x3a]
+const [LINE_END, SPACE, QUOTE, AND, COMMA, SLASH, ZERO] = [0x0a, 0x20, 0x22, 0x26, 0x2c, 0x2f, 0x30]
+const [COLON, LESS, GREATER] = [0x3a, 0x3c, 0x3e]
 const [BRACKET, BACKSLASH, SMALL_B, SMALL_F, SMALL_U, BRACE, DELETE] = [
   0x5b, 0x5c, 0x62, 0x66, 0x75, 0x7b, 0x7f,
 ]
@@ -119,7 +120,7 @@ export const ENCODING_IDS: readonly EncodingId[] = ALL.map(([id]) => id)
 export function writeJson(id: EncodingId, value: unknown, indent?: string): string {
   const [, layout = COMPACT, escapes = NONE] = ALL.find(([each]) => each === id) ?? []
   const compact = Buffer.from(JSON.stringify(value))
-  const shape = measure(compact)
+  const shape = shapeOf(compact)
   return escape(
     layOut(compact, shape, indent === undefined ? layout : { ...COMPACT, indent }),
     escapes,
@@ -136,7 +137,7 @@ export interface Way {
   /** Bytes that it takes, or at least, if that is not known before it is written. */
   readonly size: number
   readonly isExact: boolean
-  write(): Buffer
+  readonly write: () => Buffer
 }
 
 /**
@@ -150,7 +151,7 @@ export function* waysOf(value: unknown): Generator<Way> {
   const [first, ...others] = ALL
   // The first way is nearly always the right one, and needs no pass of its own.
   if (first) yield wayOf(first, { size: compact.length, isExact: true, write: () => compact })
-  const shape = measure(compact)
+  const shape = shapeOf(compact)
   if (shape.depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
   /** The layout that was made last: of the ways that share a costly one, one follows the other. */
   let made: { readonly layout: Layout; readonly text: Buffer } | undefined
@@ -205,7 +206,7 @@ interface Shape {
   readonly openLevels: number
   /** How often each is there. */
   readonly count: Readonly<Record<Special, number>>
-  /** Bytes that escaping all of a kind adds. */
+  /** Bytes that it adds to escape all of them. */
   readonly growth: Readonly<Record<Special, number>>
 }
 
@@ -220,58 +221,67 @@ const SPECIAL = [
   'upper',
 ] as const satisfies Special[]
 
-/** Looks at each byte of compact text once. */
-function measure(compact: Buffer): Shape {
-  let [depth, deepest, colons, commas, breaks, levels, openBreaks, openLevels] = [0, 0, 0, 0, 0, 0, 0, 0]
-  let [html, slash, deleted, lines, replacement, nonAscii, nonAsciiGrowth, long, upper] = [
-    0, 0, 0, 0, 0, 0, 0, 0, 0,
-  ]
-  let isInString = false
+function shapeOf(compact: Buffer): Shape {
+  return { ...layoutOf(compact), ...specialIn(compact) }
+}
+
+function layoutOf(compact: Buffer): Omit<Shape, 'count' | 'growth'> {
+  let [depth, deepest, colons, commas, breaks, levels] = [0, 0, 0, 0, 0, 0]
+  let [openBreaks, openLevels, isInString] = [0, 0, false]
+  const breakLine = (): void => {
+    breaks++
+    levels += depth
+  }
   for (let at = 0; at < compact.length; at++) {
     const byte = compact[at] ?? 0
-    if (isInString) {
-      if (byte === QUOTE) isInString = false
-      else if (byte === BACKSLASH) {
-        const next = compact[++at]
-        if (next === SMALL_B || next === SMALL_F) long++
-        else if (next === SMALL_U && compact[at + 1] === ZERO) upper++
-      } else if (byte === 0x3c || byte === 0x3e || byte === 0x26) html++
-      else if (byte === SLASH) slash++
-      else if (byte === DELETE) deleted++
-      else if (byte > DELETE) {
-        const bytes = bytesFrom(byte)
-        nonAscii++
-        // Four bytes are two units.
-        nonAsciiGrowth += (bytes === 4 ? 2 * ESCAPE : ESCAPE) - bytes
-        if (isLineEnd(compact, at)) lines++
-        else if (isReplacement(compact, at)) replacement++
-        at += bytes - 1
-      }
-    } else if (byte === QUOTE) isInString = true
-    else if (byte === COLON) colons++
+    if (byte === QUOTE) isInString = !isInString
+    else if (isInString) {
+      if (byte === BACKSLASH) at++
+    } else if (byte === COLON) colons++
     else if (byte === COMMA) {
       commas++
-      breaks++
-      levels += depth
+      breakLine()
     } else if (byte === BRACE || byte === BRACKET) {
       deepest = Math.max(deepest, ++depth)
       // The code of the closing one is two higher. With nothing in between, both stay on one line.
-      if (compact[at + 1] === byte + 2) {
+      if (compact[at + 1] !== byte + 2) breakLine()
+      else {
         openBreaks += byte === BRACE ? 1 : 2
         openLevels += depth - 1
-      } else {
-        breaks++
-        levels += depth
       }
     } else if (byte === BRACE + 2 || byte === BRACKET + 2) {
       depth--
-      if (compact[at - 1] === byte - 2) continue
-      breaks++
-      levels += depth
+      if (compact[at - 1] !== byte - 2) breakLine()
+    }
+  }
+  return { size: compact.length, depth: deepest, colons, commas, breaks, levels, openBreaks, openLevels }
+}
+
+/** Outside strings there are none of these. */
+function specialIn(compact: Buffer): Pick<Shape, 'count' | 'growth'> {
+  let [html, slash, deleted, long, upper] = [0, 0, 0, 0, 0]
+  let [lines, replacement, nonAscii, bytesOver] = [0, 0, 0, 0]
+  for (let at = 0; at < compact.length; at++) {
+    const byte = compact[at] ?? 0
+    if (byte === BACKSLASH) {
+      const next = compact[++at]
+      if (next === SMALL_B || next === SMALL_F) long++
+      else if (next === SMALL_U && compact[at + 1] === ZERO) upper++
+    } else if (byte === SLASH) slash++
+    else if (byte === DELETE) deleted++
+    else if (byte < DELETE) {
+      if (byte === AND || byte === LESS || byte === GREATER) html++
+    } else {
+      const bytes = bytesFrom(byte)
+      nonAscii++
+      // Four bytes are two units.
+      bytesOver += (bytes === 4 ? 2 * ESCAPE : ESCAPE) - bytes
+      if (isLineEnd(compact, at)) lines++
+      else if (isReplacement(compact, at)) replacement++
+      at += bytes - 1
     }
   }
   return {
-    ...{ size: compact.length, depth: deepest, colons, commas, breaks, levels, openBreaks, openLevels },
     count: { html, slash, delete: deleted, lines, replacement, nonAscii, long, upper },
     growth: {
       html: (ESCAPE - 1) * html,
@@ -279,7 +289,7 @@ function measure(compact: Buffer): Shape {
       delete: (ESCAPE - 1) * deleted,
       lines: (ESCAPE - 3) * lines,
       replacement: (ESCAPE - 3) * replacement,
-      nonAscii: nonAsciiGrowth,
+      nonAscii: bytesOver,
       long: (ESCAPE - 2) * long,
       upper: 0,
     },
@@ -288,8 +298,6 @@ function measure(compact: Buffer): Shape {
 
 /** Bytes of `\u003c`. */
 const ESCAPE = 6
-
-const HTML = Buffer.from('<>&')
 
 /** Bytes of the character that begins with a byte over 0x7f. */
 function bytesFrom(first: number): 2 | 3 | 4 {
@@ -384,7 +392,7 @@ function escape(text: Buffer, escapes: Escapes, shape: Shape): Buffer {
   /** The bytes that may begin something to escape. */
   const isLookedAt = new Uint8Array(256)
   if (long || upper) isLookedAt[BACKSLASH] = 1
-  if (html) for (const byte of HTML) isLookedAt[byte] = 1
+  if (html) for (const byte of [AND, LESS, GREATER]) isLookedAt[byte] = 1
   if (slash) isLookedAt[SLASH] = 1
   if (isDelete) isLookedAt[DELETE] = 1
   if (nonAscii) isLookedAt.fill(1, DELETE + 1)

@@ -144,7 +144,7 @@ interface Candidate {
   /** Its bytes, or fewer, if they are not known before it is written. Those of the first are the fewest. */
   readonly size: number
   readonly isExact: boolean
-  write(): Uint8Array | string
+  readonly write: () => Uint8Array | string
 }
 
 /** `form`: what the signature of a form covers; undefined if the body is none. */

@@ -254,14 +254,16 @@ describe('what is signed divides in one way only', () => {
       ),
     )
 
+  const WHAT_TO_CHANGE = /^The scheme hmac (?:needs|could not prove what it signs: change) /
+
   it('by every definition of hmac that is not refused, which also proves what relay signs with it', async () => {
     let [refused, taken] = [0, 0]
     await fc.assert(
       fc.asyncProperty(definition, parts, async (text, genuine) => {
         const scheme = schemeOrRefusal(text)
         if (scheme instanceof RelayError) {
-          expect(scheme.message).toMatch(/^The scheme hmac (?:needs|could not prove what it signs: change) /)
           refused++
+          if (!WHAT_TO_CHANGE.test(scheme.message)) throw scheme
           return
         }
         taken++
