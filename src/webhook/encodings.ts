@@ -2,7 +2,7 @@ import { parseJson } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 
 const [LINE_END, SPACE, QUOTE, AND, COMMA, SLASH, ZERO] = [0x0a, 0x20, 0x22, 0x26, 0x2c, 0x2f, 0x30]
-const [COLON, LESS, GREATER] = [0x3a, 0x3c, 0x3e]
+const [NINE, COLON, LESS, GREATER] = [0x39, 0x3a, 0x3c, 0x3e]
 const [BRACKET, BACKSLASH, SMALL_B, SMALL_F, SMALL_U, BRACE, DELETE] = [
   0x5b, 0x5c, 0x62, 0x66, 0x75, 0x7b, 0x7f,
 ]
@@ -411,9 +411,12 @@ function escape(text: Buffer, escapes: Escapes, shape: Shape): Buffer {
       else if (long && next === SMALL_F) length = writeUnit(to, length, 0x0c, digits)
       else if (upper && next === SMALL_U && text[at + 1] === ZERO) {
         // Only those of control characters have digits in upper case.
-        const unit = Number.parseInt(text.toString('latin1', at + 1, at + 5), 16)
-        length = writeUnit(to, length, unit, digits)
-        at += 4
+        to[length++] = byte
+        to[length++] = next
+        for (const end = at + 4; at < end;) {
+          const digit = text[++at] ?? 0
+          to[length++] = digit > NINE ? digit & UPPER_CASE : digit
+        }
       } else {
         to[length++] = byte
         to[length++] = next
@@ -434,6 +437,9 @@ function escape(text: Buffer, escapes: Escapes, shape: Shape): Buffer {
 }
 
 const [LOWER_DIGITS, UPPER_DIGITS] = [Buffer.from('0123456789abcdef'), Buffer.from('0123456789ABCDEF')]
+
+/** Of a letter in ASCII. */
+const UPPER_CASE = 0xdf
 
 /** Writes `\u` and four digits. Returns where they end. */
 function writeUnit(to: Buffer, length: number, unit: number, digits: Uint8Array): number {
