@@ -337,9 +337,15 @@ function growthOf(escapes: Escapes, { growth }: Shape): number {
   return SPECIAL.reduce((sum, each) => (escapes[each] ? sum + growth[each] : sum), 0)
 }
 
-/** A user of Gitea: the only object that begins with an id (a deleted user has -1) and a login, nests nothing, and ends with the login. */
-const USER =
-  /\{(\n *)"id": -?\d+,\1"login": "([^"\\\n]+)",(?:\1"[^\n]{0,2000}[^{[\n]){0,99}?\1"username": "\2"\n *\}/g
+/**
+ * A user of Gitea: the only object that begins with an id (a deleted user has -1) and a login, nests nothing, and ends with the login. Looked
+ * for where an object begins, in compact text.
+ */
+const TEXT = String.raw`"(?:[^"\\]|\\.){0,2000}"`
+const USER = new RegExp(
+  String.raw`\{"id":-?\d+,"login":"([^"\\]+)",(?:${TEXT}:(?:${TEXT}|[^"[\]{},]{1,30}|\{\}|\[\]),){0,99}?"username":"\1"\}`,
+  'y',
+)
 const USER_START = /\{"id":-?\d+,"login":"/
 
 /** Compact text in a layout. */
@@ -348,6 +354,8 @@ function layOut(compact: Buffer, shape: Shape, layout: Layout): Buffer {
   if (indent === '' && !spaced) return compact
   const to = Buffer.allocUnsafe(sizeOf(layout, shape))
   const level = Buffer.from(indent)
+  // A character for each byte.
+  const text = compactUsers ? compact.toString('latin1') : ''
   let [length, depth, isInString] = [0, 0, false]
   for (let at = 0; at < compact.length; at++) {
     const byte = compact[at] ?? 0
@@ -360,6 +368,12 @@ function layOut(compact: Buffer, shape: Shape, layout: Layout): Buffer {
       if (byte === COLON || spaced) to[length++] = SPACE
       else length = breakLine(to, length, level, depth)
     } else if (byte === BRACE || byte === BRACKET) {
+      const user = compactUsers && byte === BRACE ? endOfUser(text, at) : at
+      if (user > at) {
+        length += compact.copy(to, length, at, user)
+        at = user - 1
+        continue
+      }
       to[length++] = byte
       if (spaced) continue
       const isEmpty = compact[at + 1] === byte + 2
@@ -373,8 +387,13 @@ function layOut(compact: Buffer, shape: Shape, layout: Layout): Buffer {
       to[length++] = byte
     }
   }
-  if (!compactUsers) return to
-  return Buffer.from(to.toString().replaceAll(USER, (user) => JSON.stringify(JSON.parse(user))))
+  return to.subarray(0, length)
+}
+
+/** The index after a user of Gitea that begins there; the same index if none does. */
+function endOfUser(text: string, at: number): number {
+  USER.lastIndex = at
+  return USER.test(text) ? USER.lastIndex : at
 }
 
 /** Returns where the line begins that follows. */
