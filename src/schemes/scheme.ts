@@ -43,7 +43,8 @@ export function ambiguity(signed: string): string | undefined {
     if (part === '{body}')
       return `needs {body} at the end of signed=: a body may contain what stands before ${next}`
     if (separator === '') return `needs text between ${part} and ${next} in signed=, such as a dot`
-    if (part === '{id}' && /^[a-z\d]+$/i.test(separator))
+    // Ids are mostly UUIDs, relay's own too.
+    if (part === '{id}' && /^[a-z\d-]+$/i.test(separator))
       return 'needs text after {id} in signed= that no id contains, such as a dot'
     if (part === '{timestamp}' && /^\d/.test(separator))
       return 'needs text that is no digit after {timestamp} in signed='

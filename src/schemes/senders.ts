@@ -1,7 +1,18 @@
 import { RelayError } from '../base/errors.js'
+import { Secret } from '../base/secret.js'
 import { parseDuration } from '../base/time.js'
-import { isKept, isMadeAgain, spelledHeader } from '../http/headers.js'
-import { ambiguity, isInBody, type Place, type Proof, type SignedTime, type WebhookScheme } from './scheme.js'
+import { indexHeaders, isKept, isMadeAgain, spelledHeader } from '../http/headers.js'
+import { isObject } from '../json/parse.js'
+import { provenWith, sign, staleness } from './proof.js'
+import {
+  ambiguity,
+  isInBody,
+  type Place,
+  type Proof,
+  type SignedTime,
+  valueAt,
+  type WebhookScheme,
+} from './scheme.js'
 
 const FIVE_MINUTES = 300_000
 const seconds = (place: Place, tolerance = FIVE_MINUTES): SignedTime => ({ place, unit: 1000, tolerance })
@@ -152,12 +163,10 @@ const ROWS: ReadonlyMap<string, Row> = new Map(Object.entries(SENDERS))
  * @throws RelayError `settings` that names a part that is missing, unknown or malformed.
  */
 export function senderScheme(text: string): WebhookScheme | undefined {
-  const [name = '', ...parts] = text.trim().split(/\s+/)
-  const row = ROWS.get(name) ?? ownRow(name, readParts(name, parts))
-  if (row && ROWS.has(name) && parts.length > 0) throw invalid(name, 'takes no parts')
-  const [unclear] = row?.proofs.flatMap(({ signed }) => ambiguity(signed) ?? []) ?? []
-  if (unclear !== undefined) throw invalid(name, unclear)
-  return row && complete(row)
+  const [name = '', ...words] = text.trim().split(/\s+/)
+  const known = ROWS.get(name)
+  if (known && words.length > 0) throw invalid(name, 'takes no parts')
+  return known ? complete(known) : ownScheme(name, readParts(name, words))
 }
 
 function complete({ agent = 'webhook-relay', ...row }: Row): WebhookScheme {
@@ -238,7 +247,78 @@ function checkHeader(name: string, key: string, value: string): void {
   )
 }
 
-/** The scheme of a sender of one's own. */
+/** The scheme of a sender of one's own. @throws RelayError `settings` for one with which nothing could be proved, or in several ways */
+function ownScheme(name: string, parts: Parts): WebhookScheme | undefined {
+  const row = ownRow(name, parts)
+  const [unclear] = row?.proofs.flatMap(({ signed }) => ambiguity(signed) ?? []) ?? []
+  if (unclear !== undefined) throw invalid(name, unclear)
+  const scheme = row && complete(row)
+  if (!scheme || isConsistent(scheme)) return scheme
+  // A part is at fault if another one in its place makes it work.
+  const isAtFault = (key: 'prefix' | (typeof PLACES)[number]): boolean => {
+    const other = key === 'prefix' ? 'v1=' : isInBody(parts[key] ?? '') ? `$.own-${key}` : `x-own-${key}`
+    const changed = ownRow(name, { ...parts, [key]: other })
+    return changed !== undefined && isConsistent(complete(changed))
+  }
+  const given = PLACES.filter((key) => parts[key] !== undefined)
+  const faulty = [...given, 'prefix' as const].filter(isAtFault)
+  const shown = (faulty.length > 0 ? faulty : given).map((key) => `${key}=${parts[key] ?? ''}`)
+  throw invalid(name, `could not prove what it signs: change ${shown.join(' or ')}. ${OF_PLACES}`)
+}
+
+const PLACES = ['event', 'id', 'time'] as const
+const OF_PLACES =
+  'Each of event=, id= and time= needs a header or a member of the JSON of its own. Only the time may be a pair in a header, next to the signature, as in header=X-Signature prefix=v1= time=X-Signature#t'
+
+/** What relay makes a request of, to try a scheme: an id as relay makes them. */
+const TRIAL = {
+  secret: new Secret('trial'),
+  event: 'event',
+  id: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
+  now: 1_767_225_600_000,
+} as const
+
+/** Whether a request that relay makes and signs with a scheme is proved by it, and has the event and the id that it was made with. */
+function isConsistent(scheme: WebhookScheme): boolean {
+  const { secret, event, id, now } = TRIAL
+  const { proofs, event: eventPlaces, id: idPlaces } = scheme
+  const payload: Record<string, unknown> = Object.create(null)
+  const put = (place: Place, value: unknown): void => {
+    if (isInBody(place)) putMember(payload, place.slice(2).split('.'), value)
+  }
+  for (const place of eventPlaces) put(place, event)
+  for (const place of idPlaces) put(place, id)
+  for (const { time } of proofs) if (time) put(time.place, now / time.unit)
+  const body = Buffer.from(JSON.stringify(payload))
+  const signed = sign(secret, { id, body, now }, scheme)
+  const names = new Set(signed.map(([name]) => name.toLowerCase()))
+  const others = Object.entries(scheme.headers(event, id)).filter(([name]) => !names.has(name.toLowerCase()))
+  const lines = indexHeaders([...others, ...signed])
+  const isProved = (proof: Proof): boolean =>
+    provenWith(secret, { lines, signed: body }, scheme) === proof &&
+    staleness(proof, { lines, payload }, now) === undefined
+  const holds = (places: readonly Place[], value: string): boolean =>
+    places.every((place) => valueAt(place, lines, payload) === value)
+  return proofs.every(isProved) && holds(eventPlaces, event) && holds(idPlaces, id)
+}
+
+function putMember(
+  target: Record<string, unknown>,
+  [name = '', ...rest]: readonly string[],
+  value: unknown,
+): void {
+  if (rest.length === 0) target[name] = value
+  else {
+    const inner: Record<string, unknown> = Object.assign(
+      Object.create(null),
+      isObject(target[name]) && target[name],
+    )
+    target[name] = inner
+    putMember(inner, rest, value)
+  }
+}
+
+/** Its data, as a row of the table has it. */
 function ownRow(name: string, parts: Parts): Row | undefined {
   if (!OWN.some((each) => each === name)) return undefined
   const { header, prefix = '', event, id } = parts

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import { sleep } from '../base/wait.js'
 import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
@@ -18,7 +19,14 @@ import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
 import { MAX_EXPLAINED, refusalHint, type Refusals } from '../webhook/refusals.js'
-import { type MessageBody, restore, type RestoreOptions } from '../webhook/restore.js'
+import {
+  type Likely,
+  type MessageBody,
+  restore,
+  restoreLikely,
+  type RestoredBody,
+  type RestoreOptions,
+} from '../webhook/restore.js'
 import type { Source } from '../webhook/signature.js'
 import { claimsRoundTrip, ROUND_TRIP, type RoundTrips } from './round-trip.js'
 
@@ -30,7 +38,7 @@ export interface MessagesParts extends Source, RestoreOptions {
   /** Characters of the messages that may wait. A single one may be longer. */
   readonly maxWaiting: number
   readonly roundTrips: RoundTrips
-  /** Called with the id of a message once it, and all before it, are in the journal or refused. Must not reject. */
+  /** Called with the id of a message once it, and all that came before it, are in the journal or refused. Must not reject. */
   readonly onHandled: (id: string) => Promise<void>
   /** Ends the wait for storage that refuses. */
   readonly signal: AbortSignal
@@ -42,9 +50,20 @@ const BATCH = 64
 const STORAGE_RETRY_MS = 1000
 /** A timer takes at least a millisecond. */
 const MIN_PAUSE_MS = 10
+const FREED = 'freed'
 /** Unsigned messages that are read in a second, to say what they are, and their length. Anybody may send any number. */
 const EXPLAINED = { count: 10, length: 32_768 }
+/**
+ * Characters of the messages that are put off: a second of work or two. A single one may be longer. Genuine ones among them are few, since
+ * a server passes on how long the body was, as a rule.
+ */
+const MAX_PUT_OFF = 4_194_304
 const UNPROVED = new RelayError('invalid_signature', 'Invalid signature')
+const NOT_TRIED = new RelayError('invalid_signature', 'Invalid signature', {
+  cause: new Error(
+    'no likely way to write its JSON matches its signature, and too many such messages wait to try the others',
+  ),
+})
 
 /** What is the sender's fault, or a stranger's. */
 const REFUSED: ReadonlySet<ErrorKind> = new Set(['invalid_signature', 'invalid_event', 'too_large'])
@@ -57,10 +76,18 @@ interface Arrived {
   readonly at: number
 }
 
+/** One that matches in no likely way. `before`: the id of the message that came before it. */
+interface PutOff extends Arrived {
+  readonly before: string
+}
+
 /** A delivery whose bytes are restored, as intake takes it. */
 type Restored = Parameters<Intake['receive']>
 
-/** A channel's messages on their way to the intake, in order: those of all its connections. */
+/**
+ * A channel's messages on their way to the intake, in order: those of all its connections. Anybody may write there. So each is tried in the
+ * likely ways first, which takes one parse and a few hashes. One that matches in none is put off until no other waits.
+ */
 export class Messages {
   readonly #parts: MessagesParts
   readonly #signed: RegExp
@@ -68,9 +95,15 @@ export class Messages {
   readonly #waiting: Arrived[] = []
   /** Characters that wait. */
   #size = 0
-  /** Milliseconds that refused messages took since the last pause. A flood of them uses at most half of the processor. */
+  readonly #freed = new EventEmitter()
+  readonly #putOff: PutOff[] = []
+  #putOffSize = 0
+  /** The id of the last message that was handled or put off. */
+  #last = ''
+  /** How the last delivery was written. */
+  #lastHow: RestoredBody['how'] | undefined
+  /** Milliseconds that unproved messages took since the last pause. A flood of them uses at most half of the processor. */
   #owed = 0
-  #batch: Promise<void> | undefined
   #working: Promise<void> | undefined
   #hasLost = false
   #explained = { left: 0, since: -Infinity }
@@ -100,7 +133,7 @@ export class Messages {
 
   /** Resolves once there is room for another message. */
   async room(): Promise<void> {
-    while (this.#size >= this.#parts.maxWaiting) await this.#batch
+    while (this.#size >= this.#parts.maxWaiting) await once(this.#freed, FREED)
   }
 
   /** Resolves once what has arrived is handled. */
@@ -110,51 +143,123 @@ export class Messages {
 
   /** Does not reject. */
   async #work(): Promise<void> {
-    while (this.#waiting.length > 0) await (this.#batch = this.#handle(this.#waiting.splice(0, BATCH)))
+    for (;;) {
+      await this.#handleWaiting()
+      const [oldest] = this.#putOff
+      if (!oldest) break
+      await this.#handlePutOff(oldest)
+    }
     this.#working = undefined
   }
 
   /** Does not reject. */
+  async #handleWaiting(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#handle(this.#waiting.splice(0, BATCH))
+  }
+
+  /** Does not reject. */
   async #handle(batch: readonly Arrived[]): Promise<void> {
-    const { signal, onHandled } = this.#parts
     const deliveries: Restored[] = []
     for (const arrived of batch) {
       const began = performance.now()
-      const delivery = await this.#read(arrived)
+      const delivery = await this.#tryLikely(arrived)
+      this.#last = arrived.id
       if (delivery) deliveries.push(delivery)
       else this.#owed += performance.now() - began
-      const isPause = this.#owed >= MIN_PAUSE_MS && !signal.aborted
-      await (isPause ? sleep(this.#owed, { signal }).catch(() => {}) : setImmediate())
-      if (isPause) this.#owed = 0
+      // What is proved does not wait for what is not.
+      if (this.#owed >= MIN_PAUSE_MS) await this.#store(deliveries.splice(0))
+      await this.#pause()
     }
     await this.#store(deliveries)
-    const [last] = batch.slice(-1)
-    if (last && !this.#hasLost) await onHandled(last.id)
+    await this.#sayHandled()
     for (const { text } of batch) this.#size -= text.length
+    this.#freed.emit(FREED)
   }
 
-  /** The delivery in a message; undefined if there is none, or it was refused. Does not reject. */
-  async #read({ text, at }: Arrived): Promise<Restored | undefined> {
-    const { refusals, roundTrips, name: source } = this.#parts
+  /** Does not reject. */
+  async #handlePutOff(oldest: PutOff): Promise<void> {
+    const delivery = await this.#tryAll(oldest)
+    await this.#store(delivery ? [delivery] : [])
+    this.#putOff.shift()
+    this.#putOffSize -= oldest.text.length
+    await this.#sayHandled()
+  }
+
+  /** Lets the event loop run, where it is due for as long as unproved messages took. Does not reject. */
+  async #pause(): Promise<void> {
+    const { signal } = this.#parts
+    const isDue = this.#owed >= MIN_PAUSE_MS && !signal.aborted
+    await (isDue ? sleep(this.#owed, { signal }).catch(() => {}) : setImmediate())
+    if (isDue) this.#owed = 0
+  }
+
+  /** All before the oldest that is put off is handled. Does not reject. */
+  async #sayHandled(): Promise<void> {
+    const [oldest] = this.#putOff
+    if (!this.#hasLost) await this.#parts.onHandled(oldest ? oldest.before : this.#last)
+  }
+
+  /** The delivery in a message, if a likely way matches; undefined if it is none, was refused, or is put off. Does not reject. */
+  async #tryLikely(arrived: Arrived): Promise<Restored | undefined> {
+    return this.#read(arrived, async (message) => {
+      const { roundTrips } = this.#parts
+      if (await roundTrips.isOwn(message, message.lines)) return undefined
+      const likely = { last: this.#lastHow, length: message.length }
+      const { restored, isAll } = await restoreLikely(message, message.lines, this.#parts, likely)
+      if (restored || isAll) return restored ?? UNPROVED
+      const { length } = arrived.text
+      if (this.#putOff.length > 0 && this.#putOffSize + length > MAX_PUT_OFF) return NOT_TRIED
+      this.#putOff.push({ ...arrived, before: this.#last })
+      this.#putOffSize += length
+      return undefined
+    })
+  }
+
+  /** The same, if any way matches. Between two, what has arrived meanwhile is handled. Does not reject. */
+  async #tryAll(arrived: PutOff): Promise<Restored | undefined> {
+    let began = performance.now()
+    return this.#read(arrived, async (message) => {
+      const restored = await restore(message, message.lines, this.#parts, async () => {
+        this.#owed += performance.now() - began
+        await this.#pause()
+        await this.#handleWaiting()
+        began = performance.now()
+      })
+      return restored ?? UNPROVED
+    })
+  }
+
+  /**
+   * Reads a message. `find` says what is in it: its body as it was signed, why it is refused, or undefined for neither. Undefined if it is no
+   * delivery. Does not reject.
+   */
+  async #read(
+    { text, at }: Arrived,
+    find: (message: Message) => Promise<RestoredBody | RelayError | undefined>,
+  ): Promise<Restored | undefined> {
+    const { refusals, name: source } = this.#parts
     let message: Message | undefined
     try {
       message = readMessage(text)
-      if (!message || (await roundTrips.isOwn(message, message.lines))) return undefined
-      const { headers, lines, raw } = message
-      const restored = await restore(message, lines, this.#parts)
-      if (restored)
-        return [
-          { headers, body: restored.body },
-          { source, restored: restored.how, at },
-        ]
-      // Without the message, which may be long.
-      const isRaw = raw !== undefined
-      const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts)
-      await refusals.tunnel(requestOf(message), UNPROVED, this.#parts, why)
+      const found = message && (await find(message))
+      if (!message || !found) return undefined
+      const { headers, raw } = message
+      if (found instanceof RelayError) {
+        // Without the message, which may be long.
+        const isRaw = raw !== undefined
+        const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts)
+        await refusals.tunnel(requestOf(message), found, this.#parts, found === UNPROVED ? why : undefined)
+        return undefined
+      }
+      this.#lastHow = found.how
+      return [
+        { headers, body: found.body },
+        { source, restored: found.how, at },
+      ]
     } catch (error) {
       await this.#fail(message ? requestOf(message) : { headers: [], body: Buffer.from(text) }, error)
+      return undefined
     }
-    return undefined
   }
 
   /** Whether to read an unsigned message: a short one, and few in a second. */
@@ -201,7 +306,7 @@ export class Messages {
 }
 
 /** A request as a tunnel's message describes it. Method, path and query are not read. */
-interface Message extends MessageBody {
+interface Message extends MessageBody, Pick<Likely, 'length'> {
   readonly headers: readonly Header[]
   readonly lines: HeaderLines
 }
@@ -242,7 +347,13 @@ function readMessage(text: string): Message | undefined {
   }
   // The server wrote the names in lower case.
   const headers = passedOn(sent).map(([name, one]): Header => [spelledHeader(name), one])
-  return { headers, lines: indexHeaders(headers), value, raw }
+  return {
+    headers,
+    lines: indexHeaders(headers),
+    value,
+    raw,
+    length: Number(ownMember(message, 'content-length')),
+  }
 }
 
 const TOO_MANY = 'more headers than HTTP accepts'

@@ -1,7 +1,11 @@
 import { parseJson } from '../json/parse.js'
-import { endOfString, MAX_DEPTH } from '../json/text.js'
+import { MAX_DEPTH } from '../json/text.js'
 
-const [SPACE, QUOTE, COMMA, COLON, BRACKET, BACKSLASH, BRACE] = [0x20, 0x22, 0x2c, 0x3a, 0x5b, 0x5c, 0x7b]
+const [LINE_END, SPACE, QUOTE, AND, COMMA, SLASH, ZERO] = [0x0a, 0x20, 0x22, 0x26, 0x2c, 0x2f, 0x30]
+const [NINE, COLON, LESS, GREATER] = [0x39, 0x3a, 0x3c, 0x3e]
+const [BRACKET, BACKSLASH, SMALL_B, SMALL_F, SMALL_U, BRACE, DELETE] = [
+  0x5b, 0x5c, 0x62, 0x66, 0x75, 0x7b, 0x7f,
+]
 
 interface Layout {
   readonly name: string
@@ -25,39 +29,30 @@ const TWO_USERS: Layout = { name: `${TWO.name} with compact users`, indent: '  '
 const FOUR: Layout = { name: 'four-space indented JSON', indent: '    ' }
 const TAB: Layout = { name: 'tab-indented JSON', indent: '\t' }
 
-/** What a program escapes otherwise than JSON.stringify does. */
-interface Escapes {
-  /** Characters that it writes as `\u003c`, and the slash as `\/`, as classes of a regular expression. */
-  readonly chars?: readonly string[]
-  /** `\b` and `\f` as `\u0008` and `\u000c`. */
-  readonly long?: boolean | undefined
-  /** Digits in upper case: `\u001B`. */
-  readonly upper?: boolean | undefined
-}
+/** What JSON text may hold that programs write in several ways. */
+type Special = 'html' | 'slash' | 'delete' | 'lines' | 'replacement' | 'nonAscii' | 'long' | 'upper'
 
-const HTML = '<>&'
-const SLASH = '/'
-const DELETE = '\u007f'
-const NON_ASCII = '\u0080-\uffff'
-/** The line ends that JavaScript strings once could not hold. */
-const LINES = '\u2028\u2029'
-/** What stands for bytes that are not UTF-8. */
-const REPLACEMENT = '\ufffd'
+/**
+ * What a program escapes otherwise than JSON.stringify does. `html`: `<>&`; `lines`: the line ends that JavaScript strings once could not
+ * hold; `replacement`: U+FFFD, which stands for bytes that are not UTF-8; `nonAscii`: these and all others. They become `\u003c`, the slash
+ * `\/`. `long`: `\b` and `\f` become `\u0008` and `\u000c`. `upper`: digits in upper case, `\u001B`.
+ */
+type Escapes = Readonly<Partial<Record<Special, true>>>
 
 const NONE: Escapes = {}
 const UPPER: Escapes = { upper: true }
 /** Go's `encoding/json`, and Rails. */
-const GO: Escapes = { chars: [HTML, LINES] }
+const GO: Escapes = { html: true, lines: true }
 const GO_UPPER: Escapes = { ...GO, upper: true }
 /** Go before 1.22, and json-iterator. */
 const GO_LONG: Escapes = { ...GO, long: true }
-const GO_REPLACED: Escapes = { chars: [HTML, LINES, REPLACEMENT], long: true }
-const ASCII: Escapes = { chars: [DELETE, NON_ASCII] }
-const PHP: Escapes = { chars: [SLASH, NON_ASCII] }
+const GO_REPLACED: Escapes = { ...GO_LONG, replacement: true }
+const ASCII: Escapes = { delete: true, nonAscii: true }
+const PHP: Escapes = { slash: true, nonAscii: true }
 /** With JSON_UNESCAPED_UNICODE. */
-const PHP_UNICODE: Escapes = { chars: [SLASH, LINES] }
+const PHP_UNICODE: Escapes = { slash: true, lines: true }
 /** Rails, with slashes. */
-const RAILS: Escapes = { chars: [HTML, SLASH, LINES] }
+const RAILS: Escapes = { ...GO, slash: true }
 
 const GITEA = " with Go's escapes, as Gitea writes it"
 const GITEA_LONG = " with Go's older escapes, as Gitea writes it"
@@ -87,27 +82,27 @@ type Style<Id = string> = readonly [id: Id, Layout, Escapes, name: string, newli
 const STYLES = [
   ['compact', COMPACT, NONE, '', 'newline'],
   ['compact-upper', COMPACT, UPPER, ' with upper-case escapes, as GitHub writes it'],
+  ['compact-go', COMPACT, GO, " with Go's escapes", 'newline'],
+  ['compact-ascii', COMPACT, ASCII, ' in ASCII', 'newline'],
+  ['compact-php', COMPACT, PHP, ' in ASCII with escaped slashes, as PHP writes it'],
+  ['compact-php-unicode', COMPACT, PHP_UNICODE, ' with escaped slashes, as PHP writes it'],
+  ['compact-rails', COMPACT, RAILS, ' with escapes of HTML and slashes, as Shopify writes it'],
   ['indented-go', TWO, GO, GITEA, 'newline'],
-  ['indented-go-long', TWO, GO_LONG, GITEA_LONG],
-  ['indented-go-replaced', TWO, GO_REPLACED, GITEA_REPLACED],
   ['indented', TWO, NONE, '', 'newline'],
   ['indented-open', TWO_OPEN, NONE, ', as older Ruby writes it'],
   ['gitea-users', TWO_USERS, GO_LONG, GITEA_1_15],
   ['gitea-users-replaced', TWO_USERS, GO_REPLACED, GITEA_1_15_REPLACED],
   ['one-space-go', ONE, GO, GITEA],
-  ['one-space-go-long', ONE, GO_LONG, GITEA_LONG],
-  ['one-space-go-replaced', ONE, GO_REPLACED, GITEA_REPLACED],
   ['one-space', ONE, NONE, ', as newer Gitea writes it'],
   ['one-space-users', ONE_USERS, GO_LONG, GITEA_1_15],
   ['one-space-users-replaced', ONE_USERS, GO_REPLACED, GITEA_1_15_REPLACED],
-  ['compact-go', COMPACT, GO, " with Go's escapes", 'newline'],
   ['compact-html-upper', COMPACT, GO_UPPER, ' with upper-case escapes of HTML'],
-  ['compact-ascii', COMPACT, ASCII, ' in ASCII', 'newline'],
-  ['compact-php', COMPACT, PHP, ' in ASCII with escaped slashes, as PHP writes it'],
-  ['compact-php-unicode', COMPACT, PHP_UNICODE, ' with escaped slashes, as PHP writes it'],
-  ['compact-rails', COMPACT, RAILS, ' with escapes of HTML and slashes, as Shopify writes it'],
   ['spaced-ascii', SPACED, ASCII, ' and in ASCII, as Python writes it', 'newline'],
   ['spaced', SPACED, NONE, ', as Python writes it without ensure_ascii', 'newline'],
+  ['indented-go-long', TWO, GO_LONG, GITEA_LONG],
+  ['indented-go-replaced', TWO, GO_REPLACED, GITEA_REPLACED],
+  ['one-space-go-long', ONE, GO_LONG, GITEA_LONG],
+  ['one-space-go-replaced', ONE, GO_REPLACED, GITEA_REPLACED],
   ['four-spaces', FOUR, NONE, '', 'newline'],
   ['four-spaces-ascii', FOUR, ASCII, ' in ASCII, as Python writes it', 'newline'],
   ['four-spaces-php', FOUR, PHP, ' in ASCII with escaped slashes, as PHP writes it'],
@@ -124,150 +119,372 @@ export const ENCODING_IDS: readonly EncodingId[] = ALL.map(([id]) => id)
 /** Writes a JSON value in one of the ways. `indent`, at most 10 characters, replaces its own layout; '' is compact. */
 export function writeJson(id: EncodingId, value: unknown, indent?: string): string {
   const [, layout = COMPACT, escapes = NONE] = ALL.find(([each]) => each === id) ?? []
-  return escape(layOut(value, indent === undefined ? layout : { ...COMPACT, indent }), escapes)
+  const compact = Buffer.from(JSON.stringify(value))
+  const shape = shapeOf(compact)
+  return escape(
+    layOut(compact, shape, indent === undefined ? layout : { ...COMPACT, indent }),
+    escapes,
+    shape,
+  ).toString()
 }
 
-/** A value in one of the ways. */
-interface Written {
+/** A way in which a value may have been written. */
+export interface Way {
   readonly id: EncodingId
   /** For a sentence: `compact JSON with Go's escapes`. */
   readonly name: string
   readonly newline: boolean
-  /** Undefined if it is longer than the limit. */
-  readonly text: string | undefined
+  /** Bytes that it takes, or at least, if that is not known before it is written. */
+  readonly size: number
+  readonly isExact: boolean
+  readonly write: () => Buffer
 }
 
 /**
- * A JSON value in all ways in which it differs, the likeliest first. Each is written when it is asked for. `limit` is in
- * characters: deeply nested text becomes hundreds of times as long when it is indented.
+ * The ways in which a JSON value differs, the likeliest first. None is written before it is asked for: all layouts are made of the compact
+ * text, and all escapes of a layout, each in one pass over bytes.
  * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects.
  */
-export function* writings(value: unknown, limit: number): Generator<Written> {
-  const compact = JSON.stringify(value)
+export function* waysOf(value: unknown): Generator<Way> {
+  const json = JSON.stringify(value)
+  const compact = Buffer.from(json)
+  const [first, ...others] = ALL
   // The first way is nearly always the right one, and needs no pass of its own.
-  let measured: ReturnType<typeof measure> | undefined
-  const length = (layout: Layout): number =>
-    layout === COMPACT ? compact.length : (measured ??= measure(compact))(layout)
-  const found = new Map<string, boolean>()
-  const occurs = (pattern: string): boolean => {
-    const known = found.get(pattern) ?? new RegExp(pattern).test(compact)
-    found.set(pattern, known)
-    return known
-  }
-  const seen = new Set<string>()
-  for (const [id, layout, escapes, end, newline] of ALL) {
-    const chars = escapes.chars?.filter((each) => occurs(`[${each}]`)) ?? []
-    const long = escapes.long === true && occurs(String.raw`\\[bf]`)
-    const upper = escapes.upper === true && (chars.includes(HTML) || occurs(String.raw`\\u0`))
-    const key = JSON.stringify([layout.name, chars, long, upper])
+  if (first) yield wayOf(first, { size: compact.length, isExact: true, write: () => compact })
+  const shape = shapeOf(compact)
+  if (shape.depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
+  /** The layout that was made last: of the ways that share a costly one, one follows the other. */
+  let made: { readonly layout: Layout; readonly text: Buffer } | undefined
+  const seen = new Set([keyOf(COMPACT, NONE, shape)])
+  for (const style of others) {
+    const [, layout, escapes] = style
+    const key = keyOf(layout, escapes, shape)
     if (seen.has(key)) continue
     seen.add(key)
-    if (layout.compactUsers && !occurs(USER_START)) continue
-    if (layout.openEmpties && length(layout) === length(TWO)) continue
-    // Users are indented first, and take less than half of that in one line.
-    const room = layout.compactUsers ? 2 * limit : limit
-    const text =
-      length(layout) > room
-        ? undefined
-        : escape(layout === COMPACT ? compact : layOut(value, layout), { chars, long, upper })
-    yield { id, name: layout.name + end, newline: newline !== undefined, text }
+    const laidOut = sizeOf(layout, shape)
+    if (layout.openEmpties && laidOut === sizeOf(TWO, shape)) continue
+    if (layout.compactUsers && !USER_START.test(json)) continue
+    const size = laidOut + growthOf(escapes, shape)
+    yield wayOf(style, {
+      // Users take less than half of that in one line.
+      size: layout.compactUsers ? Math.floor(size / 2) : size,
+      isExact: layout.compactUsers !== true,
+      write() {
+        if (made?.layout !== layout) made = { layout, text: layOut(compact, shape, layout) }
+        return escape(made.text, escapes, shape)
+      },
+    })
   }
 }
 
-/** A user of Gitea: the only object that begins with an id (a deleted user has -1) and a login, nests nothing, and ends with the login. */
-const USER_START = String.raw`\{"id":-?\d+,"login":"`
-const USER =
-  /\{(\n *)"id": -?\d+,\1"login": "([^"\\\n]+)",(?:\1"[^\n]{0,2000}[^{[\n]){0,99}?\1"username": "\2"\n *\}/g
-
-function layOut(value: unknown, { indent, spaced, compactUsers, openEmpties }: Layout): string {
-  const text = JSON.stringify(value, null, indent)
-  if (spaced) return spaceOut(text)
-  if (openEmpties) return text.split('\n').map(openEmpty).join('\n')
-  return compactUsers ? text.replaceAll(USER, (user) => JSON.stringify(JSON.parse(user))) : text
+function wayOf(
+  [id, layout, , end, newline]: Style<EncodingId>,
+  written: Pick<Way, 'size' | 'isExact' | 'write'>,
+): Way {
+  return { id, name: layout.name + end, newline: newline !== undefined, ...written }
 }
 
-/** A line whose value is an empty object or array, in two lines or three: a text would end in a quote. */
-function openEmpty(line: string): string {
-  const at = line.length - (line.endsWith(',') ? 3 : 2)
-  const empty = line.slice(Math.max(0, at), at + 2)
-  if (empty !== '{}' && empty !== '[]') return line
-  const [spaces = ''] = /^ */.exec(line) ?? []
-  return [line.slice(0, at + 1), ...(empty === '[]' ? [''] : []), spaces + line.slice(at + 1)].join('\n')
+/** The same for two ways that write the same. */
+function keyOf({ name }: Layout, escapes: Escapes, { count }: Shape): string {
+  const isThere = (each: Special): boolean =>
+    count[each] > 0 || (each === 'upper' && escapes.html === true && count.html > 0)
+  return [name, ...SPECIAL.filter((each) => escapes[each] && isThere(each))].join()
 }
 
-/** By bytes: millions of pieces of text take seconds. */
-function spaceOut(compact: string): string {
-  const from = Buffer.from(compact)
-  const to = Buffer.allocUnsafe(2 * from.length)
-  let length = 0
-  let isInString = false
-  for (let at = 0; at < from.length; at++) {
-    const byte = from[at] ?? 0
-    to[length++] = byte
-    if (byte === QUOTE) isInString = !isInString
-    else if (byte === BACKSLASH) to[length++] = from[++at] ?? 0
-    else if (!isInString && (byte === COMMA || byte === COLON)) to[length++] = SPACE
-  }
-  return to.toString('utf8', 0, length)
-}
-
-/** How many characters compact text takes in each layout, before more is escaped. @throws RangeError for more than {@link MAX_DEPTH} levels */
-function measure(compact: string): (layout: Layout) => number {
-  let [depth, colons, commas, breaks, levels] = [0, 0, 0, 0, 0]
+/** What a value's compact text is made of. */
+interface Shape {
+  readonly size: number
+  /** Of the deepest array or object. */
+  readonly depth: number
+  readonly colons: number
+  readonly commas: number
+  /** Line breaks, if it is indented, and the levels of all lines together. */
+  readonly breaks: number
+  readonly levels: number
   /** What is empty adds these, if it has line breaks in it. */
-  let [openBreaks, openLevels] = [0, 0]
+  readonly openBreaks: number
+  readonly openLevels: number
+  /** How often each is there. */
+  readonly count: Readonly<Record<Special, number>>
+  /** Bytes that it adds to escape all of them. */
+  readonly growth: Readonly<Record<Special, number>>
+}
+
+const SPECIAL = [
+  'html',
+  'slash',
+  'delete',
+  'lines',
+  'replacement',
+  'nonAscii',
+  'long',
+  'upper',
+] as const satisfies Special[]
+
+function shapeOf(compact: Buffer): Shape {
+  return { ...layoutOf(compact), ...specialIn(compact) }
+}
+
+function layoutOf(compact: Buffer): Omit<Shape, 'count' | 'growth'> {
+  let [depth, deepest, colons, commas, breaks, levels] = [0, 0, 0, 0, 0, 0]
+  let [openBreaks, openLevels, isInString] = [0, 0, false]
   const breakLine = (): void => {
     breaks++
     levels += depth
   }
   for (let at = 0; at < compact.length; at++) {
-    const code = compact.charCodeAt(at)
-    if (code === QUOTE) at = endOfString(compact, at) - 1
-    else if (code === COLON) colons++
-    else if (code === COMMA) {
+    const byte = compact[at] ?? 0
+    if (byte === QUOTE) isInString = !isInString
+    else if (isInString) {
+      if (byte === BACKSLASH) at++
+    } else if (byte === COLON) colons++
+    else if (byte === COMMA) {
       commas++
       breakLine()
-    } else if (code === BRACE || code === BRACKET) {
-      if (++depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
+    } else if (byte === BRACE || byte === BRACKET) {
+      deepest = Math.max(deepest, ++depth)
       // The code of the closing one is two higher. With nothing in between, both stay on one line.
-      if (compact.charCodeAt(at + 1) !== code + 2) breakLine()
+      if (compact[at + 1] !== byte + 2) breakLine()
       else {
-        openBreaks += code === BRACE ? 1 : 2
+        openBreaks += byte === BRACE ? 1 : 2
         openLevels += depth - 1
       }
-    } else if (code === BRACE + 2 || code === BRACKET + 2) {
+    } else if (byte === BRACE + 2 || byte === BRACKET + 2) {
       depth--
-      if (compact.charCodeAt(at - 1) !== code - 2) breakLine()
+      if (compact[at - 1] !== byte - 2) breakLine()
     }
   }
-  const { length } = compact
-  return ({ indent, spaced, openEmpties }) => {
-    if (spaced) return length + colons + commas
-    if (indent === '') return length
-    const indented = length + colons + breaks + levels * indent.length
-    return openEmpties ? indented + openBreaks + openLevels * indent.length : indented
+  return { size: compact.length, depth: deepest, colons, commas, breaks, levels, openBreaks, openLevels }
+}
+
+/** Outside strings there are none of these. */
+function specialIn(compact: Buffer): Pick<Shape, 'count' | 'growth'> {
+  let [html, slash, deleted, long, upper] = [0, 0, 0, 0, 0]
+  let [lines, replacement, nonAscii, bytesOver] = [0, 0, 0, 0]
+  for (let at = 0; at < compact.length; at++) {
+    const byte = compact[at] ?? 0
+    if (byte === BACKSLASH) {
+      const next = compact[++at]
+      if (next === SMALL_B || next === SMALL_F) long++
+      else if (next === SMALL_U && compact[at + 1] === ZERO) upper++
+    } else if (byte === SLASH) slash++
+    else if (byte === DELETE) deleted++
+    else if (byte < DELETE) {
+      if (byte === AND || byte === LESS || byte === GREATER) html++
+    } else {
+      const bytes = bytesFrom(byte)
+      nonAscii++
+      // Four bytes are two units.
+      bytesOver += (bytes === 4 ? 2 * ESCAPE : ESCAPE) - bytes
+      if (isLineEnd(compact, at)) lines++
+      else if (isReplacement(compact, at)) replacement++
+      at += bytes - 1
+    }
+  }
+  return {
+    count: { html, slash, delete: deleted, lines, replacement, nonAscii, long, upper },
+    growth: {
+      html: (ESCAPE - 1) * html,
+      slash,
+      delete: (ESCAPE - 1) * deleted,
+      lines: (ESCAPE - 3) * lines,
+      replacement: (ESCAPE - 3) * replacement,
+      nonAscii: bytesOver,
+      long: (ESCAPE - 2) * long,
+      upper: 0,
+    },
   }
 }
 
-function escape(text: string, { chars = [], long = false, upper = false }: Escapes): string {
-  if (chars.length === 0 && !long && !upper) return text
-  // An escape is matched as a whole: `\\b` is an escaped backslash, and no `\b`.
-  const wholes = long || upper ? [String.raw`\\(?:u.{4}|.)`] : []
-  const pattern = new RegExp([...wholes, ...chars.map((each) => `[${each}]`)].join('|'), 'g')
-  const known = new Map([[SLASH, String.raw`\/`]])
-  if (long) known.set(String.raw`\b`, String.raw`\u0008`).set(String.raw`\f`, String.raw`\u000c`)
-  return text.replaceAll(pattern, (found) => {
-    let written = known.get(found)
-    if (written === undefined) {
-      const isEscape = found.startsWith('\\')
-      const digits = isEscape ? found.slice(2) : found.charCodeAt(0).toString(16).padStart(4, '0')
-      // Of escapes, only those of control characters have digits in upper case.
-      const isOther = isEscape && !(upper && found.startsWith(String.raw`\u0`))
-      written = isOther ? found : `\\u${upper ? digits.toUpperCase() : digits}`
-      known.set(found, written)
+/** Bytes of `\u003c`. */
+const ESCAPE = 6
+
+/** Bytes of the character that begins with a byte over 0x7f. */
+function bytesFrom(first: number): 2 | 3 | 4 {
+  if (first < 0xe0) return 2
+  return first < 0xf0 ? 3 : 4
+}
+
+/** The character of several bytes that begins there. */
+function codePointAt(text: Buffer, at: number): number {
+  const first = text[at] ?? 0
+  const second = (text[at + 1] ?? 0) & 0x3f
+  if (first < 0xe0) return ((first & 0x1f) << 6) | second
+  const third = (text[at + 2] ?? 0) & 0x3f
+  if (first < 0xf0) return ((first & 0x0f) << 12) | (second << 6) | third
+  return ((first & 0x07) << 18) | (second << 12) | (third << 6) | ((text[at + 3] ?? 0) & 0x3f)
+}
+
+/** U+2028 or U+2029. */
+function isLineEnd(text: Buffer, at: number): boolean {
+  return text[at] === 0xe2 && text[at + 1] === 0x80 && (text[at + 2] === 0xa8 || text[at + 2] === 0xa9)
+}
+
+function isReplacement(text: Buffer, at: number): boolean {
+  return text[at] === 0xef && text[at + 1] === 0xbf && text[at + 2] === 0xbd
+}
+
+/** Bytes of compact text in a layout, before more is escaped. Those of users count as if they were indented too. */
+function sizeOf({ indent, spaced, openEmpties }: Layout, shape: Shape): number {
+  const { size, colons, commas, breaks, levels, openBreaks, openLevels } = shape
+  if (spaced) return size + colons + commas
+  if (indent === '') return size
+  const indented = size + colons + breaks + levels * indent.length
+  return openEmpties ? indented + openBreaks + openLevels * indent.length : indented
+}
+
+function growthOf(escapes: Escapes, { growth }: Shape): number {
+  return SPECIAL.reduce((sum, each) => (escapes[each] ? sum + growth[each] : sum), 0)
+}
+
+/**
+ * A user of Gitea: the only object that begins with an id (a deleted user has -1) and a login, nests nothing, and ends with the login. Looked
+ * for where an object begins, in compact text.
+ */
+const TEXT = String.raw`"(?:[^"\\]|\\.){0,2000}"`
+const USER = new RegExp(
+  String.raw`\{"id":-?\d+,"login":"([^"\\]+)",(?:${TEXT}:(?:${TEXT}|[^"[\]{},]{1,30}|\{\}|\[\]),){0,99}?"username":"\1"\}`,
+  'y',
+)
+const USER_START = /\{"id":-?\d+,"login":"/
+
+/** Compact text in a layout. */
+function layOut(compact: Buffer, shape: Shape, layout: Layout): Buffer {
+  const { indent, spaced = false, openEmpties = false, compactUsers } = layout
+  if (indent === '' && !spaced) return compact
+  const to = Buffer.allocUnsafe(sizeOf(layout, shape))
+  const level = Buffer.from(indent)
+  // A character for each byte.
+  const text = compactUsers ? compact.toString('latin1') : ''
+  let [length, depth, isInString] = [0, 0, false]
+  for (let at = 0; at < compact.length; at++) {
+    const byte = compact[at] ?? 0
+    if (byte === QUOTE) isInString = !isInString
+    if (isInString || byte === QUOTE) {
+      to[length++] = byte
+      if (byte === BACKSLASH) to[length++] = compact[++at] ?? 0
+    } else if (byte === COLON || byte === COMMA) {
+      to[length++] = byte
+      if (byte === COLON || spaced) to[length++] = SPACE
+      else length = breakLine(to, length, level, depth)
+    } else if (byte === BRACE || byte === BRACKET) {
+      const user = compactUsers && byte === BRACE ? endOfUser(text, at) : at
+      if (user > at) {
+        length += compact.copy(to, length, at, user)
+        at = user - 1
+        continue
+      }
+      to[length++] = byte
+      if (spaced) continue
+      const isEmpty = compact[at + 1] === byte + 2
+      if (isEmpty && !openEmpties) continue
+      if (isEmpty && byte === BRACKET) to[length++] = LINE_END
+      if (!isEmpty) depth++
+      length = breakLine(to, length, level, depth)
+    } else {
+      const isEnd = byte === BRACE + 2 || byte === BRACKET + 2
+      if (isEnd && !spaced && compact[at - 1] !== byte - 2) length = breakLine(to, length, level, --depth)
+      to[length++] = byte
     }
-    return written
-  })
+  }
+  return to.subarray(0, length)
+}
+
+/** The index after a user of Gitea that begins there; the same index if none does. */
+function endOfUser(text: string, at: number): number {
+  USER.lastIndex = at
+  return USER.test(text) ? USER.lastIndex : at
+}
+
+/** Returns where the line begins that follows. */
+function breakLine(to: Buffer, length: number, level: Uint8Array, depth: number): number {
+  to[length++] = LINE_END
+  for (let left = depth; left > 0; left--)
+    for (let at = 0; at < level.length; at++) to[length++] = level[at] ?? 0
+  return length
+}
+
+/** JSON text, as JSON.stringify escapes it, with more escapes. */
+function escape(text: Buffer, escapes: Escapes, shape: Shape): Buffer {
+  if (!SPECIAL.some((each) => escapes[each] && shape.count[each] > 0)) return text
+  const { html, slash, delete: isDelete, lines, replacement, nonAscii, long, upper } = escapes
+  /** The bytes that may begin something to escape. */
+  const isLookedAt = new Uint8Array(256)
+  if (long || upper) isLookedAt[BACKSLASH] = 1
+  if (html) for (const byte of [AND, LESS, GREATER]) isLookedAt[byte] = 1
+  if (slash) isLookedAt[SLASH] = 1
+  if (isDelete) isLookedAt[DELETE] = 1
+  if (nonAscii) isLookedAt.fill(1, DELETE + 1)
+  if (lines) isLookedAt[0xe2] = 1
+  if (replacement) isLookedAt[0xef] = 1
+  const digits = upper ? UPPER_DIGITS : LOWER_DIGITS
+  const to = Buffer.allocUnsafe(text.length + growthOf(escapes, shape))
+  let length = 0
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] ?? 0
+    if (isLookedAt[byte] === 0) to[length++] = byte
+    else if (byte === BACKSLASH) {
+      // An escape is taken as a whole: `\\b` is an escaped backslash, and no `\b`.
+      const next = text[++at] ?? 0
+      if (long && next === SMALL_B) length = writeUnit(to, length, 0x08, digits)
+      else if (long && next === SMALL_F) length = writeUnit(to, length, 0x0c, digits)
+      else if (upper && next === SMALL_U && text[at + 1] === ZERO) {
+        // Only those of control characters have digits in upper case.
+        to[length++] = byte
+        to[length++] = next
+        for (const end = at + 4; at < end;) {
+          const digit = text[++at] ?? 0
+          to[length++] = digit > NINE ? digit & UPPER_CASE : digit
+        }
+      } else {
+        to[length++] = byte
+        to[length++] = next
+      }
+    } else if (byte === SLASH) {
+      to[length++] = BACKSLASH
+      to[length++] = byte
+    } else if (byte <= DELETE) length = writeUnit(to, length, byte, digits)
+    else if (nonAscii || (lines && isLineEnd(text, at)) || (replacement && isReplacement(text, at))) {
+      const code = codePointAt(text, at)
+      if (code > 0xffff) length = writeUnit(to, length, 0xd800 + ((code - 0x10000) >> 10), digits)
+      const unit = code > 0xffff ? 0xdc00 + ((code - 0x10000) & 0x3ff) : code
+      length = writeUnit(to, length, unit, digits)
+      at += bytesFrom(byte) - 1
+    } else to[length++] = byte
+  }
+  return to
+}
+
+const [LOWER_DIGITS, UPPER_DIGITS] = [Buffer.from('0123456789abcdef'), Buffer.from('0123456789ABCDEF')]
+
+/** Of a letter in ASCII. */
+const UPPER_CASE = 0xdf
+
+/** Writes `\u` and four digits. Returns where they end. */
+function writeUnit(to: Buffer, length: number, unit: number, digits: Uint8Array): number {
+  to[length] = BACKSLASH
+  to[length + 1] = SMALL_U
+  to[length + 2] = digits[unit >> 12] ?? 0
+  to[length + 3] = digits[(unit >> 8) & 15] ?? 0
+  to[length + 4] = digits[(unit >> 4) & 15] ?? 0
+  to[length + 5] = digits[unit & 15] ?? 0
+  return length + ESCAPE
+}
+
+/** A value in one of the ways. */
+interface Written extends Pick<Way, 'id' | 'name' | 'newline'> {
+  /** Undefined if it is longer than the limit. */
+  readonly text: string | undefined
+}
+
+/**
+ * A JSON value in all ways in which it differs, the likeliest first. `limit` is in bytes: deeply nested text becomes hundreds of times as
+ * long when it is indented.
+ * @throws RangeError as {@link waysOf}
+ */
+export function* writings(value: unknown, limit: number): Generator<Written> {
+  for (const { id, name, newline, size, write } of waysOf(value))
+    yield { id, name, newline, text: size > limit ? undefined : write().toString() }
 }
 
 /** The ways in which programs write a form with the one field `payload`. The likeliest come first. Half surrogates become U+FFFD. */

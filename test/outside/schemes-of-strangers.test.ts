@@ -232,3 +232,66 @@ describe('a scheme names only headers that relay stores and forwards, or is refu
     expect(refused.filter((said) => !/^2 .*relay does not store and forward/.test(said))).toEqual([])
   })
 })
+
+/** Definitions of which relay could sign nothing that it would prove, and the words that are to be changed. */
+const UNUSABLE: Readonly<Record<string, string>> = {
+  'hmac header=X-S signed={id}.{body} id=X-S#id': 'id=x-s#id',
+  'hmac header=X-S signed={id}.{body} id=X-H#id': 'id=x-h#id',
+  'hmac header=X-S signed={id}.{timestamp}.{body} id=X-H#i time=X-H#t': 'id=x-h#i or time=x-h#t',
+  'hmac header=X-S prefix=v1= time=X-H#t': 'time=x-h#t',
+  'hmac header=X-S time=X-S#t': 'time=x-s#t or prefix=',
+  'hmac header=X-S prefix=v1, time=X-S#t': 'time=x-s#t or prefix=v1,',
+  'hmac header=X-S signed={id}.{body} id=X-S': 'id=x-s',
+  'hmac header=X-S id=X-S': 'id=x-s',
+  'hmac header=X-S event=X-S': 'event=x-s',
+  'hmac header=X-S event=x-s#e prefix=v1=': 'event=x-s#e',
+  'hmac header=X-S time=X-S': 'time=x-s',
+  'hmac header=X-S signed={id}.{timestamp}.{body} id=X-T time=X-T': 'id=x-t or time=x-t',
+  'hmac header=X-S event=X-E id=X-E': 'event=x-e or id=x-e',
+  'hmac header=X-S event=$.a time=$.a.b': 'event=$.a or time=$.a.b',
+  'token header=X-S event=X-E id=X-E': 'event=x-e or id=x-e',
+  'none event=X-E#e': 'event=x-e#e',
+}
+
+describe('a scheme with which nothing could be proved', () => {
+  it.each(Object.entries(UNUSABLE))('is refused with what to change: %s', async (scheme, words) => {
+    await using here = await place({ host: 'none' })
+    const { code, out, err } = await here.run('serve', '--source', `own=${scheme}`)
+    expect([code, out]).toEqual([2, ''])
+    const [name = ''] = scheme.split(' ')
+    expect(err).toContain(
+      `error: --source: The scheme ${name} could not prove what it signs: change ${words}. Each of`,
+    )
+  })
+})
+
+describe('a scheme that is taken', () => {
+  it.each([
+    'hmac header=X-S prefix=v1= time=X-S#t',
+    'hmac header=X-S prefix=t= time=X-S#t event=$.kind',
+    'hmac header=X-S signed={id}.{timestamp}.{body} id=X-I time=X-T event=X-E',
+    'hmac header=X-S signed={id}|{body} id=X-I event=$.a.kind',
+    'hmac header=X-S time=$.at event=$.kind id=$.of.id',
+    'token header=X-S prefix=Bearer event=X-E id=X-I',
+  ])('proves what relay signs with it: %s', async (scheme) => {
+    await using here = await place({ host: 'none' })
+    const env = { RELAY_SOURCES: `own=${scheme}`, RELAY_SOURCE_OWN_SECRET: PLAIN }
+    const relay = await here.serveWith({ env })
+    const body = JSON.stringify({
+      at: Math.floor(Date.now() / 1000),
+      kind: 'webhook',
+      a: { kind: 'webhook' },
+    })
+    const argv = [
+      'trigger',
+      ...(scheme.includes('event=') ? ['webhook'] : []),
+      '--source',
+      'own',
+      '--body',
+      '-',
+    ]
+    expect(await here.runWith({ env, stdin: body }, ...argv)).toMatchObject({ code: 0 })
+    const delivery = await relay.object({ type: 'delivery' })
+    expect(delivery).toMatchObject({ source: 'own', event: 'webhook' })
+  })
+})

@@ -1,11 +1,11 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
-import { keyIn, staleness } from '../../src/schemes/proof.js'
-import { isInBody, type Proof, type WebhookScheme } from '../../src/schemes/scheme.js'
+import { keyIn, sign, staleness } from '../../src/schemes/proof.js'
+import { isInBody, type Proof, valueAt, type WebhookScheme } from '../../src/schemes/scheme.js'
 import { SCHEME_NAMES } from '../../src/schemes/senders.js'
 import { explain } from '../../src/webhook/explain.js'
 import { provenBy } from '../../src/webhook/signature.js'
@@ -114,6 +114,38 @@ function schemeOrRefusal(text: string): WebhookScheme | RelayError {
   }
 }
 
+/** Whether relay proves a request that it signs with an id and a time of its own, and reads there what it wrote. */
+function provesOwn(scheme: WebhookScheme, proof: Proof): boolean {
+  const deliveryId = randomUUID()
+  const members = new Map<string, unknown>()
+  const write = (place: string | undefined, value: unknown) =>
+    place !== undefined && members.set(place, value)
+  write(scheme.event[0], 'some.event')
+  write(scheme.id[0], deliveryId)
+  write(proof.time?.place, NOW / 1000)
+  const text = [...members].flatMap(([place, value]) =>
+    isInBody(place) ? [jsonOf(place.slice(2).split('.'), value)] : [],
+  )
+  // Members of one object, if two have no name in common.
+  const body = Buffer.from(text.length === 0 ? '{}' : `{${text.join()}}`)
+  const payload: unknown = JSON.parse(body.toString())
+  const signed = sign(new Secret(SECRET), { id: deliveryId, body, now: NOW }, scheme)
+  const ofSignature = new Set(signed.map(([name]) => name.toLowerCase()))
+  const others = Object.entries(scheme.headers('some.event', deliveryId))
+  const lines = indexHeaders([...others.filter(([name]) => !ofSignature.has(name.toLowerCase())), ...signed])
+  const found = provenBy(lines, body, { scheme, secrets: { current: new Secret(SECRET) } })
+  return (
+    found?.proof === proof &&
+    staleness(proof, { lines, payload }, NOW) === undefined &&
+    [...members].every(
+      ([place, value]) => place === proof.time?.place || valueAt(place, lines, payload) === value,
+    )
+  )
+}
+
+const jsonOf = ([name = '', ...rest]: readonly string[], value: unknown): string =>
+  `${JSON.stringify(name)}:${rest.length === 0 ? JSON.stringify(value) : `{${jsonOf(rest, value)}}`}`
+
 describe('what is signed divides in one way only', () => {
   const named = SCHEME_NAMES.filter((name) => !['hmac', 'token', 'none'].includes(name))
   const all = ['github', 'gitea', ...named].flatMap((name) =>
@@ -169,6 +201,7 @@ describe('what is signed divides in one way only', () => {
   it.each([
     ['{timestamp}{body}', 'needs text between {timestamp} and {body} in signed=, such as a dot'],
     ['{id}{timestamp}.{body}', 'needs text between {id} and {timestamp} in signed=, such as a dot'],
+    ['{id}-{body}', 'needs text after {id} in signed= that no id contains, such as a dot'],
     ['{id}0{body}', 'needs text after {id} in signed= that no id contains, such as a dot'],
     ['{timestamp}0{body}', 'needs text that is no digit after {timestamp} in signed='],
     [
@@ -181,5 +214,66 @@ describe('what is signed divides in one way only', () => {
     expect(() => schemeOf(`hmac header=X-Sign signed=${signed}${places}`)).toThrow(
       new RelayError('settings', `The scheme hmac ${why}`),
     )
+  })
+
+  const name = fc.constantFrom('X-Sign', 'x-sign', 'X-A', 'X-B', 'X-C', 'X-D', 'X-E')
+  const place = fc.oneof(
+    { weight: 5, arbitrary: name },
+    fc.tuple(name, fc.constantFrom('t', 'i')).map(([header, key]) => `${header}#${key}`),
+    fc.constantFrom('$.a', '$.b', '$.a.b', '$.__proto__.c'),
+  )
+  const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
+  const definition = fc
+    .record({
+      header: fc.constantFrom('X-Sign', 'x-sign', 'X-A'),
+      prefix: optional(fc.constantFrom('v1=', 'v1,', 't=', ',', '=', '.*')),
+      encoding: optional(fc.constantFrom('hex', 'base64')),
+      algorithm: optional(fc.constantFrom('sha1', 'sha256', 'sha512')),
+      signed: fc.oneof(
+        { weight: 1, arbitrary: template },
+        {
+          weight: 3,
+          arbitrary: fc.constantFrom(
+            undefined,
+            '{body}',
+            '{id}.{body}',
+            '{timestamp}.{body}',
+            '{id}:{timestamp}:{body}',
+          ),
+        },
+      ),
+      event: optional(place),
+      id: optional(place),
+      time: optional(place),
+      tolerance: optional(fc.constantFrom('5m', '2h')),
+    })
+    .map((given) =>
+      Object.entries(given).reduce(
+        (text, [key, value]) => (value === undefined ? text : `${text} ${key}=${value}`),
+        'hmac',
+      ),
+    )
+
+  const WHAT_TO_CHANGE = /^The scheme hmac (?:needs|could not prove what it signs: change) /
+
+  it('by every definition of hmac that is not refused, which also proves what relay signs with it', async () => {
+    let [refused, taken] = [0, 0]
+    await fc.assert(
+      fc.asyncProperty(definition, parts, async (text, genuine) => {
+        const scheme = schemeOrRefusal(text)
+        if (scheme instanceof RelayError) {
+          refused++
+          if (!WHAT_TO_CHANGE.test(scheme.message)) throw scheme
+          return
+        }
+        taken++
+        const [proof = expect.unreachable()] = scheme.proofs
+        expect(provesOwn(scheme, proof)).toBe(true)
+        const { taken: found, own } = await takenOf(scheme, proof, genuine)
+        expect(found).toEqual(own)
+      }),
+      { numRuns: 1500 },
+    )
+    expect([refused > 50, taken > 50]).toEqual([true, true])
   })
 })

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Store } from '../../src/store/kv.js'
+import { openDatabase } from '../../src/store/open.js'
+import { githubDelivery, SECRET, sign } from '../kit/delivery.js'
+import { smee } from '../kit/smee.js'
+import { working } from './tunnel-rig.js'
+
+/** How a message is written: as GitHub writes, in a way that only people use, or signed with another secret. */
+type Kind = 'likely' | 'unlikely' | 'forged'
+
+/** The event of a server that keeps messages and does not say how long the body was. */
+function event(n: number, kind: Kind, size = 0): string {
+  const value = { n, text: 'x'.repeat(size) }
+  const body = kind === 'unlikely' ? JSON.stringify(value, null, '\t') : JSON.stringify(value)
+  const { headers } = githubDelivery({ id: randomUUID(), body })
+  const signature = sign(kind === 'forged' ? 'another' : SECRET, body)
+  const members = Object.fromEntries(headers.map(([name, one]) => [name.toLowerCase(), one]))
+  return `id: 1-${n}\ndata: ${JSON.stringify({ ...members, 'x-hub-signature-256': signature, body: value })}\n\n`
+}
+
+/** A tunnel whose deliveries and positions are listed as they are stored. */
+async function recorded(channel: string) {
+  const { store } = await openDatabase({ kind: 'memory', folder: '' })
+  const steps: { readonly stored?: number; readonly position?: number }[] = []
+  const recording: Store = Object.assign(Object.create(store), {
+    async put(...args: Parameters<Store['put']>) {
+      const [key, value] = args
+      if (key.startsWith('tunnel-position'))
+        steps.push({ position: Number(/"id":"1-(\d+)"/.exec(JSON.stringify(value))?.[1]) })
+      return store.put(...args)
+    },
+  })
+  const rig = await working(channel, {
+    store: recording,
+    append: async ({ body }) => void steps.push({ stored: JSON.parse(Buffer.from(body).toString()).n }),
+  })
+  return { rig, steps }
+}
+
+const kinds = fc.array(fc.constantFrom<Kind[]>('likely', 'unlikely', 'forged'), {
+  minLength: 1,
+  maxLength: 40,
+})
+
+describe('a message that matches in no likely way', () => {
+  it('is put off, found, and not passed by the position in the stream', async () => {
+    await fc.assert(
+      fc.asyncProperty(kinds, async (sent) => {
+        await using server = await smee()
+        const { rig, steps } = await recorded(server.channel)
+        await using _ = rig
+        server.write(sent.map((kind, n) => event(n, kind)).join(''))
+        await expect.poll(() => steps.some(({ position }) => position === sent.length - 1)).toBe(true)
+        const genuine = sent.flatMap((kind, n) => (kind === 'forged' ? [] : [n]))
+        const stored = (upTo = steps.length): number[] =>
+          steps.slice(0, upTo).flatMap(({ stored: n }) => n ?? [])
+        expect(stored().toSorted((a, b) => a - b)).toEqual(genuine)
+        expect(rig.refused.counts()).toEqual(
+          sent.includes('forged') ? { invalid_signature: sent.length - genuine.length } : {},
+        )
+        for (const [at, { position }] of steps.entries()) {
+          if (position === undefined) continue
+          const missing = genuine.filter((n) => n <= position && !stored(at).includes(n))
+          expect([position, missing]).toEqual([position, []])
+        }
+      }),
+      { numRuns: 15 },
+    )
+  }, 120_000)
+
+  it('comes after those that match in one', async () => {
+    await using server = await smee()
+    const { rig, steps } = await recorded(server.channel)
+    await using _ = rig
+    server.write([event(0, 'unlikely'), event(1, 'forged'), event(2, 'likely'), event(3, 'likely')].join(''))
+    await rig.has(3)
+    expect(rig.numbers()).toEqual([2, 3, 0])
+    await expect.poll(() => steps.at(-1)).toEqual({ position: 3 })
+    // From now on that way is likely too.
+    server.write([event(4, 'unlikely'), event(5, 'likely')].join(''))
+    await rig.has(5)
+    expect(rig.numbers()).toEqual([2, 3, 0, 4, 5])
+  })
+
+  it('is refused with the reason where too many wait, and those that wait are found', async () => {
+    await using server = await smee()
+    const { rig } = await recorded(server.channel)
+    await using _ = rig
+    const forged = Array.from({ length: 10 }, (_, n) => event(n + 1, 'forged', 900_000))
+    server.write([event(0, 'unlikely'), ...forged, event(11, 'likely')].join(''))
+    await rig.has(2)
+    await expect.poll(() => rig.refused.counts(), { timeout: 60_000 }).toEqual({ invalid_signature: 10 })
+    expect(rig.numbers()).toEqual([11, 0])
+    const reasons = await Promise.all(rig.refused.list().map(({ reason }) => reason()))
+    const ofMany = reasons.filter((reason) => reason.includes('too many such messages wait'))
+    expect(ofMany.length).toBeGreaterThan(0)
+    expect(ofMany.length).toBeLessThan(10)
+  }, 120_000)
+
+  it('is found although it is alone larger than all that may wait', async () => {
+    await using server = await smee()
+    const { store } = await openDatabase({ kind: 'memory', folder: '' })
+    await using rig = await working(server.channel, { store, maxBody: 8_388_608 })
+    server.write(event(0, 'unlikely', 5_000_000))
+    await rig.has(1)
+    expect(rig.numbers()).toEqual([0])
+  }, 120_000)
+})
