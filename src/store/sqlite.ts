@@ -9,11 +9,12 @@ import {
   statfsSync,
 } from 'node:fs'
 import path from 'node:path'
-import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import { sleep } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { closeOwnFile, makeOwnFile } from '../base/own-files.js'
 import { copiesOf, copyName } from './copies.js'
+import { loadSqlite } from './sqlite-library.js'
 import {
   complete,
   currentVersion,
@@ -109,7 +110,7 @@ export function lockFile(file: string): Disposable | undefined {
   let database: DatabaseSyncInstance | undefined
   try {
     makeFile(file)
-    database = new DatabaseSync(file, { timeout: 0 })
+    database = new (loadSqlite().DatabaseSync)(file, { timeout: 0 })
     // In memory, or it would need room on the disk, which may be full.
     database.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     const locked = database
@@ -138,7 +139,7 @@ class Sqlite implements LocalSql {
     this.#file = file
     this.#patience = patience
     // Waiting in the library would block the thread, and Ctrl-C would not be heard.
-    this.#database = new DatabaseSync(file, { timeout: 0 })
+    this.#database = new (loadSqlite().DatabaseSync)(file, { timeout: 0 })
     this.#room = file === MEMORY ? () => true : createRoomCheck(path.dirname(file), () => this.#freeBytes())
   }
 

@@ -7,7 +7,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DatabaseSync } from '@photostructure/sqlite'
+import { loadSqlite } from '../../src/store/sqlite-library.js'
 import { openDatabase } from '../../src/store/open.js'
 
 const [deliveries = 1_000_000, kills = 20] = process.argv.slice(2).map(Number)
@@ -41,7 +41,7 @@ function report(result: object): void {
 /** A profile of this version, in which every tenth delivery waits, and every hundredth has failed. */
 async function make(): Promise<void> {
   await (await openDatabase({ kind: 'file', folder: base }))[Symbol.asyncDispose]()
-  using opened = new DatabaseSync(path.join(base, 'relay.db'))
+  using opened = new (loadSqlite().DatabaseSync)(path.join(base, 'relay.db'))
   const n = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ${deliveries}) `
   const now = Date.now()
   opened.exec('BEGIN')
@@ -117,7 +117,7 @@ async function killed(ms: number): Promise<object> {
 
 /** How many rows of each table are not what they were, and the version of the data. */
 function verify(): object {
-  using opened = new DatabaseSync(path.join(profile, 'relay.db'))
+  using opened = new (loadSqlite().DatabaseSync)(path.join(profile, 'relay.db'))
   opened.exec(`ATTACH '${path.join(base, 'relay.db')}' AS base`)
   const count = (query: string): number => Number(opened.prepare(query).get()?.['count'])
   const lost = Object.entries(TABLES).map(([table, key]) => {

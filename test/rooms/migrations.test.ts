@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { DatabaseSync } from '@photostructure/sqlite'
+import { loadSqlite } from '../../src/store/sqlite-library.js'
 import { describe, expect, it } from 'vitest'
 import type { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
@@ -86,7 +86,7 @@ const copiesOf = (folder: string): readonly string[] =>
   readdirSync(folder).filter((name) => name.startsWith('relay.db.'))
 
 function structureOf(folder: string): unknown {
-  using opened = new DatabaseSync(databaseFile(folder), { readOnly: true })
+  using opened = new (loadSqlite().DatabaseSync)(databaseFile(folder), { readOnly: true })
   const objects = opened
     .prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name')
     .all()
@@ -327,7 +327,7 @@ describe('a start of the next version that is killed', () => {
     const [[, signal], err] = await Promise.all([once(program, 'exit'), text(program.stderr)])
     expect({ signal, err }).toMatchObject({ signal: 'SIGKILL' })
     // Where the first of the two is not finished, the earlier relay goes on with its data.
-    using killed = new DatabaseSync(databaseFile(folder))
+    using killed = new (loadSqlite().DatabaseSync)(databaseFile(folder))
     const version = at <= OF_FIRST ? FIRST : FIRST + 1
     expect(killed.prepare('SELECT version FROM relay_schema').get()).toEqual({ version })
     killed.close()

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
+import { loadSqlite } from '../../src/store/sqlite-library.js'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
@@ -72,6 +72,18 @@ describe('a file', () => {
     await fails(sql)
   })
 
+  it('stores empty bytes as bytes, however they are made', async () => {
+    await using sql = await openSqlite(':memory:')
+    const all = [
+      new Uint8Array(),
+      new Uint8Array(new ArrayBuffer(0)),
+      Buffer.alloc(0),
+      Buffer.from('a').subarray(1),
+    ]
+    const kinds = await Promise.all(all.map((bytes) => sql.query('SELECT typeof(?) AS type', [bytes])))
+    expect(kinds.flat()).toEqual(all.map(() => ({ type: 'blob' })))
+  })
+
   it('and the folders that are made for it are for their owner alone', async () => {
     const folder = path.join(emptyFolder(), 'a', 'b')
     await using opened = await openDatabase({ kind: 'file', folder })
@@ -84,7 +96,7 @@ describe('a file', () => {
   it('that another process writes to is read at once, and written once that has ended', async () => {
     const folder = emptyFolder()
     await using opened = await openDatabase({ kind: 'file', folder })
-    const other = new DatabaseSync(databaseFile(folder))
+    const other = new (loadSqlite().DatabaseSync)(databaseFile(folder))
     other.exec('BEGIN IMMEDIATE')
     const writing = opened.store.put('key', 1)
     expect(await opened.store.get('key')).toBeUndefined()
@@ -97,7 +109,7 @@ describe('a file', () => {
   it('is written by nothing else during a transaction, also while that has only read', async () => {
     const folder = emptyFolder()
     await using opened = await openDatabase({ kind: 'file', folder })
-    using other = new DatabaseSync(databaseFile(folder), { timeout: 0 })
+    using other = new (loadSqlite().DatabaseSync)(databaseFile(folder), { timeout: 0 })
     const meanwhile = await opened.sql.write(function* (): Tx<unknown> {
       yield* ask('SELECT key FROM kv')
       try {
@@ -132,7 +144,7 @@ describe('a file', () => {
     ['a later relay', versioned(99), 'settings', 'was written by a newer version of relay'],
   ])('of %s is refused, and not a byte of it changes', async (_, statements, kind, why) => {
     const folder = emptyFolder()
-    const other = new DatabaseSync(databaseFile(folder))
+    const other = new (loadSqlite().DatabaseSync)(databaseFile(folder))
     other.exec(statements)
     other.close()
     const before = readFileSync(databaseFile(folder))
