@@ -1,3 +1,4 @@
+import { decoded } from '../base/address.js'
 import { isTimeout } from '../base/wait.js'
 import type { Clock } from '../base/time.js'
 import { type Header, isSendable, passedOn } from '../http/headers.js'
@@ -65,14 +66,6 @@ function basic({ username, password }: URL): Header | undefined {
   if (username === '' && password === '') return undefined
   const both = [username, password].map(decoded).join(':')
   return ['Authorization', `Basic ${Buffer.from(both).toString('base64')}`]
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 /** The header that relay adds. */

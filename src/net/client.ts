@@ -4,6 +4,7 @@ import { type Cancellable, onAbort } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
 import { readBounded, StartOf } from '../base/bytes.js'
 import { hostOf, openAgent, protocolOf } from './agent.js'
+import { watchTls } from './tls.js'
 
 /** Returns a header's value; ignores the case of its name, and joins several lines with commas. */
 export type HeaderReader = (name: string) => string | undefined
@@ -77,17 +78,36 @@ export interface Exchange {
   readonly isStale: () => boolean
 }
 
-/** The response is not HTTP/1: probably another kind of server listens there. */
+/** The response is not HTTP/1: probably another kind of server listens there. The message says which, where its first bytes do. */
 export class NotHttpError extends Error {
   override readonly name = 'NotHttpError'
   /** Its first bytes, where they are of another protocol. */
   readonly start: Uint8Array
+  readonly isTls: boolean
 
-  constructor(start: Uint8Array, options?: ErrorOptions) {
-    super('its answer is not HTTP/1.1: check the address and the port', options)
+  constructor(start: Uint8Array, { cause, why }: { cause?: Error; why?: string | undefined } = {}) {
+    const text = Buffer.from(start).toString('latin1')
+    const [, spoken] = OTHER_PROTOCOLS.find(([pattern]) => pattern.test(text)) ?? []
+    const isTls = spoken === 'TLS'
+    const reason = spoken === undefined ? why : `but ${spoken}`
+    const advice = isTls ? 'set https:// in the address' : 'check the address and the port'
+    super(`its answer is not HTTP/1.1${reason === undefined ? '' : `, ${reason}`}: ${advice}`, { cause })
     this.start = start
+    this.isTls = isTls
   }
 }
+
+/** Protocols whose servers speak first, or answer a request so. */
+const OTHER_PROTOCOLS: readonly (readonly [RegExp, string])[] = [
+  // A record with an alert or a handshake (RFC 8446 section 5.1).
+  [/^[\x15\x16]\x03[\0-\x04]/, 'TLS'],
+  // A SETTINGS frame (RFC 9113 section 3.4).
+  [/^\0\0[^]\x04[\0\x01]\0\0\0\0/, 'HTTP/2'],
+  [/^HTTP\/[023]/, 'another version'],
+  [/^SSH-/, 'SSH'],
+  [/^[1-5]\d\d[ -]/, 'mail or FTP'],
+  [/^RTSP\//, 'RTSP'],
+]
 
 /**
  * Sends one request. Follows no redirect. Reads responses that clients usually take although HTTP forbids them (LF line ends, folded headers,
@@ -103,6 +123,7 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
     agent,
     insecureHTTPParser: true,
   })
+  const explain = watchTls(request, url)
   const start = new StartOf()
   let [before, isReused] = [0, false]
   // Also of a request that is given up before it is sent.
@@ -132,14 +153,14 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
       // Another protocol after all (101).
       .once('upgrade', (_, socket) => {
         socket.destroy()
-        reject(new NotHttpError(new Uint8Array()))
+        reject(new NotHttpError(new Uint8Array(), { why: 'it changes to another protocol' }))
       })
       .once('close', ignore)
       .on('error', (error) => {
         const isRefused = errorCode(error)?.startsWith('HPE_') === true
         const salvaged = isRefused ? salvage(start.bytes) : undefined
         if (salvaged) resolve(salvaged)
-        else reject(isRefused ? notHttp(start.bytes, error) : error)
+        else reject(isRefused ? notHttp(start.bytes, error) : explain(error))
       })
       .end(body)
   })
@@ -188,7 +209,10 @@ function salvage(start: Uint8Array): Response | undefined {
 
 function notHttp(start: Uint8Array, cause: Error): NotHttpError {
   const isHttp = Buffer.from(start).toString('latin1').startsWith('HTTP/1.')
-  return new NotHttpError(isHttp ? new Uint8Array() : start, { cause })
+  if (!isHttp) return new NotHttpError(start, { cause })
+  const isLong = errorCode(cause) === 'HPE_HEADER_OVERFLOW'
+  const why = isLong ? 'its headers have more than 16 KiB' : 'its first lines are not well formed'
+  return new NotHttpError(new Uint8Array(), { cause, why })
 }
 
 function toError(reason: unknown): Error {

@@ -4,11 +4,16 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { array, assert, asyncProperty, constantFrom, record } from 'fast-check'
+import { array, assert, asyncProperty, constantFrom, record, uint8Array } from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { readText, sendOnce } from '../../src/net/client.js'
 import { DeliverySender } from '../../src/net/delivery-sender.js'
-import { describeConnectionError, describeWithoutQuote, parseRetryAfter } from '../../src/net/errors.js'
+import {
+  describeConnectionError,
+  describeWithoutQuote,
+  isUnreached,
+  parseRetryAfter,
+} from '../../src/net/errors.js'
 import { connectProxy } from '../kit/network.js'
 import { portOf } from '../kit/ports.js'
 import { receiver } from '../kit/receiver.js'
@@ -171,6 +176,42 @@ describe('a call to a host', () => {
       (reason: unknown) => reason,
     )
     expect(describeWithoutQuote(error)).toMatch(/^the answer is not HTTP/)
+  })
+})
+
+/** What OpenSSL calls these things, and the ids of threads. */
+const OPENSSL = /error:|routines|ssl[23]|sslv3|tlsv1|\.c:|[\dA-F]{8}|EPROTO|ERR_/
+
+describe('the words for a TLS handshake that fails', () => {
+  /** Answers the start of a handshake with these bytes; gives the words. */
+  const wordsFor = async (bytes: Uint8Array): Promise<string> => {
+    const tls = createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end(bytes)))
+    await once(tls.listen(0, '127.0.0.1'), 'listening')
+    const error: unknown = await sendOnce(`https://127.0.0.1:${portOf(tls)}/`, GET).catch(
+      (reason: unknown) => reason,
+    )
+    tls.close()
+    expect([describeWithoutQuote(error), isUnreached(error)]).toEqual([describeConnectionError(error), true])
+    return describeConnectionError(error)
+  }
+
+  it('are none of OpenSSL, whatever alert the server sends', async () => {
+    for (const [level, number] of Array.from({ length: 256 }, (_, n) => [(n % 2) + 1, n] as const)) {
+      const words = await wordsFor(new Uint8Array([0x15, 3, 3, 0, 2, level, number]))
+      expect([number, words, OPENSSL.exec(words)]).toEqual([
+        number,
+        expect.stringMatching(/\w{2,} \w+/),
+        null,
+      ])
+    }
+  })
+
+  it('are none of OpenSSL, whatever bytes the server sends', async () => {
+    const law = asyncProperty(uint8Array({ minLength: 1, maxLength: 300 }), async (bytes) => {
+      expect(OPENSSL.exec(await wordsFor(bytes))).toBe(null)
+      expect(OPENSSL.exec(await wordsFor(new Uint8Array([0x16, 3, 3, 0, bytes.length, ...bytes])))).toBe(null)
+    })
+    await assert(law, { numRuns: 100 })
   })
 })
 
