@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -167,6 +168,34 @@ describe('a call to a host', () => {
     const error: unknown = await send('https://code.invalid/', GET).catch((reason: unknown) => reason)
     expect(describeWithoutQuote(error)).toBe('connection closed before an answer')
     expect(asked).toBe(1)
+    proxy.close()
+  })
+
+  it.each([
+    ['a name and a password with a percent sign', 'ada:100%', 'Basic YWRhOjEwMCU='],
+    ['escaped ones', 'ada:p%40ss', 'Basic YWRhOnBAc3M='],
+  ])('signs in to its proxy with %s', async (_, credentials, expected) => {
+    let sent: unknown
+    const proxy = createHttpServer().on('connect', ({ headers }, socket) => {
+      sent = headers['proxy-authorization']
+      socket.end('HTTP/1.1 407 Sign in\r\n\r\n')
+    })
+    await once(proxy.listen(0, '127.0.0.1'), 'listening')
+    vi.stubEnv('http_proxy', `http://${credentials}@127.0.0.1:${portOf(proxy)}`)
+    vi.stubEnv('no_proxy', '')
+    const error: unknown = await sendOnce('http://code.invalid/', GET).catch((reason: unknown) => reason)
+    expect([sent, describeWithoutQuote(error)]).toEqual([expected, 'the proxy answers 407'])
+    proxy.close()
+  })
+
+  it('says that TLS with its proxy failed, and not with the host', async () => {
+    const proxy = createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end('no')))
+    await once(proxy.listen(0, '127.0.0.1'), 'listening')
+    vi.stubEnv('http_proxy', `https://127.0.0.1:${portOf(proxy)}`)
+    vi.stubEnv('no_proxy', '')
+    const error: unknown = await sendOnce('http://code.invalid/', GET).catch((reason: unknown) => reason)
+    expect(describeWithoutQuote(error)).toMatch(/^TLS with the proxy failed: \w/)
+    expect(isUnreached(error)).toBe(true)
     proxy.close()
   })
 
