@@ -6,6 +6,7 @@ import type { Entry, Outcome } from '../journal/types.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import { NotHttpError } from '../net/client.js'
 import { DeliverySender } from '../net/delivery-sender.js'
+import { redirectTarget } from '../net/redirect.js'
 import { type OpenTarget, unanswered } from './target.js'
 
 /** An entry as its receiver can verify it now, without the headers of the connection on which it came. */
@@ -41,12 +42,16 @@ export function openHttpTarget(
       const sent = [...forwardedHeaders(rest, attempt), ...(own ? [own] : [])]
       try {
         const { status, header, lines, start } = await sender.post(sent, body, signal)
+        const elsewhere = redirectTarget({ status, header }, url)
         return {
           outcome: statusOutcome(status),
           status,
           answer: start,
           headers: answerHeaders(lines),
-          error: null,
+          error:
+            elsewhere === undefined
+              ? null
+              : `answered ${status}, a redirect to ${elsewhere} that is not followed: forward there instead`,
           retryAfter: parseRetryAfter(header, clock()),
         }
       } catch (error) {
