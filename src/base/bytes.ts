@@ -106,6 +106,11 @@ export class StartOf {
     this.#chunks.push(start)
   }
 
+  /** Whether it drops all that is added from now on. */
+  get isFull(): boolean {
+    return this.#room === 0
+  }
+
   get bytes(): Uint8Array {
     const [first, ...more] = this.#chunks
     return more.length === 0 ? (first ?? NOTHING) : new Uint8Array(Buffer.concat(this.#chunks))

@@ -4,6 +4,7 @@ import { type Cancellable, onAbort } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
 import { readBounded, StartOf } from '../base/bytes.js'
 import { hostOf, openAgent, protocolOf } from './agent.js'
+import { unpacked } from './encoding.js'
 import { watchTls } from './tls.js'
 
 /** Returns a header's value; ignores the case of its name, and joins several lines with commas. */
@@ -22,25 +23,32 @@ export interface OutboundRequest extends Cancellable {
 export interface OutboundResponse {
   readonly status: number
   readonly header: HeaderReader
+  /** Rejects with an `EncodingError` where it is compressed and not well formed. */
   readonly body: AsyncIterable<Uint8Array>
   /** Abandons the rest of the body, which closes the connection. */
   readonly discard: () => void
 }
 
-/** Sends one request, once, and resolves with the response's headers. @throws the error of the connection; the signal's reason */
+/** Sends one request, once, and resolves with the response's headers. @throws the error of the connection; `NetFailure`; the signal's reason */
 export type SendOnce = (url: string, request: OutboundRequest) => Promise<OutboundResponse>
 
 /**
  * {@link SendOnce} over the network. Each request has a connection of its own: if a write fails on a connection that the server
- * just closed, it is unknown whether it arrived. Follows no redirect. Asks for a body without content encoding, since nothing
- * here decodes one (RFC 9110 section 12.5.3).
+ * just closed, it is unknown whether it arrived. Follows no redirect. Asks for a body without content encoding (RFC 9110 section
+ * 12.5.3), and reads one that comes compressed nevertheless.
  */
 export const sendOnce: SendOnce = async (address, { method, headers, body, signal }) => {
   const url = new URL(address)
   const lines = Object.entries({ 'accept-encoding': 'identity', ...headers })
   const { response } = exchange(url, { method, lines, body, agent: openAgent(url), signal })
-  const { lines: _, ...read } = await response
-  return { ...read, discard: () => void read.body.on('error', () => {}).destroy() }
+  const { lines: _, body: received, ...head } = await response
+  const discard = (): void => void received.on('error', () => {}).destroy()
+  try {
+    return { ...head, body: unpacked(received, head.header('content-encoding')), discard }
+  } catch (error) {
+    discard()
+    throw error
+  }
 }
 
 /** 4 MiB: many times the longest response to our calls (a pull request with both repositories, about 60 KiB). */

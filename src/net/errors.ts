@@ -1,5 +1,6 @@
 import { type HeaderReader, NotHttpError } from './client.js'
-import { ProxyAnswerError, ProxySettingError } from './proxy.js'
+import { NetFailure } from './failure.js'
+import { ProxySettingError } from './proxy.js'
 import { describeTls, TlsError } from './tls.js'
 
 const BROKEN = 'connection closed before an answer'
@@ -54,9 +55,7 @@ export function isUnreached(error: unknown): boolean {
 function describeKnown(error: unknown): string | undefined {
   const { name }: { name?: unknown } = Object(error)
   if (name === 'TimeoutError') return TOO_LATE
-  const isOwn =
-    error instanceof ProxySettingError || error instanceof ProxyAnswerError || error instanceof TlsError
-  if (isOwn) return error.message
+  if (error instanceof NetFailure) return error.message
   if (error instanceof NotHttpError) return error.isTls ? NO_HTTP_BUT_TLS : NO_HTTP
   const coded = withCode(error)
   const code = codeOf(coded) ?? ''

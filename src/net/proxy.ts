@@ -1,13 +1,14 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { parseUrl } from '../base/address.js'
+import { NetFailure } from './failure.js'
 
 /** A variable for a proxy whose value cannot be used. The message names it, and not its value, which can hold a password. */
-export class ProxySettingError extends Error {
+export class ProxySettingError extends NetFailure {
   override readonly name = 'ProxySettingError'
 }
 
 /** A proxy refused to connect. */
-export class ProxyAnswerError extends Error {
+export class ProxyAnswerError extends NetFailure {
   override readonly name = 'ProxyAnswerError'
 
   constructor(status: number) {

@@ -2,9 +2,10 @@ import type { ClientRequest } from 'node:http'
 import type { DetailedPeerCertificate, PeerCertificate } from 'node:tls'
 import { errorCode } from '../base/errors.js'
 import { printable } from '../base/text.js'
+import { NetFailure } from './failure.js'
 
 /** TLS could not be set up with a server, or is perhaps missing. The message says why, and what to do, in words of its own. */
-export class TlsError extends Error {
+export class TlsError extends NetFailure {
   override readonly name = 'TlsError'
   /** Node's code. */
   readonly code: string
