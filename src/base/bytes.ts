@@ -93,10 +93,14 @@ export const MAX_START = 4096
 
 const NOTHING = new Uint8Array()
 
-/** Collects the first {@link MAX_START} bytes of a response or an output, and drops the rest. */
+/** Collects the first bytes of a response or an output, {@link MAX_START} unless it says otherwise, and drops the rest. */
 export class StartOf {
   readonly #chunks: Uint8Array[] = []
-  #room = MAX_START
+  #room: number
+
+  constructor(limit = MAX_START) {
+    this.#room = limit
+  }
 
   add(chunk: Uint8Array): void {
     if (this.#room === 0) return

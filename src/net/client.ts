@@ -2,7 +2,7 @@ import type { Agent, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Cancellable, onAbort } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
-import { readBounded, StartOf } from '../base/bytes.js'
+import { MAX_START, readBounded, StartOf } from '../base/bytes.js'
 import { hostOf, openAgent, protocolOf } from './agent.js'
 import { unpacked } from './encoding.js'
 import { watchTls } from './tls.js'
@@ -59,6 +59,11 @@ export async function readText({ body }: Pick<OutboundResponse, 'body'>): Promis
   return String(await readBounded(body, MAX_TEXT))
 }
 
+/** 256 KiB, as browsers take: debugging tools of web frameworks put whole logs into headers. */
+const MAX_HEADERS = 262_144
+/** 16 KiB: the headers of a response that the parser refuses are read up to this length. */
+const MAX_SALVAGED = 16_384
+
 /** A request to any address. */
 export interface ExchangeRequest extends Cancellable {
   readonly method: string
@@ -114,7 +119,6 @@ const OTHER_PROTOCOLS: readonly (readonly [RegExp, string])[] = [
   [/^HTTP\/[023]/, 'another version'],
   [/^SSH-/, 'SSH'],
   [/^[1-5]\d\d[ -]/, 'mail or FTP'],
-  [/^RTSP\//, 'RTSP'],
 ]
 
 /**
@@ -130,9 +134,10 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
     headers: headersFor(url, asked),
     agent,
     insecureHTTPParser: true,
+    maxHeaderSize: MAX_HEADERS,
   })
   const explain = watchTls(request, url)
-  const start = new StartOf()
+  const start = new StartOf(MAX_SALVAGED)
   let [before, isReused] = [0, false]
   // Also of a request that is given up before it is sent.
   request.on('error', () => {})
@@ -166,7 +171,8 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
       .once('close', ignore)
       .on('error', (error) => {
         const isRefused = errorCode(error)?.startsWith('HPE_') === true
-        const salvaged = isRefused ? salvage(start.bytes) : undefined
+        const isEnded = request.socket?.readableEnded === true
+        const salvaged = isRefused || isEnded ? salvage(start.bytes, isEnded) : undefined
         if (salvaged) resolve(salvaged)
         else reject(isRefused ? notHttp(start.bytes, error) : explain(error))
       })
@@ -196,13 +202,21 @@ function readerOf(lines: readonly HeaderLine[]): HeaderReader {
   }
 }
 
-/** A final response that the parser refuses, from its first bytes: its status is clear. Undefined where its headers do not end in them. */
-function salvage(start: Uint8Array): Response | undefined {
-  const text = Buffer.from(start).toString('latin1')
-  const final = text.replace(/^(?:HTTP\/1\.[01] 1\d\d[^]*?\r?\n\r?\n)+/, '')
-  const [, status, head = '', body = ''] =
-    /^HTTP\/1\.[01] ([2-9]\d\d)[^\n]*\n([^]*?)\r?\n\r?\n([^]*)$/.exec(final) ?? []
-  if (status === undefined) return undefined
+/** The first line of a final response, as clients take it. */
+const STATUS_LINE = /^HTTP\/\d(?:\.\d)?[ \t]+([2-9]\d\d)(?!\d)[^\n]*\n/i
+/** Interim responses, and blank lines, before it. */
+const INTERIM = /^(?:\s+|HTTP\/\d(?:\.\d)?[ \t]+1\d\d(?!\d)[^]*?\n\r?\n)+/i
+
+/**
+ * A final response that the parser refuses, or that broke off, from its first bytes: its status is clear. Undefined where its headers do not
+ * end in them, unless the server has closed the connection, after which nothing follows.
+ */
+function salvage(start: Uint8Array, isEnded: boolean): Response | undefined {
+  const final = Buffer.from(start).toString('latin1').replace(INTERIM, '')
+  const [first = '', status] = STATUS_LINE.exec(final) ?? []
+  const rest = final.slice(first.length)
+  const [, head = isEnded ? rest : undefined, body = ''] = /^((?:[^]*?\n)?)\r?\n([^]*)$/.exec(rest) ?? []
+  if (status === undefined || head === undefined) return undefined
   const lines = head.split(/\r?\n/).flatMap((line): HeaderLine[] => {
     const [, name, value = ''] = /^([^\s:]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
     return name === undefined ? [] : [[name.toLowerCase(), value]]
@@ -217,9 +231,9 @@ function salvage(start: Uint8Array): Response | undefined {
 
 function notHttp(start: Uint8Array, cause: Error): NotHttpError {
   const isHttp = Buffer.from(start).toString('latin1').startsWith('HTTP/1.')
-  if (!isHttp) return new NotHttpError(start, { cause })
+  if (!isHttp) return new NotHttpError(start.subarray(0, MAX_START), { cause })
   const isLong = errorCode(cause) === 'HPE_HEADER_OVERFLOW'
-  const why = isLong ? 'its headers have more than 16 KiB' : 'its first lines are not well formed'
+  const why = isLong ? 'its headers have more than 256 KiB' : 'its first lines are not well formed'
   return new NotHttpError(new Uint8Array(), { cause, why })
 }
 

@@ -4,7 +4,7 @@ import { ProxySettingError } from './proxy.js'
 import { describeTls, TlsError } from './tls.js'
 
 const BROKEN = 'connection closed before an answer'
-const TOO_MANY_HEADERS = 'the answer has more headers than relay accepts (16 KiB)'
+const TOO_MANY_HEADERS = 'the answer has more headers than relay accepts (256 KiB)'
 /** Whatever the parser found wrong: its messages speak of its own rules. */
 const NO_HTTP =
   'the answer is not HTTP: check that the address is http or https as the server expects, and the port right'
@@ -56,10 +56,11 @@ function describeKnown(error: unknown): string | undefined {
   const { name }: { name?: unknown } = Object(error)
   if (name === 'TimeoutError') return TOO_LATE
   if (error instanceof NetFailure) return error.message
-  if (error instanceof NotHttpError) return error.isTls ? NO_HTTP_BUT_TLS : NO_HTTP
+  if (error instanceof NotHttpError && error.isTls) return NO_HTTP_BUT_TLS
   const coded = withCode(error)
   const code = codeOf(coded) ?? ''
-  return DESCRIPTIONS[code] ?? (code.startsWith('HPE_') ? NO_HTTP : describeTls(coded))
+  const isHttp = !(error instanceof NotHttpError || code.startsWith('HPE_'))
+  return DESCRIPTIONS[code] ?? (isHttp ? describeTls(coded) : NO_HTTP)
 }
 
 function codeOf(error: unknown): string | undefined {
