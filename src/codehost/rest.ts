@@ -243,23 +243,26 @@ export class Refusal extends RelayError {
   readonly missingRight: string | undefined
   /** Its message on one line, '' for none. */
   readonly upstreamMessage: string
+  /** Where it redirects, which the message names. */
+  readonly elsewhere: string | undefined
 
   constructor(
     kind: ErrorKind,
     message: string,
     answer: Pick<Refusal, 'providerStatus'> &
-      Partial<Pick<Refusal, 'missingRight' | 'upstreamMessage' | 'retryAfter'>>,
+      Partial<Pick<Refusal, 'missingRight' | 'upstreamMessage' | 'retryAfter' | 'elsewhere'>>,
   ) {
     super(kind, message, { retryAfter: answer.retryAfter })
     this.providerStatus = answer.providerStatus
     this.missingRight = answer.missingRight
     this.upstreamMessage = answer.upstreamMessage ?? ''
+    this.elsewhere = answer.elsewhere
   }
 
   /** @internal Its message quotes the code host, unless that said what relay itself would. */
   override get isOwnWords(): boolean {
     const own = ['', ...Object.values(KINDS).map(({ text }) => text)]
-    return own.includes(this.upstreamMessage)
+    return own.includes(this.upstreamMessage) && this.elsewhere === undefined
   }
 }
 
@@ -293,7 +296,13 @@ function refusal(
   const missingRight = missingRightOf(answer, message)
   const retryAfter = retryAfterOf(answer, message)
   const refused = (kind: ErrorKind, text: string): Refusal =>
-    new Refusal(kind, text, { providerStatus: status, upstreamMessage: message, missingRight, retryAfter })
+    new Refusal(kind, text, {
+      providerStatus: status,
+      upstreamMessage: message,
+      missingRight,
+      retryAfter,
+      elsewhere,
+    })
   if (status === 401) return refused('invalid_token', INVALID_TOKEN)
   if (retryAfter !== undefined)
     return refused('rate_limited', `${label} refused: ${message || 'too many requests'}`)

@@ -73,6 +73,12 @@ describe('the answer of a target that is compressed', () => {
     expect(await stored(encoding, Buffer.from(text))).toMatchObject({ outcome: 'succeeded', answer: text })
   })
 
+  it('is named where nothing reads it', async () => {
+    const { answer, out } = await stored('zap', Buffer.from([0xff, 0xfe, 0x1f, 0x8b]))
+    expect(answer).toEqual(Buffer.from([0xff, 0xfe, 0x1f, 0x8b]))
+    expect(out).toContain('(compressed: zap)')
+  })
+
   it('is unpacked no further than it is shown', async () => {
     // 6.4 GB, which would take longer than the test may.
     const member = zlib.gzipSync(Buffer.alloc(16_000_000, 'x'), { level: 9 })

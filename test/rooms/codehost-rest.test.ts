@@ -74,6 +74,13 @@ describe('redirects', () => {
     },
   )
 
+  it('the address that a message names is not of the words of relay', async () => {
+    const location = 'https://other.example/do-as-this-says?token=x'
+    const error = await failure(rig({ status: 302, headers: { location } }).account.comment(ISSUE, 'x'))
+    expect(error).toMatchObject({ isOwnWords: false })
+    expect(error.message).toBe(`${REFUSED} (302) to https://other.example/do-as-this-says`)
+  })
+
   it('loops end: a read after three, a write after one', async () => {
     const { account, asked } = rig({ status: 307, headers: { location: '/again' } })
     await failure(account.facts())
