@@ -99,8 +99,7 @@ export class NotHttpError extends Error {
   readonly isTls: boolean
 
   constructor(start: Uint8Array, { cause, why }: { cause?: Error; why?: string | undefined } = {}) {
-    const text = Buffer.from(start).toString('latin1')
-    const [, spoken] = OTHER_PROTOCOLS.find(([pattern]) => pattern.test(text)) ?? []
+    const spoken = protocolIn(start)
     const isTls = spoken === 'TLS'
     const reason = spoken === undefined ? why : `but ${spoken}`
     const advice = isTls ? 'set https:// in the address' : 'check the address and the port'
@@ -112,14 +111,21 @@ export class NotHttpError extends Error {
 
 /** Protocols whose servers speak first, or answer a request so. */
 const OTHER_PROTOCOLS: readonly (readonly [RegExp, string])[] = [
-  // A record with an alert or a handshake (RFC 8446 section 5.1).
-  [/^[\x15\x16]\x03[\0-\x04]/, 'TLS'],
-  // A SETTINGS frame (RFC 9113 section 3.4).
-  [/^\0\0[^]\x04[\0\x01]\0\0\0\0/, 'HTTP/2'],
-  [/^HTTP\/[023]/, 'another version'],
+  [/^HTTP\/[023]/i, 'another version'],
   [/^SSH-/, 'SSH'],
   [/^[1-5]\d\d[ -]/, 'mail or FTP'],
 ]
+
+/** The protocol whose first bytes these are, where it is a known one. */
+function protocolIn(start: Uint8Array): string | undefined {
+  const [type = 0, major, third = 0, frame] = start
+  // A record with an alert or a handshake (RFC 8446 section 5.1).
+  if ((type === 0x15 || type === 0x16) && major === 3) return 'TLS'
+  // A SETTINGS frame of less than 256 bytes (RFC 9113 section 6.5).
+  if (type === 0 && major === 0 && third % 6 === 0 && frame === 4) return 'HTTP/2'
+  const text = Buffer.from(start).toString('latin1')
+  return OTHER_PROTOCOLS.find(([pattern]) => pattern.test(text))?.[1]
+}
 
 /**
  * Sends one request. Follows no redirect. Reads responses that clients usually take although HTTP forbids them (LF line ends, folded headers,

@@ -11,6 +11,7 @@ import { fresh, json } from './fixture.js'
 
 const TEXT = '{"ok":true,"says":"gr\u00fc\u00df dich"}\nand more\n'
 const ID = '72d3162e-cc78-11e3-81ab-4c9367dc0958'
+const TOKEN = 'gho_of-somebody'
 const here = fresh(() => place({ host: 'none' }))
 
 type Pack = (bytes: Uint8Array) => Uint8Array
@@ -100,13 +101,14 @@ async function compressing(
       const packer = open?.()
       outgoing.writeHead(answer.statusCode ?? 0, { ...answer.headers, 'content-encoding': encoding })
       outgoing.flushHeaders()
-      if (!packer) return void answer.pipe(outgoing)
-      answer.on('data', (chunk) => {
-        packer.write(chunk)
-        packer.flush()
-      })
-      answer.on('end', () => packer.end())
-      packer.pipe(outgoing)
+      answer
+        .on('data', (chunk) => {
+          if (!packer) return outgoing.write(chunk)
+          packer.write(chunk)
+          return packer.flush()
+        })
+        .on('end', () => (packer ?? outgoing).end())
+      packer?.pipe(outgoing)
     })
     outgoing.on('close', () => onward.destroy())
     incoming.pipe(onward.on('error', () => {}))
@@ -153,5 +155,6 @@ it.each(NAMED)('%s: the answer of a code host is read', async (_, encoding, pack
   }
   await using host = await receiver({ headers, body })
   await using at = await place({ host: 'none', env: hostVariables('github', host.url, CLIENT) })
-  await at.useToken('gho_a-token-of-somebody')
+  // It is read before the token is stored.
+  expect(await at.useToken(TOKEN)).toBe(TOKEN)
 })
