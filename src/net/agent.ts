@@ -1,4 +1,4 @@
-import type { Agent } from 'node:http'
+import type { Agent, ClientRequest } from 'node:http'
 import type { Socket } from 'node:net'
 import { decoded, isLoopback } from '../base/address.js'
 import { proxyFor, ProxyAnswerError } from './proxy.js'
@@ -34,6 +34,11 @@ export function protocolOf({ protocol }: URL) {
     : process.getBuiltinModule('node:http')
 }
 
+/** {@link watchTls}, with what this process trusts. */
+export function watchConnection(request: ClientRequest, url: URL): (error: Error) => Error {
+  return watchTls(request, url, process.env['NODE_EXTRA_CA_CERTS'])
+}
+
 function proxyTo(url: URL): URL | undefined {
   return isLoopback(url.hostname) ? undefined : proxyFor(url, process.env)
 }
@@ -55,7 +60,7 @@ function openTunnel(proxy: URL, url: URL, done: (error: Error | null, socket?: S
     headers,
     agent: false,
   })
-  const explain = watchTls(request, proxy)
+  const explain = watchConnection(request, proxy)
   request
     .once('connect', ({ statusCode = 0 }, socket) => {
       if (statusCode === 200) return done(null, socket)

@@ -3,9 +3,8 @@ import { Readable } from 'node:stream'
 import { type Cancellable, onAbort } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
 import { MAX_START, readBounded, StartOf } from '../base/bytes.js'
-import { hostOf, openAgent, protocolOf } from './agent.js'
+import { hostOf, openAgent, protocolOf, watchConnection } from './agent.js'
 import { unpacked } from './encoding.js'
-import { watchTls } from './tls.js'
 
 /** Returns a header's value; ignores the case of its name, and joins several lines with commas. */
 export type HeaderReader = (name: string) => string | undefined
@@ -142,7 +141,7 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
     insecureHTTPParser: true,
     maxHeaderSize: MAX_HEADERS,
   })
-  const explain = watchTls(request, url)
+  const explain = watchConnection(request, url)
   const start = new StartOf(MAX_SALVAGED)
   let [before, isReused] = [0, false]
   // Also of a request that is given up before it is sent.

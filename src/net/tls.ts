@@ -23,15 +23,21 @@ export class TlsError extends NetFailure {
 interface Peer {
   /** The host of the address, as it is asked for. */
   readonly host?: string
+  /** A file with certificates that are trusted besides Node's. */
+  readonly authorities?: string | undefined
   /** Its certificate, and those that signed it, as far as they were sent or are trusted. */
   readonly chain?: readonly PeerCertificate[]
 }
 
 /**
  * Watches the connection of a request to an https address. Gives a function that puts a {@link TlsError} in the place of an error of TLS, and
- * returns any other. Node's error does not have the certificate, and the connection is closed when it comes.
+ * returns any other. `authorities`: the file of NODE_EXTRA_CA_CERTS. Node's error does not have the certificate, and the connection is closed when it comes.
  */
-export function watchTls(request: ClientRequest, { protocol, hostname }: URL): (error: Error) => Error {
+export function watchTls(
+  request: ClientRequest,
+  { protocol, hostname }: URL,
+  authorities: string | undefined,
+): (error: Error) => Error {
   if (protocol !== 'https:')
     return (error) => (isHungUp(request, error) ? new TlsError(WANTS_TLS, { cause: error }) : error)
   const { TLSSocket } = process.getBuiltinModule('node:tls')
@@ -49,7 +55,11 @@ export function watchTls(request: ClientRequest, { protocol, hostname }: URL): (
     })
   })
   return (error) => {
-    const words = describeTls(error, { host: hostname.replace(/^\[|\]$/g, ''), ...(chain && { chain }) })
+    const words = describeTls(error, {
+      host: hostname.replace(/^\[|\]$/g, ''),
+      authorities,
+      ...(chain && { chain }),
+    })
     if (words !== undefined) {
       const isRefused = CERTIFICATE_WANTED.has(alertOf(error) ?? 0)
       return new TlsError(words, { cause: error, isUnreached: !isSecure || isInvalid(error) || isRefused })
@@ -144,9 +154,10 @@ function isInvalid(error: unknown): boolean {
 const UNKNOWN =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT(?:_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_UNTRUSTED)$/
 
-function describeCertificate(code: string, { host, chain = [] }: Peer): string {
+function describeCertificate(code: string, peer: Peer): string {
+  const { host, chain = [] } = peer
   const [own] = chain
-  if (UNKNOWN.test(code)) return describeUnknown(code, chain)
+  if (UNKNOWN.test(code)) return describeUnknown(code, peer)
   const now = Date.now()
   if (code === 'CERT_HAS_EXPIRED') {
     const expired = chain.find(({ valid_to: end }) => Date.parse(end) < now)
@@ -169,15 +180,14 @@ function describeCertificate(code: string, { host, chain = [] }: Peer): string {
   return `its certificate${own ? ` ${signed(own)}` : ''} is not valid (${reason})`
 }
 
-function describeUnknown(code: string, chain: readonly PeerCertificate[]): string {
+function describeUnknown(code: string, { chain = [], authorities }: Peer): string {
   const [own] = chain
   const last = chain.at(-1)
   const whose = own ? `: ${signed(own)}` : ''
   const signer = last ? quoted(last.issuer) : 'your company'
   const wanted = own && isSelfSigned(own) ? 'that certificate' : `the certificate of ${signer}`
-  const file = process.env['NODE_EXTRA_CA_CERTS']
-  const set = file
-    ? `put ${wanted} into ${printable(file)}, which NODE_EXTRA_CA_CERTS names`
+  const set = authorities
+    ? `put ${wanted} into ${printable(authorities)}, which NODE_EXTRA_CA_CERTS names`
     : `set NODE_EXTRA_CA_CERTS to a file with ${wanted}`
   const sent = code === 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' ? ', unless that server ought to send it' : ''
   return `its certificate is from an unknown authority${whose}; ${set}, and start relay again${sent}`
