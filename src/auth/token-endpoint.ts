@@ -11,6 +11,7 @@ import type { CodeHost, OAuthServer } from '../codehost/host.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import { excessOf } from '../json/parse.js'
 import { describeWithoutQuote } from '../net/errors.js'
+import { redirectTarget } from '../net/redirect.js'
 import type { Refreshable, TokenGrant } from '../tokens/tokens.js'
 
 /** How the token endpoint is called. */
@@ -223,6 +224,8 @@ async function send(
     const answer = await sendOnce(url, request)
     const bytes = await readBounded(answer.body, MAX_ANSWER)
     if (answer.status >= 500 || answer.status === 429) throw unavailable(`answered ${answer.status}`)
+    const elsewhere = redirectTarget(answer, url)
+    if (elsewhere !== undefined) throw redirected(answer.status, elsewhere)
     // The library parses it.
     if (excessOf(bytes.toString()) !== undefined) throw unavailable('answered JSON that is nested too deep')
     const read = ['content-type', 'www-authenticate'].flatMap((name) => {
@@ -244,6 +247,13 @@ async function send(
       })
     throw unavailable(`could not be reached (${describeWithoutQuote(error)})`)
   }
+}
+
+/** Secrets are sent to the endpoint that was set alone. */
+function redirected(status: number, elsewhere: string): TokenError {
+  return new TokenError(
+    `the token endpoint answered with a redirect that is not followed (${status}) to ${elsewhere}: if the code host has moved there, set RELAY_PROVIDER_URL`,
+  )
 }
 
 function unavailable(what: string): TokenError {

@@ -10,6 +10,15 @@ export function parseUrl(text: string, base?: string): URL | undefined {
   }
 }
 
+/** A user name or password of an address, as it was meant: escapes that stand for nothing are left as they are. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
 /**
  * Whether a host name, as `URL.hostname` spells it, means this machine: `localhost`, `*.localhost` (RFC 6761
  * section 6.3), 127.0.0.0/8 or `[::1]`. Looks up no name.

@@ -93,10 +93,14 @@ export const MAX_START = 4096
 
 const NOTHING = new Uint8Array()
 
-/** Collects the first {@link MAX_START} bytes of a response or an output, and drops the rest. */
+/** Collects the first bytes of a response or an output, {@link MAX_START} unless it says otherwise, and drops the rest. */
 export class StartOf {
   readonly #chunks: Uint8Array[] = []
-  #room = MAX_START
+  #room: number
+
+  constructor(limit = MAX_START) {
+    this.#room = limit
+  }
 
   add(chunk: Uint8Array): void {
     if (this.#room === 0) return
@@ -104,6 +108,11 @@ export class StartOf {
     const start = new Uint8Array(chunk.subarray(0, this.#room))
     this.#room -= start.byteLength
     this.#chunks.push(start)
+  }
+
+  /** Whether it drops all that is added from now on. */
+  get isFull(): boolean {
+    return this.#room === 0
   }
 
   get bytes(): Uint8Array {

@@ -13,6 +13,7 @@ import {
   readText,
   type SendOnce,
 } from '../net/client.js'
+import { redirectTarget } from '../net/redirect.js'
 import { describeWithoutQuote, isUnreached, millisecondsUntil, parseRetryAfter } from '../net/errors.js'
 import type { CallingOptions, Headed, TokenSource } from './host.js'
 
@@ -101,10 +102,11 @@ export class Rest {
     const address = `${base}${where}${query ? `?${new URLSearchParams(query).toString()}` : ''}`
     const signal = deadline(timeLimit, this.#signal)
     let answer: OutboundResponse
+    let elsewhere: string | undefined
     let text: string
     try {
       const request = { method, headers, signal, ...(body && { body: JSON.stringify(body) }) }
-      answer = await sendFollowing(sendOnce, address, request)
+      ;[answer, elsewhere] = await sendFollowing(sendOnce, address, request)
       text = await readText(answer)
     } catch (error) {
       if (this.#signal?.aborted) throw cancelled(this.#signal.reason)
@@ -114,7 +116,8 @@ export class Rest {
     const { status, header } = answer
     const json = parseAnswer(text, exact)
     if (status < 200 || status > 299) {
-      const refused = refusal(label, method, answer, upstreamMessage(json, secrets))
+      const to = elsewhere === undefined ? undefined : withoutSecrets(elsewhere, secrets)
+      const refused = refusal(label, method, answer, upstreamMessage(json, secrets), to)
       throw explain?.(refused) ?? refused
     }
     const { success, data } = schema.safeParse(json)
@@ -183,13 +186,13 @@ const MAX_REDIRECTS = 3
 /**
  * Follows redirects only within the origin, so that the token in the headers reaches no other. A GET follows up to three. A write
  * follows one, and only with 307 or 308, which keep method and body (RFC 9110 section 15.4): after a 301 or 302, clients repeat it
- * as a GET. Returns a redirect that it does not follow.
+ * as a GET. Returns a redirect that it does not follow, and where that leads.
  */
 async function sendFollowing(
   sendOnce: SendOnce,
   address: string,
   request: OutboundRequest,
-): Promise<OutboundResponse> {
+): Promise<readonly [OutboundResponse, elsewhere: string | undefined]> {
   const read = request.method === 'GET'
   const followed = read ? [301, 302, 307, 308] : [307, 308]
   let url = new URL(address)
@@ -197,7 +200,7 @@ async function sendFollowing(
     const response = await sendOnce(url.href, request)
     const location = followed.includes(response.status) ? response.header('location') : undefined
     const next = location === undefined ? undefined : parseUrl(location, url.href)
-    if (left === 0 || next?.origin !== url.origin) return response
+    if (left === 0 || next?.origin !== url.origin) return [response, redirectTarget(response, url)]
     await readText(response)
     url = next
   }
@@ -240,23 +243,26 @@ export class Refusal extends RelayError {
   readonly missingRight: string | undefined
   /** Its message on one line, '' for none. */
   readonly upstreamMessage: string
+  /** Where it redirects, which the message names. */
+  readonly elsewhere: string | undefined
 
   constructor(
     kind: ErrorKind,
     message: string,
     answer: Pick<Refusal, 'providerStatus'> &
-      Partial<Pick<Refusal, 'missingRight' | 'upstreamMessage' | 'retryAfter'>>,
+      Partial<Pick<Refusal, 'missingRight' | 'upstreamMessage' | 'retryAfter' | 'elsewhere'>>,
   ) {
     super(kind, message, { retryAfter: answer.retryAfter })
     this.providerStatus = answer.providerStatus
     this.missingRight = answer.missingRight
     this.upstreamMessage = answer.upstreamMessage ?? ''
+    this.elsewhere = answer.elsewhere
   }
 
   /** @internal Its message quotes the code host, unless that said what relay itself would. */
   override get isOwnWords(): boolean {
     const own = ['', ...Object.values(KINDS).map(({ text }) => text)]
-    return own.includes(this.upstreamMessage)
+    return own.includes(this.upstreamMessage) && this.elsewhere === undefined
   }
 }
 
@@ -279,12 +285,24 @@ const KINDS: Record<number, { kind: ErrorKind; text: string }> = {
 }
 
 /** The error for an unsuccessful answer. A write that failed with 5xx may have happened: a gateway may have sent the answer. */
-function refusal(label: string, method: Method, answer: Headed, message: string): Refusal {
+function refusal(
+  label: string,
+  method: Method,
+  answer: Headed,
+  message: string,
+  elsewhere: string | undefined,
+): Refusal {
   const { status } = answer
   const missingRight = missingRightOf(answer, message)
   const retryAfter = retryAfterOf(answer, message)
   const refused = (kind: ErrorKind, text: string): Refusal =>
-    new Refusal(kind, text, { providerStatus: status, upstreamMessage: message, missingRight, retryAfter })
+    new Refusal(kind, text, {
+      providerStatus: status,
+      upstreamMessage: message,
+      missingRight,
+      retryAfter,
+      elsewhere,
+    })
   if (status === 401) return refused('invalid_token', INVALID_TOKEN)
   if (retryAfter !== undefined)
     return refused('rate_limited', `${label} refused: ${message || 'too many requests'}`)
@@ -295,7 +313,10 @@ function refusal(label: string, method: Method, answer: Headed, message: string)
     return refused(kind, `${label} refused: ${message || text}${hint}`)
   }
   const redirected = status >= 300 && status < 400
-  const what = redirected ? `answered with a redirect that is not followed (${status})` : `failed (${status})`
+  const to = elsewhere === undefined ? '' : ` to ${elsewhere}`
+  const what = redirected
+    ? `answered with a redirect that is not followed (${status})${to}`
+    : `failed (${status})`
   // With 303, a server answers a write that it has carried out (RFC 9110 section 15.4.4).
   const doubt = redirected && status !== 303 ? '' : doubtOf(method)
   return refused('provider_failed', `${label} ${what}${message && `: ${message}`}${doubt}`)
@@ -375,9 +396,13 @@ function upstreamMessage(json: unknown, secrets: readonly string[]): string {
     .replaceAll(/[\s\p{Zl}\p{Zp}]+/gu, ' ')
     .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')
     .trim()
-  const line = secrets.reduce((line, secret) => line.replaceAll(secret, '[secret]'), plain)
+  const line = withoutSecrets(plain, secrets)
   // The cut may fall between the two halves of a character.
   return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1).replace(/\p{Cs}$/u, '')}…` : line
+}
+
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text)
 }
 
 /** The error for a call without a usable answer: `why` is an error or text. A write that may have reached the host may have happened. */

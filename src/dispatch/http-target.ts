@@ -1,3 +1,4 @@
+import { decoded } from '../base/address.js'
 import { isTimeout } from '../base/wait.js'
 import type { Clock } from '../base/time.js'
 import { type Header, isSendable, passedOn } from '../http/headers.js'
@@ -5,6 +6,7 @@ import type { Entry, Outcome } from '../journal/types.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import { NotHttpError } from '../net/client.js'
 import { DeliverySender } from '../net/delivery-sender.js'
+import { redirectTarget } from '../net/redirect.js'
 import { type OpenTarget, unanswered } from './target.js'
 
 /** An entry as its receiver can verify it now, without the headers of the connection on which it came. */
@@ -40,12 +42,16 @@ export function openHttpTarget(
       const sent = [...forwardedHeaders(rest, attempt), ...(own ? [own] : [])]
       try {
         const { status, header, lines, start } = await sender.post(sent, body, signal)
+        const elsewhere = redirectTarget({ status, header }, url)
         return {
           outcome: statusOutcome(status),
           status,
           answer: start,
           headers: answerHeaders(lines),
-          error: null,
+          error:
+            elsewhere === undefined
+              ? null
+              : `answered ${status}, a redirect to ${elsewhere} that is not followed: forward there instead`,
           retryAfter: parseRetryAfter(header, clock()),
         }
       } catch (error) {
@@ -65,14 +71,6 @@ function basic({ username, password }: URL): Header | undefined {
   if (username === '' && password === '') return undefined
   const both = [username, password].map(decoded).join(':')
   return ['Authorization', `Basic ${Buffer.from(both).toString('base64')}`]
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 /** The header that relay adds. */

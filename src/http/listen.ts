@@ -31,9 +31,20 @@ export interface ListenOptions {
   readonly maxBody?: number
   /** The option that sets the port, for the error message. Default: `--port`. */
   readonly portFlag?: string
-  /** Milliseconds; `grace`: how long close() waits for requests in flight, by default 10 s. */
-  readonly limits?: Partial<Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'>>
+  /**
+   * Milliseconds; `grace`: how long close() waits for requests in flight, by default 10 s; `keepAlive`: how long a connection is kept for
+   * the next request, by default {@link KEEP_ALIVE_MS}.
+   */
+  readonly limits?: Partial<Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'> & { keepAlive: number }>
 }
+
+/**
+ * Longer than any reverse proxy keeps a connection that it may send the next request on: the one that closes first must be the proxy, since
+ * a POST that is on its way meanwhile is reset and lost. nginx and AWS have 60 s, Go, Traefik and cloudflared 90 s, Caddy 120 s, Node's
+ * fetch and Google's load balancers 600 s; Google asks a server for 620 s (cloud.google.com/load-balancing/docs/https, "Timeouts and retries").
+ * Where connections become scarce, those that have been idle longest are closed first.
+ */
+const KEEP_ALIVE_MS = 620_000
 
 /**
  * Open connections, the one that made progress longest ago first: the response last started on each, and its requests whose responses are
@@ -55,13 +66,14 @@ const MAX_UNANSWERED = 16
  */
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
   const { host, log } = options
-  const limits = { ...LIMITS, grace: 10_000, ...options.limits }
+  const limits = { ...LIMITS, grace: 10_000, keepAlive: KEEP_ALIVE_MS, ...options.limits }
   const connections: Connections = new Map()
   const server = createServer({
     // Otherwise Node answers an HTTP/1.1 request without Host itself, with an empty body.
     requireHostHeader: false,
     headersTimeout: limits.headers,
     requestTimeout: limits.request,
+    keepAliveTimeout: limits.keepAlive,
     // Otherwise Node checks the limits above only every 30 s.
     connectionsCheckingInterval: Math.min(1_000, limits.headers),
   })

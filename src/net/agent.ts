@@ -1,7 +1,8 @@
-import type { Agent } from 'node:http'
+import type { Agent, ClientRequest } from 'node:http'
 import type { Socket } from 'node:net'
-import { isLoopback } from '../base/address.js'
+import { decoded, isLoopback } from '../base/address.js'
 import { proxyFor, ProxyAnswerError } from './proxy.js'
+import { TlsError, watchTls } from './tls.js'
 
 export interface AgentOptions {
   /** Milliseconds for which an idle connection is kept for the next request. Default: each request has a connection of its own. */
@@ -33,6 +34,11 @@ export function protocolOf({ protocol }: URL) {
     : process.getBuiltinModule('node:http')
 }
 
+/** {@link watchTls}, with what this process trusts. */
+export function watchConnection(request: ClientRequest, url: URL): (error: Error) => Error {
+  return watchTls(request, url, process.env['NODE_EXTRA_CA_CERTS'])
+}
+
 function proxyTo(url: URL): URL | undefined {
   return isLoopback(url.hostname) ? undefined : proxyFor(url, process.env)
 }
@@ -42,20 +48,33 @@ function openTunnel(proxy: URL, url: URL, done: (error: Error | null, socket?: S
   const { hostname, port } = url
   const authority = `${hostname}:${port || (url.protocol === 'https:' ? 443 : 80)}`
   const { username, password } = proxy
-  const credentials = Buffer.from([username, password].map(decodeURIComponent).join(':')).toString('base64')
+  const credentials = Buffer.from([username, password].map(decoded).join(':')).toString('base64')
   const headers = {
     Host: authority,
     ...(username !== '' && { 'Proxy-Authorization': `Basic ${credentials}` }),
   }
-  protocolOf(proxy)
-    .request({ ...hostOf(proxy), method: 'CONNECT', path: authority, headers, agent: false })
+  const request = protocolOf(proxy).request({
+    ...hostOf(proxy),
+    method: 'CONNECT',
+    path: authority,
+    headers,
+    agent: false,
+  })
+  const explain = watchConnection(request, proxy)
+  request
     .once('connect', ({ statusCode = 0 }, socket) => {
       if (statusCode === 200) return done(null, socket)
       socket.destroy()
       done(new ProxyAnswerError(statusCode))
     })
-    .once('error', done)
+    .once('error', (error) => done(ofProxy(explain(error))))
     .end()
+}
+
+/** Whose certificate it is matters: the messages of other failures are of the whole way. */
+function ofProxy(error: Error): Error {
+  if (!(error instanceof TlsError)) return error
+  return new TlsError(`TLS with the proxy failed: ${error.message}`, { cause: error, isUnreached: true })
 }
 
 /** The options of a request for its host. Node's `URL` has IPv6 addresses in brackets, its sockets have them without. */

@@ -2,8 +2,9 @@ import type { Agent, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Cancellable, onAbort } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
-import { readBounded, StartOf } from '../base/bytes.js'
-import { hostOf, openAgent, protocolOf } from './agent.js'
+import { MAX_START, readBounded, StartOf } from '../base/bytes.js'
+import { hostOf, openAgent, protocolOf, watchConnection } from './agent.js'
+import { unpacked } from './encoding.js'
 
 /** Returns a header's value; ignores the case of its name, and joins several lines with commas. */
 export type HeaderReader = (name: string) => string | undefined
@@ -21,25 +22,32 @@ export interface OutboundRequest extends Cancellable {
 export interface OutboundResponse {
   readonly status: number
   readonly header: HeaderReader
+  /** Rejects with an `EncodingError` where it is compressed and not well formed. */
   readonly body: AsyncIterable<Uint8Array>
   /** Abandons the rest of the body, which closes the connection. */
   readonly discard: () => void
 }
 
-/** Sends one request, once, and resolves with the response's headers. @throws the error of the connection; the signal's reason */
+/** Sends one request, once, and resolves with the response's headers. @throws the error of the connection; `NetFailure`; the signal's reason */
 export type SendOnce = (url: string, request: OutboundRequest) => Promise<OutboundResponse>
 
 /**
  * {@link SendOnce} over the network. Each request has a connection of its own: if a write fails on a connection that the server
- * just closed, it is unknown whether it arrived. Follows no redirect. Asks for a body without content encoding, since nothing
- * here decodes one (RFC 9110 section 12.5.3).
+ * just closed, it is unknown whether it arrived. Follows no redirect. Asks for a body without content encoding (RFC 9110 section
+ * 12.5.3), and reads one that comes compressed nevertheless.
  */
 export const sendOnce: SendOnce = async (address, { method, headers, body, signal }) => {
   const url = new URL(address)
   const lines = Object.entries({ 'accept-encoding': 'identity', ...headers })
   const { response } = exchange(url, { method, lines, body, agent: openAgent(url), signal })
-  const { lines: _, ...read } = await response
-  return { ...read, discard: () => void read.body.on('error', () => {}).destroy() }
+  const { lines: _, body: received, ...head } = await response
+  const discard = (): void => void received.on('error', () => {}).destroy()
+  try {
+    return { ...head, body: unpacked(received, head.header('content-encoding')), discard }
+  } catch (error) {
+    discard()
+    throw error
+  }
 }
 
 /** 4 MiB: many times the longest response to our calls (a pull request with both repositories, about 60 KiB). */
@@ -49,6 +57,11 @@ const MAX_TEXT = 4 * 1_048_576
 export async function readText({ body }: Pick<OutboundResponse, 'body'>): Promise<string> {
   return String(await readBounded(body, MAX_TEXT))
 }
+
+/** 256 KiB, as browsers take: debugging tools of web frameworks put whole logs into headers. */
+const MAX_HEADERS = 262_144
+/** 16 KiB: the headers of a response that the parser refuses are read up to this length. */
+const MAX_SALVAGED = 16_384
 
 /** A request to any address. */
 export interface ExchangeRequest extends Cancellable {
@@ -77,16 +90,40 @@ export interface Exchange {
   readonly isStale: () => boolean
 }
 
-/** The response is not HTTP/1: probably another kind of server listens there. */
+/** The response is not HTTP/1: probably another kind of server listens there. The message says which, where its first bytes do. */
 export class NotHttpError extends Error {
   override readonly name = 'NotHttpError'
   /** Its first bytes, where they are of another protocol. */
   readonly start: Uint8Array
+  readonly isTls: boolean
 
-  constructor(start: Uint8Array, options?: ErrorOptions) {
-    super('its answer is not HTTP/1.1: check the address and the port', options)
+  constructor(start: Uint8Array, { cause, why }: { cause?: Error; why?: string | undefined } = {}) {
+    const spoken = protocolIn(start)
+    const isTls = spoken === 'TLS'
+    const reason = spoken === undefined ? why : `but ${spoken}`
+    const advice = isTls ? 'set https:// in the address' : 'check the address and the port'
+    super(`its answer is not HTTP/1.1${reason === undefined ? '' : `, ${reason}`}: ${advice}`, { cause })
     this.start = start
+    this.isTls = isTls
   }
+}
+
+/** Protocols whose servers speak first, or answer a request so. */
+const OTHER_PROTOCOLS: readonly (readonly [RegExp, string])[] = [
+  [/^HTTP\/[023]/i, 'another version'],
+  [/^SSH-/, 'SSH'],
+  [/^[1-5]\d\d[ -]/, 'mail or FTP'],
+]
+
+/** The protocol whose first bytes these are, where it is a known one. */
+function protocolIn(start: Uint8Array): string | undefined {
+  const [type = 0, major, third = 0, frame] = start
+  // A record with an alert or a handshake (RFC 8446 section 5.1).
+  if ((type === 0x15 || type === 0x16) && major === 3) return 'TLS'
+  // A SETTINGS frame of less than 256 bytes (RFC 9113 section 6.5).
+  if (type === 0 && major === 0 && third % 6 === 0 && frame === 4) return 'HTTP/2'
+  const text = Buffer.from(start).toString('latin1')
+  return OTHER_PROTOCOLS.find(([pattern]) => pattern.test(text))?.[1]
 }
 
 /**
@@ -102,8 +139,10 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
     headers: headersFor(url, asked),
     agent,
     insecureHTTPParser: true,
+    maxHeaderSize: MAX_HEADERS,
   })
-  const start = new StartOf()
+  const explain = watchConnection(request, url)
+  const start = new StartOf(MAX_SALVAGED)
   let [before, isReused] = [0, false]
   // Also of a request that is given up before it is sent.
   request.on('error', () => {})
@@ -132,14 +171,15 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
       // Another protocol after all (101).
       .once('upgrade', (_, socket) => {
         socket.destroy()
-        reject(new NotHttpError(new Uint8Array()))
+        reject(new NotHttpError(new Uint8Array(), { why: 'it changes to another protocol' }))
       })
       .once('close', ignore)
       .on('error', (error) => {
         const isRefused = errorCode(error)?.startsWith('HPE_') === true
-        const salvaged = isRefused ? salvage(start.bytes) : undefined
+        const isEnded = request.socket?.readableEnded === true
+        const salvaged = isRefused || isEnded ? salvage(start.bytes, isEnded) : undefined
         if (salvaged) resolve(salvaged)
-        else reject(isRefused ? notHttp(start.bytes, error) : error)
+        else reject(isRefused ? notHttp(start.bytes, error) : explain(error))
       })
       .end(body)
   })
@@ -167,13 +207,21 @@ function readerOf(lines: readonly HeaderLine[]): HeaderReader {
   }
 }
 
-/** A final response that the parser refuses, from its first bytes: its status is clear. Undefined where its headers do not end in them. */
-function salvage(start: Uint8Array): Response | undefined {
-  const text = Buffer.from(start).toString('latin1')
-  const final = text.replace(/^(?:HTTP\/1\.[01] 1\d\d[^]*?\r?\n\r?\n)+/, '')
-  const [, status, head = '', body = ''] =
-    /^HTTP\/1\.[01] ([2-9]\d\d)[^\n]*\n([^]*?)\r?\n\r?\n([^]*)$/.exec(final) ?? []
-  if (status === undefined) return undefined
+/** The first line of a final response, as clients take it. */
+const STATUS_LINE = /^HTTP\/\d(?:\.\d)?[ \t]+([2-9]\d\d)(?!\d)[^\n]*\n/i
+/** Interim responses, and blank lines, before it. */
+const INTERIM = /^(?:\s+|HTTP\/\d(?:\.\d)?[ \t]+1\d\d(?!\d)[^]*?\n\r?\n)+/i
+
+/**
+ * A final response that the parser refuses, or that broke off, from its first bytes: its status is clear. Undefined where its headers do not
+ * end in them, unless the server has closed the connection, after which nothing follows.
+ */
+function salvage(start: Uint8Array, isEnded: boolean): Response | undefined {
+  const final = Buffer.from(start).toString('latin1').replace(INTERIM, '')
+  const [first = '', status] = STATUS_LINE.exec(final) ?? []
+  const rest = final.slice(first.length)
+  const [, head = isEnded ? rest : undefined, body = ''] = /^((?:[^]*?\n)?)\r?\n([^]*)$/.exec(rest) ?? []
+  if (status === undefined || head === undefined) return undefined
   const lines = head.split(/\r?\n/).flatMap((line): HeaderLine[] => {
     const [, name, value = ''] = /^([^\s:]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
     return name === undefined ? [] : [[name.toLowerCase(), value]]
@@ -188,7 +236,10 @@ function salvage(start: Uint8Array): Response | undefined {
 
 function notHttp(start: Uint8Array, cause: Error): NotHttpError {
   const isHttp = Buffer.from(start).toString('latin1').startsWith('HTTP/1.')
-  return new NotHttpError(isHttp ? new Uint8Array() : start, { cause })
+  if (!isHttp) return new NotHttpError(start.subarray(0, MAX_START), { cause })
+  const isLong = errorCode(cause) === 'HPE_HEADER_OVERFLOW'
+  const why = isLong ? 'its headers have more than 256 KiB' : 'its first lines are not well formed'
+  return new NotHttpError(new Uint8Array(), { cause, why })
 }
 
 function toError(reason: unknown): Error {

@@ -1,13 +1,15 @@
 import type { Agent } from 'node:http'
+import { Readable } from 'node:stream'
 import { errorCode } from '../base/errors.js'
 import { StartOf } from '../base/bytes.js'
 import { withTimeLimit } from '../base/wait.js'
 import { openAgent } from './agent.js'
 import { exchange, type HeaderLine, type Response } from './client.js'
+import { unpacked } from './encoding.js'
 
 /** A target's response to a delivery. */
 interface DeliveryResponse extends Omit<Response, 'body'> {
-  /** The start of the body. */
+  /** The start of the body, without the codings that its headers name; as it came where they cannot be undone. */
   readonly start: Uint8Array
 }
 
@@ -61,16 +63,34 @@ const MAX_READ = 262_144
 
 /** The status decides: a body that is interrupted, also by the signal, is no failure. */
 async function withStart({ body, ...head }: Response): Promise<DeliveryResponse> {
+  const encoding = head.header('content-encoding')
+  const packed: Uint8Array[] = []
   const start = new StartOf()
   let read = 0
   try {
     for await (const chunk of body) {
       start.add(chunk)
+      if (encoding !== undefined) packed.push(chunk)
       read += chunk.byteLength
       if (read > MAX_READ) break
     }
   } catch {
     // The part that arrived is enough.
   }
-  return { ...head, start: start.bytes }
+  const text = encoding === undefined ? undefined : await startOf(packed, encoding)
+  return { ...head, start: text ?? start.bytes }
+}
+
+/** The start of what a compressed body says, of which a part may be missing; undefined where it cannot be read, or is empty. */
+async function startOf(packed: readonly Uint8Array[], encoding: string): Promise<Uint8Array | undefined> {
+  const start = new StartOf()
+  try {
+    for await (const chunk of unpacked(Readable.from(packed), encoding)) {
+      start.add(chunk)
+      if (start.isFull) break
+    }
+  } catch {
+    // What came before may still be text.
+  }
+  return start.bytes.length === 0 ? undefined : start.bytes
 }

@@ -1,13 +1,14 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { parseUrl } from '../base/address.js'
+import { NetFailure } from './failure.js'
 
 /** A variable for a proxy whose value cannot be used. The message names it, and not its value, which can hold a password. */
-export class ProxySettingError extends Error {
+export class ProxySettingError extends NetFailure {
   override readonly name = 'ProxySettingError'
 }
 
 /** A proxy refused to connect. */
-export class ProxyAnswerError extends Error {
+export class ProxyAnswerError extends NetFailure {
   override readonly name = 'ProxyAnswerError'
 
   constructor(status: number) {
@@ -47,35 +48,37 @@ function parseProxy(text: string, variable: string): URL {
   )
 }
 
-/** Whether NO_PROXY names a host: entries between commas or spaces, each a name, an address, or a range of addresses. */
+/** Whether NO_PROXY names a host: entries between commas, semicolons or spaces, each a name, an address, or a range of addresses. */
 function isExcluded(url: URL, list: string): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   const port = url.port || (url.protocol === 'https:' ? '443' : '80')
-  const entries = list.toLowerCase().split(/[\s,]+/)
+  const entries = list.toLowerCase().split(/[\s,;]+/)
   return entries.some((entry) => {
     const [name, ofPort = port] = splitPort(entry)
     return name !== '' && ofPort === port && names(name, host)
   })
 }
 
-/** Splits `host:8080` and `[::1]:8080`; an IPv6 address without brackets has no port. */
+/** Splits `host:8080`, `[::1]:8080` and `[fd00::]/8:8080`; an IPv6 address without brackets has no port. Omits a dot at the end of a name. */
 function splitPort(entry: string): readonly [name: string, port?: string | undefined] {
-  const [, name, port] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? []
-  return name === undefined ? [entry] : [name.replace(/^\[|\]$/g, ''), port]
+  const [, name = entry, port] = /^(\[[^\]]*\](?:\/\d+)?|[^:]*)(?::(\d+))?$/.exec(entry) ?? []
+  return [name.replaceAll(/[[\]]|\.+$/g, ''), port]
 }
 
 /**
  * Whether an entry names a host. `*`: every one. `10.0.0.0/8`: the addresses of the range. `example.com`: that and what ends in
- * `.example.com`, also written `.example.com` or `*.example.com`. `192.168.*`: what begins so.
+ * `.example.com`, also written `.example.com` or `*.example.com`. Any other `*`, as in `192.168.*`, stands for any characters.
  */
 function names(entry: string, host: string): boolean {
-  if (entry === '*') return true
-  if (entry.includes('/')) return isInRange(host, entry)
-  if (isIP(entry) !== 0 || isIP(host) !== 0)
-    return entry.endsWith('*') ? host.startsWith(entry.slice(0, -1)) : isInRange(host, entry)
-  if (entry.endsWith('*')) return host.startsWith(entry.slice(0, -1))
   const domain = entry.replace(/^\*?\./, '')
+  if (domain.includes('*')) return isLike(host, entry)
+  if (isIP(host) !== 0) return isInRange(host, domain)
   return host === domain || host.endsWith(`.${domain}`)
+}
+
+function isLike(host: string, pattern: string): boolean {
+  const literal = (text: string): string => text.replaceAll(/[^\w-]/g, String.raw`\$&`)
+  return new RegExp(`^${pattern.split(/\*+/).map(literal).join('.*')}$`).test(host)
 }
 
 /** Whether a host is an address of a range, `10.0.0.0/8`, or the one address. A text that is no range has none. */
@@ -83,8 +86,8 @@ function isInRange(host: string, range: string): boolean {
   const [network = '', bits] = range.split('/')
   if (isIP(host) === 0 || isIP(network) === 0) return false
   const all = isIPv4(network) ? 32 : 128
-  const prefix = bits === undefined ? all : Number(bits)
-  if (!Number.isInteger(prefix) || prefix < 0 || prefix > all) return false
+  const prefix = Number(bits ?? all)
+  if (!/^\d+$/.test(bits ?? '0') || prefix > all) return false
   const addresses = new BlockList()
   addresses.addSubnet(network, prefix, isIPv4(network) ? 'ipv4' : 'ipv6')
   return addresses.check(host, isIPv4(host) ? 'ipv4' : 'ipv6')

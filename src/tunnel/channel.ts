@@ -4,6 +4,7 @@ import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { DEFAULT_TUNNEL, isChannel, isCodeHost, NEW_TUNNEL } from '../base/settings.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
+import { redirectTarget } from '../net/redirect.js'
 import { type OutboundResponse, readText, type SendOnce } from '../net/client.js'
 import type { Store } from '../store/kv.js'
 
@@ -61,7 +62,7 @@ async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSi
   const url = parseUrl(location, server)
   // A server behind a proxy may not know its own scheme. Another host is an error.
   if (!url || url.host !== new URL(server).host || url.pathname === '/')
-    throw refusal('it is not a smee server', response)
+    throw refusal(`it is not a smee server${redirect(response, `${server}/new`)}`, response)
   return `${server}${url.pathname}`
 }
 
@@ -72,6 +73,14 @@ async function addressIn(response: OutboundResponse): Promise<string | undefined
   const path = parseUrl((await readText(response)).trim())?.pathname
   // The address that a server gives itself may be wrong from outside, such as http://localhost:3333.
   return path !== undefined && /^(?:\/[\w-]+)+$/.test(path) ? path : undefined
+}
+
+/** Where a server redirects, as the end of a sentence. */
+export function redirect(response: OutboundResponse, from: string): string {
+  const elsewhere = redirectTarget(response, from)
+  return elsewhere === undefined
+    ? ''
+    : `: it redirects to ${elsewhere}, which is not followed. If it has moved there, set --tunnel to that`
 }
 
 /** What the tunnel's server refuses, and how long it asks to wait. */

@@ -3,7 +3,7 @@ import { onAbort, onSleep, isTimeout, withTimeLimit } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import type { Clock } from '../base/time.js'
 import type { OutboundResponse, SendOnce } from '../net/client.js'
-import { failureOf, refusal } from './channel.js'
+import { failureOf, redirect, refusal } from './channel.js'
 
 /** Milliseconds, except for `message` and `waiting`. */
 export const LIMITS = {
@@ -215,11 +215,11 @@ async function request(options: ConnectionOptions): Promise<OutboundResponse> {
   })
   if (isEvents(response)) return response
   const { status, header } = response
-  const [location, type] = [header('location'), header('content-type') ?? 'no type']
-  if (status === 200 && !location)
+  if (status === 200) {
+    const type = header('content-type') ?? 'no type'
     throw refusal(`no channel at this address: the server answers with ${type}`, response)
-  const redirect = location ? `: it redirects to ${location}` : ''
-  throw refusal(`the server answers ${status}${redirect}`, response)
+  }
+  throw refusal(`the server answers ${status}${redirect(response, options.url)}`, response)
 }
 
 /** An answer with events, else the one that says why there are none, whose body is discarded. */

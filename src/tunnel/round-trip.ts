@@ -7,7 +7,7 @@ import { type HeaderLines, only } from '../http/headers.js'
 import type { SendOnce } from '../net/client.js'
 import { sign } from '../schemes/proof.js'
 import { type MessageBody, restore } from '../webhook/restore.js'
-import { failureOf, refusal } from './channel.js'
+import { failureOf, redirect, refusal } from './channel.js'
 
 const USER_AGENT = 'webhook-relay'
 /** How relay signs what it sends to itself, on the channel of any source. */
@@ -63,7 +63,8 @@ export class RoundTrips {
       const response = await sendOnce(url, { method: 'POST', headers, body, signal: until })
       response.discard()
       const { status } = response
-      if (status < 200 || status > 299) throw refusal(`the server answers ${status} to a delivery`, response)
+      if (status < 200 || status > 299)
+        throw refusal(`the server answers ${status} to a delivery${redirect(response, url)}`, response)
     } catch (error) {
       if (!until.aborted) throw failureOf(error)
     }

@@ -19,7 +19,7 @@ describe('GET /health', () => {
       'x-request-id': expect.stringMatching(/^[\da-f-]{36}$/),
       date: expect.any(String),
       connection: 'keep-alive',
-      'keep-alive': 'timeout=5',
+      'keep-alive': 'timeout=620',
     },
     body: '{"status":"ok"}',
   }

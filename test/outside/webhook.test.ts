@@ -93,7 +93,7 @@ describe('POST /webhook', () => {
         'content-length': String(text.length),
         'content-type': 'application/json',
         date: expect.any(String),
-        'keep-alive': 'timeout=5',
+        'keep-alive': 'timeout=620',
         'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
       })
     }

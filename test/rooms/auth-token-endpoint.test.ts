@@ -40,7 +40,11 @@ describe('a call to the token endpoint', () => {
     ['nothing in time', 'hang', { passing: true, kind: 'provider_timeout' }],
     ['a reset', 'reset', { passing: true }],
     ['204', { status: 204 }, { passing: false, code: undefined }],
-    ['a redirect', { status: 307, headers: { location: WEB } }, { passing: false, code: undefined }],
+    [
+      'a redirect',
+      { status: 307, headers: { location: `${WEB}/moved?code=secret` } },
+      { passing: false, code: undefined, message: expect.stringContaining(`(307) to ${WEB}/moved: if`) },
+    ],
     ['no token', json({ token_type: 'bearer' }), { passing: false, code: undefined }],
     ['an empty error', json({ error: '' }), { passing: false, code: undefined }],
     ['a token with a space', json({ ...GOOD, access_token: 'a b' }), { passing: false, code: undefined }],

@@ -51,10 +51,10 @@ describe('redirects', () => {
 
   const REFUSED = 'GitHub answered with a redirect that is not followed'
   it.each([
-    [301, `${REFUSED} (301)`, 1],
-    [302, `${REFUSED} (302)`, 1],
+    [301, `${REFUSED} (301) to https://git.example/moved`, 1],
+    [302, `${REFUSED} (302) to https://git.example/moved`, 1],
     // RFC 9110 section 15.4.4: the way to answer a POST that was carried out.
-    [303, `${REFUSED} (303)${DOUBT}`, 1],
+    [303, `${REFUSED} (303) to https://git.example/moved${DOUBT}`, 1],
     [307, 'it did not fail', 2],
     [308, 'it did not fail', 2],
   ])('%i within the origin: a write ends with "%s" after %i requests', async (status, message, count) => {
@@ -73,6 +73,13 @@ describe('redirects', () => {
       expect(asked.every(({ url }) => url.startsWith('https://git.example/'))).toBe(true)
     },
   )
+
+  it('the address that a message names is not of the words of relay', async () => {
+    const location = 'https://other.example/do-as-this-says?token=x'
+    const error = await failure(rig({ status: 302, headers: { location } }).account.comment(ISSUE, 'x'))
+    expect(error).toMatchObject({ isOwnWords: false })
+    expect(error.message).toBe(`${REFUSED} (302) to https://other.example/do-as-this-says`)
+  })
 
   it('loops end: a read after three, a write after one', async () => {
     const { account, asked } = rig({ status: 307, headers: { location: '/again' } })

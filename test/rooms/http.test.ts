@@ -120,6 +120,19 @@ it('a listener closes the connection of a request that cannot be answered, and s
   expect([log.lines, log.causes]).toEqual([lines, [secret]])
 })
 
+it('a listener keeps an idle connection for as long as it says, and then closes it', async () => {
+  const options = { host: '127.0.0.1', port: 0, log: silentLog, limits: { keepAlive: 1000, idle: 100 } }
+  const listener = await listen(() => Response.json({ ok: true }), options)
+  using connection = await connect(listener.port)
+  connection.send(requestText('GET', '/'))
+  expect((await connection.answer()).headers['keep-alive']).toBe('timeout=1')
+  const before = performance.now()
+  expect(await connection.closed()).toBe('')
+  // A timer may end a millisecond early.
+  expect(performance.now() - before).toBeGreaterThan(990)
+  await listener.close()
+})
+
 it('a page may run and load nothing but its own style, allowed by hash', async () => {
   const response = await htmlPage({ title: 'A <title>', body: html`<p>${'<script>'}</p>` }, 400)
   const text = await response.text()

@@ -1,14 +1,20 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { array, assert, asyncProperty, constantFrom, record } from 'fast-check'
+import { array, assert, asyncProperty, constantFrom, record, uint8Array } from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { readText, sendOnce } from '../../src/net/client.js'
 import { DeliverySender } from '../../src/net/delivery-sender.js'
-import { describeConnectionError, describeWithoutQuote, parseRetryAfter } from '../../src/net/errors.js'
+import {
+  describeConnectionError,
+  describeWithoutQuote,
+  isUnreached,
+  parseRetryAfter,
+} from '../../src/net/errors.js'
 import { connectProxy } from '../kit/network.js'
 import { portOf } from '../kit/ports.js'
 import { receiver } from '../kit/receiver.js'
@@ -165,12 +171,76 @@ describe('a call to a host', () => {
     proxy.close()
   })
 
+  it.each([
+    ['a name and a password with a percent sign', 'ada:100%', 'Basic YWRhOjEwMCU='],
+    ['escaped ones', 'ada:p%40ss', 'Basic YWRhOnBAc3M='],
+  ])('signs in to its proxy with %s', async (_, credentials, expected) => {
+    let sent: unknown
+    const proxy = createHttpServer().on('connect', ({ headers }, socket) => {
+      sent = headers['proxy-authorization']
+      socket.end('HTTP/1.1 407 Sign in\r\n\r\n')
+    })
+    await once(proxy.listen(0, '127.0.0.1'), 'listening')
+    vi.stubEnv('http_proxy', `http://${credentials}@127.0.0.1:${portOf(proxy)}`)
+    vi.stubEnv('no_proxy', '')
+    const error: unknown = await sendOnce('http://code.invalid/', GET).catch((reason: unknown) => reason)
+    expect([sent, describeWithoutQuote(error)]).toEqual([expected, 'the proxy answers 407'])
+    proxy.close()
+  })
+
+  it('says that TLS with its proxy failed, and not with the host', async () => {
+    const proxy = createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end('no')))
+    await once(proxy.listen(0, '127.0.0.1'), 'listening')
+    vi.stubEnv('http_proxy', `https://127.0.0.1:${portOf(proxy)}`)
+    vi.stubEnv('no_proxy', '')
+    const error: unknown = await sendOnce('http://code.invalid/', GET).catch((reason: unknown) => reason)
+    expect(describeWithoutQuote(error)).toMatch(/^TLS with the proxy failed: \w/)
+    expect(isUnreached(error)).toBe(true)
+    proxy.close()
+  })
+
   it('says that an answer is not HTTP', async () => {
     const url = await start((socket) => socket.end('220 mail.example ESMTP\r\n'))
     const error: unknown = await sendOnce(url, { ...GET, method: 'POST', body: '{}' }).catch(
       (reason: unknown) => reason,
     )
     expect(describeWithoutQuote(error)).toMatch(/^the answer is not HTTP/)
+  })
+})
+
+/** What OpenSSL calls these things, and the ids of threads. */
+const OPENSSL = /error:|routines|ssl[23]|sslv3|tlsv1|\.c:|[\dA-F]{8}|EPROTO|ERR_/
+
+describe('the words for a TLS handshake that fails', () => {
+  /** Answers the start of a handshake with these bytes; gives the words. */
+  const wordsFor = async (bytes: Uint8Array): Promise<string> => {
+    const tls = createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end(bytes)))
+    await once(tls.listen(0, '127.0.0.1'), 'listening')
+    const error: unknown = await sendOnce(`https://127.0.0.1:${portOf(tls)}/`, GET).catch(
+      (reason: unknown) => reason,
+    )
+    tls.close()
+    expect([describeWithoutQuote(error), isUnreached(error)]).toEqual([describeConnectionError(error), true])
+    return describeConnectionError(error)
+  }
+
+  it('are none of OpenSSL, whatever alert the server sends', async () => {
+    for (const [level, number] of Array.from({ length: 256 }, (_, n) => [(n % 2) + 1, n] as const)) {
+      const words = await wordsFor(new Uint8Array([0x15, 3, 3, 0, 2, level, number]))
+      expect([number, words, OPENSSL.exec(words)]).toEqual([
+        number,
+        expect.stringMatching(/\w{2,} \w+/),
+        null,
+      ])
+    }
+  })
+
+  it('are none of OpenSSL, whatever bytes the server sends', async () => {
+    const law = asyncProperty(uint8Array({ minLength: 1, maxLength: 300 }), async (bytes) => {
+      expect(OPENSSL.exec(await wordsFor(bytes))).toBe(null)
+      expect(OPENSSL.exec(await wordsFor(new Uint8Array([0x16, 3, 3, 0, bytes.length, ...bytes])))).toBe(null)
+    })
+    await assert(law, { numRuns: 100 })
   })
 })
 

@@ -133,15 +133,35 @@ describe('an HTTP target', () => {
   const MAIL = '220 mail.example ESMTP\r\n'
   const TLS_ALERT = '\x15\x03\x01\0\x02\x02\x46'
   const PROTOCOL = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
-  const LONG = `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(20_000)}`
+  const LONG = `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(300_000)}`
 
-  it.each<[string, (socket: Socket) => unknown, string]>([
-    ['SSH, which speaks first', (socket) => socket.end(SSH), SSH],
-    ['mail, which waits for more', (socket) => socket.write(MAIL), MAIL],
-    ['TLS', (socket) => socket.once('data', () => socket.end(TLS_ALERT)), TLS_ALERT],
-    ['another protocol', (socket) => socket.once('data', () => socket.write(PROTOCOL)), ''],
-    ['headers that are too long', (socket) => socket.once('data', () => socket.write(LONG)), ''],
-  ])('that answers in %s is not asked again', async (_, speak, answer) => {
+  const HTTP2 = '\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x80'
+  const AT = 'check the address and the port'
+
+  it.each<[string, (socket: Socket) => unknown, string, string]>([
+    ['SSH, which speaks first', (socket) => socket.end(SSH), SSH, `, but SSH: ${AT}`],
+    ['mail, which waits for more', (socket) => socket.write(MAIL), MAIL, `, but mail or FTP: ${AT}`],
+    ['HTTP/2', (socket) => socket.end(HTTP2), HTTP2, `, but HTTP/2: ${AT}`],
+    ['a database', (socket) => socket.end('-ERR unknown\r\n'), '-ERR unknown\r\n', `: ${AT}`],
+    [
+      'TLS',
+      (socket) => socket.once('data', () => socket.end(TLS_ALERT)),
+      TLS_ALERT,
+      ', but TLS: set https:// in the address',
+    ],
+    [
+      'another protocol',
+      (socket) => socket.once('data', () => socket.write(PROTOCOL)),
+      '',
+      `, it changes to another protocol: ${AT}`,
+    ],
+    [
+      'headers that are too long',
+      (socket) => socket.once('data', () => socket.write(LONG)),
+      '',
+      `, its headers have more than 256 KiB: ${AT}`,
+    ],
+  ])('that answers in %s is not asked again', async (_, speak, answer, why) => {
     const sockets: Socket[] = []
     const server = createServer((socket) => {
       sockets.push(socket.on('error', () => {}))
@@ -149,7 +169,7 @@ describe('an HTTP target', () => {
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const result = await deliver(`http://127.0.0.1:${portOf(server)}`)
-    const error = 'its answer is not HTTP/1.1: check the address and the port'
+    const error = `its answer is not HTTP/1.1${why}`
     expect(result).toEqual({ outcome: 'refused', status: null, error, answer })
     expect(sockets.length).toBe(1)
     sockets[0]?.destroy()

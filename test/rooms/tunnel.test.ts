@@ -380,8 +380,11 @@ it('a channel is made at a gosmee server, which may not know the name that it ha
 it.each([
   [{ status: 503 }, 'it answers 503'],
   [{ status: 200 }, 'it answers 200'],
-  [{ status: 307, headers: { location: 'https://evil.example/x' } }, 'it is not a smee server'],
-  [{ status: 307, headers: { location: '/' } }, 'it is not a smee server'],
+  [
+    { status: 307, headers: { location: 'https://evil.example/x' } },
+    'it is not a smee server: it redirects to https://evil.example/x, which is not followed. If it has moved there, set --tunnel to that',
+  ],
+  [{ status: 307, headers: { location: 'mailto:a@b.example' } }, 'it is not a smee server'],
   ['reset', 'connection closed before an answer'],
 ] as const)('a channel is not made if the server answers %j', async (answer, reason) => {
   await using server = await receiver(answer)

@@ -14,6 +14,7 @@ import { parseAnswer } from '../../codehost/rest.js'
 import { Journal } from '../../journal/journal.js'
 import { readText, sendOnce } from '../../net/client.js'
 import { describeConnectionError } from '../../net/errors.js'
+import { redirectTarget } from '../../net/redirect.js'
 import { findSandboxClient } from '../../sandbox/client.js'
 import { readTunnel } from '../../serve/tunnel.js'
 import type { Database } from '../../store/open.js'
@@ -114,7 +115,7 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
   const { probe, url, refusal } = host
   if (refusal) throw skip(refusal.message)
   const signal = deadline(LIMIT_MS, shell.signal)
-  const { software, status, ahead } = await ask(probe, signal).catch((error: unknown) => {
+  const { software, status, elsewhere, ahead } = await ask(probe, signal).catch((error: unknown) => {
     if (error instanceof RelayError) throw error
     const start = commandFor(attached, 'serve --sandbox')
     throw fail(
@@ -134,8 +135,9 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
       if (found?.software !== undefined)
         throw fail(`${url} is ${found.software}, not ${name}`, `set RELAY_PROVIDER=${other}`)
     }
+    const gave = elsewhere === undefined ? String(status) : `${status}, a redirect to ${elsewhere}`
     throw fail(
-      `${url} answers, but not as ${name}: ${probe.address} gave ${status}`,
+      `${url} answers, but not as ${name}: ${probe.address} gave ${gave}`,
       'check RELAY_PROVIDER_URL and its path',
     )
   }
@@ -160,7 +162,8 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
   const { status, header } = response
   const json = parseAnswer(await readText(response))
   const theirs = Date.parse(header('date') ?? '')
-  return { status, software: recognise({ status, header, json }), ahead: ours - theirs }
+  const elsewhere = redirectTarget(response, address)
+  return { status, elsewhere, software: recognise({ status, header, json }), ahead: ours - theirs }
 }
 
 /**

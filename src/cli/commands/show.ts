@@ -7,7 +7,7 @@ import { isCodeHost } from '../../base/settings.js'
 import { shortNames } from '../../dispatch/routes.js'
 import { fixtureText, hasSignature, toFixture } from '../../replay/fixture.js'
 import { redact } from '../../replay/redact.js'
-import { editedFrom, type Entry, ignoredText } from '../../journal/types.js'
+import { type Attempt, editedFrom, type Entry, ignoredText } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
 import { findEntry, namedTargets, openJournal } from '../journal.js'
 import {
@@ -104,10 +104,10 @@ function targetLines(
   const { sign, color } = STATES[status]
   const why = reason === undefined ? '' : `: ${reason}`
   const lines = attempts.flatMap((attempt) => {
-    const { at, ms, error, count, answer } = attempt
+    const { at, ms, error, count } = attempt
     const parts = [timeOf(at), `${attemptResult(attempt)} ${shortTime(ms)}`, ...(error ? [error] : [])]
     const shown = `  ${[...parts, ...(count > 1 ? [`${count} times`] : [])].join('  ')}`
-    return [shown, ...answerLines(answer).map((line) => dim(`    ${line}`))]
+    return [shown, ...answerLines(attempt).map((line) => dim(`    ${line}`))]
   })
   return [t`${bold(name)}  ${color(`${sign} ${status}`)}${why}${dim(`  ${label}`)}`, ...lines]
 }
@@ -116,11 +116,22 @@ function targetLines(
 const MAX_LINES = 10
 const MAX_WIDTH = 201
 
-function answerLines(answer: Uint8Array): string[] {
+function answerLines({ answer, headers = [] }: Attempt): string[] {
+  const [, encoding] = headers.find(([name]) => name === 'content-encoding') ?? []
+  if (encoding !== undefined && !isText(answer)) return [`(compressed: ${String(textOf(encoding))})`]
   const text = Buffer.from(answer).toString().trimEnd()
   if (text === '') return []
   const lines = text.split(/\r?\n/).map((line) => String(textOf(line).cut(MAX_WIDTH)))
   return lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), '…'] : lines
+}
+
+/** Whether the start of a text may be text: its last character may be cut off. */
+function isText(start: Uint8Array): boolean {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true }) !== undefined
+  } catch {
+    return false
+  }
 }
 
 function bodyLines(entry: Entry, attached: Attached): readonly Line[] {

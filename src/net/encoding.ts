@@ -1,0 +1,79 @@
+import { pipeline, type Transform } from 'node:stream'
+import { printable } from '../base/text.js'
+import { NetFailure } from './failure.js'
+
+/** A body is compressed in a way that cannot be read. */
+export class EncodingError extends NetFailure {
+  override readonly name = 'EncodingError'
+
+  constructor(encoding: string, options?: ErrorOptions) {
+    super(`its answer cannot be read: it is compressed (${printable(encoding.slice(0, MAX_SHOWN))})`, options)
+  }
+}
+
+/** Characters of a `Content-Encoding` that a message shows. */
+const MAX_SHOWN = 60
+/** Each is a further decompressor that a server can have relay run: no server uses more than one. */
+const MAX_CODINGS = 3
+
+type Bytes = AsyncIterable<Uint8Array>
+
+/**
+ * A body as it was before the codings that its `Content-Encoding` names (RFC 9110 section 8.4). It is unpacked as it is read, and not ahead:
+ * the reader bounds what a few bytes may become. What breaks off is unpacked as far as it came.
+ * @throws EncodingError for a coding that this Node cannot unpack, or more than three; while it is read, where it is not well formed
+ */
+export function unpacked(body: Bytes, encoding = ''): Bytes {
+  const names = encoding.split(',').map((name) => name.trim().toLowerCase().replace(/^x-/, ''))
+  const codings = names.filter((name) => name !== '' && name !== 'identity')
+  const openers = codings.map(openerOf)
+  if (codings.length > MAX_CODINGS || openers.includes(undefined)) throw new EncodingError(encoding)
+  return openers.reduceRight<Bytes>((packed, open) => (open ? unpack(packed, open, encoding) : packed), body)
+}
+
+/** Opens a decompressor for a body that begins with a byte. */
+type Opener = (first: number) => Transform
+
+async function* unpack(packed: Bytes, open: Opener, encoding: string): AsyncGenerator<Uint8Array> {
+  const chunks = packed[Symbol.asyncIterator]()
+  const first = await chunks.next()
+  if (first.done === true) return
+  let broken: unknown
+  const whole = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      yield first.value
+      yield* { [Symbol.asyncIterator]: () => chunks }
+    } catch (error) {
+      broken = error
+      throw error
+    } finally {
+      await chunks.return?.()
+    }
+  }
+  try {
+    yield* pipeline(whole(), open(first.value[0] ?? 0), () => {})
+  } catch (cause) {
+    throw cause === broken ? cause : new EncodingError(encoding, { cause })
+  }
+}
+
+function openerOf(coding: string): Opener | undefined {
+  const { constants, ...zlib } = process.getBuiltinModule('node:zlib')
+  const part = { finishFlush: constants.Z_SYNC_FLUSH }
+  switch (coding) {
+    case 'gzip':
+      return () => zlib.createGunzip(part)
+    case 'deflate':
+      // Some servers leave out the header that RFC 1950 asks for, whose first byte ends in 8.
+      return (first) => ((first & 0x0f) === 8 ? zlib.createInflate(part) : zlib.createInflateRaw(part))
+    case 'br':
+      return () => zlib.createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
+    case 'zstd': {
+      // From Node 22.15 (RFC 8878).
+      const { createZstdDecompress }: { createZstdDecompress?: () => Transform } = Object(zlib)
+      return createZstdDecompress
+    }
+    default:
+      return undefined
+  }
+}
