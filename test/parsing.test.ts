@@ -5,7 +5,6 @@ import { expect, it } from 'vitest'
 const OWN: Readonly<Record<string, string>> = {
   'json/parse.ts': 'the one place',
   'json/text.ts': 'one string token',
-  'webhook/encodings.ts': 'what JSON.stringify wrote just before',
   'sandbox/payloads.ts': 'packaged fixtures',
   'replay/redact/content.ts': 'one string token',
   'replay/synthesize.ts': 'packaged fixtures',

@@ -1,5 +1,5 @@
 import type { Agent, ClientRequest } from 'node:http'
-import type { Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { decoded, isLoopback } from '../base/address.js'
 import { proxyFor, ProxyAnswerError } from './proxy.js'
 import { TlsError, watchTls } from './tls.js'
@@ -9,22 +9,52 @@ export interface AgentOptions {
   readonly keepAlive?: number
 }
 
-/** Opens the agent for requests to an address: straight to this machine, elsewhere through the proxy that the variables of this process name. @throws ProxySettingError */
-export function openAgent(url: URL, { keepAlive }: AgentOptions = {}): Agent {
+/** How requests to an address travel. */
+export interface Way {
+  readonly agent: Agent
+  /** A proxy that reads the requests, and gets the whole address in each (RFC 9112 section 3.2.2); undefined for one that only connects. */
+  readonly reader: URL | undefined
+}
+
+/**
+ * Opens the way for requests to an address: straight to this machine, elsewhere through the proxy that the variables of this process name. As
+ * browsers do, it has a proxy connect for https alone: many refuse to for http, as Squid does in its usual settings.
+ * @throws ProxySettingError
+ */
+export function openWay(url: URL, { keepAlive }: AgentOptions = {}): Way {
   const proxy = proxyTo(url)
   const options = keepAlive === undefined ? {} : { keepAlive: true, timeout: keepAlive }
   const agent = new (protocolOf(url).Agent)(options)
-  if (!proxy) return agent
+  if (!proxy) return { agent, reader: undefined }
+  if (url.protocol === 'http:') {
+    Object.assign(agent, { createConnection: () => connectTo(proxy) })
+    return { agent, reader: proxy }
+  }
   // Documented, and left out of Node's types: it may answer later (nodejs.org/api/http.html, agent.createConnection).
-  return Object.assign(agent, {
+  Object.assign(agent, {
     createConnection(given: object, done: (error: Error | null, socket?: Socket) => void): void {
       openTunnel(proxy, url, (error, socket) => {
-        if (!socket || url.protocol === 'http:') return done(error, socket)
+        if (!socket) return done(error)
         const { connect } = process.getBuiltinModule('node:tls')
         done(null, connect({ ...given, socket }))
       })
     },
   })
+  return { agent, reader: undefined }
+}
+
+function connectTo(proxy: URL): Socket {
+  const place = hostOf(proxy)
+  if (proxy.protocol === 'http:') return process.getBuiltinModule('node:net').connect(place)
+  const { connect } = process.getBuiltinModule('node:tls')
+  return connect({ ...place, servername: isIP(place.host) === 0 ? place.host : '' })
+}
+
+/** The header by which a request signs in to a proxy, where its address has a user name. */
+export function proxyCredentials({ username, password }: URL): readonly (readonly [string, string])[] {
+  if (username === '') return []
+  const credentials = Buffer.from([username, password].map(decoded).join(':')).toString('base64')
+  return [['Proxy-Authorization', `Basic ${credentials}`]]
 }
 
 /** The client of Node for a protocol. Loaded when it is used: short commands send nothing. */
@@ -35,8 +65,15 @@ export function protocolOf({ protocol }: URL) {
 }
 
 /** {@link watchTls}, with what this process trusts. */
-export function watchConnection(request: ClientRequest, url: URL): (error: Error) => Error {
+function watchConnection(request: ClientRequest, url: URL): (error: Error) => Error {
   return watchTls(request, url, process.env['NODE_EXTRA_CA_CERTS'])
+}
+
+/** The same for a request of this way. */
+export function watchWay(request: ClientRequest, url: URL, { reader }: Way): (error: Error) => Error {
+  if (!reader) return watchConnection(request, url)
+  const explain = watchConnection(request, reader)
+  return (error) => ofProxy(explain(error))
 }
 
 function proxyTo(url: URL): URL | undefined {
@@ -47,12 +84,7 @@ function proxyTo(url: URL): URL | undefined {
 function openTunnel(proxy: URL, url: URL, done: (error: Error | null, socket?: Socket) => void): void {
   const { hostname, port } = url
   const authority = `${hostname}:${port || (url.protocol === 'https:' ? 443 : 80)}`
-  const { username, password } = proxy
-  const credentials = Buffer.from([username, password].map(decoded).join(':')).toString('base64')
-  const headers = {
-    Host: authority,
-    ...(username !== '' && { 'Proxy-Authorization': `Basic ${credentials}` }),
-  }
+  const headers = { Host: authority, ...Object.fromEntries(proxyCredentials(proxy)) }
   const request = protocolOf(proxy).request({
     ...hostOf(proxy),
     method: 'CONNECT',

@@ -1,10 +1,11 @@
-import type { Agent, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Cancellable, onAbort } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
 import { MAX_START, readBounded, StartOf } from '../base/bytes.js'
-import { hostOf, openAgent, protocolOf, watchConnection } from './agent.js'
+import { hostOf, openWay, protocolOf, proxyCredentials, watchWay, type Way } from './agent.js'
 import { unpacked } from './encoding.js'
+import { ProxyAnswerError } from './proxy.js'
 
 /** Returns a header's value; ignores the case of its name, and joins several lines with commas. */
 export type HeaderReader = (name: string) => string | undefined
@@ -39,7 +40,7 @@ export type SendOnce = (url: string, request: OutboundRequest) => Promise<Outbou
 export const sendOnce: SendOnce = async (address, { method, headers, body, signal }) => {
   const url = new URL(address)
   const lines = Object.entries({ 'accept-encoding': 'identity', ...headers })
-  const { response } = exchange(url, { method, lines, body, agent: openAgent(url), signal })
+  const { response } = exchange(url, { method, lines, body, way: openWay(url), signal })
   const { lines: _, body: received, ...head } = await response
   const discard = (): void => void received.on('error', () => {}).destroy()
   try {
@@ -69,7 +70,7 @@ export interface ExchangeRequest extends Cancellable {
   /** Sent in this order and spelling, after Host and Connection, and before Content-Length. */
   readonly lines: readonly HeaderLine[]
   readonly body?: string | Uint8Array | undefined
-  readonly agent: Agent
+  readonly way: Way
   /** Whether the connection may serve another request afterwards. Default: no. */
   readonly keepsAlive?: boolean
 }
@@ -131,17 +132,17 @@ function protocolIn(start: Uint8Array): string | undefined {
  * a length given twice): whatever sent them has done its work, and must not be asked for it again.
  */
 export function exchange(url: URL, asked: ExchangeRequest): Exchange {
-  const { method, body, agent, signal } = asked
+  const { method, body, way, signal } = asked
   const request = protocolOf(url).request({
     ...hostOf(url),
     method,
-    path: `${url.pathname}${url.search}`,
+    path: `${way.reader ? url.origin : ''}${url.pathname}${url.search}`,
     headers: headersFor(url, asked),
-    agent,
+    agent: way.agent,
     insecureHTTPParser: true,
     maxHeaderSize: MAX_HEADERS,
   })
-  const explain = watchConnection(request, url)
+  const explain = watchWay(request, url, way)
   const start = new StartOf(MAX_SALVAGED)
   let [before, isReused] = [0, false]
   // Also of a request that is given up before it is sent.
@@ -166,7 +167,10 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
     request
       .once('response', (message) => {
         incoming = message
-        resolve(responseOf(message))
+        const { statusCode = 0 } = message
+        if (!way.reader || statusCode !== PROXY_AUTHENTICATION_REQUIRED) return resolve(responseOf(message))
+        message.destroy()
+        reject(new ProxyAnswerError(statusCode))
       })
       // Another protocol after all (101).
       .once('upgrade', (_, socket) => {
@@ -186,8 +190,12 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
   return { response, isStale: () => isReused && (request.socket?.bytesRead ?? before) === before }
 }
 
+/** RFC 9110 section 15.5.8: of the proxy, whatever the server would say. */
+const PROXY_AUTHENTICATION_REQUIRED = 407
+
 /** As a list, which Node sends as it is. */
-function headersFor({ host }: URL, { lines, body, keepsAlive = false }: ExchangeRequest): string[] {
+function headersFor({ host }: URL, { lines: own, body, way, keepsAlive = false }: ExchangeRequest): string[] {
+  const lines = way.reader ? [...proxyCredentials(way.reader), ...own] : own
   const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
   return ['Host', host, 'Connection', keepsAlive ? 'keep-alive' : 'close', ...lines.flat(), ...length]
 }

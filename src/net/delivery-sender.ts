@@ -1,9 +1,8 @@
-import type { Agent } from 'node:http'
 import { Readable } from 'node:stream'
 import { errorCode } from '../base/errors.js'
 import { StartOf } from '../base/bytes.js'
 import { withTimeLimit } from '../base/wait.js'
-import { openAgent } from './agent.js'
+import { openWay, type Way } from './agent.js'
 import { exchange, type HeaderLine, type Response } from './client.js'
 import { unpacked } from './encoding.js'
 
@@ -20,7 +19,7 @@ const KEEP_ALIVE_MS = 1000
 export class DeliverySender implements AsyncDisposable {
   readonly #url: URL
   readonly #limit: number
-  #agent: Agent | undefined
+  #way: Way | undefined
 
   /** `limit`: milliseconds for a whole request, from connecting to the end of the response. */
   constructor(url: string, limit: number) {
@@ -39,11 +38,11 @@ export class DeliverySender implements AsyncDisposable {
     const url = this.#url
     return withTimeLimit(this.#limit, signal, async (limited) => {
       const request = { method: 'POST', lines, body, signal: limited }
-      const agent = (this.#agent ??= openAgent(url, { keepAlive: KEEP_ALIVE_MS }))
-      const { response, isStale } = exchange(url, { ...request, agent, keepsAlive: true })
+      const way = (this.#way ??= openWay(url, { keepAlive: KEEP_ALIVE_MS }))
+      const { response, isStale } = exchange(url, { ...request, way, keepsAlive: true })
       const answer = await response.catch((error: unknown) => {
         if (!isStale() || !CLOSED.has(errorCode(error) ?? '')) throw error
-        return exchange(url, { ...request, agent: openAgent(url) }).response
+        return exchange(url, { ...request, way: openWay(url) }).response
       })
       return withStart(answer)
     })
@@ -51,7 +50,7 @@ export class DeliverySender implements AsyncDisposable {
 
   /** Closes the connections. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#agent?.destroy()
+    this.#way?.agent.destroy()
   }
 }
 

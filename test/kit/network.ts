@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpServer, request as requestHttp } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { portOf } from './ports.js'
@@ -105,13 +105,28 @@ async function proxyTo(
   }
 }
 
-/** A proxy on 127.0.0.1 that takes every CONNECT to one server, wherever it was meant to go. */
+/**
+ * A proxy on 127.0.0.1 that brings all to one server, wherever it was meant to go. As Squid in its usual settings, it connects for https alone
+ * (`http_access deny CONNECT !SSL_ports` in its squid.conf), and reads requests with a whole address.
+ */
 export async function connectProxy(target: () => string) {
   const asked: string[] = []
   const connections = new Set<Duplex>()
-  const server = createHttpServer().on('connect', ({ url = '' }, socket) => {
+  const server = createHttpServer((request, response) => {
+    const { method, url = '', rawHeaders: headers } = request
+    asked.push(url)
+    if (!url.startsWith('http://')) return void response.writeHead(400).end()
+    const { pathname, search } = new URL(url)
+    const onward = requestHttp(new URL(pathname + search, target()), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
+      answer.pipe(response)
+    })
+    onward.on('error', () => response.destroy())
+    request.pipe(onward)
+  }).on('connect', ({ url = '' }, socket) => {
     socket.on('error', () => {})
     asked.push(url)
+    if (url.endsWith(':80')) return void socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
     const { hostname, port } = new URL(target())
     const onward = connect(Number(port), hostname, () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
@@ -128,7 +143,7 @@ export async function connectProxy(target: () => string) {
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${portOf(server)}`,
-    /** Where each CONNECT was meant to go. */
+    /** Where each CONNECT, and each request, was meant to go. */
     asked,
     async [Symbol.asyncDispose]() {
       server.close()

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { join } from '../../src/cli/settings/join.js'
 import { withDefaults } from '../../src/cli/settings/read.js'
 import type { GivenValues } from '../../src/cli/settings/parse.js'
-import { SETTING_NAMES, settingOf, variablesOf } from '../../src/cli/settings/table.js'
+import { SETTING_NAMES, settingOf } from '../../src/cli/settings/table.js'
 import { emptyFolder } from '../kit/folder.js'
 import { failure, type Given, load } from './cli-shell.js'
 
@@ -237,19 +237,17 @@ it('a setting is refused in a project, whose author can be anyone, unless it is 
   }
 })
 
-it('.env sets no secret of the store, which only the user names', () => {
-  const secrets = SETTING_NAMES.filter((name) => settingOf(name).ofUser)
-  expect(secrets).toEqual(['storePassword', 'tokenKey', 'tokenKeyPrevious'])
-  const [own, others] = [true, false].map((isOwn) =>
-    secrets.flatMap(variablesOf).filter((variable) => variable.startsWith('RELAY_') === isOwn),
-  )
-  for (const variable of own ?? [])
-    expect(wrong('.env', `${variable}=x`)).toContain('cannot be set by a project')
-  // What has another program's name is for that program.
-  for (const variable of others ?? [])
-    expect(load({ dotenv: `${variable}=x` }).values.storePassword).toBe(undefined)
-  expect(others).toContain('PGPASSWORD')
-})
+it.each(['storePassword', 'tokenKey', 'tokenKeyPrevious'] as const)(
+  '.env does not set %s where the user has: it is of the store, which only the user names',
+  (name) => {
+    const [of, mine] = ['b'.repeat(32), 'a'.repeat(32)].map((text) => Buffer.from(text).toString('base64'))
+    const file = path.join(emptyFolder(), 'own')
+    writeFileSync(file, mine ?? '')
+    const dotenv = `${settingOf(name).env}=${of}`
+    expect(load({ dotenv }).values[name]).toBe(of)
+    expect(load({ dotenv, user: { [`${name}File`]: file } }).values[name]).toBe(mine)
+  },
+)
 
 describe('a client secret', () => {
   const url = 'https://git.example'

@@ -96,9 +96,9 @@ describe('a target that closes idle connections', () => {
   })
 
   it('gets it again on a new connection, also through a proxy', async () => {
-    const url = await start((socket, _, nth) => (nth === 2 ? socket.end() : socket.write(OK)))
-    await using proxy = await connectProxy(() => url)
-    vi.stubEnv('http_proxy', proxy.url)
+    // It reads requests for other servers, too.
+    const proxy = await start((socket, _, nth) => (nth === 2 ? socket.end() : socket.write(OK)))
+    vi.stubEnv('http_proxy', proxy)
     vi.stubEnv('no_proxy', '')
     vi.resetModules()
     const { DeliverySender: Fresh } = await import('../../src/net/delivery-sender.js')
@@ -151,7 +151,7 @@ describe('a call to a host', () => {
     const { port } = new URL(host.url)
     for (const name of [`localhost:${port}`, `127.0.0.1:${port}`, 'code.invalid'])
       expect(await readText(await send(`http://${name}/`, GET))).toBe('hello')
-    expect(proxy.asked).toEqual(['code.invalid:80'])
+    expect(proxy.asked).toEqual(['http://code.invalid/'])
   })
 
   it('fails once, in plain words, at a proxy that closes each connection', async () => {
@@ -172,20 +172,33 @@ describe('a call to a host', () => {
   })
 
   it.each([
-    ['a name and a password with a percent sign', 'ada:100%', 'Basic YWRhOjEwMCU='],
-    ['escaped ones', 'ada:p%40ss', 'Basic YWRhOnBAc3M='],
-  ])('signs in to its proxy with %s', async (_, credentials, expected) => {
+    ['http', 'a name and a password with a percent sign', 'ada:100%', 'Basic YWRhOjEwMCU='],
+    ['http', 'escaped ones', 'ada:p%40ss', 'Basic YWRhOnBAc3M='],
+    ['https', 'a name and a password with a percent sign', 'ada:100%', 'Basic YWRhOjEwMCU='],
+    ['https', 'escaped ones', 'ada:p%40ss', 'Basic YWRhOnBAc3M='],
+  ])('signs in to its proxy for %s with %s', async (scheme, _, credentials, expected) => {
     let sent: unknown
-    const proxy = createHttpServer().on('connect', ({ headers }, socket) => {
+    const proxy = createHttpServer(({ headers }, response) => {
+      sent = headers['proxy-authorization']
+      response.writeHead(407).end()
+    }).on('connect', ({ headers }, socket) => {
       sent = headers['proxy-authorization']
       socket.end('HTTP/1.1 407 Sign in\r\n\r\n')
     })
     await once(proxy.listen(0, '127.0.0.1'), 'listening')
-    vi.stubEnv('http_proxy', `http://${credentials}@127.0.0.1:${portOf(proxy)}`)
+    vi.stubEnv(`${scheme}_proxy`, `http://${credentials}@127.0.0.1:${portOf(proxy)}`)
     vi.stubEnv('no_proxy', '')
-    const error: unknown = await sendOnce('http://code.invalid/', GET).catch((reason: unknown) => reason)
+    const error: unknown = await sendOnce(`${scheme}://code.invalid/`, GET).catch((reason: unknown) => reason)
     expect([sent, describeWithoutQuote(error)]).toEqual([expected, 'the proxy answers 407'])
     proxy.close()
+  })
+
+  it('sends its credentials for a proxy to no other server', async () => {
+    await using host = await receiver()
+    vi.stubEnv('http_proxy', 'http://ada:secret@proxy.invalid')
+    vi.stubEnv('no_proxy', '')
+    await sendOnce(host.url, GET)
+    expect(JSON.stringify(host.received)).not.toMatch(/proxy-authorization/i)
   })
 
   it('says that TLS with its proxy failed, and not with the host', async () => {

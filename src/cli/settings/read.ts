@@ -183,7 +183,8 @@ function loaded(sources: readonly Source[], users: readonly Source[], names: rea
   const values: Record<string, unknown> = {}
   const origins: Record<string, Origin> = {}
   for (const name of names) {
-    const found = firstOf(sources, name)
+    const ofUser = settingOf(name).ofUser ? firstOf(sources.map(withoutFolder), name) : undefined
+    const found = ofUser ?? firstOf(sources, name)
     if (!found) continue
     const own = isOfFolder(found.origin) ? firstOf(users, name) : undefined
     values[name] = found.value
@@ -319,27 +320,19 @@ function bareBaseUrl(place: VariablePlace, log: Log): Source {
   }
 }
 
-/** Secrets of the user whose variables have other programs' names, which those read from `.env`. */
-const OF_OTHERS: ReadonlySet<string> = new Set(
-  SETTING_NAMES.filter((name) => settingOf(name).ofUser)
-    .flatMap(variablesOf)
-    .filter((variable) => !variable.startsWith('RELAY_')),
-)
-
 /** The variables of `.env`. It can come with a checkout, so it may set only what `relay.json` may, and secrets. */
 function readDotenv(file: string, shell: Shell): Variables {
-  const found = parseEnv(readSmallFile(file) ?? '')
-  const variables = Object.fromEntries(Object.entries(found).filter(([name]) => !OF_OTHERS.has(name)))
+  const variables = parseEnv(readSmallFile(file) ?? '')
   for (const [variable, text] of Object.entries(variables)) {
     if (!text || !variable.startsWith('RELAY_')) continue
     if (SOURCE_SECRET.test(variable)) continue
     const name = SETTING_NAMES.find((each) => variablesOf(each).includes(variable))
-    const { project, secret, ofUser, flag } = name ? settingOf(name) : {}
-    if (project ?? (secret && !ofUser)) continue
+    const { project, secret, flag } = name ? settingOf(name) : {}
+    if (project ?? secret) continue
     const ways = [
       'in the environment',
       ...(flag === undefined ? [] : [`with ${flag.split(' ')[0]}`]),
-      ...(name ? [`as ${secret ? `${name}File` : name} in ${userFile(shell)}`] : []),
+      ...(name ? [`as ${name} in ${userFile(shell)}`] : []),
     ]
     const why =
       name || variable === 'RELAY_DEBUG'

@@ -26,7 +26,7 @@ interface Setting {
   readonly format?: (value: number) => string
   /** By {@link secretSetting}. Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
   readonly secret?: true
-  /** A secret of a place that only the user names, so no file of a project sets it. */
+  /** A secret of the store, which only the user names: no file of a project sets it where the user has. */
   readonly ofUser?: true
   readonly inFile?: true
   /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
