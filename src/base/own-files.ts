@@ -12,8 +12,9 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { constants } from 'node:os'
 import path from 'node:path'
-import { errorReason, RelayError } from './errors.js'
+import { errorReason, RelayError, systemErrno } from './errors.js'
 import { inspectPlace } from './trust.js'
 
 // relay's own folders and files. They hold tokens and secrets, so all of them are made, read and written here: where another user can change
@@ -103,7 +104,7 @@ export function writeOwnFile(file: string, text: string): void {
     renameSync(draft, file)
   } catch (cause) {
     rmSync(draft, { force: true })
-    throw new RelayError('storage', `${file} cannot be written (${errorReason(cause)})`, { cause })
+    throw new RelayError('storage', `${file} cannot be written: ${whyNot(cause)}`, { cause })
   }
 }
 
@@ -154,6 +155,8 @@ function isFolder(file: string): boolean {
   }
 }
 
+const QUOTA = 'your disk quota is used up'
+
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'you have no permission to write there',
   EPERM: 'you have no permission to write there',
@@ -163,7 +166,12 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 function reason(folder: string, cause: unknown): string {
-  const code = errorReason(cause)
-  if (code !== 'EEXIST') return REASONS[code] ?? code
+  if (errorReason(cause) !== 'EEXIST') return whyNot(cause)
   return lstatSync(folder).isSymbolicLink() ? 'it is a link to what is not a folder' : 'it is not a folder'
+}
+
+/** Why the system refused to write, in words. */
+function whyNot(cause: unknown): string {
+  if (systemErrno(cause) === constants.errno.EDQUOT) return QUOTA
+  return REASONS[errorReason(cause)] ?? errorReason(cause)
 }

@@ -21,15 +21,16 @@ const RETRY_MS = 10
  */
 export async function lockProfile(folder: string, owner: () => string): Promise<Disposable> {
   makeOwnFolder(folder)
-  const { lockFile } = await import('../store/sqlite.js')
+  const { checkLocks, lockFile } = await import('../store/sqlite.js')
   for (const until = performance.now() + PATIENCE_MS; ; await sleep(RETRY_MS)) {
     const lock = lockFile(path.join(folder, LOCK_FILE))
     if (lock) return lock
-    if (performance.now() > until)
-      throw new RelayError(
-        'unavailable',
-        `This profile is already served by ${owner()}. Stop it, or choose another profile with --profile`,
-      )
+    if (performance.now() <= until) continue
+    checkLocks(path.join(folder, LOCK_FILE))
+    throw new RelayError(
+      'unavailable',
+      `This profile is already served by ${owner()}. Stop it, or choose another profile with --profile`,
+    )
   }
 }
 

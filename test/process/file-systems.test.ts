@@ -1,0 +1,133 @@
+import { mkdirSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import { readOnly } from '../kit/disk.js'
+import { emptyFolder } from '../kit/folder.js'
+import { describeWith } from '../kit/needs.js'
+import { type Place, place } from '../kit/place.js'
+import { type Ended, start } from '../kit/run.js'
+
+// A file system that SQLite cannot use is named as such: by every command that opens the data, and each kind in its own words.
+
+/** The command that starts a program whose system calls of this kind fail on these files, or on all. */
+const failing = (call: string, code: string, ...files: readonly string[]): readonly string[] => [
+  'strace',
+  '-f',
+  '-qq',
+  '-o',
+  path.join(emptyFolder(), 'trace'),
+  ...files.flatMap((file) => ['-P', file]),
+  '-e',
+  `trace=${call}`,
+  '-e',
+  `inject=${call}:error=${code}`,
+]
+
+const SERVE = ['serve', '--port', '0']
+/** Commands that open the data of a profile. */
+const COMMANDS = [SERVE, ['log'], ['whoami'], ['source', 'list'], ['show', '1'], ['doctor']]
+const FEW = [SERVE, ['log'], ['doctor']]
+
+const files = (here: Place, ...names: readonly string[]): readonly string[] =>
+  names.map((name) => path.join(here.home, 'default', name))
+
+type Wrapper = (here: Place) => readonly string[]
+type Kind = readonly [wrapper: Wrapper, says: RegExp, commands: readonly (readonly string[])[]]
+
+const unlocked =
+  (code: string): Wrapper =>
+  (here) =>
+    failing('fcntl', code, ...files(here, 'serve.lock', 'relay.db', 'relay.db-shm'))
+
+/** What the file system cannot do, and the sentence about it. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  'no locks (ENOLCK)': [unlocked('ENOLCK'), /its file system has no POSIX locks/, COMMANDS],
+  'no locks (ENOSYS)': [unlocked('ENOSYS'), /its file system has no POSIX locks/, FEW],
+  'no locks (EOPNOTSUPP)': [unlocked('EOPNOTSUPP'), /its file system has no POSIX locks/, FEW],
+  'no locks (EPERM)': [unlocked('EPERM'), /its file system has no POSIX locks/, FEW],
+  'no shared memory (ENODEV)': [
+    (here) => failing('mmap', 'ENODEV', ...files(here, 'relay.db-shm')),
+    /its file system has no memory that processes share/,
+    COMMANDS,
+  ],
+  'no shared memory (EINVAL)': [
+    (here) => failing('mmap', 'EINVAL', ...files(here, 'relay.db-shm')),
+    /its file system has no memory that processes share/,
+    FEW,
+  ],
+  'no right to write': [(here) => readOnly(here.home), /its file system is read-only/, [['doctor'], ['log']]],
+  'a quota that is used up': [
+    () => failing('pwrite64', 'EDQUOT'),
+    /your disk quota is used up\. Free some space, or have the quota raised/,
+    FEW,
+  ],
+  'no space': [() => failing('pwrite64', 'ENOSPC'), /the disk is full\. Free some space/, FEW],
+}
+
+async function ended(here: Place, argv: readonly string[], wrapper: readonly string[]): Promise<Ended> {
+  await using program = here.startWith({ wrapper }, ...argv)
+  return await program.ended
+}
+
+describeWith(['Linux', 'strace', 'mount'], 'a file system with', () => {
+  const rows = Object.entries(KINDS).flatMap(([name, [wrapper, says, commands]]) =>
+    commands.map((argv) => [name, argv.join(' '), argv, wrapper, says] as const),
+  )
+
+  it.each(rows)('%s: relay %s says so', async (_, __, argv, wrapper, says) => {
+    await using here = await place({ host: 'none' })
+    await (await here.serve()).stop()
+    const { code, out, err } = await ended(here, argv, wrapper(here))
+    expect(`${out}${err}`).toMatch(says)
+    expect(`${out}${err}`).not.toMatch(/already served|Stop it|Internal error|does not end/)
+    expect([1, 2]).toContain(code)
+    expect(readdirSync(path.join(here.home, 'default')).filter((name) => name.endsWith('.draft'))).toEqual([])
+  })
+
+  it('no locks, where there is no profile yet: relay serve says so', async () => {
+    await using here = await place({ host: 'none' })
+    const { code, err } = await ended(here, SERVE, unlocked('ENOLCK')(here))
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/^error: .*its file system has no POSIX locks.*\n$/),
+    ])
+  })
+
+  it.each([
+    ['creating a file', 'openat', 'relay.db'],
+    ['creating the lock', 'openat', 'serve.lock'],
+  ])('a quota that is used up when %s', async (_, call, name) => {
+    await using here = await place({ host: 'none' })
+    mkdirSync(path.join(here.home, 'default'), { mode: 0o700 })
+    const { err } = await ended(here, SERVE, failing(call, 'EDQUOT', ...files(here, name)))
+    expect(err).toMatch(/your disk quota is used up/)
+  })
+
+  it.each([
+    // `man 2 statfs`, in the order of the bytes in memory.
+    ['01021997', /^x {3}machine .* network file system \(9P\)/m],
+    ['00006969', /^x {3}machine .* network file system \(NFS\)/m],
+    ['58465342', /^ok {2}machine .*\(XFS, a local disk\)/m],
+    ['01021994', /^ok {2}machine .*\(tmpfs, which is empty after a restart\)/m],
+    ['65735546', /^ok {2}machine .*\(FUSE, which works only where it has POSIX locks and shared memory\)/m],
+    ['12345678', /^ok {2}machine .*\(a file system of type 0x12345678\)/m],
+  ])('the number 0x%s is named by relay doctor', async (type, line) => {
+    await using here = await place({ host: 'none' })
+    await (await here.serve()).stop()
+    const bytes = Buffer.from(type, 'hex').reverse().toString('hex')
+    const log = path.join(emptyFolder(), 'trace')
+    const wrapper = [
+      'strace',
+      '-f',
+      '-qq',
+      '-o',
+      log,
+      '-e',
+      'trace=statfs',
+      '-e',
+      `inject=statfs:poke_exit=@arg2=${bytes}`,
+    ]
+    await using program = start(['doctor'], { wrapper, env: here.env })
+    expect((await program.ended).out.replaceAll(/\n +(?!fix)/g, ' ')).toMatch(line)
+  })
+})
