@@ -20,9 +20,10 @@ const RETRY_MS = 10
  * the folder; `storage`
  */
 export async function lockProfile(folder: string, owner: () => string): Promise<Disposable> {
-  makeOwnFolder(folder)
   const { checkLocks, lockFile } = await import('../store/sqlite.js')
   for (const until = performance.now() + PATIENCE_MS; ; await sleep(RETRY_MS)) {
+    // Each time, since a start that fails removes the folder that it has made.
+    makeOwnFolder(folder)
     const lock = lockFile(path.join(folder, LOCK_FILE))
     if (lock) return lock
     if (performance.now() <= until) continue

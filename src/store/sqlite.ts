@@ -81,6 +81,8 @@ export interface SqliteOptions {
 export interface LocalSql extends Sql {
   /** To be called once a start has succeeded: removes the copy that a start before it kept of data that it migrated. */
   settle(): void
+  /** Whether another process has written since it was opened. True where that cannot be found out. */
+  isShared(): boolean
 }
 
 /**
@@ -112,10 +114,16 @@ export function lockFile(file: string): Disposable | undefined {
   let database: DatabaseSyncInstance | undefined
   try {
     makeFile(file)
+    const inode = statSync(file).ino
     database = new DatabaseSync(file, { timeout: 0 })
     // In memory, or it would need room on the disk, which may be full.
     database.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     const locked = database
+    // A start that failed may have removed the file, which another process has made again meanwhile.
+    if (statSync(file, { throwIfNoEntry: false })?.ino !== inode) {
+      locked.close()
+      return undefined
+    }
     return { [Symbol.dispose]: () => locked.close() }
   } catch (error) {
     database?.close()
@@ -131,6 +139,8 @@ class Sqlite implements LocalSql {
   readonly #database: DatabaseSyncInstance
   readonly #statements = new Map<string, StatementSyncInstance>()
   #isMigrated = false
+  /** SQLite's number of what other connections have written. */
+  #opened = 0
   readonly #room: (bytes: number) => boolean
   readonly #commits = new Commits(
     (batch) => this.#commit(batch),
@@ -157,6 +167,7 @@ class Sqlite implements LocalSql {
         if (isEmpty) this.#transaction(() => this.#makeSchema(migration))
       })
       if (suits(this.#version()) === 'migrates') await this.#migrate(migration)
+      this.#opened = this.#number('data_version')
     } catch (error) {
       this.#database.close()
       throw error
@@ -196,6 +207,14 @@ class Sqlite implements LocalSql {
       for (const file of copiesOf(this.#file)) rmSync(file, { force: true })
     } catch {
       // A read-only disk. A later start removes it.
+    }
+  }
+
+  isShared(): boolean {
+    try {
+      return this.#number('data_version') !== this.#opened
+    } catch {
+      return true
     }
   }
 
@@ -602,17 +621,12 @@ function hasLocks(folder: string): boolean {
   })
 }
 
-/** Whether another process of this machine has locked a part of the database (`man 5 proc`, /proc/locks). True where that is not known. */
-function isLocked(file: string): boolean {
+/** Whether a process of this machine has locked a part of the database (`man 5 proc`, /proc/locks). True where that is not known. */
+export function isLocked(file: string): boolean {
   try {
     const inodes = ['', '-shm'].flatMap((end) => statSync(file + end, { throwIfNoEntry: false })?.ino ?? [])
-    return readFileSync('/proc/locks', 'latin1')
-      .split('\n')
-      .some((line) => {
-        const [, pid, inode] =
-          /^\d+: (?:-> )?\w+ +\w+ +\w+ +(-?\d+) [0-9a-f]+:[0-9a-f]+:(\d+) /.exec(line) ?? []
-        return inodes.includes(Number(inode)) && Number(pid) !== process.pid
-      })
+    const locks = readFileSync('/proc/locks', 'latin1').matchAll(/ [0-9a-f]+:[0-9a-f]+:(\d+) /g)
+    return [...locks].some(([, inode]) => inodes.includes(Number(inode)))
   } catch {
     return true
   }
