@@ -15,7 +15,7 @@ import {
 import { constants } from 'node:os'
 import path from 'node:path'
 import { errorReason, RelayError, systemErrno } from './errors.js'
-import { inspectPlace } from './trust.js'
+import { FIXED, inspectPlace } from './trust.js'
 
 // relay's own folders and files. They hold tokens and secrets, so all of them are made, read and written here: where another user can change
 // one, or put another in its place, relay refuses it.
@@ -117,6 +117,7 @@ function close(place: string, mode: number): void {
     return
   try {
     chmodSync(place, mode)
+    if ((statSync(place).mode & OF_OTHERS) === 0) return
   } catch (cause) {
     throw new RelayError(
       'settings',
@@ -124,6 +125,10 @@ function close(place: string, mode: number): void {
       { cause },
     )
   }
+  throw new RelayError(
+    'settings',
+    `relay does not use ${place}: it is open to others, and chmod does not close it. ${FIXED}. Or set RELAY_HOME to a folder of your own`,
+  )
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { readOnly } from '../kit/disk.js'
@@ -129,5 +129,53 @@ describeWith(['Linux', 'strace', 'mount'], 'a file system with', () => {
     ]
     await using program = start(['doctor'], { wrapper, env: here.env })
     expect((await program.ended).out.replaceAll(/\n +(?!fix)/g, ' ')).toMatch(line)
+  })
+})
+
+describeWith(['Linux', 'strace'], 'a Windows drive of WSL', () => {
+  /** Starts a program for which every file system looks like 9P. */
+  const on9p = (): readonly string[] => [
+    ...['strace', '-f', '-qq', '-o', path.join(emptyFolder(), 'trace')],
+    ...['-e', 'trace=statfs', '-e', 'inject=statfs:poke_exit=@arg2=97190201'],
+  ]
+  const ADVICE =
+    /If chmod changes nothing there, .*: move it to the Linux file system, .*\/etc\/wsl\.conf, and run wsl\.exe --shutdown/
+
+  it('has the advice that works there, wherever chmod is advised', async () => {
+    await using here = await place({ host: 'none' })
+    const cwd = emptyFolder()
+    writeFileSync(path.join(cwd, 'relay.json'), '{}')
+    writeFileSync(path.join(cwd, '.env'), '')
+    for (const name of ['relay.json', '.env']) chmodSync(path.join(cwd, name), 0o777)
+    const home = path.join(emptyFolder(), 'home')
+    mkdirSync(home)
+    chmodSync(home, 0o777)
+    await using config = here.startWith({ wrapper: on9p(), cwd }, 'config')
+    const warnings = (await config.ended).err.trim().split('\n')
+    expect(warnings).toEqual([expect.stringMatching(ADVICE), expect.stringMatching(ADVICE)])
+    await using serve = here.startWith({ wrapper: on9p(), env: { RELAY_HOME: home } }, ...SERVE)
+    expect(await serve.ended).toMatchObject({ code: 2, err: expect.stringMatching(ADVICE) })
+    // Elsewhere, chmod is enough.
+    expect((await here.runWith({ env: { RELAY_HOME: home } }, ...SERVE)).err).not.toMatch(/wsl/i)
+  })
+
+  it('is not used for the data where chmod leaves it open', async () => {
+    await using here = await place({ host: 'none' })
+    mkdirSync(path.join(here.home, 'default'), { mode: 0o755 })
+    const wrapper = [
+      'strace',
+      '-f',
+      '-qq',
+      '-o',
+      path.join(emptyFolder(), 'trace'),
+      '-e',
+      'trace=chmod',
+      '-e',
+      'inject=chmod:retval=0',
+    ]
+    await using serve = here.startWith({ wrapper }, ...SERVE)
+    const { code, err } = await serve.ended
+    expect([code, err]).toEqual([2, expect.stringMatching(ADVICE)])
+    expect(err).toMatch(/^error: relay does not use \S+: it is open to others, and chmod does not close it\./)
   })
 })

@@ -9,6 +9,7 @@ import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { inTime } from '../../base/wait.js'
 import { DEFAULTS, isCodeHost } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
+import { whereFixed } from '../../base/trust.js'
 import { findRunning, registered, secretPrint } from '../../instance/running.js'
 import { readTunnels } from '../../serve/tunnel.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
@@ -194,7 +195,7 @@ export function checkMachine({ values, folder }: Attached, machine = machineOf(f
   if (found && owner !== undefined && found.uid !== owner)
     throw fail(`${place} belongs to another user`, `sudo chown -R "$(id -un)" ${place}`)
   if (found && owner !== undefined && (found.mode & 0o077) !== 0)
-    throw fail(`other users can read or write ${place}`, `chmod 700 ${place}`)
+    throw fail(`other users can read or write ${place}`, `chmod 700 ${place}${whereFixed(folder)}`)
   const room = `${mebibytes(free)} free`
   if (free < RESERVE)
     throw fail(

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
-import { createTrust } from '../../base/trust.js'
+import { createTrust, whereFixed } from '../../base/trust.js'
 import { isObject, parseJson } from '../../json/parse.js'
 import { lineOf } from '../../json/text.js'
 import type { Shell } from '../command.js'
@@ -98,7 +98,7 @@ export function folderFiles(
       return false
     }
     const why = distrust(file)
-    if (why !== undefined) log.warn(`${file} is ignored: ${why}. ${REMEDY}`)
+    if (why !== undefined) log.warn(`${file} is ignored: ${why}. ${REMEDY}${whereFixed(file)}`)
     const isInside = why !== undefined || isWithin(root, realpathSync(file))
     if (!isInside)
       log.warn(
@@ -112,7 +112,9 @@ export function folderFiles(
   const project = usable.filter(isThere).find((file) => isUsable(file, IN_OWN_FILE))
   const ignored = passed.find(existsSync)
   if (project === undefined && ignored !== undefined)
-    log.warn(`${ignored} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}`)
+    log.warn(
+      `${ignored} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}${whereFixed(git)}`,
+    )
   return { ...(hasDotenv && { dotenv }), ...(project !== undefined && { project }) }
 }
 
