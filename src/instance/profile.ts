@@ -20,7 +20,10 @@ const RETRY_MS = 10
  * the folder; `storage`
  */
 export async function lockProfile(folder: string, owner: () => string): Promise<Disposable> {
-  const { checkLocks, lockFile } = await import('../store/sqlite.js')
+  const [{ lockFile }, { checkLocks }] = await Promise.all([
+    import('../store/sqlite.js'),
+    import('../store/sqlite-error.js'),
+  ])
   for (const until = performance.now() + PATIENCE_MS; ; await sleep(RETRY_MS)) {
     // Each time, since a start that fails removes the folder that it has made.
     makeOwnFolder(folder)

@@ -184,7 +184,7 @@ function remover(folder: string): () => Promise<void> {
     const [file = '', ...others] = databaseFiles(folder)
     // The last process that closes the data removes those: another one has it open, or this one could not open it.
     if (!hadData && others.some((each) => existsSync(each))) {
-      const { isLocked } = await import('../store/sqlite.js')
+      const { isLocked } = await import('../store/sqlite-error.js')
       if (isLocked(file)) return
     }
     for (const each of hadData ? newFiles : [...newFiles, file, ...others])

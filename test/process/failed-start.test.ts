@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { injected } from '../kit/disk.js'
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { has } from '../kit/needs.js'
 import { type Place, place } from '../kit/place.js'
@@ -73,21 +74,11 @@ const REFUSALS: Readonly<Record<string, (here: Place) => Cause>> = Object.fromEn
     ['a log that cannot be written', 'pwrite64', 'EDQUOT', 'relay.db-wal'],
     ['no shared memory', 'mmap', 'ENODEV', 'relay.db-shm'],
     ['no locks', 'fcntl', 'ENOLCK', 'serve.lock'],
-  ].map(([name = '', call, code, file = '']) => [
+  ].map(([name = '', call = '', code, file = '']) => [
     name,
     (here: Place) => ({
       argv: [],
-      wrapper: [
-        ...['strace', '-f', '-qq', '-o', path.join(emptyFolder(), 'trace')],
-        ...[
-          '-P',
-          path.join(here.home, 'default', file),
-          '-e',
-          `trace=${call}`,
-          '-e',
-          `inject=${call}:error=${code}`,
-        ],
-      ],
+      wrapper: injected(call, `error=${code}`, path.join(here.home, 'default', file)),
     }),
   ]),
 )

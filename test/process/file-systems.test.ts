@@ -1,27 +1,13 @@
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { readOnly } from '../kit/disk.js'
+import { injected, readOnly } from '../kit/disk.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
 import { type Place, place } from '../kit/place.js'
 import { type Ended, start } from '../kit/run.js'
 
 // A file system that SQLite cannot use is named as such: by every command that opens the data, and each kind in its own words.
-
-/** The command that starts a program whose system calls of this kind fail on these files, or on all. */
-const failing = (call: string, code: string, ...files: readonly string[]): readonly string[] => [
-  'strace',
-  '-f',
-  '-qq',
-  '-o',
-  path.join(emptyFolder(), 'trace'),
-  ...files.flatMap((file) => ['-P', file]),
-  '-e',
-  `trace=${call}`,
-  '-e',
-  `inject=${call}:error=${code}`,
-]
 
 const SERVE = ['serve', '--port', '0']
 /** Commands that open the data of a profile. */
@@ -37,7 +23,7 @@ type Kind = readonly [wrapper: Wrapper, says: RegExp, commands: readonly (readon
 const unlocked =
   (code: string): Wrapper =>
   (here) =>
-    failing('fcntl', code, ...files(here, 'serve.lock', 'relay.db', 'relay.db-shm'))
+    injected('fcntl', `error=${code}`, ...files(here, 'serve.lock', 'relay.db', 'relay.db-shm'))
 
 /** What the file system cannot do, and the sentence about it. */
 const KINDS: Readonly<Record<string, Kind>> = {
@@ -46,22 +32,22 @@ const KINDS: Readonly<Record<string, Kind>> = {
   'no locks (EOPNOTSUPP)': [unlocked('EOPNOTSUPP'), /its file system has no POSIX locks/, FEW],
   'no locks (EPERM)': [unlocked('EPERM'), /its file system has no POSIX locks/, FEW],
   'no shared memory (ENODEV)': [
-    (here) => failing('mmap', 'ENODEV', ...files(here, 'relay.db-shm')),
+    (here) => injected('mmap', 'error=ENODEV', ...files(here, 'relay.db-shm')),
     /its file system has no memory that processes share/,
     COMMANDS,
   ],
   'no shared memory (EINVAL)': [
-    (here) => failing('mmap', 'EINVAL', ...files(here, 'relay.db-shm')),
+    (here) => injected('mmap', 'error=EINVAL', ...files(here, 'relay.db-shm')),
     /its file system has no memory that processes share/,
     FEW,
   ],
   'no right to write': [(here) => readOnly(here.home), /its file system is read-only/, [['doctor'], ['log']]],
   'a quota that is used up': [
-    () => failing('pwrite64', 'EDQUOT'),
+    () => injected('pwrite64', 'error=EDQUOT'),
     /your disk quota is used up\. Free some space, or have the quota raised/,
     FEW,
   ],
-  'no space': [() => failing('pwrite64', 'ENOSPC'), /the disk is full\. Free some space/, FEW],
+  'no space': [() => injected('pwrite64', 'error=ENOSPC'), /the disk is full\. Free some space/, FEW],
 }
 
 async function ended(here: Place, argv: readonly string[], wrapper: readonly string[]): Promise<Ended> {
@@ -99,7 +85,7 @@ describeWith(['Linux', 'strace', 'mount'], 'a file system with', () => {
   ])('a quota that is used up when %s', async (_, call, name) => {
     await using here = await place({ host: 'none' })
     mkdirSync(path.join(here.home, 'default'), { mode: 0o700 })
-    const { err } = await ended(here, SERVE, failing(call, 'EDQUOT', ...files(here, name)))
+    const { err } = await ended(here, SERVE, injected(call, 'error=EDQUOT', ...files(here, name)))
     expect(err).toMatch(/your disk quota is used up/)
   })
 
@@ -114,19 +100,8 @@ describeWith(['Linux', 'strace', 'mount'], 'a file system with', () => {
   ])('the number 0x%s is named by relay doctor', async (type, line) => {
     await using here = await place({ host: 'none' })
     await (await here.serve()).stop()
-    const bytes = Buffer.from(type, 'hex').reverse().toString('hex')
-    const log = path.join(emptyFolder(), 'trace')
-    const wrapper = [
-      'strace',
-      '-f',
-      '-qq',
-      '-o',
-      log,
-      '-e',
-      'trace=statfs',
-      '-e',
-      `inject=statfs:poke_exit=@arg2=${bytes}`,
-    ]
+    const bytes = Buffer.from(Buffer.from(type, 'hex').toReversed()).toString('hex')
+    const wrapper = injected('statfs', `poke_exit=@arg2=${bytes}`)
     await using program = start(['doctor'], { wrapper, env: here.env })
     expect((await program.ended).out.replaceAll(/\n +(?!fix)/g, ' ')).toMatch(line)
   })
@@ -134,10 +109,7 @@ describeWith(['Linux', 'strace', 'mount'], 'a file system with', () => {
 
 describeWith(['Linux', 'strace'], 'a Windows drive of WSL', () => {
   /** Starts a program for which every file system looks like 9P. */
-  const on9p = (): readonly string[] => [
-    ...['strace', '-f', '-qq', '-o', path.join(emptyFolder(), 'trace')],
-    ...['-e', 'trace=statfs', '-e', 'inject=statfs:poke_exit=@arg2=97190201'],
-  ]
+  const on9p = () => injected('statfs', 'poke_exit=@arg2=97190201')
   const ADVICE =
     /If chmod changes nothing there, .*: move it to the Linux file system, .*\/etc\/wsl\.conf, and run wsl\.exe --shutdown/
 
@@ -162,17 +134,7 @@ describeWith(['Linux', 'strace'], 'a Windows drive of WSL', () => {
   it('is not used for the data where chmod leaves it open', async () => {
     await using here = await place({ host: 'none' })
     mkdirSync(path.join(here.home, 'default'), { mode: 0o755 })
-    const wrapper = [
-      'strace',
-      '-f',
-      '-qq',
-      '-o',
-      path.join(emptyFolder(), 'trace'),
-      '-e',
-      'trace=chmod',
-      '-e',
-      'inject=chmod:retval=0',
-    ]
+    const wrapper = injected('chmod', 'retval=0')
     await using serve = here.startWith({ wrapper }, ...SERVE)
     const { code, err } = await serve.ended
     expect([code, err]).toEqual([2, expect.stringMatching(ADVICE)])
