@@ -100,8 +100,13 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   await using opened = new Disposal()
   const taken = await takeProfile(settings)
   opened.defer(async () => taken?.[Symbol.dispose]())
+  let isMade = false
+  opened.defer(async () => {
+    if (!isMade) await taken?.discard()
+  })
   const given = { ...(log && { log }), ...(clock && { clock }), seams, ...(onDelivery && { onDelivery }) }
   const parts = opened.use(await joinParts(settings, isolated(given)))
+  isMade = true
   const owner = opened.move()
   return viewOf(parts, owner)
 }

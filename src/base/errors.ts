@@ -126,6 +126,11 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 
+/** The number of the system's error, as in `os.constants.errno`: libuv has no code for some, such as EDQUOT. */
+export function systemErrno(error: unknown): number | undefined {
+  return error instanceof Error && 'errno' in error ? Math.abs(Number(error.errno)) : undefined
+}
+
 /** The code of such an error for a message, or `unknown reason`. */
 export function errorReason(error: unknown): string {
   return errorCode(error) ?? 'unknown reason'

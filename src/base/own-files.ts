@@ -12,9 +12,10 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { constants } from 'node:os'
 import path from 'node:path'
-import { errorReason, RelayError } from './errors.js'
-import { inspectPlace } from './trust.js'
+import { errorReason, RelayError, systemErrno } from './errors.js'
+import { FIXED, inspectPlace } from './trust.js'
 
 // relay's own folders and files. They hold tokens and secrets, so all of them are made, read and written here: where another user can change
 // one, or put another in its place, relay refuses it.
@@ -103,7 +104,7 @@ export function writeOwnFile(file: string, text: string): void {
     renameSync(draft, file)
   } catch (cause) {
     rmSync(draft, { force: true })
-    throw new RelayError('storage', `${file} cannot be written (${errorReason(cause)})`, { cause })
+    throw new RelayError('storage', `${file} cannot be written: ${whyNot(cause)}`, { cause })
   }
 }
 
@@ -116,6 +117,7 @@ function close(place: string, mode: number): void {
     return
   try {
     chmodSync(place, mode)
+    if ((statSync(place).mode & OF_OTHERS) === 0) return
   } catch (cause) {
     throw new RelayError(
       'settings',
@@ -123,6 +125,10 @@ function close(place: string, mode: number): void {
       { cause },
     )
   }
+  throw new RelayError(
+    'settings',
+    `relay does not use ${place}: it is open to others, and chmod does not close it. ${FIXED}. Or set RELAY_HOME to a folder of your own`,
+  )
 }
 
 /**
@@ -154,6 +160,8 @@ function isFolder(file: string): boolean {
   }
 }
 
+const QUOTA = 'your disk quota is used up'
+
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'you have no permission to write there',
   EPERM: 'you have no permission to write there',
@@ -163,7 +171,12 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 function reason(folder: string, cause: unknown): string {
-  const code = errorReason(cause)
-  if (code !== 'EEXIST') return REASONS[code] ?? code
+  if (errorReason(cause) !== 'EEXIST') return whyNot(cause)
   return lstatSync(folder).isSymbolicLink() ? 'it is a link to what is not a folder' : 'it is not a folder'
+}
+
+/** Why the system refused to write, in words. */
+function whyNot(cause: unknown): string {
+  if (systemErrno(cause) === constants.errno.EDQUOT) return QUOTA
+  return REASONS[errorReason(cause)] ?? errorReason(cause)
 }

@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs'
+import { lstatSync, readlinkSync, realpathSync, statfsSync, type Stats } from 'node:fs'
 import path from 'node:path'
 import { errorReason } from './errors.js'
 import { shellWord } from './text.js'
@@ -71,6 +71,25 @@ export function trustCaller(env: Env): void {
   caller = env
 }
 
+/** File systems whose modes chmod may not change: 9P and drvfs (WSL's /mnt/c), FAT, exFAT, NTFS, FUSE, SMB (`man 2 statfs`). */
+const FIXED_MODES: ReadonlySet<number> = new Set([
+  0x01021997, 0x53464846, 0x4d44, 0x2011bab0, 0x7366746e, 0x5346544e, 0x65735546, 0x517b, 0xff534d42,
+  0xfe534d42,
+])
+
+/** What else to do where chmod changes nothing; empty where it does. */
+export function whereFixed(place: string): string {
+  try {
+    return FIXED_MODES.has(statfsSync(place).type) ? `. ${FIXED}` : ''
+  } catch {
+    return ''
+  }
+}
+
+/** By Microsoft's page on wsl.conf, section automount. */
+export const FIXED =
+  'If chmod changes nothing there, as on a Windows drive of WSL (/mnt/c): move it to the Linux file system, such as your home folder; or write [automount] and below it options = "metadata,umask=022" into /etc/wsl.conf, and run wsl.exe --shutdown'
+
 /** Why a place is not the user's alone, and the command that makes it so. */
 export interface Hostile {
   readonly why: string
@@ -121,7 +140,10 @@ export function inspectPlace(file: string): Found | Hostile | undefined {
       if (uid === undefined) continue
       if (!(isOnWay ? above : owners).has(found.uid)) return ofOther(at, found.uid)
       if (isOpen(found, owners) && !(found.isDirectory() && (found.mode & STICKY) !== 0))
-        return { why: openToStrangers(at, found.uid), fix: `Close it with chmod go-w ${shellWord(at)}` }
+        return {
+          why: openToStrangers(at, found.uid),
+          fix: `Close it with chmod go-w ${shellWord(at)}${whereFixed(at)}`,
+        }
     }
   } catch {
     return undefined

@@ -13,6 +13,13 @@ export function shellWith(shell: Context, parts: Partial<Shell>): Shell {
   return Object.create(shell, Object.getOwnPropertyDescriptors(parts))
 }
 
+/** What all shells of one process have in common, however they were made of one another. */
+export function processOf(shell: object): object {
+  const parent: unknown = Object.getPrototypeOf(shell)
+  const isShell = typeof parent === 'object' && parent !== null && parent !== Object.prototype
+  return isShell ? processOf(parent) : shell
+}
+
 /** Flags as commander gives them: those of settings by their names, as text, or true for one without a value. */
 export type Flags = Partial<Record<SettingName, string | readonly string[] | true>> & {
   readonly json?: boolean

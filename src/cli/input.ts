@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import path from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { addAbortSignal, Writable } from 'node:stream'
+import { decodeText, NotText } from '../base/decode.js'
 import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
 import type { Context } from './context.js'
@@ -35,6 +36,16 @@ export async function readInput(
     if (signal.aborted) throw cause
     if (cause instanceof TooManyBytes) throw new RelayError('too_large', `${name} is ${tooLarge}`)
     throw new RelayError('usage', `${name} cannot be read (${errorReason(cause)})`, { cause })
+  }
+}
+
+/** The text of an input. @throws RelayError `usage` that names it where it is none, or its encoding is not known */
+export function textOf(bytes: Uint8Array, name: string): string {
+  try {
+    return decodeText(bytes)
+  } catch (cause) {
+    if (!(cause instanceof NotText)) throw cause
+    throw new RelayError('usage', `${name} ${cause.message}`, { cause })
   }
 }
 
@@ -104,7 +115,7 @@ export class Prompt implements Disposable {
   }
 }
 
-/** Without white space around it; empty at the end of the input. @throws RelayError `cancelled` at Ctrl-C */
+/** Without white space around it; empty at the end of the input. @throws RelayError `cancelled` at Ctrl-C, `usage` for what is no text */
 async function nextLine(lines: Interface, signal: AbortSignal): Promise<string> {
   // In raw mode Ctrl-C is no signal, and only ends the input.
   const interrupted = new AbortController()
@@ -114,5 +125,7 @@ async function nextLine(lines: Interface, signal: AbortSignal): Promise<string> 
   })
   const { value = '' } = await lines[Symbol.asyncIterator]().next()
   AbortSignal.any([signal, interrupted.signal]).throwIfAborted()
+  // What Readline makes of bytes that are not UTF-8.
+  if (/[\0\uFFFD]/.test(value)) throw new RelayError('usage', 'Standard input is not UTF-8. Save it as UTF-8')
   return value.trim()
 }

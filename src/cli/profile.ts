@@ -55,9 +55,9 @@ export type Need = 'existing' | 'any' | 'with client' | 'alone' | 'tolerant' | '
  * one. Writes nothing. @throws RelayError `settings`; `usage` for a profile that there is not, or several instances; `unavailable`
  */
 export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'): Promise<Attached> {
-  const settings = openSettings(shell, flags)
+  const settings = await openSettings(shell, flags)
   const instance = await chooseInstance(shell, settings)
-  const own = settings.read(instance?.profile)
+  const own = await settings.read(instance?.profile)
   const { values } = own
   const isTolerant = need === 'tolerant' || need === 'diagnosis'
   const folder = profileFolder(values)

@@ -42,10 +42,11 @@ export async function readSources(
   data: Pick<Database, 'store'> | undefined,
 ): Promise<readonly SetSource[]> {
   const { all: first, stored } = await listSources(loaded, data)
-  const readSecret = secretReader(shell)
-  return first.map(({ name, scheme, origin, ofFolder }) => {
+  const readSecret = await secretReader(shell)
+  const sources: SetSource[] = []
+  for (const { name, scheme, origin, ofFolder } of first) {
     const variable = secretVariable(name)
-    const set = [readSecret(variable), readSecret(`${variable}_PREVIOUS`)]
+    const set = [await readSecret(variable), await readSecret(`${variable}_PREVIOUS`)]
     const isSent = ofFolder && scheme !== name && tokenHeaders(schemeOf(scheme)).size > 0
     const withheld = isSent
       ? set.find((each) => each && each.origin.kind !== ofFolder.kind)?.origin
@@ -59,8 +60,9 @@ export async function readSources(
     }
     const secretOrigin = current?.origin ?? (own && PROFILE)
     const alone = isStored ? undefined : ofFolder?.text
-    return { name, scheme, secrets, origin, secretOrigin, withheld, ofFolder: alone }
-  })
+    sources.push({ name, scheme, secrets, origin, secretOrigin, withheld, ofFolder: alone })
+  }
+  return sources
 }
 
 /** The names of the sources that are set. Reads no file of a secret, which can be a pipe. @throws RelayError `storage` */

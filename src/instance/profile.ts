@@ -20,16 +20,21 @@ const RETRY_MS = 10
  * the folder; `storage`
  */
 export async function lockProfile(folder: string, owner: () => string): Promise<Disposable> {
-  makeOwnFolder(folder)
-  const { lockFile } = await import('../store/sqlite.js')
+  const [{ lockFile }, { checkLocks }] = await Promise.all([
+    import('../store/sqlite.js'),
+    import('../store/sqlite-error.js'),
+  ])
   for (const until = performance.now() + PATIENCE_MS; ; await sleep(RETRY_MS)) {
+    // Each time, since a start that fails removes the folder that it has made.
+    makeOwnFolder(folder)
     const lock = lockFile(path.join(folder, LOCK_FILE))
     if (lock) return lock
-    if (performance.now() > until)
-      throw new RelayError(
-        'unavailable',
-        `This profile is already served by ${owner()}. Stop it, or choose another profile with --profile`,
-      )
+    if (performance.now() <= until) continue
+    checkLocks(path.join(folder, LOCK_FILE))
+    throw new RelayError(
+      'unavailable',
+      `This profile is already served by ${owner()}. Stop it, or choose another profile with --profile`,
+    )
   }
 }
 

@@ -1,12 +1,13 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { existsSync, rmdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { deadline, type Cancellable } from '../base/wait.js'
-import { errorCode } from '../base/errors.js'
+import { errorCode, RelayError } from '../base/errors.js'
 import { isOwn, readOwnFolder } from '../base/own-files.js'
 import type { Secret } from '../base/secret.js'
 import type { Settings, SourceSettings, StoreText } from '../base/settings.js'
-import { lockProfile, readRecord, writeRecord } from './profile.js'
+import { databaseExists, databaseFiles } from '../store/open.js'
+import { LOCK_FILE, lockProfile, readRecord, SAVED_FILE, writeRecord } from './profile.js'
 
 /** The running `serve` of a profile. `key` lets it prove at `url` that it wrote this record. */
 export interface InstanceRecord {
@@ -86,13 +87,15 @@ export function secretPrint(record: InstanceRecord, secret: Secret): string {
   return prove(record, `webhook secret ${secret.reveal()}`).slice(0, PRINT_DIGITS)
 }
 
+const RUNNING = '.running'
+
 /**
  * A folder of the data folder, with a file for each running instance. No profile can have its name, which starts with a dot.
  * @throws RelayError `settings` where another user can write to the data folder: an instance of that user would get this user's secrets
  */
 function folderOf(home: string): string {
   isOwn(home)
-  return path.join(home, '.running')
+  return path.join(home, RUNNING)
 }
 
 /** Makes sure, before anything is done, that an instance can be registered in the data folder. @throws RelayError `settings` as {@link publishInstance} */
@@ -138,12 +141,56 @@ export async function findRunning(
 export async function takeProfile({
   store,
   folder,
-}: Pick<Settings, 'store' | 'folder'>): Promise<Disposable | undefined> {
+}: Pick<Settings, 'store' | 'folder'>): Promise<TakenProfile | undefined> {
   if (store !== 'file' && store !== 'keychain') return undefined
-  return lockProfile(folder, () => {
-    const owner = registered(path.dirname(folder), path.basename(folder))
-    return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
-  })
+  const discard = remover(folder)
+  try {
+    const lock = await lockProfile(folder, () => {
+      const owner = registered(path.dirname(folder), path.basename(folder))
+      return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
+    })
+    return { discard, [Symbol.dispose]: () => lock[Symbol.dispose]() }
+  } catch (error) {
+    // Else the other process has made it.
+    if (!(error instanceof RelayError) || error.kind !== 'unavailable') await discard()
+    throw error
+  }
+}
+
+/** A profile that is this process's. */
+export interface TakenProfile extends Disposable {
+  /** For a start that failed, once its data is closed: removes the files and folders that were not there before. */
+  discard(): Promise<void>
+}
+
+/** What another program has put there stays. */
+function attempt(remove: () => void): void {
+  try {
+    remove()
+  } catch {
+    // The start itself says what is wrong.
+  }
+}
+
+/** What is missing of a profile now, and what removes just that. */
+function remover(folder: string): () => Promise<void> {
+  const names = [LOCK_FILE, SAVED_FILE].map((name) => path.join(folder, name))
+  const newFiles = names.filter((file) => !existsSync(file))
+  const hadData = databaseExists(folder)
+  const newFolders = [path.join(path.dirname(folder), RUNNING), folder].filter((each) => !existsSync(each))
+  for (let above = path.dirname(folder); !existsSync(above); above = path.dirname(above))
+    newFolders.push(above)
+  return async () => {
+    const [file = '', ...others] = databaseFiles(folder)
+    // The last process that closes the data removes those: another one has it open, or this one could not open it.
+    if (!hadData && others.some((each) => existsSync(each))) {
+      const { isLocked } = await import('../store/sqlite-error.js')
+      if (isLocked(file)) return
+    }
+    for (const each of hadData ? newFiles : [...newFiles, file, ...others])
+      attempt(() => rmSync(each, { force: true }))
+    for (const each of newFolders) attempt(() => rmdirSync(each))
+  }
 }
 
 /** The process that holds a profile, as far as the data folder says: it need not answer. */

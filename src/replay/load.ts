@@ -6,6 +6,7 @@ import path from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Cancellable } from '../base/wait.js'
+import { decodeText, NotText, withoutMark } from '../base/decode.js'
 import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
 import { isCodeHost, MAX_MAX_BODY } from '../base/settings.js'
@@ -200,6 +201,7 @@ function readRegular(file: string): Uint8Array {
 function unreadable(name: string, cause: unknown): RelayError {
   if (cause instanceof RelayError) return cause
   if (cause instanceof TooManyBytes) return new RelayError('too_large', `${name}: too large for a fixture`)
+  if (cause instanceof NotText) return new RelayError('usage', `${name} ${cause.message}`, { cause })
   const code = errorReason(cause)
   return new RelayError('usage', `${name}: ${REASONS[code] ?? `cannot be read (${code})`}`, { cause })
 }
@@ -211,8 +213,7 @@ function parse(
 ): Fixture {
   let text: string
   try {
-    // Without a byte order mark, which editors on Windows write.
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    text = decodeText(bytes)
   } catch (cause) {
     throw unreadable(name, cause)
   }
@@ -224,7 +225,7 @@ function parse(
       `${name}: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push`,
     )
   const headers = [['Content-Type', 'application/json']] as const
-  return toFixture({ provider, scheme, event, deliveryId: randomUUID(), headers, body: bytes })
+  return toFixture({ provider, scheme, event, deliveryId: randomUUID(), headers, body: withoutMark(bytes) })
 }
 
 /**

@@ -98,6 +98,8 @@ export interface Started extends Omit<Serving, 'relay'> {
 interface State {
   readonly options: StartOptions
   readonly log: Log
+  /** Until the start has succeeded, and while no other process has written into its data: what it made is then removed again. */
+  isNew: boolean
   relay?: RelayParts
   record?: InstanceRecord
   duties?: Duties
@@ -130,7 +132,7 @@ export async function start(
 ): Promise<Started> {
   const { log = silentLog, seams } = options
   await using closing = new Disposal()
-  const state: State = { options, log, tunnels: new Map(), hookProblems: new Map() }
+  const state: State = { options, log, isNew: true, tunnels: new Map(), hookProblems: new Map() }
   const readiness = new Readiness(log)
   const { host, port, maxBody } = given
   const { stop: grace, ...limits } = { ...LIMITS, ...seams?.limits }
@@ -164,6 +166,7 @@ export async function start(
   await duties.run((turn) => startDuties(turn, relay, settings, state))
   closing.defer(() => readiness.stop())
   relay.database.settle()
+  state.isNew = false
   const owner = closing.move()
   return {
     url,
@@ -196,10 +199,14 @@ async function open(
   const { folder, store: kind } = given
   const taken = await takeProfile(given)
   closing.defer(async () => taken?.[Symbol.dispose]())
+  closing.defer(async () => {
+    if (state.isNew) await taken?.discard()
+  })
   const onSlow = (text: string): void => log.info(text)
   const database =
     options.database ??
     closing.use(await openDatabase({ kind, folder, clock, fault: seams?.storage, onSlow, migrate: true }))
+  closing.defer(async () => void (state.isNew &&= !database.isShared()))
   const complete = 'complete' in given ? await given.complete(database) : given
   const { settings, sandbox } = await withSandbox(complete, url, closing, log)
   checkTunnel(settings)

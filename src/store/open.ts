@@ -24,6 +24,8 @@ export interface Database extends AsyncDisposable {
   readonly shared: Postgres | undefined
   /** To be called once a start has succeeded: what a start before it kept of data that it migrated is not needed any more. */
   settle(): void
+  /** Whether another process has written into the profile's own data since it was opened. */
+  isShared(): boolean
   /** What a sweep does beyond removing what has expired: encrypts with the current key what is under the previous one. */
   rotate(): Promise<void>
 }
@@ -119,6 +121,7 @@ async function openLocal(options: OpenOptions): Promise<Database> {
     secrets: kind === 'keychain' ? createStore(sql, { clock, cipher, isPlain }) : store,
     shared: undefined,
     settle: () => sql.settle(),
+    isShared: () => sql.isShared(),
     rotate: async () => {},
     [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
   }
@@ -144,6 +147,7 @@ async function openShared(kind: SharedStore, options: OpenOptions): Promise<Data
       secrets: store,
       shared: sql,
       settle: () => {},
+      isShared: () => true,
       rotate: () => rotate(sql, cipher),
       [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
     }

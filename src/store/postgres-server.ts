@@ -4,6 +4,7 @@ import { Writable } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
 import { Client as BaseClient, type ClientConfig, type PoolConfig } from 'pg'
 import pgpass from 'pgpass'
+import { decodeText, NotText } from '../base/decode.js'
 import { errorCode, RelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
 import { postgresFailure } from './postgres-error.js'
@@ -80,9 +81,12 @@ function tlsOf({ sslMode, sslRootCert, host }: SharedStore): false | ConnectionO
 
 function readAuthorities(file: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return decodeText(readFileSync(file))
   } catch (cause) {
-    const why = `The file of sslrootcert, ${file}, cannot be read (${errorCode(cause)}). Check its name and its permissions`
+    const why =
+      cause instanceof NotText
+        ? `The file of sslrootcert, ${file}, ${cause.message}`
+        : `The file of sslrootcert, ${file}, cannot be read (${errorCode(cause)}). Check its name and its permissions`
     throw new RelayError('settings', why, { cause })
   }
 }

@@ -1,13 +1,4 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  fsyncSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-} from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import { sleep } from '../base/wait.js'
@@ -15,6 +6,20 @@ import { RelayError } from '../base/errors.js'
 import { closeOwnFile, makeOwnFile } from '../base/own-files.js'
 import { copiesOf, copyName } from './copies.js'
 import { loadSqlite } from './sqlite-library.js'
+import {
+  codeOf,
+  DAMAGED,
+  EARLIER,
+  FULL,
+  isBusy,
+  LATER,
+  LITTLE_ROOM,
+  NEWER_NOW,
+  notMade,
+  OF_ALL,
+  storageError,
+  unusable,
+} from './sqlite-error.js'
 import {
   complete,
   currentVersion,
@@ -79,6 +84,8 @@ export interface SqliteOptions {
 export interface LocalSql extends Sql {
   /** To be called once a start has succeeded: removes the copy that a start before it kept of data that it migrated. */
   settle(): void
+  /** Whether another process has written since it was opened. True where that cannot be found out. */
+  isShared(): boolean
 }
 
 /**
@@ -110,10 +117,16 @@ export function lockFile(file: string): Disposable | undefined {
   let database: DatabaseSyncInstance | undefined
   try {
     makeFile(file)
+    const inode = statSync(file).ino
     database = new (loadSqlite().DatabaseSync)(file, { timeout: 0 })
     // In memory, or it would need room on the disk, which may be full.
     database.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     const locked = database
+    // A start that failed may have removed the file, which another process has made again meanwhile.
+    if (statSync(file, { throwIfNoEntry: false })?.ino !== inode) {
+      locked.close()
+      return undefined
+    }
     return { [Symbol.dispose]: () => locked.close() }
   } catch (error) {
     database?.close()
@@ -129,6 +142,8 @@ class Sqlite implements LocalSql {
   readonly #database: DatabaseSyncInstance
   readonly #statements = new Map<string, StatementSyncInstance>()
   #isMigrated = false
+  /** SQLite's number of what other connections have written. */
+  #opened = 0
   readonly #room: (bytes: number) => boolean
   readonly #commits = new Commits(
     (batch) => this.#commit(batch),
@@ -155,6 +170,7 @@ class Sqlite implements LocalSql {
         if (isEmpty) this.#transaction(() => this.#makeSchema(migration))
       })
       if (suits(this.#version()) === 'migrates') await this.#migrate(migration)
+      this.#opened = this.#number('data_version')
     } catch (error) {
       this.#database.close()
       throw error
@@ -194,6 +210,14 @@ class Sqlite implements LocalSql {
       for (const file of copiesOf(this.#file)) rmSync(file, { force: true })
     } catch {
       // A read-only disk. A later start removes it.
+    }
+  }
+
+  isShared(): boolean {
+    try {
+      return this.#number('data_version') !== this.#opened
+    } catch {
+      return true
     }
   }
 
@@ -396,7 +420,7 @@ function makeFile(file: string): void {
     for (const end of ['-wal', '-shm', '-journal']) closeOwnFile(file + end)
   } catch (cause) {
     if (cause instanceof RelayError) throw cause
-    throw unusable(file, Object(cause).code === 'ENOSPC' ? DISK_FULL : whyNoAccess(file), cause)
+    throw notMade(file, cause)
   }
 }
 
@@ -443,73 +467,4 @@ function createRoomCheck(folder: string, freeWithin: () => number): (bytes: numb
     hasRoom = free >= RESERVE + bytes || (free >= RESERVE / 4 && freeWithin() >= RESERVE + bytes)
     return hasRoom
   }
-}
-
-/** SQLite's primary result codes (sqlite.org/rescode.html). */
-const [BUSY, LOCKED, READ_ONLY, IO_ERROR, CORRUPT, FULL, CANNOT_OPEN, CONSTRAINT, NOT_A_DATABASE] = [
-  5, 6, 8, 10, 11, 13, 14, 19, 26,
-]
-
-/** Failures of the database, not of one transaction. */
-const OF_ALL = new Set([BUSY, LOCKED, READ_ONLY, IO_ERROR, CORRUPT, FULL, CANNOT_OPEN, NOT_A_DATABASE])
-
-const HELD =
-  'another process writes to it and does not end. Try again, or end a program that is stopped or hangs'
-const DAMAGED = `it is damaged. Save what can be read with SQLite's own tool: sqlite3 FILE .recover`
-const READ_ONLY_DISK =
-  'its file system is read-only. Mount it for writing, or set RELAY_HOME to another folder'
-const NO_ACCESS = 'it cannot be opened or written. Check the permissions of the file and its folder'
-const DISK_FULL = 'the disk is full. Free some space; a running relay then continues by itself'
-const LITTLE_ROOM = 'the disk is almost full. Free some space; a running relay then continues by itself'
-
-const REASONS: Readonly<Record<number, string>> = {
-  [BUSY]: HELD,
-  [LOCKED]: HELD,
-  [READ_ONLY]: NO_ACCESS,
-  [IO_ERROR]: 'the disk is full or reported an error. Check its free space, the disk and the system log',
-  [CORRUPT]: DAMAGED,
-  [FULL]: DISK_FULL,
-  [CANNOT_OPEN]: NO_ACCESS,
-  // No statement of relay's breaks a constraint while tables and indexes agree.
-  [CONSTRAINT]: DAMAGED,
-  [NOT_A_DATABASE]: DAMAGED,
-}
-
-const NEWER_NOW =
-  'a newer version of relay has changed it meanwhile. Stop this process, and start it again with that version'
-const LATER = 'a newer version of relay. Update relay, or choose another profile with --profile'
-const EARLIER =
-  'an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with --profile, or remove this one ' +
-  'with relay reset; then set the same webhook secret or repair the hooks, and sign in again'
-
-/** 0 where there is none. The extended code holds the primary one in its lowest byte. */
-function codeOf(error: unknown): number {
-  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
-}
-
-function isBusy(error: unknown): boolean {
-  return [BUSY, LOCKED].includes(codeOf(error))
-}
-
-function whyNoAccess(file: string): string {
-  try {
-    accessSync(path.dirname(file), constants.W_OK)
-  } catch (error) {
-    if (Object(error).code === 'EROFS') return READ_ONLY_DISK
-  }
-  return NO_ACCESS
-}
-
-/** What failed, why, and what to do. What a transaction itself has thrown stays as it is. */
-function storageError(cause: unknown, file: string): RelayError {
-  if (cause instanceof RelayError) return cause
-  // No whole number of ours is larger than JavaScript's; the library refuses such.
-  const known = cause instanceof RangeError ? DAMAGED : REASONS[codeOf(cause)]
-  const reason = known === NO_ACCESS ? whyNoAccess(file) : known
-  return unusable(file, reason ?? (cause instanceof Error ? cause.message : String(cause)), cause)
-}
-
-function unusable(file: string, reason: string, cause?: unknown): RelayError {
-  const text = reason.replace('FILE', file)
-  return new RelayError('storage', `The database ${file} cannot be used: ${text}`, { cause })
 }

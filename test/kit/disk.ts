@@ -92,3 +92,10 @@ export function hold(folder: string): { release(): void } & AsyncDisposable {
     },
   }
 }
+
+/** The command that starts a program in which a system call has another effect: as strace's `inject`; on these files, or on all. */
+export function injected(call: string, effect: string, ...files: readonly string[]): readonly string[] {
+  const about = files.flatMap((file) => ['-P', file])
+  const log = path.join(emptyFolder(), 'trace')
+  return ['strace', '-f', '-qq', '-o', log, ...about, '-e', `trace=${call}`, '-e', `inject=${call}:${effect}`]
+}

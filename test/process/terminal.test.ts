@@ -26,6 +26,11 @@ function stable(text: string): string {
       // What waits when a key is pressed depends on when relay tried last.
       .replaceAll(/^(?:Trying again now: .*|Nothing to try again)\n/gm, '')
       .replaceAll(/[\d,]+ MiB/g, 'N MiB')
+      // Which file system it is decides where the line breaks.
+      .replaceAll(
+        /only you can read(\s+)(\S+)\s\([^)]*\);\s+N MiB\s+free/g,
+        'only you can read$1$2; N MiB free',
+      )
       .replaceAll(/Node \d+\.\d+\.\d+/g, 'Node VERSION')
       .replaceAll(/relay \d+\.\d+\.\d+/g, 'relay VERSION')
   )

@@ -50,8 +50,14 @@ const unreadable = (bodyFile: string) => textOf(undefined, {}, { bodyFile })
 
 it.each<[why: string, read: () => Promise<string>]>([
   ['The text is empty', () => ofFile('\n\t\u{a0}\u{feff}')],
-  ['standard input is not UTF-8', () => ofInput(LATIN1)],
-  ['--body-file: text is not UTF-8', () => ofFile(LATIN1)],
+  [
+    'standard input is not UTF-8, but perhaps Latin-1 or Windows-1252. Save it as UTF-8',
+    () => ofInput(LATIN1),
+  ],
+  [
+    '--body-file: text is not UTF-8, but perhaps Latin-1 or Windows-1252. Save it as UTF-8',
+    () => ofFile(LATIN1),
+  ],
   ['--body-file: nowhere cannot be read (ENOENT)', () => unreadable('nowhere')],
   ['--body-file: . cannot be read (EISDIR)', () => unreadable('.')],
 ])('a comment is refused: %s', async (why, read) => {

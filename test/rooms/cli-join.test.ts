@@ -10,11 +10,11 @@ const B = 'https://b.example'
 const C = 'https://c.example'
 const HUB = 'https://github.com'
 
-const given = (env: Record<string, string>): Parts['own'] => load({ env })
-const none = given({})
-const own = given({ RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: A })
-const client = given({ RELAY_CLIENT_ID: 'mine', RELAY_CLIENT_SECRET: 'canary' })
-const other = given({ RELAY_CLIENT_ID: 'other' })
+const given = async (env: Record<string, string>): Promise<Parts['own']> => load({ env })
+const none = await given({})
+const own = await given({ RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: A })
+const client = await given({ RELAY_CLIENT_ID: 'mine', RELAY_CLIENT_SECRET: 'canary' })
+const other = await given({ RELAY_CLIENT_ID: 'other' })
 const setup: Parts['setup'] = {
   provider: 'gitea',
   providerUrl: B,
@@ -45,12 +45,16 @@ it.each<[string, Parts, readonly [host: string | undefined, store: string, clien
   ['a variable for the host, setup, and the last use', { own, saved, setup }, [A, 'keychain', undefined]],
   [
     'a variable for the kind of host alone',
-    { own: given({ RELAY_PROVIDER: 'gitea' }), saved, setup },
+    { own: await given({ RELAY_PROVIDER: 'gitea' }), saved, setup },
     [undefined, 'keychain', undefined],
   ],
-  ['a variable for the store', { own: given({ RELAY_STORE: 'file' }), saved }, [C, 'file', undefined]],
+  ['a variable for the store', { own: await given({ RELAY_STORE: 'file' }), saved }, [C, 'file', undefined]],
   ['variables for the client, and setup', { own: client, setup }, [B, 'file', 'mine']],
-  ["an id that is setup's", { own: given({ RELAY_CLIENT_ID: 'stored' }), setup }, [B, 'file', 'stored']],
+  [
+    "an id that is setup's",
+    { own: await given({ RELAY_CLIENT_ID: 'stored' }), setup },
+    [B, 'file', 'stored'],
+  ],
   ['another id', { own: other, setup }, [B, 'file', undefined]],
   ['an instance, whatever else there is', { own, saved, setup, instance }, [B, 'memory', 'stored']],
   ['an instance at another host than setup', { own, setup, instance: elsewhere }, [C, 'memory', undefined]],
@@ -68,8 +72,8 @@ it('leaves out an id that the instance has the secret of, and refuses a kind of 
   )
 })
 
-it('finds what is missing for a service before it makes a profile', () => {
-  const missing = load({ env: { RELAY_PROVIDER: 'gitea' }, user: { home: 'none' } })
+it('finds what is missing for a service before it makes a profile', async () => {
+  const missing = await load({ env: { RELAY_PROVIDER: 'gitea' }, user: { home: 'none' } })
   const settingsOf = (sandbox: boolean) => serviceSettings({ own: missing }, { sandbox, inspect: true })
   expect(() => settingsOf(false)).toThrow('RELAY_PROVIDER_URL is not set')
   expect(() => settingsOf(true)).not.toThrow()

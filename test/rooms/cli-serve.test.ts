@@ -324,7 +324,8 @@ describe('serve --tunnel', () => {
     let flags: Flags = {}
     const program = createProgram(shell, async (_, given) => void (flags = given))
     await program.parseAsync(['serve', ...line.split(' ').filter(Boolean)], { from: 'user' })
-    return openSettings(shell, flags).read().values.tunnel
+    const settings = await openSettings(shell, flags)
+    return (await settings.read()).values.tunnel
   }
 
   it.each<[string | undefined, line: string, env?: Record<string, string>, file?: object]>([

@@ -1,25 +1,31 @@
-import { chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createTrust, type System } from '../../src/base/trust.js'
+import { shellWith } from '../../src/cli/command.js'
 import { secretReader, withDefaults } from '../../src/cli/settings/read.js'
 import { emptyFolder } from '../kit/folder.js'
 import { load, testShell } from './cli-shell.js'
 
-it('settings may follow a byte order mark', () => {
+it('settings may follow a byte order mark', async () => {
   const cwd = emptyFolder()
   writeFileSync(path.join(cwd, 'relay.json'), '\uFEFF{"port":1}')
-  expect(load({}, { cwd }).values.port).toBe(1)
+  expect((await load({}, { cwd })).values.port).toBe(1)
 })
 
-it('reads the file of a source’s secret once, since it can be a pipe', () => {
+it('reads the pipe of a source’s secret once, whatever shell of the process asks', async () => {
   const file = path.join(emptyFolder(), 'secret')
-  writeFileSync(file, 'canary\r\n')
+  execFileSync('mkfifo', [file])
   const { shell } = testShell({ env: { RELAY_SOURCE_A_SECRET_FILE: file } })
-  const secret = secretReader(shell)('RELAY_SOURCE_A_SECRET')
-  rmSync(file)
+  const writing = writeFile(file, 'canary\r\n')
+  const readSecret = await secretReader(shell)
+  const secret = await readSecret('RELAY_SOURCE_A_SECRET')
   expect(secret?.text).toBe('canary')
-  expect(secretReader(shell)('RELAY_SOURCE_A_SECRET')).toEqual(secret)
+  await writing
+  const again = await secretReader(shellWith(shell, { json: true }))
+  expect(await again('RELAY_SOURCE_A_SECRET')).toEqual(secret)
 })
 
 const NOBODY = 65_534
@@ -37,8 +43,8 @@ function checkout() {
   return { root, cwd, git, project, nearer: path.join(cwd, 'relay.json'), dotenv: path.join(cwd, '.env') }
 }
 
-function readIn(cwd: string, env: Record<string, string> = {}) {
-  const { values, warnings } = load({ env }, { cwd })
+async function readIn(cwd: string, env: Record<string, string> = {}) {
+  const { values, warnings } = await load({ env }, { cwd })
   return { values, warnings }
 }
 
@@ -60,21 +66,24 @@ describe.runIf(process.geteuid?.() === 0)('settings files of another user', () =
     // There is no checkout, which the folder itself does not need.
     ['git', NONE, (files) => untrusted(files, files.git), PWNED],
     ['root', NONE, (files) => untrusted(files, files.root), NONE],
-  ])('are ignored with a warning, and not for the user of sudo: %s', (which, values, warnings, atTheRoot) => {
-    const files = checkout()
-    const { root, cwd, nearer } = files
-    if (which === 'nearer') writeFileSync(nearer, '{"port":1}')
-    if (which !== undefined) chownSync(files[which], NOBODY, NOBODY)
-    expect(readIn(cwd)).toEqual({ values, warnings: warnings(files) })
-    expect(readIn(root).values).toEqual(atTheRoot)
-    expect(readIn(cwd, { SUDO_UID: String(NOBODY) }).warnings).toEqual([])
-  })
+  ])(
+    'are ignored with a warning, and not for the user of sudo: %s',
+    async (which, values, warnings, atTheRoot) => {
+      const files = checkout()
+      const { root, cwd, nearer } = files
+      if (which === 'nearer') writeFileSync(nearer, '{"port":1}')
+      if (which !== undefined) chownSync(files[which], NOBODY, NOBODY)
+      expect(await readIn(cwd)).toEqual({ values, warnings: warnings(files) })
+      expect((await readIn(root)).values).toEqual(atTheRoot)
+      expect((await readIn(cwd, { SUDO_UID: String(NOBODY) })).warnings).toEqual([])
+    },
+  )
 
-  it('make no warning where there are no settings', () => {
+  it('make no warning where there are no settings', async () => {
     const bare = emptyFolder()
     for (const folder of ['.git', 'a']) mkdirSync(path.join(bare, folder))
     chownSync(bare, NOBODY, NOBODY)
-    expect(readIn(path.join(bare, 'a'))).toEqual({ values: withDefaults({}), warnings: [] })
+    expect(await readIn(path.join(bare, 'a'))).toEqual({ values: withDefaults({}), warnings: [] })
   })
 })
 

@@ -7,7 +7,7 @@ import { withDefaults } from '../../src/cli/settings/read.js'
 import type { GivenValues } from '../../src/cli/settings/parse.js'
 import { SETTING_NAMES, settingOf } from '../../src/cli/settings/table.js'
 import { emptyFolder } from '../kit/folder.js'
-import { failure, type Given, load } from './cli-shell.js'
+import { type Given, load, rejection } from './cli-shell.js'
 
 const folder = emptyFolder()
 const secretFile = path.join(folder, 'secret')
@@ -75,32 +75,32 @@ describe('settings', () => {
       { profile: 'sandbox' },
     ],
     ['a named profile of the sandbox', { flags: SANDBOX, env: { RELAY_PROFILE: 'b' } }, { profile: 'b' }],
-  ])('are read: %s', (_, given, values) => {
+  ])('are read: %s', async (_, given, values) => {
     const cwd = emptyFolder()
     copyFileSync(secretFile, path.join(cwd, 'secret'))
-    const loaded = load(given, { cwd })
+    const loaded = await load(given, { cwd })
     expect([loaded.values, loaded.warnings]).toEqual([withDefaults(values), []])
   })
 
   it.each([
     [{ env: { BASE_URL: '/' } }, '', '', ''],
     [{ dotenv: `BASE_URL=${A}` }, ' in .env', ' on this machine', ' in the environment'],
-  ])("ignore another program's %j with a warning", (given, place, where, other) => {
+  ])("ignore another program's %j with a warning", async (given, place, where, other) => {
     const warning = `BASE_URL${place} is ignored: it is no absolute http:// or https:// address${where} (RELAY_BASE_URL${other} sets it for relay alone)`
-    expect(load(given)).toMatchObject({ values: withDefaults({}), warnings: [warning] })
+    expect(await load(given)).toMatchObject({ values: withDefaults({}), warnings: [warning] })
   })
 
-  it('are none in a .env that is a folder, which is Python’s', () => {
+  it('are none in a .env that is a folder, which is Python’s', async () => {
     const cwd = emptyFolder()
     mkdirSync(path.join(cwd, '.env'))
-    expect(load({}, { cwd }).values).toEqual(withDefaults({}))
+    expect((await load({}, { cwd })).values).toEqual(withDefaults({}))
   })
 
-  it('of config.json can be in files next to it', () => {
+  it('of config.json can be in files next to it', async () => {
     const configFolder = emptyFolder()
     writeFileSync(path.join(configFolder, 'client-secret'), 's3cret\n')
     const user = { clientSecretFile: 'client-secret', home: 'data' }
-    const { values, origins } = load({ user }, { configFolder })
+    const { values, origins } = await load({ user }, { configFolder })
     expect(values).toMatchObject({ clientSecret: 's3cret', home: path.join(configFolder, 'data') })
     expect(origins.clientSecret?.text).toBe(`clientSecretFile in ${configFolder}/config.json`)
   })
@@ -119,26 +119,26 @@ describe('the order of settings', () => {
 
   it.each(names.map((name, i) => [i, name] as const))(
     '%i: %s wins over what comes after it, and is its origin',
-    (skipped, origin) => {
-      const { values, origins } = load(Object.fromEntries(Object.entries(places).slice(skipped)))
+    async (skipped, origin) => {
+      const { values, origins } = await load(Object.fromEntries(Object.entries(places).slice(skipped)))
       expect(values.port).toBe(skipped + 1)
       expect(origins.port?.text.startsWith(origin)).toBe(true)
     },
   )
 
-  it('of relay.json is that of the folders up to the root of the checkout', () => {
+  it('of relay.json is that of the folders up to the root of the checkout', async () => {
     const root = emptyFolder()
     const cwd = path.join(root, 'a', 'b')
-    const port = () => load({}, { cwd }).values.port
+    const port = async () => (await load({}, { cwd })).values.port
     mkdirSync(cwd, { recursive: true })
     writeFileSync(path.join(root, 'relay.json'), '{"port":1}')
-    expect(port()).toBe(8787)
+    expect(await port()).toBe(8787)
     mkdirSync(path.join(root, '.git'))
-    expect(port()).toBe(1)
+    expect(await port()).toBe(1)
     writeFileSync(path.join(root, 'a', 'relay.json'), '{"port":2}')
-    expect(port()).toBe(2)
+    expect(await port()).toBe(2)
     mkdirSync(path.join(cwd, '.git'))
-    expect(port()).toBe(8787)
+    expect(await port()).toBe(8787)
   })
 })
 
@@ -208,44 +208,44 @@ const REFUSED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 /** What is wrong with what a place says, with the folders of files taken out. */
-function wrong(place: string, text: string): string {
+async function wrong(place: string, text: string): Promise<string> {
   const [cwd, configFolder] = [emptyFolder(), emptyFolder()]
   const [name = '', ...value] = text.split('=')
   if (place.endsWith('.json'))
     writeFileSync(path.join(place === 'relay.json' ? cwd : configFolder, place), text)
   const given = place === 'environment' ? { env: { [name]: value.join('=') } } : {}
   const dotenv = place === '.env' ? { dotenv: ['A=1', text] } : {}
-  const { kind, message } = failure(() => load({ ...given, ...dotenv }, { cwd, configFolder }))
+  const { kind, message } = await rejection(() => load({ ...given, ...dotenv }, { cwd, configFolder }))
   expect(kind).toBe('settings')
   return String(message).replaceAll(`${cwd}/`, '').replaceAll(`${configFolder}/`, '')
 }
 
 describe.each(Object.entries(REFUSED))('a setting is refused in %s', (place, lines) => {
-  it.each(Object.entries(lines))('%s', (text, message) => {
-    expect(wrong(place, text)).toBe(message)
+  it.each(Object.entries(lines))('%s', async (text, message) => {
+    expect(await wrong(place, text)).toBe(message)
   })
 })
 
-it('a setting is refused in a project, whose author can be anyone, unless it is harmless there', () => {
+it('a setting is refused in a project, whose author can be anyone, unless it is harmless there', async () => {
   const refused = SETTING_NAMES.filter((name) => !settingOf(name).project && !settingOf(name).secret)
   expect(refused.join(' ')).toBe(
     'home user host allowHost inspectHost metrics logFormat publicUrl store tokenTtl keep keepMax tunnel',
   )
   for (const name of refused) {
-    expect(wrong('.env', `${settingOf(name).env}=x`)).toContain('cannot be set by a project')
-    expect(wrong('relay.json', `{"${name}":"x"}`)).toContain('cannot be set by a project')
+    expect(await wrong('.env', `${settingOf(name).env}=x`)).toContain('cannot be set by a project')
+    expect(await wrong('relay.json', `{"${name}":"x"}`)).toContain('cannot be set by a project')
   }
 })
 
 it.each(['storePassword', 'tokenKey', 'tokenKeyPrevious'] as const)(
   '.env does not set %s where the user has: it is of the store, which only the user names',
-  (name) => {
+  async (name) => {
     const [of, mine] = ['b'.repeat(32), 'a'.repeat(32)].map((text) => Buffer.from(text).toString('base64'))
     const file = path.join(emptyFolder(), 'own')
     writeFileSync(file, mine ?? '')
     const dotenv = `${settingOf(name).env}=${of}`
-    expect(load({ dotenv }).values[name]).toBe(of)
-    expect(load({ dotenv, user: { [`${name}File`]: file } }).values[name]).toBe(mine)
+    expect((await load({ dotenv })).values[name]).toBe(of)
+    expect((await load({ dotenv, user: { [`${name}File`]: file } })).values[name]).toBe(mine)
   },
 )
 
@@ -262,8 +262,8 @@ describe('a client secret', () => {
     { ...here, dotenv: inFolder, user: { profiles: { default: { providerUrl: `${url}/` } } } },
     { env: secret },
     { dotenv: inFolder },
-  ])('is used where the user says: %j', (given) => {
-    const { values, hostRefusal } = join({ own: load(given) })
+  ])('is used where the user says: %j', async (given) => {
+    const { values, hostRefusal } = join({ own: await load(given) })
     expect([values.clientSecret, hostRefusal]).toEqual(['canary', undefined])
   })
 })

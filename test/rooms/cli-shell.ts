@@ -52,19 +52,31 @@ export interface Given {
 }
 
 /** The settings that a command has there, and the warnings about them. */
-export function load(
+export async function load(
   { flags = {}, env = {}, dotenv, project, user }: Given,
   { cwd = emptyFolder(), configFolder = emptyFolder() }: Partial<Pick<Context, 'cwd' | 'configFolder'>> = {},
-): Loaded & { readonly warnings: readonly string[] } {
+): Promise<Loaded & { readonly warnings: readonly string[] }> {
   if (dotenv !== undefined) writeFileSync(path.join(cwd, '.env'), [dotenv].flat().join('\n'))
   if (project !== undefined) writeFileSync(path.join(cwd, 'relay.json'), JSON.stringify(project))
   if (user !== undefined) writeFileSync(path.join(configFolder, 'config.json'), JSON.stringify(user))
   const { shell, err } = testShell({ env, cwd, configFolder })
-  const loaded = openSettings(shell, flags).read()
+  const settings = await openSettings(shell, flags)
+  const loaded = await settings.read()
   const warnings = err()
     .split('\n')
     .flatMap((line) => (line === '' ? [] : line.replace(/^warning: /, '')))
   return { ...loaded, warnings }
+}
+
+/** The same of what `run` rejects with. */
+export async function rejection(run: () => Promise<unknown>): Promise<{ kind: unknown; message: unknown }> {
+  try {
+    await run()
+  } catch (error) {
+    const { kind, message } = Object(error)
+    return { kind, message }
+  }
+  throw new Error('it did not fail')
 }
 
 /** The kind and message of the RelayError that `run` throws. Fails when it throws nothing. */

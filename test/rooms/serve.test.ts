@@ -145,7 +145,8 @@ describe('readiness', () => {
 it('a start that fails after the data is open answers the requests that wait for it, and ends at once', async () => {
   const port = String(await closedPort())
   const { shell } = testShell({ env: { RELAY_HOME: emptyFolder(), RELAY_PORT: port } })
-  const own = openSettings(shell, {}).read()
+  const loaded = await openSettings(shell, {})
+  const own = await loaded.read()
   const settings = serviceSettings({ own }, { sandbox: false, inspect: true })
   const address = `http://127.0.0.1:${port}`
   let waiting: Promise<Response> | undefined

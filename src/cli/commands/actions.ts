@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { RelayError } from '../../base/errors.js'
 import {
@@ -14,7 +13,7 @@ import { parseStickyKey, requireGreen, writeSticky } from '../../codehost/pipeli
 import { readPayload } from '../../journal/payload.js'
 import { parseJson } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
-import { readInput } from '../input.js'
+import { readInput, textOf } from '../input.js'
 import { interrupted } from '../instance-client.js'
 import { findEntry } from '../journal.js'
 import { eventName } from '../output/deliveries.js'
@@ -225,19 +224,21 @@ async function readComment(
     const target = targetOfDelivery(parseDelivery(input.subarray(0, end)))
     const bytes = input.subarray(end + 1)
     if (bytes.length > MAX_TEXT) throw new RelayError('too_large', `The text is ${TEXT_TOO_LARGE}`)
-    return { target, body: textOf(bytes, 'standard input', 'Standard input has no text after the delivery') }
+    return {
+      target,
+      body: commentText(bytes, 'standard input', 'Standard input has no text after the delivery'),
+    }
   }
   // The text first: standard input may be a relay wait of minutes, and an error need not wait for it.
   const name = source === '-' ? 'standard input' : `--body-file: ${source}`
   const isText = argument !== undefined && argument !== '-'
   const options = { name, tooLarge: TEXT_TOO_LARGE, limit: MAX_TEXT }
-  const body = textOf(isText ? Buffer.from(argument) : await readInput(shell, source, options), name)
+  const body = commentText(isText ? Buffer.from(argument) : await readInput(shell, source, options), name)
   return { target: await readTarget(shell, from, address), body }
 }
 
-function textOf(bytes: Uint8Array, name: string, blank = 'The text is empty'): string {
-  if (!isUtf8(bytes)) throw new RelayError('usage', `${name} is not UTF-8`)
-  const text = new TextDecoder().decode(bytes)
+function commentText(bytes: Uint8Array, name: string, blank = 'The text is empty'): string {
+  const text = textOf(bytes, name)
   if (/\S/.test(text)) return text
   throw new RelayError('usage', blank)
 }

@@ -158,7 +158,7 @@ async function findWords(
   ofSource: string | undefined,
 ): Promise<readonly string[]> {
   // Where several instances run, this is how one is named.
-  if (kind === 'profiles') return listProfiles(openSettings(shell, flags).home)
+  if (kind === 'profiles') return listProfiles((await openSettings(shell, flags)).home)
   const attached = await attach(shell, flags, 'tolerant')
   const { provider } = attached.values
   if (kind === 'triggers' && ofSource === undefined) return triggers(provider)

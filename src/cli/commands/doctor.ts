@@ -9,6 +9,7 @@ import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { inTime } from '../../base/wait.js'
 import { DEFAULTS, isCodeHost } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
+import { whereFixed } from '../../base/trust.js'
 import { findRunning, registered, secretPrint } from '../../instance/running.js'
 import { readTunnels } from '../../serve/tunnel.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
@@ -141,6 +142,35 @@ const NETWORK: Readonly<Record<number, string>> = {
   0xff534d42: 'CIFS',
   0xfe534d42: 'SMB2',
   0x01021997: '9P',
+  0x00c36400: 'Ceph',
+  0x5346414f: 'AFS',
+  0x0bd00bd0: 'Lustre',
+  0x47504653: 'GPFS',
+  0x786f4256: 'vboxsf',
+  0x53464846: 'drvfs',
+}
+
+/** Those that are known to work, and others that people have, with what to know of them. */
+const FILE_SYSTEMS: Readonly<Record<number, string>> = {
+  0xef53: 'ext4, a local disk',
+  0x58465342: 'XFS, a local disk',
+  0x9123683e: 'Btrfs, a local disk',
+  0xf2f52010: 'F2FS, a local disk',
+  0x2fc12fc1: 'ZFS, a local disk',
+  0xca451a4e: 'bcachefs, a local disk',
+  0x01021994: 'tmpfs, which is empty after a restart',
+  0x794c7630: 'overlayfs, the layer of a container, which goes with it: mount a volume there',
+  0x65735546: 'FUSE, which works only where it has POSIX locks and shared memory',
+  0x4d44: 'FAT, which keeps no permissions',
+  0x2011bab0: 'exFAT, which keeps no permissions',
+  0x7366746e: 'NTFS',
+  0x5346544e: 'NTFS',
+}
+
+/** Windows and macOS number theirs in another way. */
+function describeFileSystem(type: number, platform = process.platform): string {
+  const known = FILE_SYSTEMS[type] ?? `a file system of type 0x${type.toString(16)}`
+  return platform === 'linux' ? ` (${known})` : ''
 }
 
 /** Whether Node is new enough, and the profile's folder is private, has room, and is on a disk of this machine. */
@@ -165,14 +195,15 @@ export function checkMachine({ values, folder }: Attached, machine = machineOf(f
   if (found && owner !== undefined && found.uid !== owner)
     throw fail(`${place} belongs to another user`, `sudo chown -R "$(id -un)" ${place}`)
   if (found && owner !== undefined && (found.mode & 0o077) !== 0)
-    throw fail(`other users can read or write ${place}`, `chmod 700 ${place}`)
+    throw fail(`other users can read or write ${place}`, `chmod 700 ${place}${whereFixed(folder)}`)
   const room = `${mebibytes(free)} free`
   if (free < RESERVE)
     throw fail(
       `${room}: deliveries are refused below ${mebibytes(RESERVE)}`,
       `free some space: df -h ${place}`,
     )
-  const privacy = found ? `only you can read ${place}` : `${place} does not exist yet`
+  const on = describeFileSystem(type)
+  const privacy = found ? `only you can read ${place}${on}` : `${place}${on} does not exist yet`
   return `Node ${node}; ${privacy}; ${room}`
 }
 

@@ -15,7 +15,7 @@ import { authRoutes } from '../../server/auth.js'
 import { homeRoutes } from '../../server/home.js'
 import { hasDisplay, showAddress } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
-import { readInput } from '../input.js'
+import { readInput, textOf } from '../input.js'
 import { errorOf } from '../instance-client.js'
 import { type Attached, attach, commandFor, publicAddress, redirectUri } from '../profile.js'
 import { tilde } from '../output/text.js'
@@ -86,7 +86,7 @@ async function readGivenToken(shell: Shell): Promise<string> {
       'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt',
     )
   const bytes = await readInput(shell, '-', INPUT)
-  const token = bytes.toString('latin1').replace(/\r?\n$/, '')
+  const token = textOf(bytes, 'Standard input').replace(/(?:\r\n|\n|\r)$/, '')
   if (TOKEN.test(token)) return token
   throw new RelayError(
     'usage',

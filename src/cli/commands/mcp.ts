@@ -107,7 +107,7 @@ const TOO_LONG = new RelayError('too_large', 'The client has sent a message of m
 interface Started {
   readonly ended?: Promise<void>
   /** What to say of commands that a file of the folder names now, and this relay leaves out; undefined if there are none. */
-  readonly leftOut?: () => string | undefined
+  readonly leftOut?: () => Promise<string | undefined>
 }
 
 /**
@@ -122,8 +122,9 @@ async function startRelay(shell: Shell, given: McpFlags): Promise<Started> {
   ended.catch((error: unknown) => shell.out.log.warn(`relay has stopped: ${toRelayError(error).message}`))
   for (; !(await isRunning()); shell.signal.throwIfAborted())
     await Promise.race([ended, sleep(POLL_MS, shell)])
-  const leftOut = (): string | undefined => {
-    const { leftOutExec } = openSettings(shell, flags).read(undefined, ['exec'])
+  const leftOut = async (): Promise<string | undefined> => {
+    const settings = await openSettings(shell, flags)
+    const { leftOutExec } = await settings.read(undefined, ['exec'])
     return leftOutExec && leftOutText(leftOutExec)
   }
   return { ended, leftOut }

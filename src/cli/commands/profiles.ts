@@ -25,7 +25,7 @@ import { revokeUser } from './tokens.js'
 
 export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
   const { out, json, signal } = shell
-  const { home } = openSettings(shell, flags)
+  const { home } = await openSettings(shell, flags)
   const running = await findRunning(home, { signal })
   const names = [...new Set([...listProfiles(home), ...running.map(({ profile }) => profile)])].toSorted()
   if (names.length === 0 && !json)

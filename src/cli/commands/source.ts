@@ -8,7 +8,7 @@ import { isEmptySecret, keyIn } from '../../schemes/proof.js'
 import { openDatabase } from '../../store/open.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
-import { canAsk, Prompt, readInput } from '../input.js'
+import { canAsk, Prompt, readInput, textOf } from '../input.js'
 import { callInstance } from '../instance-client.js'
 import { UNVERIFIED } from '../output/deliveries.js'
 import { bold, t, table, type Text } from '../output/text.js'
@@ -116,7 +116,7 @@ async function readSecret(shell: Shell, name: string): Promise<string> {
       'usage',
       `A terminal would show the secret. Pipe it in, for example relay source add ${name} < secret.txt`,
     )
-  const secret = (await readInput(shell, '-', INPUT)).toString('utf8').trim()
+  const secret = textOf(await readInput(shell, '-', INPUT), 'Standard input').trim()
   if (isEmptySecret(new Secret(secret))) throw new RelayError('usage', 'Standard input has no secret')
   if (/[\p{Cc}\p{Zl}]/u.test(secret))
     throw new RelayError(

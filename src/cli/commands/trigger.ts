@@ -1,3 +1,4 @@
+import { withoutMark } from '../../base/decode.js'
 import { RelayError } from '../../base/errors.js'
 import { MAX_MAX_BODY } from '../../base/settings.js'
 import { fixtureText, type Recorded, toFixture } from '../../replay/fixture.js'
@@ -57,7 +58,8 @@ async function make(
   const { provider, providerUrl } = place.attached.values
   if (file === undefined)
     return exampleOf(source, event ?? '', source.name === provider ? providerUrl : undefined)
-  const body = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
+  const input = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
+  const body = withoutMark(input)
   const { recorded, added } = deliveryOf(source, event, body, { keepId })
   if (added.length > 0) shell.out.say(`Added to the body, which lacked it: ${added.join(', ')}`)
   return recorded
@@ -111,7 +113,8 @@ type Settled = Awaited<ReturnType<typeof readAttached>>
 /** The settings of this shell, which are enough for the code host. An instance may know of another source. */
 async function readAttached(shell: Shell, flags: TriggerFlags) {
   if (flags.source !== undefined) return attach(shell, flags, 'any')
-  const loaded = openSettings(shell, flags).read()
+  const settings = await openSettings(shell, flags)
+  const loaded = await settings.read()
   return { ...loaded, folder: profileFolder(loaded.values), instance: undefined }
 }
 

@@ -13,7 +13,7 @@ import { inspectPlace } from '../../base/trust.js'
 import { parseForward } from '../../dispatch/routes.js'
 import { isObject } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
-import { folderFiles, readJsonObject, readSecretFile, readSmallFile } from './files.js'
+import { folderFiles, readJsonObject, readSecretFile } from './files.js'
 import { type GivenValues, PARSERS, parseSource, type Values } from './parse.js'
 import {
   DEFAULT_VALUES,
@@ -27,6 +27,7 @@ import {
   userFile,
   variablesOf,
 } from './table.js'
+import { readText } from './text.js'
 
 /** Where a value came from. `text` is for messages: `--port`, `RELAY_PORT in .env`, `port in /path/relay.json`. */
 export interface Origin {
@@ -49,7 +50,7 @@ export interface Loaded {
   readonly leftOutExec?: { readonly count: number; readonly origin: Origin } | undefined
 }
 
-export type OpenSettings = ReturnType<typeof openSettings>
+export type OpenSettings = Awaited<ReturnType<typeof openSettings>>
 
 interface Given {
   readonly value: unknown
@@ -57,7 +58,7 @@ interface Given {
 }
 
 /** One place where settings can be set. @throws RelayError `settings` for a value that is not valid */
-type Source = (name: SettingName) => Given | undefined
+type Source = (name: SettingName) => Promise<Given | undefined>
 type Variables = Readonly<Record<string, string | undefined>>
 
 /** Whether it is from a file of the working folder or its project, whose author can be anyone. */
@@ -67,13 +68,13 @@ export function isOfFolder({ kind }: Origin): boolean {
 
 /**
  * Opens the places where a process can have settings, in the order of `join`. Files of other users are ignored with a warning.
- * @throws RelayError `settings` that names the place, the setting, and what it must be; never a value
+ * @throws RelayError `settings` that names the place, the setting, and what it must be; never a value; AbortError while it waits for a pipe
  */
-export function openSettings(shell: Shell, flags: Flags) {
+export async function openSettings(shell: Shell, flags: Flags) {
   const { out } = shell
   const files = folderFiles(shell, out.log)
-  const places = variablePlaces(shell, files.dotenv)
-  const [ofUser, ...ofFolder] = places.map(variableSource)
+  const places = await variablePlaces(shell, files.dotenv)
+  const [ofUser, ...ofFolder] = places.map((place) => variableSource(shell, place))
   const own = [
     flagSource(flags),
     ...(ofUser ? [ofUser] : []),
@@ -81,10 +82,10 @@ export function openSettings(shell: Shell, flags: Flags) {
     ...ofFolder,
     ...places.map((place) => bareBaseUrl(place, out.log)),
   ]
-  const project = readSettingsFile(files.project, 'project')
-  const user = readSettingsFile(userFile(shell), 'user')
+  const project = await readSettingsFile(shell, files.project, 'project')
+  const user = await readSettingsFile(shell, userFile(shell), 'user')
   const common = [...own, project.common, user.common]
-  const place = loaded(common, [], ['profile', 'home'])
+  const place = await loaded(common, [], ['profile', 'home'])
   const { profile: named, home = defaultHome() } = place.values
   return {
     home: path.resolve(home),
@@ -92,8 +93,8 @@ export function openSettings(shell: Shell, flags: Flags) {
     profile: named,
     /** Those that the user's own file has settings for. */
     profiles: [...user.profiles.keys()],
-    /** The settings for this profile, else the named one or the default. Each is to be read once: the file of a secret can be a pipe. */
-    read(profile = named ?? DEFAULT_VALUES.profile, names = SETTING_NAMES): Loaded {
+    /** The settings for this profile, else the named one or the default. */
+    async read(profile = named ?? DEFAULT_VALUES.profile, names = SETTING_NAMES): Promise<Loaded> {
       const section = user.profiles.get(profile)
       // The user's own section, but the folder has chosen it, and so what runs.
       const chosen = profile === named ? place.origins.profile : undefined
@@ -101,9 +102,13 @@ export function openSettings(shell: Shell, flags: Flags) {
       const users = [...(ofSection ? [ofSection] : []), user.common]
       const sources = [...own, project.common, ...users, flagSource(flags, true)]
       const isWhole = flags.projectExec !== false
-      const { values, origins } = loaded(isWhole ? sources : sources.map(withoutFolderExec), users, names)
-      const leftOutExec = isWhole ? undefined : folderExec(sources)
-      const userHost = hostOfUser(sources)
+      const { values, origins } = await loaded(
+        isWhole ? sources : sources.map(withoutFolderExec),
+        users,
+        names,
+      )
+      const leftOutExec = isWhole ? undefined : await folderExec(sources)
+      const userHost = await hostOfUser(sources)
       return { values: withDefaults({ ...values, profile }), origins, userHost, leftOutExec }
     },
   }
@@ -111,26 +116,18 @@ export function openSettings(shell: Shell, flags: Flags) {
 
 /** The text of a variable, or of the file that `<NAME>_FILE` names, and which of the two it was. */
 type VariableText = Readonly<Record<'text', string> & Record<'origin', Origin>> | undefined
-/** Reads the secret that a variable holds, or a file. */
-export type SecretReader = (variable: string) => VariableText
+/** Reads the secret that a variable holds, or a file. @throws RelayError `settings` */
+export type SecretReader = (variable: string) => Promise<VariableText>
 
-const readers = new WeakMap<Shell, SecretReader>()
-
-/** Reads secrets from the environment or `.env`, each once, since its file can be a pipe. @throws RelayError `settings`, also later */
-export function secretReader(shell: Shell): SecretReader {
-  const reader = readers.get(shell) ?? openSecretReader(shell)
-  readers.set(shell, reader)
-  return reader
-}
-
-function openSecretReader(shell: Shell): SecretReader {
-  const known = new Map<string, VariableText>()
-  const places = variablePlaces(shell, folderFiles(shell, silentLog).dotenv)
-  return (variable) => {
-    let found = known.get(variable)
-    for (const place of places) found ??= readVariable(place, [variable, `${variable}_FILE`])
-    known.set(variable, found)
-    return found
+/** Opens the environment and `.env` for secrets. @throws RelayError `settings` */
+export async function secretReader(shell: Shell): Promise<SecretReader> {
+  const places = await variablePlaces(shell, folderFiles(shell, silentLog).dotenv)
+  return async (variable) => {
+    for (const place of places) {
+      const found = await readVariable(shell, place, [variable, `${variable}_FILE`])
+      if (found) return found
+    }
+    return undefined
   }
 }
 
@@ -145,8 +142,8 @@ function defaultHome(): string {
 
 /** A place, but for what the folder's files have. */
 function withoutFolder(source: Source): Source {
-  return (name) => {
-    const found = source(name)
+  return async (name) => {
+    const found = await source(name)
     return found && isOfFolder(found.origin) ? undefined : found
   }
 }
@@ -157,21 +154,21 @@ function withoutFolderExec(source: Source): Source {
 
 /** The user's section for a profile that a file of the folder has chosen: its commands count as that file's. */
 function chosenBy(origin: Origin, section: Source): Source {
-  return (name) => {
-    const found = section(name)
+  return async (name) => {
+    const found = await section(name)
     return found && name === 'exec' ? { ...found, origin } : found
   }
 }
 
 /** The commands that count, if a file of the folder names them. */
-function folderExec(sources: readonly Source[]): Loaded['leftOutExec'] {
-  const { value, origin } = firstOf(sources, 'exec') ?? {}
+async function folderExec(sources: readonly Source[]): Promise<Loaded['leftOutExec']> {
+  const { value, origin } = (await firstOf(sources, 'exec')) ?? {}
   return origin && isOfFolder(origin) ? { count: [value].flat().length, origin } : undefined
 }
 
 /** The code host without the folder's files. */
-function hostOfUser(sources: readonly Source[]): NamedHost | undefined {
-  const { values } = loaded(sources.map(withoutFolder), [], ['provider', 'providerUrl'])
+async function hostOfUser(sources: readonly Source[]): Promise<NamedHost | undefined> {
+  const { values } = await loaded(sources.map(withoutFolder), [], ['provider', 'providerUrl'])
   return (values.provider ?? values.providerUrl) ? withDefaults(values) : undefined
 }
 
@@ -179,14 +176,14 @@ function hostOfUser(sources: readonly Source[]): NamedHost | undefined {
  * What the first source that has it says of each setting. What the folder says and the user's own file too counts as the user's. The
  * password in the address of a shared store is taken out: the address is shown and saved.
  */
-function loaded(sources: readonly Source[], users: readonly Source[], names: readonly SettingName[]) {
+async function loaded(sources: readonly Source[], users: readonly Source[], names: readonly SettingName[]) {
   const values: Record<string, unknown> = {}
   const origins: Record<string, Origin> = {}
   for (const name of names) {
-    const ofUser = settingOf(name).ofUser ? firstOf(sources.map(withoutFolder), name) : undefined
-    const found = ofUser ?? firstOf(sources, name)
+    const ofUser = settingOf(name).ofUser ? await firstOf(sources.map(withoutFolder), name) : undefined
+    const found = ofUser ?? (await firstOf(sources, name))
     if (!found) continue
-    const own = isOfFolder(found.origin) ? firstOf(users, name) : undefined
+    const own = isOfFolder(found.origin) ? await firstOf(users, name) : undefined
     values[name] = found.value
     origins[name] = own && own.value === found.value ? own.origin : found.origin
   }
@@ -206,9 +203,9 @@ function loaded(sources: readonly Source[], users: readonly Source[], names: rea
   return all
 }
 
-function firstOf(sources: readonly Source[], name: SettingName): Given | undefined {
+async function firstOf(sources: readonly Source[], name: SettingName): Promise<Given | undefined> {
   for (const source of sources) {
-    const found = source(name)
+    const found = await source(name)
     if (found) return found
   }
   return undefined
@@ -253,7 +250,7 @@ function isProved(value: unknown): boolean {
 
 /** Flags. Those without a value, `isBare`, lose against any other place. */
 function flagSource(flags: Flags, isBare = false): Source {
-  return (name) => {
+  return async (name) => {
     const { flag, env, bareDefault } = settingOf(name)
     const origin: Origin = { kind: 'flag', text: flag?.split(' ')[0] ?? env }
     const value = flags[name]
@@ -263,7 +260,7 @@ function flagSource(flags: Flags, isBare = false): Source {
 }
 
 /** Files cannot name the sandbox's profile: the sandbox deletes its tokens when it starts. */
-const sandboxProfile: Source = (name) =>
+const sandboxProfile: Source = async (name) =>
   name === 'profile' ? { value: 'sandbox', origin: { kind: 'flag', text: '--sandbox' } } : undefined
 
 // Variables
@@ -274,28 +271,34 @@ interface VariablePlace {
   readonly cwd: string
 }
 
-function variablePlaces(shell: Shell, dotenv: string | undefined): readonly VariablePlace[] {
+async function variablePlaces(shell: Shell, dotenv: string | undefined): Promise<readonly VariablePlace[]> {
   const { env, cwd } = shell
   const own = { variables: env, kind: 'environment', cwd } as const
-  return dotenv === undefined ? [own] : [own, { variables: readDotenv(dotenv, shell), kind: 'dotenv', cwd }]
+  return dotenv === undefined
+    ? [own]
+    : [own, { variables: await readDotenv(dotenv, shell), kind: 'dotenv', cwd }]
 }
 
 /** A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names. */
-function variableSource(place: VariablePlace): Source {
-  return (name) => {
-    const found = readVariable(place, variablesOf(name))
+function variableSource(shell: Shell, place: VariablePlace): Source {
+  return async (name) => {
+    const found = await readVariable(shell, place, variablesOf(name))
     return found && given(name, found.text, found.origin)
   }
 }
 
-function readVariable(place: VariablePlace, [env = '', fileEnv = '']: readonly string[]): VariableText {
+async function readVariable(
+  shell: Shell,
+  place: VariablePlace,
+  [env = '', fileEnv = '']: readonly string[],
+): Promise<VariableText> {
   const { variables, kind, cwd } = place
   const [text, file] = [variables[env], variables[fileEnv]]
   if (text) return { text, origin: variableOrigin(place, env) }
   if (!file) return undefined
   const origin = variableOrigin(place, fileEnv)
   const folder = kind === 'dotenv' ? cwd : undefined
-  return { text: readSecretFile(path.resolve(cwd, file), origin.text, folder), origin }
+  return { text: await readSecretFile(shell, path.resolve(cwd, file), origin.text, folder), origin }
 }
 
 function variableOrigin({ kind }: VariablePlace, variable: string): Origin {
@@ -304,7 +307,7 @@ function variableOrigin({ kind }: VariablePlace, variable: string): Origin {
 
 /** Other programs use `BASE_URL` too (test runners set it to "/"), so a value that relay cannot use is ignored with a warning. */
 function bareBaseUrl(place: VariablePlace, log: Log): Source {
-  return (name) => {
+  return async (name) => {
     if (name !== 'baseUrl') return undefined
     const origin = variableOrigin(place, 'BASE_URL')
     try {
@@ -321,8 +324,10 @@ function bareBaseUrl(place: VariablePlace, log: Log): Source {
 }
 
 /** The variables of `.env`. It can come with a checkout, so it may set only what `relay.json` may, and secrets. */
-function readDotenv(file: string, shell: Shell): Variables {
-  const variables = parseEnv(readSmallFile(file) ?? '')
+async function readDotenv(file: string, shell: Shell): Promise<Variables> {
+  const text = (await readText(shell, file, 'pipe')) ?? ''
+  // The parser drops a carriage return, which can be the whole line end.
+  const variables = parseEnv(text.replaceAll(/\r\n?/g, '\n'))
   for (const [variable, text] of Object.entries(variables)) {
     if (!text || !variable.startsWith('RELAY_')) continue
     if (SOURCE_SECRET.test(variable)) continue
@@ -347,29 +352,32 @@ function readDotenv(file: string, shell: Shell): Variables {
 
 type FileKind = 'project' | 'user'
 
+const NO_SETTINGS = { common: async () => undefined, profiles: new Map<string, Source>() }
+
 /** Checks all keys and values. @throws RelayError `settings` that names file, key, and the closest key or what the value must be */
-function readSettingsFile(file = '', kind: FileKind) {
+async function readSettingsFile(shell: Shell, file: string | undefined, kind: FileKind) {
+  if (file === undefined) return NO_SETTINGS
   if (kind === 'user' && existsSync(file)) checkOwn(file)
-  const { profiles, ...common } = (file !== '' && readJsonObject(file)) || {}
-  const section = (values: unknown, prefix: string): Source => {
+  const { profiles, ...common } = (await readJsonObject(shell, file)) ?? {}
+  const section = async (values: unknown, prefix: string): Promise<Source> => {
     if (!isObject(values))
       throw new RelayError('settings', `${file}: ${prefix.slice(0, -1)} must be an object of settings`)
-    const entries = Object.entries(values).map(([key, value]) => {
+    const found = new Map<SettingName, Given | undefined>()
+    for (const [key, value] of Object.entries(values)) {
       const name = nameOfKey(key, kind, `${file}: ${prefix}${key}`, prefix !== '')
       const origin: Origin = { kind, text: `${prefix}${key} in ${file}` }
-      return [name, readEntry(name, value, origin, file)] as const
-    })
-    const found = new Map(entries)
-    return (name) => found.get(name)
+      found.set(name, await readEntry(shell, name, value, origin, file))
+    }
+    return async (name) => found.get(name)
   }
   if (profiles !== undefined && kind === 'project')
     throw new RelayError('settings', `${file}: profiles can only be set in your own config.json`)
   if (profiles !== undefined && !isObject(profiles))
     throw new RelayError('settings', `${file}: profiles must be an object of profiles`)
-  const sections = Object.entries(profiles ?? {}).map(
-    ([name, values]) => [name, section(values, `profiles.${name}.`)] as const,
-  )
-  return { common: section(common, ''), profiles: new Map(sections) }
+  const sections = new Map<string, Source>()
+  for (const [name, values] of Object.entries(profiles ?? {}))
+    sections.set(name, await section(values, `profiles.${name}.`))
+  return { common: await section(common, ''), profiles: sections }
 }
 
 /** The setting that a key sets: a secret's key names the file that holds it. */
@@ -396,7 +404,13 @@ function checkOwn(file: string): void {
 }
 
 /** Numbers and lists can be JSON numbers and arrays; file names are relative to the settings file, or to the user's home (`~/`). */
-function readEntry(name: SettingName, value: unknown, origin: Origin, file: string): Given | undefined {
+async function readEntry(
+  shell: Shell,
+  name: SettingName,
+  value: unknown,
+  origin: Origin,
+  file: string,
+): Promise<Given | undefined> {
   const fail = (why: string): RelayError => new RelayError('settings', `${origin.text}: ${why}`)
   const { secret, list } = settingOf(name)
   const text = Array.isArray(value) ? value.join(list ? '\n' : ',') : value
@@ -406,7 +420,7 @@ function readEntry(name: SettingName, value: unknown, origin: Origin, file: stri
   const named = path.resolve(path.dirname(file), String(text).replace(/^~(?=\/|$)/, homedir()))
   const own = name === 'home' ? named : String(text)
   if (secret) checkOwn(named)
-  const found = given(name, secret ? readSecretFile(named, origin.text) : own, origin)
+  const found = given(name, secret ? await readSecretFile(shell, named, origin.text) : own, origin)
   const isFitting = Array.isArray(value)
     ? Array.isArray(found?.value)
     : typeof value === 'string' || typeof found?.value === 'number'

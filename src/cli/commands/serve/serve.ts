@@ -66,7 +66,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
     ),
   )
   using watch = watchSettings(given)
-  const parts = readParts(given, flags)
+  const parts = await readParts(given, flags)
   const joined = join(parts)
   const { values } = joined
   // Only a file may have said so.
@@ -159,8 +159,9 @@ async function stop(serving: Started, nameOf: (id: string) => string, out: Outpu
  * @throws RelayError `settings` when the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its tokens and
  * deliveries are of another code host.
  */
-function readParts(shell: Shell, flags: ServeFlags): Parts {
-  const own = openSettings(shell, flags).read()
+async function readParts(shell: Shell, flags: ServeFlags): Promise<Parts> {
+  const settings = await openSettings(shell, flags)
+  const own = await settings.read()
   const { values, origins } = own
   const flag = [origins.provider, origins.providerUrl].find((origin) => origin?.kind === 'flag')
   if (flags.sandbox && flag)
@@ -271,7 +272,8 @@ async function reload(shell: Shell, flags: Flags, service: Service): Promise<voi
   const { serving, loaded, listeners } = service
   try {
     // No other setting: the file of a secret can be a pipe, which was read at the start.
-    const now = openSettings(shell, flags).read(loaded.values.profile, ROUTE_SETTINGS)
+    const settings = await openSettings(shell, flags)
+    const now = await settings.read(loaded.values.profile, ROUTE_SETTINGS)
     const { origins } = now
     const routes = routeSettings(now)
     await serving.checkRoutes(routes)
