@@ -47,13 +47,14 @@ export interface ListenOptions {
 const KEEP_ALIVE_MS = 620_000
 
 /**
- * Open connections, the one that made progress longest ago first: the response last started on each, and its requests whose responses are
- * not sent yet.
+ * Open connections, the one that made progress longest ago first: the response last started on each, and those that are not sent
+ * yet.
  */
 type Connections = Map<Duplex, Connection>
 interface Connection {
   latest?: ServerResponse
-  unanswered: number
+  /** In the order of their requests: relay works for the first. */
+  readonly unanswered: Set<ServerResponse>
 }
 
 /** 16: no client of relay sends more requests ahead of their responses. */
@@ -84,7 +85,7 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
   const most = maxConnections()
   const throttled = createLogThrottle(log)
   server.on('connection', (socket) => {
-    connections.set(socket, { unanswered: 0 })
+    connections.set(socket, { unanswered: new Set() })
     // One for each body, and some of Node's.
     socket.setMaxListeners(2 * MAX_UNANSWERED)
     socket.once('close', () => connections.delete(socket))
@@ -150,15 +151,20 @@ function progress(connections: Connections, socket: Duplex): void {
  */
 function closeOne(connections: Connections, newest: Duplex): Duplex {
   const others = [...connections].filter(([socket]) => socket !== newest)
-  const [closed] = others.find(isWaiting) ??
-    others.find(([, { latest }]) => latest?.req.method !== 'POST') ?? [newest]
+  const [closed] = others.find(isWaiting) ?? others.find((one) => !delivers(one)) ?? [newest]
   connections.delete(closed)
   return closed.destroy()
 }
 
+/** Whether relay works for a request that may be a delivery, whatever comes behind it. */
+function delivers([, { unanswered }]: readonly [Duplex, Connection]): boolean {
+  const [first] = unanswered
+  return first?.req.method === 'POST'
+}
+
 /** Idle, or in the middle of a request, or with an answer that the client does not read. */
 function isWaiting([socket, { latest, unanswered }]: readonly [Duplex, Connection]): boolean {
-  return unanswered === 0 || latest?.req.complete !== true || socket.writableLength > 0
+  return unanswered.size === 0 || latest?.req.complete !== true || socket.writableLength > 0
 }
 
 /** Why the server cannot listen, and what to do. */
@@ -198,12 +204,12 @@ function answerRequests(
     const { socket } = incoming
     const connection = connections.get(socket)
     // A client that sends on without reading would fill the memory with requests and responses.
-    if (!connection || connection.unanswered >= MAX_UNANSWERED) return void socket.destroy()
+    if (!connection || connection.unanswered.size >= MAX_UNANSWERED) return void socket.destroy()
     connection.latest = outgoing
-    connection.unanswered++
+    connection.unanswered.add(outgoing)
     progress(connections, socket)
     outgoing.once('close', () => {
-      connection.unanswered--
+      connection.unanswered.delete(outgoing)
       progress(connections, socket)
     })
     if (!server.listening) outgoing.shouldKeepAlive = false

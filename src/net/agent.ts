@@ -80,6 +80,9 @@ function proxyTo(url: URL): URL | undefined {
   return isLoopback(url.hostname) ? undefined : proxyFor(url, process.env)
 }
 
+/** 20 s: longer than a proxy tries to connect, and less than relay waits for an answer. */
+const CONNECT_LIMIT_MS = 20_000
+
 /** Opens a connection to an address through a proxy (RFC 9110 section 9.3.6). */
 function openTunnel(proxy: URL, url: URL, done: (error: Error | null, socket?: Socket) => void): void {
   const { hostname, port } = url
@@ -91,14 +94,18 @@ function openTunnel(proxy: URL, url: URL, done: (error: Error | null, socket?: S
     path: authority,
     headers,
     agent: false,
+    timeout: CONNECT_LIMIT_MS,
   })
   const explain = watchConnection(request, proxy)
   request
     .once('connect', ({ statusCode = 0 }, socket) => {
-      if (statusCode === 200) return done(null, socket)
+      socket.setTimeout(0)
+      if (statusCode >= 200 && statusCode < 300) return done(null, socket)
       socket.destroy()
       done(new ProxyAnswerError(statusCode))
     })
+    // Whoever asked may have given up: without an end, the connection would stay.
+    .once('timeout', () => request.destroy(new ProxyAnswerError()))
     .once('error', (error) => done(ofProxy(explain(error))))
     .end()
 }

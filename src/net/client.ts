@@ -231,8 +231,9 @@ function salvage(start: Uint8Array, isEnded: boolean): Response | undefined {
   const [, head = isEnded ? rest : undefined, body = ''] = /^((?:[^]*?\n)?)\r?\n([^]*)$/.exec(rest) ?? []
   if (status === undefined || head === undefined) return undefined
   const lines = head.split(/\r?\n/).flatMap((line): HeaderLine[] => {
-    const [, name, value = ''] = /^([^\s:]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
-    return name === undefined ? [] : [[name.toLowerCase(), value]]
+    const [name = '', ...value] = line.split(':')
+    const isHeader = value.length > 0 && /^\S+$/.test(name.trimEnd())
+    return isHeader ? [[name.trimEnd().toLowerCase(), value.join(':').trim()]] : []
   })
   return {
     status: Number(status),

@@ -26,7 +26,7 @@ type Bytes = AsyncIterable<Uint8Array>
 export function unpacked(body: Bytes, encoding = ''): Bytes {
   const names = encoding.split(',').map((name) => name.trim().toLowerCase().replace(/^x-/, ''))
   const codings = names.filter((name) => name !== '' && name !== 'identity')
-  const openers = codings.map(openerOf)
+  const openers = codings.slice(0, MAX_CODINGS).map(openerOf)
   if (codings.length > MAX_CODINGS || openers.includes(undefined)) throw new EncodingError(encoding)
   return openers.reduceRight<Bytes>((packed, open) => (open ? unpack(packed, open, encoding) : packed), body)
 }

@@ -74,16 +74,22 @@ function withCode(error: unknown): unknown {
   return typeof code === 'string' || !(cause instanceof Error) ? error : withCode(cause)
 }
 
-/** Milliseconds to wait by `Retry-After`: seconds or a date (RFC 9110 section 10.2.3). Undefined for anything else. `now`: milliseconds. */
+/** One day in milliseconds: no server means longer, and a timer of 25 days or more ends at once. */
+const MAX_WAIT_MS = 86_400_000
+
+/**
+ * Milliseconds to wait by `Retry-After`, at most a day: seconds or a date (RFC 9110 section 10.2.3). Undefined for anything else. `now`:
+ * milliseconds.
+ */
 export function parseRetryAfter(header: HeaderReader, now: number): number | undefined {
   const text = header('retry-after') ?? ''
-  if (/^\d+$/.test(text)) return Number(text) * 1000
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, MAX_WAIT_MS)
   return text.endsWith(' GMT') ? millisecondsUntil(Date.parse(text), header, now) : undefined
 }
 
-/** Milliseconds until an instant, at least 0, from the response's own `Date` if it has one: clocks may differ. Undefined for NaN. */
+/** Milliseconds until an instant, from 0 to a day, from the response's own `Date` if it has one: clocks may differ. Undefined for NaN. */
 export function millisecondsUntil(instant: number, header: HeaderReader, now: number): number | undefined {
   const date = Date.parse(header('date') ?? '')
   const wait = instant - (Number.isNaN(date) ? now : date)
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait)
+  return Number.isNaN(wait) ? undefined : Math.min(Math.max(0, wait), MAX_WAIT_MS)
 }

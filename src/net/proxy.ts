@@ -7,12 +7,12 @@ export class ProxySettingError extends NetFailure {
   override readonly name = 'ProxySettingError'
 }
 
-/** A proxy refused to connect. */
+/** A proxy did not connect: it refused with this status or, without one, did not answer. */
 export class ProxyAnswerError extends NetFailure {
   override readonly name = 'ProxyAnswerError'
 
-  constructor(status: number) {
-    super(`the proxy answers ${status}`)
+  constructor(status?: number) {
+    super(status === undefined ? 'the proxy does not answer' : `the proxy answers ${status}`)
   }
 }
 

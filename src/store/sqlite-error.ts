@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
-import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { RelayError, systemErrno } from '../base/errors.js'
 import { makeOwnFile } from '../base/own-files.js'
+import { loadSqlite } from './sqlite-library.js'
 
 // Why SQLite cannot use a file: in words, with what to do.
 
@@ -157,7 +158,7 @@ function hasLocks(folder: string): boolean {
     let database: DatabaseSyncInstance | undefined
     try {
       makeOwnFile(draft)
-      database = new DatabaseSync(draft, { timeout: 0 })
+      database = new (loadSqlite().DatabaseSync)(draft, { timeout: 0 })
       database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
       return true
     } catch (error) {

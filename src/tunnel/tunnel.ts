@@ -107,7 +107,7 @@ export class Tunnel implements AsyncDisposable {
       // At once after a connection that was open, unless it was not stable: a server that accepts and closes must not be flooded.
       failures = attempt === 1 && steady !== undefined ? 0 : failures + 1
       const own = failures === 0 ? 0 : this.#delay(failures)
-      const ms = Math.max(own, Math.min(retryAfter * 1000, MAX_RETRY_AFTER_MS))
+      const ms = Math.max(own, asked(retryAfter))
       this.#change({ state: 'waiting', why: reason, attempt, retryAt: this.#options.clock() + ms })
       await this.#pause(ms, signal)
     }
@@ -209,7 +209,7 @@ export class Tunnel implements AsyncDisposable {
       const roundTrip = failure?.message ?? 'ok'
       if (roundTrip !== this.#status.roundTrip) this.#change({ roundTrip })
       if (!failure) return
-      await this.#pause(Math.max(this.#delay(failures), (failure.retryAfter ?? 0) * 1000), lost)
+      await this.#pause(Math.max(this.#delay(failures), asked(failure.retryAfter)), lost)
     }
   }
 
@@ -231,4 +231,9 @@ export class Tunnel implements AsyncDisposable {
     this.#status = { ...this.#status, ...to, since }
     this.#options.onStatus(this.#status)
   }
+}
+
+/** Milliseconds for which a server asks relay to wait. */
+function asked(retryAfter = 0): number {
+  return Math.min(retryAfter * 1000, MAX_RETRY_AFTER_MS)
 }

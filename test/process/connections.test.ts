@@ -101,7 +101,10 @@ describeWith('Linux', 'at 128 file descriptors', () => {
     },
   )
 
-  it('sign-ins for which relay waits leave some for deliveries', async () => {
+  it.each([
+    ['', ''],
+    [' with a delivery behind each', requestText('POST', '/webhook', {}, '{}')],
+  ])('sign-ins for which relay waits leave some for deliveries%s', async (_, behind) => {
     let asked = 0
     const host = await listening(
       createServer((request, response) => {
@@ -126,7 +129,7 @@ describeWith('Linux', 'at 128 file descriptors', () => {
       const begun = await fetch(`${program.address}/auth/provider?userId=u`, { redirect: 'manual' })
       const state = new URL(begun.headers.get('location') ?? '').searchParams.get('state')
       const Cookie = (begun.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
-      texts.push(requestText('GET', `/auth/provider/callback?code=x&state=${state}`, { Cookie }))
+      texts.push(requestText('GET', `/auth/provider/callback?code=x&state=${state}`, { Cookie }) + behind)
     }
     const open = texts.map((text) => {
       const socket = connectTcp(portOf(program.address), '127.0.0.1', () => socket.write(text))

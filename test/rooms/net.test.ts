@@ -280,6 +280,10 @@ describe('Retry-After', () => {
     ['Fri, 20 Nov 2026 10:00:30 GMT', undefined, 30_000],
     ['Fri, 20 Nov 2026 10:00:30 GMT', 'Fri, 20 Nov 2026 10:00:10 GMT', 20_000],
     ['Fri, 20 Nov 2026 09:00:00 GMT', undefined, 0],
+    // A timer of more than 24 days ends at once.
+    ['9999999999', undefined, 86_400_000],
+    ['9'.repeat(400), undefined, 86_400_000],
+    ['Fri, 20 Nov 2099 10:00:00 GMT', undefined, 86_400_000],
     ['soon', undefined, undefined],
     ['-5', 'nonsense', undefined],
     ['1.5', undefined, undefined],

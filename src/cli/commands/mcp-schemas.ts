@@ -10,13 +10,18 @@ import { Outside, ownObject } from '../output/outside.js'
 
 /** Names that the user has set: of profiles, sources, targets, matches, users, and addresses of settings. */
 const configured = z.string()
-/**
- * The same of a target or match, which a file of the working folder can set, and its author can be anyone: one that can hold a sentence
- * is from outside, as a command can, and an address with a long path.
- */
+// The same of names that a file of the working folder can set, whose author can be anyone: what can hold a sentence is from outside.
+/** Of a profile, source or scheme: at most two words. */
+const name = z.string().regex(/^\w{1,20}(?:[-.]\w{1,20})?$/)
+/** The variable that holds a source's secret, or the profile. */
+const place = z
+  .string()
+  .regex(/^(?:RELAY_SOURCE_[A-Z\d]{1,20}(?:_[A-Z\d]{1,20})?_SECRET(?:_FILE)?(?: in \.env)?|profile)$/)
+const MATCH = String.raw`[\w*]{1,32}(?:[./-][\w*]{1,32}){0,2}`
+/** Of a target or match. */
 const label = z
   .string()
-  .regex(/^(?:[\w.*/-]{1,48}=)?(?:https?:\/\/[\w.:[\]-]{1,64}(?:\/[\w./-]{0,32})?|[\w.*/-]{1,48})$/)
+  .regex(new RegExp(String.raw`^(?:${MATCH}=)?(?:https?://[\w.:[\]-]{1,64}(?:/\w{1,16}){0,2}/?|${MATCH})$`))
 const count = z.number()
 const flag = z.boolean()
 /** As `toISOString` writes it. */
@@ -87,9 +92,9 @@ const attempt = ownObject({
 export const summary = ownObject({
   n: z.int().describe('the entry'),
   time: time.optional(),
-  provider: configured.optional(),
-  source: configured.optional(),
-  scheme: configured.optional(),
+  provider: name.optional(),
+  source: name.optional(),
+  scheme: name.optional(),
   verifiedBy: verifiedBy.optional(),
   restored: absent.optional(),
   unproved: flag.optional(),
@@ -109,7 +114,7 @@ export const refused = ownObject({
   id: z.int(),
   time: time.optional(),
   via: z.enum(['http', 'tunnel']).optional(),
-  source: configured.optional(),
+  source: name.optional(),
   status: count.optional(),
   kind: refusedKind.optional(),
   size: count.optional(),
@@ -162,17 +167,19 @@ export const routesTest = ownObject({
 })
 
 const source = ownObject({
-  name: configured,
-  scheme: configured,
+  name,
+  scheme: name,
   /** On this machine. That of a tunnel was chosen by its server. */
-  address: z.string().regex(/^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?\/webhook\/[\w.-]+$/),
-  secret: configured.nullable(),
+  address: z
+    .string()
+    .regex(/^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?\/webhook\/\w{1,20}(?:[-.]\w{1,20})?$/),
+  secret: place.nullable(),
   previous: flag,
   lastDelivery: ownObject({ n: count, time }).nullable(),
   lastRefusal: ownObject({ id: count, time }).nullable(),
 })
 export const STATE = {
-  profile: configured,
+  profile: name,
   running: ownObject({
     pid: count,
     url: configured,
@@ -182,7 +189,7 @@ export const STATE = {
   start: configured.nullable(),
   routes: z.array(route),
   sources: z.array(source),
-  tunnels: z.array(ownObject({ source: configured, state: z.enum(['connecting', 'connected', 'waiting']) })),
+  tunnels: z.array(ownObject({ source: name, state: z.enum(['connecting', 'connected', 'waiting']) })),
   codeHost: ownObject({
     url: configured,
     user: configured,
@@ -208,6 +215,6 @@ export const done = ownObject({
   action: z.enum(['comment', 'merge', 'react']).optional(),
   target: configured.optional(),
   user: configured.optional(),
-  provider: configured.optional(),
+  provider: name.optional(),
   providerUrl: configured.optional(),
 })

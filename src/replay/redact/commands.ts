@@ -4,6 +4,8 @@ import type { Span } from './span.js'
 /** A word of a command line, or a text in quotes. */
 const WORD = String.raw`(?:\\?"[^"\r\n]{1,256}"|'[^'\r\n]{1,256}'|[^\s"'|;&]{1,256})`
 const USER = new RegExp(String.raw`(?<![\w-])(?:-u|-U|--(?:proxy-)?user)[ =]{0,2}(${WORD})`, 'g')
+/** curl's, with cookies rather than a file of them. */
+const COOKIES = new RegExp(String.raw`(?<![\w-])-b[ =]{0,2}(${WORD})`, 'g')
 const OPTION = new RegExp(String.raw`(?<![\w-])--?([\w-]{2,64})[ \t]{1,8}(?!-)(${WORD})`, 'g')
 /** These take the password without a space after `-p`. */
 const PASSWORD_OF = /\b(?:mysql|mariadb|sshpass|7z|unzip)/
@@ -21,6 +23,9 @@ export function* inCommands(text: string): Generator<Span> {
   if (!/\s/.test(text)) return
   for (const { all, end, value } of words(text, USER))
     if (all.includes(':')) yield { start: end - value.length, end }
+  if (text.includes('curl'))
+    for (const { end, value } of words(text, COOKIES))
+      if (value.includes('=')) yield { start: end - value.length, end }
   for (const { end, value, name } of words(text, OPTION, 2))
     if (isSecretName(name)) yield { start: end - value.length, end }
   for (const pattern of [NETRC, NAMELESS])
@@ -31,7 +36,8 @@ export function* inCommands(text: string): Generator<Span> {
   if (text.includes('\t')) yield* inColumns(text)
   for (const { end, value, name } of words(text, SENTENCE, 2)) {
     const isWord = /^\p{L}+[.,;:!?]?$/u.test(value)
-    if (name.split(' ').some(isSecretName)) yield { start: end - value.length, end, isOrdinary: isWord }
+    if ([name, ...name.split(' ')].some(isSecretName))
+      yield { start: end - value.length, end, isOrdinary: isWord }
   }
 }
 

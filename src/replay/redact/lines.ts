@@ -6,7 +6,7 @@ import { type Place, type Span, trimmed } from './span.js'
  * the text.
  */
 const NAME =
-  /(?<![\p{L}\p{N}_.])([\p{L}\p{N}_%$[\]][\p{L}\p{N}_.%$[\]-]{0,63}(?:[ \t][\p{L}\p{N}_.-]{1,32}){0,3})(\\{0,7}["'`]|)[ \t\r\n]{0,8}(=>|:=|:(?![:=]|\/\/)|=(?![=~>])|\|(?!\|))/gu
+  /(?<![\p{L}\p{N}_.])([\p{L}\p{N}_%$[\]][\p{L}\p{N}_.%$[\]-]{0,63}(?:[ \t][\p{L}\p{N}_.-]{1,32}){0,3})(\\{0,7}["'`][\])]?|)[ \t\r\n]{0,8}(=>|:=|<-|:(?![:=]|\/\/)|=(?![=~>])|\|(?!\|)|[,(](?=[ \t]{0,4}\\{0,7}["'`]))/gu
 const OPENING = /[ \t]{0,8}("""|'''|\\{0,7}["'`])/y
 const BRACKET = /[ \t]{0,8}[{[]/y
 const BEFORE_NAME = /^[ \t>*#|/-]*(?:(?:export|set|let|const|var|env) )?["'`:@]?$/i
@@ -31,7 +31,7 @@ interface Named {
 
 /** The values that a name before `:` or `=` shows to be secret, in lines of settings, YAML, headers, JSON within text, and sentences. */
 export function* inLines(text: string): Generator<Span> {
-  if (!/[:=|]/.test(text)) return
+  if (!/[:=|,(<]/.test(text)) return
   const reader = new Reader(text)
   let held: { readonly value: Place; readonly line: number; readonly column: number } | undefined
   let named: { readonly until: number; readonly column: number } | undefined
