@@ -211,7 +211,7 @@ type Parts = Partial<Readonly<Record<keyof typeof FORMS, string>>>
 const NAMES_OF_HEADERS = new Set(['header', 'event', 'id', 'time'])
 
 function readParts(name: string, parts: readonly string[]): Parts {
-  const read: Record<string, string> = {}
+  const read: Record<string, string> = Object.create(null)
   for (const part of parts) {
     const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(part) ?? []
     const [form, what] = Object.entries(FORMS).find(([each]) => each === key)?.[1] ?? []
@@ -219,6 +219,7 @@ function readParts(name: string, parts: readonly string[]): Parts {
     const [wrong = ''] = /^[a-z]{1,16}=/i.exec(part) ?? []
     if (!form) throw invalid(name, `has no part '${wrong}…': write ${Object.keys(FORMS).join('=, ')}=`)
     if (!form.test(value)) throw invalid(name, `needs ${key}= with ${what}`)
+    if (key in read) throw invalid(name, `has ${key}= twice: leave one out`)
     const isHeader = NAMES_OF_HEADERS.has(key) && !isInBody(value)
     if (isHeader) checkHeader(name, key, value)
     read[key] = isHeader ? value.toLowerCase() : value

@@ -265,6 +265,17 @@ describe('a scheme with which nothing could be proved', () => {
   })
 })
 
+it('a scheme that has a part twice is refused', async () => {
+  await using here = await place({ host: 'none' })
+  const parts = ['header=X-S', 'prefix=a', 'event=X-E', 'id=X-I', 'time=X-T', 'signed={timestamp}.{body}']
+  for (const part of parts) {
+    const [key] = part.split('=')
+    const scheme = ['hmac', ...parts, part].join(' ')
+    const { code, err } = await here.run('serve', '--source', `own=${scheme}`)
+    expect([code, err]).toEqual([2, expect.stringContaining(`has ${key}= twice: leave one out`)])
+  }
+})
+
 describe('a scheme that is taken', () => {
   it.each([
     'hmac header=X-S prefix=v1= time=X-S#t',
