@@ -47,6 +47,8 @@ export interface Loaded {
   readonly userHost: NamedHost | undefined
   /** The commands of the folder's files that `projectExec` left out, and what names them. */
   readonly leftOutExec?: { readonly count: number; readonly origin: Origin } | undefined
+  /** The profile that the environment and files name: that of another command line typed here without `--profile`. Undefined: none. */
+  readonly ambientProfile: string | undefined
 }
 
 export type OpenSettings = ReturnType<typeof openSettings>
@@ -86,6 +88,15 @@ export function openSettings(shell: Shell, flags: Flags) {
   const common = [...own, project.common, user.common]
   const place = loaded(common, [], ['profile', 'home'])
   const { profile: named, home = defaultHome() } = place.values
+  const isFlag = place.origins.profile?.kind === 'flag'
+  const others = isFlag
+    ? loaded(
+        common.slice(1).filter((source) => source !== sandboxProfile),
+        [],
+        ['profile'],
+      )
+    : place
+  const { profile: ambientProfile } = others.values
   return {
     home: path.resolve(home),
     /** Undefined when the settings name none. */
@@ -104,7 +115,13 @@ export function openSettings(shell: Shell, flags: Flags) {
       const { values, origins } = loaded(isWhole ? sources : sources.map(withoutFolderExec), users, names)
       const leftOutExec = isWhole ? undefined : folderExec(sources)
       const userHost = hostOfUser(sources)
-      return { values: withDefaults({ ...values, profile }), origins, userHost, leftOutExec }
+      return {
+        values: withDefaults({ ...values, profile }),
+        origins,
+        userHost,
+        leftOutExec,
+        ambientProfile,
+      }
     },
   }
 }
