@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { commandLine, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
+import { PortInUse } from '../base/port-in-use.js'
 import { Secret } from '../base/secret.js'
 import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
@@ -184,6 +185,36 @@ function conflictWith(instance: RunningInstance, { values, origins }: Loaded) {
     return { text, fix: kind === 'flag' ? 'Omit the flag' : 'Unset the variable' }
   }
   return undefined
+}
+
+/**
+ * The error of a start, which names the relay that has the port: of the same profile, it is no other port that is missing. Others stay as they
+ * are. @throws RelayError `settings` as {@link findRunning}; the signal's reason
+ */
+export async function explainPort(
+  { signal }: Pick<Shell, 'signal'>,
+  { home, profile, store }: Pick<Values, 'home' | 'profile' | 'store'>,
+  error: unknown,
+): Promise<unknown> {
+  if (!(error instanceof PortInUse)) return error
+  const running = await findRunning(home, { signal })
+  const portOf = (url: string): number => Number(new URL(url).port)
+  const owner = running.find(
+    ({ url, sandbox, providerUrl }) =>
+      portOf(url) === error.port || (sandbox && portOf(providerUrl) === error.port),
+  )
+  if (!owner) return error
+  const what = portOf(owner.url) === error.port ? '' : ' with its sandbox'
+  const where = `process ${owner.pid} serves profile ${owner.profile}${what} there`
+  // With a shared store or in memory, several can serve a profile.
+  if (owner.profile !== profile || store === 'memory' || isSharedAddress(store))
+    return new PortInUse(error, `in use: ${where}`, { cause: error })
+  const ports = owner.sandbox ? 'other ports with --port and --sandbox-port' : 'another port with --port'
+  return new RelayError(
+    'unavailable',
+    `Profile ${profile} is already served by process ${owner.pid} at ${owner.url}. Stop it, or choose another profile with --profile, and ${ports}`,
+    { cause: error },
+  )
 }
 
 /** The error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its journal". */

@@ -30,7 +30,7 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
   if (routes.length > 0) out.table([HEADINGS, ...routes.map(describeRoute)])
   else
     out.say(
-      `There are no routes. ${stopFirst(attached, 'Start one with ')}${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`,
+      `There are no routes. ${stopFirst(attached) ? `${stopFirst(attached)}start` : 'Start'} one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`,
     )
   if (ignore.length > 0) out.result(`ignored: ${ignore.join(', ')}`)
 }

@@ -16,6 +16,7 @@ import type { Output } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
   commandFor,
+  explainPort,
   openData,
   profileFolder,
   publication,
@@ -108,7 +109,9 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
       onHook: live.onHook,
       onAccount: live.onAccount,
     },
-  )
+  ).catch(async (error: unknown) => {
+    throw await explainPort(shell, values, error)
+  })
   const service: Service = { serving, loaded: joined, sources, command, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, service))
   await announce(shell, service, { live, hooked })
