@@ -1,5 +1,5 @@
-import { DEFAULTS } from './settings.js'
-
+/** The profile where none is named, and none runs alone. */
+export const DEFAULT_PROFILE = 'default'
 /** The profile of `serve --sandbox` where none is named. */
 export const SANDBOX_PROFILE = 'sandbox'
 
@@ -24,7 +24,7 @@ const START = /^(?:serve|mcp --serve)\b/
 export function commandLine({ profile, sandbox, isNamed, ambient }: CommandPlace, command: string): string {
   const isStart = START.test(command)
   const line = isStart && sandbox ? command.replace(START, '$& --sandbox') : command
-  const usual = isStart && sandbox ? SANDBOX_PROFILE : DEFAULTS.profile
+  const usual = isStart && sandbox ? SANDBOX_PROFILE : DEFAULT_PROFILE
   // Any other command chooses a profile that runs alone, where none is named.
   const isImplied = profile === usual && (isStart ? (ambient ?? usual) === usual : !isNamed)
   return isImplied ? `relay ${line}` : `relay ${line} --profile ${profile}`
