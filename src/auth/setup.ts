@@ -144,11 +144,11 @@ export async function findOwnApp(
       })
     },
     /**
-     * Makes its webhook send JSON to `url`, signed with `secret`. Resolves to what was wrong before.
+     * Makes its webhook send JSON to `url`, signed with `secret`. Resolves to what was wrong before. `command` completes a command line of relay.
      * @throws RelayError `conflict` if somebody gave it an address of their own; `settings` if the code host cannot reach `url`
      */
-    async repair(url: string, secret: Secret): Promise<readonly string[]> {
-      checkReachable(url, hostUrl)
+    async repair(url: string, secret: Secret, command: (line: string) => string): Promise<readonly string[]> {
+      checkReachable(url, hostUrl, command)
       const before = await hook()
       if (![url, saved.url, saved.former].some((ours) => sameAddress(ours, before.url)))
         throw new RelayError(

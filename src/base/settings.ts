@@ -1,3 +1,4 @@
+import { DEFAULT_PROFILE } from './command-line.js'
 import { RelayError } from './errors.js'
 import { isCodeHost, PROVIDER_NAMES, type ProviderName } from './providers.js'
 import type { Secret } from './secret.js'
@@ -95,7 +96,7 @@ export interface Settings {
 
 /** The defaults of the settings of a relay. */
 export const DEFAULTS = {
-  profile: 'default',
+  profile: DEFAULT_PROFILE,
   provider: 'github',
   host: '127.0.0.1',
   port: 8787,

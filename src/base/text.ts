@@ -29,13 +29,13 @@ function hex(char: string): string {
 
 /**
  * The word that was probably meant. Case, hyphens, underscores and a leading `RELAY_` or `--` do not count; of the others
- * the closest one is taken, if it is close for its length. Undefined when none is.
+ * the closest one is taken, if at most a third of it is wrong. Undefined when none is.
  */
 export function suggest(word: string, words: readonly string[]): string | undefined {
   const meant = plain(word)
   const [best] = words
     .map((candidate) => ({ candidate, errors: distance(meant, plain(candidate)) }))
-    .filter(({ candidate, errors }) => errors <= Math.max(1, Math.floor(plain(candidate).length / 3)))
+    .filter(({ candidate, errors }) => errors <= Math.floor(plain(candidate).length / 3))
     .toSorted((one, other) => one.errors - other.errors)
   return best?.candidate
 }

@@ -39,12 +39,13 @@ export async function openJournal(attached: Attached): Promise<Journal & AsyncDi
 }
 
 /** The journal in a profile's data. @throws RelayError `settings` when only the instance has it; `no_match` when there is none yet */
-export function journalOf({ instance, profile }: Attached, database: Database | undefined): Journal {
+export function journalOf(attached: Attached, database: Database | undefined): Journal {
+  const { instance, profile } = attached
   if (database) return new Journal(database.sql)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its journal')
   throw new RelayError(
     'no_match',
-    `Profile ${profile} has no journal yet. ${startCommand({ profile })} creates it`,
+    `Profile ${profile} has no journal yet. ${startCommand(attached)} creates it`,
   )
 }
 

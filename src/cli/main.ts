@@ -4,7 +4,8 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import { printableText } from '../base/text.js'
 import { type CommandSpec, type Flags, type FlagSpec, type Run, shellWith } from './command.js'
 import type { Context, HelpContext } from './context.js'
-import { COMMANDS, defaultNote, fit, helpPage, meantCommand, optionsOf, overview, RELAY } from './help.js'
+import { COMMANDS, defaultNote, fit, helpPage, optionsOf, overview, RELAY } from './help.js'
+import { meantLine, meantOption } from './meant.js'
 import type { Output, OutputOptions } from './output/output.js'
 import { settingOf } from './settings/table.js'
 
@@ -82,6 +83,30 @@ interface ProgramOptions {
   readonly isSilent?: boolean
 }
 
+/** A command that suggests what was probably meant by a word that it does not know. Commander knows spellings alone. */
+class RelayCommand extends Command {
+  override createCommand(name?: string): RelayCommand {
+    return new RelayCommand(name)
+  }
+
+  override error(message: string, options?: Parameters<Command['error']>[1]): never {
+    const [, word = ''] = /'(.*)'$/s.exec(message) ?? []
+    const meant = this.#meant(word, options?.code)
+    return super.error(meant === undefined ? message : `${message}\n(Did you mean ${meant}?)`, options)
+  }
+
+  #meant(word: string, code: string | undefined): string | undefined {
+    if (code === 'commander.unknownCommand') return meantLine(word, this.parent ? this.name() : undefined)
+    if (code !== 'commander.unknownOption') return undefined
+    const options = [
+      ...this.options,
+      ...(this.parent?.parent?.options ?? []),
+      ...(this.parent?.options ?? []),
+    ]
+    return meantOption(word, this.args[this.args.indexOf(word) + 1], options)
+  }
+}
+
 /** The command tree as commander knows it, with the options that every command takes. */
 export function createProgram(
   context: HelpContext,
@@ -89,11 +114,12 @@ export function createProgram(
   { argv, isSilent = false }: ProgramOptions = {},
 ): Command {
   const { stdout, stderr } = context
-  const program = new Command('relay')
+  const program = new RelayCommand('relay')
     .version(packageJson.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
     .showHelpAfterError('(relay --help lists the commands)')
+    .showSuggestionAfterError(false)
     .configureOutput({
       writeOut: (text) => void stdout.write(fit(text, stdout)),
       writeErr: (text) => void (isSilent || stderr.write(fit(printableText(text), stderr))),
@@ -103,12 +129,6 @@ export function createProgram(
       getErrHasColors: () => false,
     })
     .exitOverride()
-    .on('command:*', ([word = '']: string[]) => {
-      const meant = meantCommand(word)
-      program.error(
-        `error: unknown command '${word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`,
-      )
-    })
   for (const option of optionsOf(RELAY)) program.addOption(toOption(option))
   // Without a command, commander prints the help as an error; `main` prints the overview.
   program.helpInformation = (options) => (options?.error ? '' : helpPage(program, RELAY, context))

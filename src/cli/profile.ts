@@ -1,5 +1,7 @@
 import path from 'node:path'
+import { commandLine, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
+import { PortInUse } from '../base/port-in-use.js'
 import { Secret } from '../base/secret.js'
 import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
@@ -27,9 +29,6 @@ import { join, type Joined, type Parts } from './settings/join.js'
 import { isOfFolder, type Loaded, openSettings, type OpenSettings, type Origins } from './settings/read.js'
 import type { Values } from './settings/parse.js'
 import type { SettingName } from './settings/table.js'
-
-/** The profile of `serve --sandbox` where none is named. */
-export const SANDBOX_PROFILE = 'sandbox'
 
 /** The settings of a command, {@link join | joined} from its parts. What `relay setup` stored is joined once the data is open. */
 export interface Attached extends Joined, Omit<Parts, 'setup' | 'signIns'> {
@@ -98,49 +97,70 @@ async function chooseInstance(
 }
 
 /** Throws for a profile that is named and does not exist; and where none is named, nothing is known of the default one, and there is a sandbox. */
-function checkProfile(settings: OpenSettings, { values, origins }: Loaded): void {
+function checkProfile(settings: OpenSettings, own: Loaded): void {
+  const { values, origins } = own
   const { home, profile: named, profiles: configured } = settings
   // Only its server knows, and says so.
   if (isSharedAddress(values.store)) return
   if (profileExists(profileFolder(values)) || configured.includes(values.profile)) return
-  if (named === SANDBOX_PROFILE && !origins.provider) throw notRunning(named)
+  const start = startCommand({ ...own, profile: values.profile })
+  if (named === SANDBOX_PROFILE && !origins.provider) throw notRunning({ ...own, profile: named })
   if (named !== undefined && named !== DEFAULTS.profile) {
     const names = [...new Set([...listProfiles(home), ...configured])].toSorted()
     const known = names.length === 0 ? 'There are none yet' : `There are: ${names.join(', ')}`
     throw new RelayError(
       'usage',
-      `There is no profile ${named}${didYouMean(named, names)}. ${known}. ${startCommand({ profile: named })} creates it`,
+      `There is no profile ${named}${didYouMean(named, names)}. ${known}. ${start} creates it`,
     )
   }
-  if (origins.provider ?? origins.providerUrl ?? origins.clientId ?? origins.store) return
+  if (named ?? origins.provider ?? origins.providerUrl ?? origins.clientId ?? origins.store) return
   const sandbox = listProfiles(home).find((name) => readSavedProfile(path.join(home, name))?.sandbox)
-  if (sandbox !== undefined) throw notRunning(sandbox)
+  if (sandbox !== undefined) throw notRunning({ ...own, profile: sandbox })
 }
 
 /** The error where a command needs the sandbox of a profile. */
-export function notRunning(profile: string): RelayError {
-  const start = startCommand({ profile, saved: { sandbox: true } })
+export function notRunning(about: Advised): RelayError {
+  const start = startCommand({ ...about, saved: { sandbox: true } })
   return new RelayError('unavailable', `The sandbox is not running. Start it with ${start}`)
 }
 
 /** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
-export function notServed(attached: Pick<Attached, 'profile' | 'saved'>, more = ''): RelayError {
+export function notServed(about: Advised, more = ''): RelayError {
   return new RelayError(
     'unavailable',
-    `No relay is running for profile ${attached.profile}. Start it with ${startCommand(attached)}${more}`,
+    `No relay is running for profile ${about.profile}. Start it with ${startCommand(about)}${more}`,
   )
 }
 
-/** A command line of relay for a profile. */
-export function commandFor({ profile }: Pick<Attached, 'profile'>, command: string): string {
-  return profile === DEFAULTS.profile ? `relay ${command}` : `relay ${command} --profile ${profile}`
+/** The profile that a command line is for, and what a process knows of it. */
+export interface Advised extends Pick<Loaded, 'origins' | 'ambientProfile'>, SavedSandbox {
+  readonly profile: string
+  readonly instance?: Pick<RunningInstance, 'sandbox'> | undefined
+}
+
+/** A command line that works in this shell for a profile, as `commandLine` completes it. @param command without `relay` */
+export function commandFor(about: Advised, command: string): string {
+  const { profile, origins, ambientProfile: ambient, saved, instance } = about
+  const sandbox = (instance ?? saved)?.sandbox === true
+  return commandLine({ profile, sandbox, isNamed: origins.profile !== undefined, ambient }, command)
 }
 
 /** The command line that starts a profile's instance. */
-export function startCommand({ profile, saved }: Pick<Attached, 'profile'> & SavedSandbox): string {
-  if (!saved?.sandbox) return commandFor({ profile }, 'serve')
-  // Without a name, it would be the profile sandbox.
-  return profile === SANDBOX_PROFILE ? 'relay serve --sandbox' : `relay serve --sandbox --profile ${profile}`
+export function startCommand(about: Advised): string {
+  return commandFor(about, 'serve')
+}
+
+/** How to restart the instance, or to start one: the beginning of a sentence, which names its process. */
+export function restartText(about: Advised & Pick<Attached, 'instance'>): string {
+  const { instance } = about
+  return instance
+    ? `Restart ${startCommand(about)} (process ${instance.pid})`
+    : `Start ${startCommand(about)}`
+}
+
+/** What another start needs first, as the beginning of a sentence; without an instance, `otherwise`. */
+export function stopFirst({ instance }: Pick<Attached, 'instance'>, otherwise = ''): string {
+  return instance ? `Stop process ${instance.pid}, then ` : otherwise
 }
 
 interface SavedSandbox {
@@ -165,6 +185,36 @@ function conflictWith(instance: RunningInstance, { values, origins }: Loaded) {
     return { text, fix: kind === 'flag' ? 'Omit the flag' : 'Unset the variable' }
   }
   return undefined
+}
+
+/**
+ * The error of a start, which names the relay that has the port: of the same profile, it is no other port that is missing. Others stay as they
+ * are. @throws RelayError `settings` as {@link findRunning}; the signal's reason
+ */
+export async function explainPort(
+  { signal }: Pick<Shell, 'signal'>,
+  { home, profile, store }: Pick<Values, 'home' | 'profile' | 'store'>,
+  error: unknown,
+): Promise<unknown> {
+  if (!(error instanceof PortInUse)) return error
+  const running = await findRunning(home, { signal })
+  const portOf = (url: string): number => Number(new URL(url).port)
+  const owner = running.find(
+    ({ url, sandbox, providerUrl }) =>
+      portOf(url) === error.port || (sandbox && portOf(providerUrl) === error.port),
+  )
+  if (!owner) return error
+  const what = portOf(owner.url) === error.port ? '' : ' with its sandbox'
+  const where = `process ${owner.pid} serves profile ${owner.profile}${what} there`
+  // With a shared store or in memory, several can serve a profile.
+  if (owner.profile !== profile || store === 'memory' || isSharedAddress(store))
+    return new PortInUse(error, `in use: ${where}`, { cause: error })
+  const ports = owner.sandbox ? 'other ports with --port and --sandbox-port' : 'another port with --port'
+  return new RelayError(
+    'unavailable',
+    `Profile ${profile} is already served by process ${owner.pid} at ${owner.url}. Stop it, or choose another profile with --profile, and ${ports}`,
+    { cause: error },
+  )
 }
 
 /** The error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its journal". */
@@ -193,7 +243,7 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
  * @throws RelayError `storage`; `settings` for a shared store without its key
  */
 export async function openData(
-  attached: Pick<Attached, 'values' | 'folder'> & SavedSandbox,
+  attached: Loaded & Pick<Attached, 'folder'> & SavedSandbox,
   { create = false }: { readonly create?: boolean } = {},
 ): Promise<Database | undefined> {
   const { folder } = attached

@@ -12,7 +12,7 @@ import { type FilterFlags, readFilter } from './journal.js'
 import { bytesField, readableBody } from './output/deliveries.js'
 import { bold, dim, join, type Line, t, type Text, yellow } from './output/text.js'
 import { localTime, shownTime, spokenTime } from './output/time.js'
-import { type Attached, attach, startCommand } from './profile.js'
+import { type Attached, attach, commandFor, startCommand } from './profile.js'
 
 // The requests that the running instance refused, which are in its memory only.
 
@@ -102,7 +102,7 @@ async function readRefused(shell: Shell, attached: Attached, id: number): Promis
     if (!(error instanceof RelayError) || error.kind !== 'not_found') throw error
     throw new RelayError(
       'no_match',
-      `The running instance has no ${refusedWord(id)}. relay log --refused lists those it has`,
+      `The running instance has no ${refusedWord(id)}. ${commandFor(attached, 'log --refused')} lists those it has`,
     )
   })
 }

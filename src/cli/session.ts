@@ -21,6 +21,7 @@ import { makeProfileSecret } from '../webhook/profile-secret.js'
 import type { Shell } from './command.js'
 import { callInstance } from './instance-client.js'
 import {
+  type Advised,
   type Attached,
   commandFor,
   notRunning,
@@ -52,10 +53,10 @@ export async function openSession(
   attached: Attached,
   { create = false, signsIn = false }: { readonly create?: boolean; readonly signsIn?: boolean } = {},
 ) {
-  const { own, instance, saved, profile } = attached
+  const { own, instance, saved } = attached
   const user = userOf(attached.values)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
-  if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(profile)
+  if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(attached)
   await using closing = new Disposal()
   const database = closing.use(await openSessionData(shell, attached, create && !instance))
   const { secrets, store } = database
@@ -175,11 +176,12 @@ async function openSessionData({ out }: Shell, attached: Attached, isNew: boolea
   return openDatabase({ kind, folder, create, startCommand: startCommand(attached), onSlow })
 }
 
-type SignIn = Pick<Attached, 'profile' | 'values' | 'origins'>
+type SignIn = Advised & Pick<Attached, 'values'>
 
 /** The command by which the user signs in, in another shell, too. */
-export function loginCommand({ profile, values, origins }: SignIn): string {
-  return commandFor({ profile }, origins.user?.kind === 'flag' ? `login --user ${values.user}` : 'login')
+export function loginCommand(about: SignIn): string {
+  const { values, origins } = about
+  return commandFor(about, origins.user?.kind === 'flag' ? `login --user ${values.user}` : 'login')
 }
 
 /** The next step of a user who is not signed in. */

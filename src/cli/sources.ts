@@ -12,7 +12,15 @@ import type { Database } from '../store/open.js'
 import { readProfileSources } from '../webhook/profile-secret.js'
 import { pathOf, type Source, sourceOf } from '../webhook/signature.js'
 import type { Shell } from './command.js'
-import { type Attached, commandFor, publicAddress, requireSecret, webhookSecret } from './profile.js'
+import {
+  type Advised,
+  type Attached,
+  commandFor,
+  publicAddress,
+  requireSecret,
+  restartText,
+  webhookSecret,
+} from './profile.js'
 import { parseSource } from './settings/parse.js'
 import { isOfFolder, type Loaded, type Origin, secretReader } from './settings/read.js'
 
@@ -113,8 +121,8 @@ export async function readAddresses(
 }
 
 /** What to do where the running instance has other sources than are set. */
-export function restart({ instance }: Pick<Attached, 'instance'>): string {
-  return `Restart relay serve (process ${instance?.pid}), which reads its sources when it starts`
+export function restart(attached: Advised & Pick<Attached, 'instance'>): string {
+  return `${restartText(attached)}, which reads its sources when it starts`
 }
 
 /** Whether a source lacks the secret that its scheme needs. */
@@ -123,21 +131,21 @@ export function lacksSecret({ scheme, secrets }: SourceSettings): boolean {
 }
 
 /** @throws RelayError `settings` for a source without a secret, whose scheme sends it, where only the folder names that scheme */
-function checkNamed({ name, scheme, origin, ofFolder }: SetSource): void {
+function checkNamed(about: Advised, { name, scheme, origin, ofFolder }: SetSource): void {
   if (ofFolder === undefined || scheme === name || tokenHeaders(schemeOf(scheme)).size === 0) return
   throw new RelayError(
     'settings',
-    `There is no secret for ${name}. Only this folder names its scheme (${origin}), which sends the secret itself. If you know that ${name} sends it so, store it with relay source add ${shellWord(`${name}=${scheme}`)}`,
+    `There is no secret for ${name}. Only this folder names its scheme (${origin}), which sends the secret itself. If you know that ${name} sends it so, store it with ${commandFor(about, `source add ${shellWord(`${name}=${scheme}`)}`)}`,
   )
 }
 
 /** @throws RelayError `settings` for a source whose secret is {@link SetSource.withheld} */
-function checkWithheld({ name, scheme, origin, withheld }: SetSource): void {
+function checkWithheld(about: Advised, { name, scheme, origin, withheld }: SetSource): void {
   if (!withheld) return
   const words = shellWord(`${name}=${scheme}`)
   throw new RelayError(
     'settings',
-    `${withheld.text} is not used for the source ${name}: only this folder names its scheme (${origin}), which sends the secret itself. If that is right, name it yourself: with relay serve --source ${words}, or store the secret with relay source add ${words}`,
+    `${withheld.text} is not used for the source ${name}: only this folder names its scheme (${origin}), which sends the secret itself. If that is right, name it yourself: with ${commandFor(about, `serve --source ${words}`)}, or store the secret with ${commandFor(about, `source add ${words}`)}`,
   )
 }
 
@@ -147,14 +155,14 @@ export function isUnsigned(scheme: string): boolean {
 }
 
 /** The source with that name. @throws RelayError `usage` that names those there are */
-export function sourceNamed(sources: readonly SourceSettings[], name: string): Source {
+export function sourceNamed(about: Advised, sources: readonly SourceSettings[], name: string): Source {
   const found = sources.find((source) => source.name === name)
   if (found) return sourceOf(found)
   const names = sources.map((source) => source.name)
   const known = names.length === 0 ? 'There are none yet' : `There are: ${names.join(', ')}`
   throw new RelayError(
     'usage',
-    `There is no source of that name${didYouMean(name, names)}. ${known}. relay source add adds one`,
+    `There is no source of that name${didYouMean(name, names)}. ${known}. ${commandFor(about, 'source add')} adds one`,
   )
 }
 
@@ -170,17 +178,18 @@ export async function servedSources(
 ): Promise<readonly SetSource[]> {
   const sources = await readSources(shell, loaded, data)
   const { values } = loaded
+  const about = { ...loaded, profile: values.profile }
   const lacking = sources.filter(lacksSecret)
   for (const each of lacking) {
-    checkWithheld(each)
-    checkNamed(each)
+    checkWithheld(about, each)
+    checkNamed(about, each)
   }
   if (lacking.length > 0) {
     const missing = lacking.map(({ name }) => name)
     const adds = lacking.map(({ name, scheme }) => {
       // A source of a flag is not known to another command.
       const text = name === scheme ? name : `${name}=${scheme}`
-      return commandFor(values, `source add ${text.includes(' ') ? shellWord(text) : text}`)
+      return commandFor(about, `source add ${text.includes(' ') ? shellWord(text) : text}`)
     })
     throw new RelayError(
       'settings',
@@ -199,7 +208,7 @@ export async function servedSources(
     )
   checkTunnel({ tunnel: values.tunnel, sources }, (name) =>
     sources.some((each) => each.name === name && each.origin === PROFILE.text)
-      ? commandFor(values, `source remove ${name}`)
+      ? commandFor(about, `source remove ${name}`)
       : undefined,
   )
   return sources
@@ -226,7 +235,7 @@ export interface RecordedSource extends Source {
  */
 export function openSources(
   shell: Shell,
-  attached: Pick<Attached, 'values' | 'origins' | 'folder' | 'instance'>,
+  attached: Advised & Pick<Attached, 'values' | 'folder' | 'instance'>,
   {
     secretEnv,
     data,
@@ -262,13 +271,13 @@ export function openSources(
     if (usesOwnKeys && secret !== undefined)
       return { ...about, path, secrets: { current: new Secret(secret) }, isNamed: true }
     if (!isHost && secretEnv === undefined) {
-      const { secrets } = known ?? sourceNamed(set, name)
+      const { secrets } = known ?? sourceNamed(attached, set, name)
       if (!lacksSecret({ name, scheme: schemeText, secrets })) return { ...about, path, secrets }
-      if (known) checkWithheld(known)
-      if (known) checkNamed(known)
+      if (known) checkWithheld(attached, known)
+      if (known) checkNamed(attached, known)
       throw new RelayError(
         'settings',
-        `There is no secret of ${name} to ${purpose}: set ${secretVariable(name)}, or store it with relay source add ${name}`,
+        `There is no secret of ${name} to ${purpose}: set ${secretVariable(name)}, or store it with ${commandFor(attached, `source add ${name}`)}`,
       )
     }
     found ??= webhookSecret(shell, attached, { secretEnv, data })

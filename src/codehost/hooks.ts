@@ -69,9 +69,11 @@ export interface HookPlace {
   readonly repo: Repo
   /** The command by which the user signs in. */
   readonly login: string
+  /** Completes a command line of relay for the profile, for messages. */
+  readonly command: (line: string) => string
 }
 
-type Explained = Pick<HookPlace, 'host' | 'repo' | 'login'>
+type Explained = Pick<HookPlace, 'host' | 'repo' | 'login' | 'command'>
 
 export interface WantedHook {
   readonly settings: HookSettings
@@ -104,7 +106,7 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
   const { host, hooks, saved, repo } = place
   const { settings, permanent, chosen } = wanted
   const { url, events = null } = settings
-  checkReachable(url, host.url)
+  checkReachable(url, host.url, place.command)
   const before = await saved.get(repo)
   const secret = digestOf(place, settings)
   const lasts = (created: boolean): boolean => permanent || (before?.permanent ?? !created)
@@ -266,11 +268,11 @@ export async function findOwnHooks(place: HookPlace, url: string | undefined): P
 }
 
 /** @throws RelayError `settings` for an address on this machine, when the code host is elsewhere. */
-export function checkReachable(url: string, host: string): void {
+export function checkReachable(url: string, host: string, command: HookPlace['command']): void {
   if (!isLoopback(new URL(url).hostname) || isLoopback(new URL(host).hostname)) return
   throw new RelayError(
     'settings',
-    `${host} cannot reach ${url}, an address of this machine alone. Receive through relay serve --tunnel, or set --public-url to an address that it can reach`,
+    `${host} cannot reach ${url}, an address of this machine alone. Receive through ${command('serve --tunnel')}, or set --public-url to an address that it can reach`,
   )
 }
 
@@ -290,7 +292,7 @@ export function explainLogError(error: unknown, place: Explained): unknown {
   const name = `${place.repo.owner}/${place.repo.repo}`
   return new RelayError(
     'not_found',
-    `The delivery log of the hook of ${name} cannot be read: ${error.message}. relay hook list ${name} shows whether the hook is there`,
+    `The delivery log of the hook of ${name} cannot be read: ${error.message}. ${place.command(`hook list ${name}`)} shows whether the hook is there`,
     { cause: error },
   )
 }
@@ -300,7 +302,7 @@ function isMoved(error: RelayError): boolean {
   return error instanceof Refusal && error.providerStatus >= 300 && error.providerStatus < 400
 }
 
-function fixOf(error: RelayError, { host, repo: { owner, repo }, login }: Explained) {
+function fixOf(error: RelayError, { host, repo: { owner, repo }, login, command }: Explained) {
   if (isMoved(error)) return 'The repository was renamed or moved. Give its new name'
   const { kind, message, retryAfter = 60 } = error
   const needed = host.words.hookRights
@@ -313,7 +315,7 @@ function fixOf(error: RelayError, { host, repo: { owner, repo }, login }: Explai
     invalid_token: `Sign in again with ${login}`,
     not_found: `${rights}. Check the name, or sign in as another user`,
     forbidden: fixForbidden(message, owner, login) ?? rights,
-    unprocessable: fixRefused(message, `${owner}/${repo}`),
+    unprocessable: fixRefused(message, `${owner}/${repo}`, command),
     rate_limited: `Try again in ${retryAfter} s`,
     provider_failed: 'Try again later',
     provider_timeout: 'Try again later',
@@ -332,9 +334,10 @@ function fixForbidden(message: string, owner: string, login: string): string | u
   return undefined
 }
 
-function fixRefused(message: string, repo: string): string {
-  if (/more than \d+ hooks/.test(message)) return `Remove one that is not needed: relay hook list ${repo}`
+function fixRefused(message: string, repo: string, command: HookPlace['command']): string {
+  if (/more than \d+ hooks/.test(message))
+    return `Remove one that is not needed: ${command(`hook list ${repo}`)}`
   if (/reachable over the public Internet|localhost|private/i.test(message))
-    return 'Receive through relay serve --tunnel, or give an address that the code host can reach with --url'
-  return `See what is there with relay hook list ${repo}`
+    return `Receive through ${command('serve --tunnel')}, or give an address that the code host can reach with --url`
+  return `See what is there with ${command(`hook list ${repo}`)}`
 }

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
 import { errorCode, RelayError } from '../base/errors.js'
 import { type Log, createLogThrottle } from '../base/log.js'
+import { PortInUse } from '../base/port-in-use.js'
 import { LIMITS, type Limits } from '../base/seams.js'
 import { BodyTotal, closeGently, type HttpEnv } from './body.js'
 import { errorBody, errorResponse } from './router.js'
@@ -110,7 +111,9 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
     server.listen(options.port, host)
     await once(server, 'listening')
   } catch (cause) {
-    throw new RelayError('unavailable', whyNot(errorCode(cause), options), { cause })
+    const code = errorCode(cause)
+    if (code === 'EADDRINUSE') throw new PortInUse(options, 'in use', { cause })
+    throw new RelayError('unavailable', whyNot(code, options), { cause })
   }
   // For example no free file descriptor: it passes, and must not end the process.
   server.on('error', (error) => log.error('accepting a connection failed', error))
@@ -169,8 +172,6 @@ function isWaiting([socket, { latest, unanswered }]: readonly [Duplex, Connectio
 
 /** Why the server cannot listen, and what to do. */
 function whyNot(code: string | undefined, { host, port, portFlag = '--port' }: ListenOptions): string {
-  if (code === 'EADDRINUSE')
-    return `Port ${port} is in use. Choose another with ${portFlag}, or 0 for any free port.`
   if (code === 'EACCES') return `Port ${port} needs privileges. Choose one above 1023 with ${portFlag}.`
   return `Cannot listen on ${host}, port ${port} (${code}). Choose another address with --host.`
 }

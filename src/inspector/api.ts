@@ -216,6 +216,8 @@ export interface SourceState {
 
 export interface InstanceState {
   readonly profile: string
+  /** Set where its code host is a sandbox of its own: it cannot be started without `--sandbox`. */
+  readonly sandbox?: true
   readonly provider: string
   readonly url: string
   readonly startedAt: number

@@ -14,6 +14,8 @@ import type { Sources } from '../webhook/signature.js'
 
 /** What only the running instance knows and does. */
 export interface Running {
+  /** Whether the code host is a sandbox of its own. Default: it is not. */
+  sandbox?(): boolean
   /** Milliseconds since 1970-01-01 UTC. */
   startedAt(): number
   targets(): readonly TargetStatus[]

@@ -38,6 +38,7 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
     const sourceTunnels = tunnels.filter(({ source }) => !isCodeHost(source))
     return {
       profile,
+      ...(running.sandbox?.() && { sandbox: true as const }),
       provider: host.name,
       url: url(),
       startedAt: running.startedAt(),

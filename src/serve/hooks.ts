@@ -1,6 +1,7 @@
 import { otherAccountText } from '../auth/accounts.js'
 import type { OwnApp } from '../auth/setup.js'
 import { aborted } from '../base/wait.js'
+import { commandLine } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import {
   explainLogError,
@@ -25,6 +26,8 @@ export interface HookPlan {
   readonly isUserNamed: boolean
   /** The command by which that user signs in again. */
   readonly login: string
+  /** Completes a command line of relay for the profile, for messages. */
+  readonly command: (line: string) => string
   /** Adds the command of a first sign-in to the error where there is no token. */
   readonly onNoToken: (error: unknown) => never
   /** Catch up from them, and from those that the profile has besides; and leave them at the end. */
@@ -51,7 +54,11 @@ export async function runApp(
     {
       name: `the App ${slug}`,
       async make() {
-        const repaired = await app.repair(url, settings.webhookSecrets.current)
+        const { profile, webhookSecrets } = settings
+        // An App is no sandbox's.
+        const command = (line: string): string =>
+          commandLine({ profile, sandbox: false, isNamed: false }, line)
+        const repaired = await app.repair(url, webhookSecrets.current, command)
         onHook({ app: slug, state: 'leads here', url, repaired })
         return catchUp ? log : undefined
       },
@@ -135,7 +142,7 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
 /** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
 function placeOf({ relay, plan, log, warned }: Parts, repo: Repo, signal: AbortSignal): HookPlace {
   const { host } = relay
-  const { user, isUserNamed: isNamed, login, onNoToken } = plan
+  const { user, isUserNamed: isNamed, login, command, onNoToken } = plan
   const token = async (): Promise<string> => {
     const owner = await relay.owner(user, { signal }).catch(onNoToken)
     const other = await relay.tokens.otherAccount(owner, { isNamed })
@@ -144,7 +151,7 @@ function placeOf({ relay, plan, log, warned }: Parts, repo: Repo, signal: AbortS
     warned.add(text)
     return owner.accessToken
   }
-  return { host, hooks: host.as(token, { signal }).hooks, saved: savedHooks(relay), repo, login }
+  return { host, hooks: host.as(token, { signal }).hooks, saved: savedHooks(relay), repo, login, command }
 }
 
 function savedHooks({ database, host }: RelayParts): SavedHooks {

@@ -111,6 +111,8 @@ interface State {
   readonly tunnels: Map<string, TunnelStatus>
   /** Another relay forwards. */
   isElsewhere?: boolean
+  /** Its code host is a sandbox of its own. */
+  hasSandbox?: boolean
   /** By repository. */
   readonly hookProblems: Map<string, string>
 }
@@ -210,6 +212,7 @@ async function open(
   const complete = 'complete' in given ? await given.complete(database) : given
   const { settings, sandbox } = await withSandbox(complete, url, closing, log)
   checkTunnel(settings)
+  state.hasSandbox = sandbox !== undefined
   const relay = closing.use(await joinParts(settings, { ...relayOptions(state, ready), database }))
   relay.address = url
   const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
@@ -405,6 +408,7 @@ function relayOptions(state: State, ready: ReadyCheck): PartOptions {
     prove: (challenge) => state.record && prove(state.record, challenge),
     ready,
     running: {
+      sandbox: () => state.hasSandbox === true,
       startedAt: () => Date.parse(state.record?.startedAt ?? ''),
       targets: () => targetsOf(state),
       tunnels: () => [...state.tunnels.values()],

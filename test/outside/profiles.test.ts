@@ -154,7 +154,7 @@ describe('a stopped sandbox with a name of its own', () => {
     expect((await here.run('log', '--refused', '--profile', 'play')).err).toContain(start)
     expect((await here.run('doctor', '--profile', 'play')).out).toContain(`start it with ${start}`)
     expect((await here.run('routes', '--profile', 'play')).err).toContain(
-      'relay serve --forward 3000 --profile play,',
+      'relay serve --sandbox --forward 3000 --profile play,',
     )
     const own = `Profile play belongs to a sandbox. Start it with ${start}, or choose another profile with --profile`
     expect(await here.run('serve', '--profile', 'play', '--port', '0')).toEqual(fails(2, own))

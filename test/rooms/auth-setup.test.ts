@@ -61,6 +61,7 @@ describe('the App whose webhook sends here', () => {
         (await findOwnApp(data.secrets, { url: HOST, apps: { ...apps, as: () => app } }))?.repair(
           to,
           new Secret('x'),
+          (line) => `relay ${line}`,
         )
       await expect(repair(NOW)).rejects.toMatchObject({ kind: 'provider_failed' })
       isAway = false

@@ -33,7 +33,7 @@ const linesOf = (text: string): string[] => text.trimEnd().split('\n')
 /** Live output, and what happens. */
 function rig(options: Parameters<typeof testShell>[0] = {}) {
   const { shell, out, err } = testShell(options)
-  const live = new LiveOutput(shell, new Routing(ROUTES))
+  const live = new LiveOutput(shell, new Routing(ROUTES), (line) => `relay ${line}`)
   const receive = (
     n: number,
     routes: readonly (Route | undefined)[],
@@ -308,7 +308,10 @@ it.each<[{ forward: string[] }, string[]]>([
 ])('warns of the routes %j: %j', (routes, warnings) => {
   const origins = { forward: { kind: 'flag', text: '--forward' } } as const
   expect(
-    routeWarnings({ ...routes, exec: [], ignore: [] }, { provider: 'github', origins, sources: [] }),
+    routeWarnings(
+      { ...routes, exec: [], ignore: [] },
+      { provider: 'github', origins, sources: [], command: (line) => `relay ${line}` },
+    ),
   ).toEqual(warnings)
 })
 

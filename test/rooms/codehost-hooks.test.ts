@@ -65,7 +65,14 @@ async function placeWith(kind: 'github' | 'gitea', all: readonly Stored[] = []) 
   const { state, hooks } = fakeHooks(kind, [...all])
   const saved = new SavedHooks(database.store, HOST)
   const host = { ...HOST, words: HOST_KINDS[kind].words }
-  const place: HookPlace = { host, hooks, saved, repo: REPO, login: 'relay login' }
+  const place: HookPlace = {
+    host,
+    hooks,
+    saved,
+    repo: REPO,
+    login: 'relay login',
+    command: (line) => `relay ${line}`,
+  }
   const register = (changes: Partial<HookSettings> = {}, over: Partial<HookPlace> = {}) =>
     registerHook({ ...place, ...over }, { ...wanted, settings: { ...SETTINGS, ...changes } })
   const close = () => database[Symbol.asyncDispose]()

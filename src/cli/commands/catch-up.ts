@@ -6,7 +6,7 @@ import type { DeliveryLog, Hooks, Repo } from '../../codehost/host.js'
 import { parseInstant } from '../../journal/filter.js'
 import type { Flags, Shell } from '../command.js'
 import {
-  ASK_AGAIN,
+  askAgain,
   caughtUpText,
   eventName,
   failedObject,
@@ -45,7 +45,11 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
   const [problem, ...others] = problems
   for (const { message } of others) out.log.warn(message)
   if (problem) throw problem
-  if (lost > 0) throw new RelayError('provider_failed', `${lost} could not be had. ${ASK_AGAIN}`)
+  if (lost > 0)
+    throw new RelayError(
+      'provider_failed',
+      `${lost} could not be had. ${askAgain((line) => commandFor(session.attached, line))}`,
+    )
 }
 
 /** The other logs may well be read: the repository, its hook or the rights there are what fails. */

@@ -75,7 +75,7 @@ export async function settle(check: () => Promise<string>): Promise<CheckResult>
     const known = isTimeout(error) ? `no answer within ${LIMIT_MS / 1000} s` : 'the check itself failed'
     // The message of a RelayError contains no secret.
     const text = error instanceof RelayError ? error.message : known
-    return { state: 'fail', text, fix: 'run relay config, which shows the settings' }
+    return { state: 'fail', text }
   }
 }
 
@@ -117,10 +117,9 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
   const signal = deadline(LIMIT_MS, shell.signal)
   const { software, status, elsewhere, ahead } = await ask(probe, signal).catch((error: unknown) => {
     if (error instanceof RelayError) throw error
-    const start = commandFor(attached, 'serve --sandbox')
     throw fail(
       `${url} cannot be reached (${describeConnectionError(error)})`,
-      isEmulated ? start : `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
+      isEmulated ? whereSandbox(attached) : `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
     )
   })
   const { origin, pathname } = new URL(url)
@@ -151,6 +150,12 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
     )
   const clocks = Number.isNaN(ahead) ? '' : `; clocks agree within ${Math.max(1, seconds)} s`
   return `${url} is ${isEmulated ? 'the sandbox' : software}${clocks}`
+}
+
+/** How to have a sandbox again that does not answer: that of this profile, or of another relay. */
+function whereSandbox(attached: Attached): string {
+  if (attached.saved?.sandbox) return startCommand(attached)
+  return 'start the relay that has this sandbox, or set RELAY_PROVIDER_URL to the address of another'
 }
 
 /** `software`: undefined when it is not of the expected kind. `ahead`: milliseconds by which our clock is; NaN if it sent no time. */
@@ -324,7 +329,7 @@ export async function checkHook(subject: Subject): Promise<string> {
   const results = await Promise.all([...ofApp, ...ofRepos].map(settle))
   const fine = results.filter(({ state }) => state === 'ok').map(({ text }) => text)
   const failed = results.find(({ state }) => state === 'fail')
-  if (failed) throw fail(failed.text, failed.fix ?? '')
+  if (failed) throw new Finding(failed)
   if (fine.length > 0) return fine.join('; ')
   const none = 'none was made, and the journal has no delivery of a repository'
   throw skip(results[0]?.text ?? (isSignedIn ? none : 'asking about them needs a sign-in'))

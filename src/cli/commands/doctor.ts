@@ -22,7 +22,15 @@ import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
 import { localTime } from '../output/time.js'
-import { type Attached, attach, commandFor, startCommand, storeOf, webhookSecret } from '../profile.js'
+import {
+  type Advised,
+  type Attached,
+  attach,
+  commandFor,
+  startCommand,
+  storeOf,
+  webhookSecret,
+} from '../profile.js'
 import { joinData } from '../session.js'
 import { meantSetting } from '../settings/read.js'
 import { SETTING_NAMES, variablesOf } from '../settings/table.js'
@@ -81,7 +89,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   }
   const { values, folder } = attached
   // First, since opening the database corrects the folder's permissions.
-  const machine = await bounded('machine', async () => checkMachine(attached))
+  const machine = await bounded(attached, 'machine', async () => checkMachine(attached))
   let data: Database | undefined
   let problem: Subject['problem']
   try {
@@ -104,11 +112,11 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
     const joined = await (data && joinData(attached, data.secrets))?.catch(() => undefined)
     const subject = { shell, attached: { ...attached, ...joined }, data, problem }
     const results = await Promise.all(
-      Object.entries(CHECKS).map(([name, check]) => bounded(name, () => check(subject))),
+      Object.entries(CHECKS).map(([name, check]) => bounded(attached, name, () => check(subject))),
     )
     shell.signal.throwIfAborted()
     // Last and alone: no signal is heard while SQLite reads a large file.
-    const database = await bounded('database', () => checkDatabase(subject))
+    const database = await bounded(attached, 'database', () => checkDatabase(subject))
     // Most people receive from their code host alone.
     const shown = results.filter(({ check, state }) => check !== 'sources' || state !== 'skip')
     return [machine, ...shown].toSpliced(3, 0, database)
@@ -129,8 +137,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
 }
 
 /** Runs a check within a limit that is somewhat later than that of a request, whose error says more. */
-async function bounded(check: string, run: () => Promise<string>): Promise<NamedResult> {
-  return { check, ...(await settle(() => inTime(LIMIT_MS + 250, run()))) }
+async function bounded(about: Advised, check: string, run: () => Promise<string>): Promise<NamedResult> {
+  const result = await settle(() => inTime(LIMIT_MS + 250, run()))
+  const fix = `run ${commandFor(about, 'config')}, which shows the settings`
+  return { check, ...(result.state === 'fail' && { fix }), ...result }
 }
 
 // Node and the disk
@@ -243,7 +253,7 @@ async function checkSettings({ shell, attached, data }: Subject): Promise<string
   if (found && instance && secretPrint(instance, found.secret) !== instance.secretPrint)
     throw fail(
       `${found.place === 'profile' ? 'the profile' : found.place} has another webhook secret than process ${instance.pid}`,
-      'set RELAY_WEBHOOK_SECRET to the secret that relay serve was started with',
+      'set RELAY_WEBHOOK_SECRET to the secret that the process was started with',
     )
   const secrets = [found?.secret.reveal(), values.webhookSecretPrevious]
   const isWeak = (text: string): boolean => text.length < MIN_SECRET || new Set(text).size < MIN_DIFFERENT
@@ -401,7 +411,7 @@ async function checkTunnel({ attached, data }: Subject): Promise<string> {
   if (!instance || !data) throw skip('no instance is running')
   const all = await readTunnels(data.store, instance.pid)
   const restart = commandFor(attached, 'serve --tunnel')
-  if (all.length === 0) throw skip(`none; ${restart} opens one`)
+  if (all.length === 0) throw skip(`none; restart as ${restart} to open one`)
   const results = await Promise.all(
     all.map(async ({ source, ...status }) => {
       const { text, ...result } = await settle(async () => tunnelText(status, restart))
@@ -424,7 +434,7 @@ function tunnelText(status: Omit<TunnelStatus, 'source'>, restart: string): stri
       'check the network, and HTTPS_PROXY if there is a proxy; relay retries by itself',
     )
   if (roundTrip !== null && roundTrip !== 'ok')
-    throw fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, restart)
+    throw fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, `restart ${restart}`)
   const works = roundTrip === 'ok' ? ', and works' : '; the test message of this connection is on its way'
   return `connected to ${url} since ${localTime(since)}${works}`
 }

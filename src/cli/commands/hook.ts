@@ -42,9 +42,10 @@ async function openHookSession(shell: Shell, flags: Flags, text: string) {
 export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPlace {
   const { host, database, attached } = session
   const login = loginCommand(attached)
+  const command = (line: string): string => commandFor(attached, line)
   const token = async (): Promise<string> => (await session.owner()).accessToken
   const { hooks } = host.as(token, { signal })
-  return { host, hooks, saved: new SavedHooks(database.store, host), repo, login }
+  return { host, hooks, saved: new SavedHooks(database.store, host), repo, login, command }
 }
 
 /** The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts. */

@@ -17,7 +17,7 @@ import { hasDisplay, showAddress } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
 import { readInput, textOf } from '../input.js'
 import { errorOf } from '../instance-client.js'
-import { type Attached, attach, commandFor, publicAddress, redirectUri } from '../profile.js'
+import { type Attached, attach, commandFor, explainPort, publicAddress, redirectUri } from '../profile.js'
 import { tilde } from '../output/text.js'
 import { openSession, type Session } from '../session.js'
 import { type SignedIn, signedIn } from './tokens.js'
@@ -213,7 +213,8 @@ async function checkStart(address: URL, limit: number, signal: AbortSignal): Pro
 const LAST_PAGE_LIMIT = 1_000
 
 /** Answers a sign-in's requests on the configured port, and nothing else: a delivery that comes meanwhile gets 404. Takes no profile. */
-async function receiveCallback({ out, seams }: Shell, session: Session, login: string) {
+async function receiveCallback(shell: Shell, session: Session, login: string) {
+  const { out, seams } = shell
   const { client, host, tokens, database, attached, limits } = session
   if (!client) throw notSetUp(session)
   const { values } = attached
@@ -248,7 +249,10 @@ async function receiveCallback({ out, seams }: Shell, session: Session, login: s
     .route('/', authRoutes({ signIn, baseUrl: () => baseUrl ?? `${reached()}/` }))
   const { headers, request, idle, stop: grace } = limits
   const timeLimits = { headers, request, idle, grace }
-  const listener = await listen(router.fetch, { host: values.host, port, log, limits: timeLimits })
+  const listening = listen(router.fetch, { host: values.host, port, log, limits: timeLimits })
+  const listener = await listening.catch(async (error: unknown) => {
+    throw await explainPort(shell, values, error)
+  })
   return {
     url: listener.url,
     /** Resolves once the browser has asked for the last page, or does not ask for it here. What it asked for is still answered. */

@@ -5,6 +5,7 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 import { z } from 'zod'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { expandLocal, isLoopback, parseUrl } from '../../base/address.js'
+import { SANDBOX_PROFILE } from '../../base/command-line.js'
 import { type ErrorKind, RelayError, toRelayError } from '../../base/errors.js'
 import { printableJson, printableText } from '../../base/text.js'
 import { aborted, inTime, sleep } from '../../base/wait.js'
@@ -19,7 +20,7 @@ import { main, toOption } from '../main.js'
 import { bytesField, progressOf } from '../output/deliveries.js'
 import { FROM_OUTSIDE, Outside, ownObject, separated } from '../output/outside.js'
 import { Output } from '../output/output.js'
-import { attach, notServed, openData, SANDBOX_PROFILE, startCommand } from '../profile.js'
+import { attach, commandFor, notServed, openData, startCommand } from '../profile.js'
 import { refusedWord } from '../refused.js'
 import { openSession } from '../session.js'
 import { openSettings } from '../settings/read.js'
@@ -70,7 +71,8 @@ export async function runMcp(given: Shell, flags: McpFlags): Promise<void> {
   const needRelay = async (): Promise<void> => {
     await relay
     const attached = await attach(shell, {})
-    if (!attached.instance) throw notServed(attached, '. relay mcp --serve starts one, at its own start')
+    if (!attached.instance)
+      throw notServed(attached, `. ${commandFor(attached, 'mcp --serve')} starts one, at its own start`)
   }
   const noteLeftOut = async ({ notes }: Call): Promise<void> => {
     const text = await relay?.then(({ leftOut }) => leftOut?.()).catch(() => undefined)
@@ -124,8 +126,9 @@ async function startRelay(shell: Shell, given: McpFlags): Promise<Started> {
     await Promise.race([ended, sleep(POLL_MS, shell)])
   const leftOut = async (): Promise<string | undefined> => {
     const settings = await openSettings(shell, flags)
-    const { leftOutExec } = await settings.read(undefined, ['exec'])
-    return leftOutExec && leftOutText(leftOutExec)
+    const loaded = await settings.read(undefined, ['profile', 'exec'])
+    const about = { ...loaded, profile: loaded.values.profile, instance: { sandbox: flags.sandbox === true } }
+    return loaded.leftOutExec && leftOutText(loaded.leftOutExec, (line) => commandFor(about, line))
   }
   return { ended, leftOut }
 }

@@ -25,13 +25,16 @@ import { revokeUser } from './tokens.js'
 
 export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
   const { out, json, signal } = shell
-  const { home } = await openSettings(shell, flags)
+  const settings = await openSettings(shell, flags)
+  const { home } = settings
   const running = await findRunning(home, { signal })
   const names = [...new Set([...listProfiles(home), ...running.map(({ profile }) => profile)])].toSorted()
-  if (names.length === 0 && !json)
+  if (names.length === 0 && !json) {
+    const own = await settings.read()
     return out.say(
-      `There are no profiles in ${tilde(home)}. ${startCommand({ profile: 'default' })} creates one`,
+      `There are no profiles in ${tilde(home)}. ${startCommand({ ...own, profile: own.values.profile })} creates one`,
     )
+  }
   const rows = [['profile', 'for', 'store', 'size', 'relay serve']]
   for (const name of names) {
     const folder = path.join(home, name)

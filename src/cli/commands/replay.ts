@@ -36,7 +36,7 @@ export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonl
   const source =
     flags.source === undefined || words.length === 0
       ? undefined
-      : sourceNamed(await readSources(shell, attached, data), flags.source)
+      : sourceNamed(attached, await readSources(shell, attached, data), flags.source)
   const items = await selectItems(shell, words, flags, { journal, provider, source })
   const followed = flags.forwarded ? journal() : undefined
   // Under a new id, every target would get it again, not only those where it failed.

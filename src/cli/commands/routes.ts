@@ -13,7 +13,7 @@ import { callInstance } from '../instance-client.js'
 import { findEntry, openJournal } from '../journal.js'
 import { eventName } from '../output/deliveries.js'
 import { spokenTime, timeOfDay } from '../output/time.js'
-import { type Attached, attach, commandFor, openData, routeSettings } from '../profile.js'
+import { type Attached, attach, commandFor, openData, routeSettings, stopFirst } from '../profile.js'
 
 export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
   const { out } = shell
@@ -30,7 +30,7 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
   if (routes.length > 0) out.table([HEADINGS, ...routes.map(describeRoute)])
   else
     out.say(
-      `There are no routes. Start one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`,
+      `There are no routes. ${stopFirst(attached) ? `${stopFirst(attached)}start` : 'Start'} one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`,
     )
   if (ignore.length > 0) out.result(`ignored: ${ignore.join(', ')}`)
 }

@@ -12,7 +12,7 @@ import type { Flags, Shell } from '../command.js'
 import { parseFlag } from '../input.js'
 import { bytesField } from '../output/deliveries.js'
 import { green, type Line, red, t, textOf } from '../output/text.js'
-import { attach, openData, notServed } from '../profile.js'
+import { type Attached, attach, commandFor, openData, notServed } from '../profile.js'
 import { shellWord } from '../../base/text.js'
 import { sendsSecret } from '../../schemes/proof.js'
 import { openSources, type RecordedSource, restart } from '../sources.js'
@@ -145,9 +145,9 @@ const UNPROVED =
   'nothing proved it when it came, so it is not signed with the secret that its source has now. --keep-signature sends it as it came; --secret-env signs it'
 
 /** Why a scheme that only a file names does not get a secret. */
-function unnamed({ name, schemeText }: RecordedSource): string {
+function unnamed(attached: Attached, { name, schemeText }: RecordedSource): string {
   const source = shellWord(name === schemeText ? name : `${name}=${schemeText}`)
-  return `its scheme, which you have not named, sends the secret itself. If ${name} is a source of yours, run relay source add ${source}; --keep-signature sends the delivery as it is`
+  return `its scheme, which you have not named, sends the secret itself. If ${name} is a source of yours, run ${commandFor(attached, `source add ${source}`)}; --keep-signature sends the delivery as it is`
 }
 
 /** Signs recorded deliveries, each as its source does, and posts them to the running instance or to the address of `--to`. */
@@ -174,7 +174,7 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
       throw new RelayError('usage', `${name}: ${UNPROVED}`)
     const { current: secret } = source.secrets
     if (!source.isNamed && !keepSignature && sendsSecret(secret, source.scheme))
-      throw new RelayError('usage', `${name}: ${unnamed(source)}`)
+      throw new RelayError('usage', `${name}: ${unnamed(attached, source)}`)
     // Another sender's delivery goes to a target as it was; relay itself would take it for a duplicate.
     const isHost = source.place !== undefined
     const freshId = !keepId && (isHost || edits.length > 0 || to === undefined)

@@ -23,7 +23,9 @@ import {
   remember,
   storeOf,
   commandFor,
+  restartText,
   startCommand,
+  stopFirst,
   sharedSecretText,
 } from '../profile.js'
 import { openNamedHost, readSetup } from '../session.js'
@@ -90,7 +92,7 @@ function planSetup(attached: Attached) {
   if (given.length > 0)
     throw new RelayError(
       'settings',
-      `${given.join(' and ')} would win over what relay setup stores. Remove ${given.length > 1 ? 'both' : 'it'}, then run ${commandFor({ profile }, 'setup')} again`,
+      `${given.join(' and ')} would win over what relay setup stores. Remove ${given.length > 1 ? 'both' : 'it'}, then run ${commandFor(attached, 'setup')} again`,
     )
   const address = publicAddress(attached)
   if (new URL(address).port === '0')
@@ -144,7 +146,7 @@ async function webhookOf(
   if (!active) return undefined
   throw new RelayError(
     'settings',
-    `The code host cannot reach ${address}. Start ${commandFor(attached, 'serve --tunnel')} first, or give --public-url`,
+    `The code host cannot reach ${address}. ${stopFirst(attached, 'Start ')}${commandFor(attached, 'serve --tunnel')} first, or give --public-url`,
   )
 }
 
@@ -222,11 +224,12 @@ async function registerWithToken(
 async function report(
   shell: Shell,
   flags: SetupFlags,
-  { values, profile, instance }: Attached,
+  attached: Attached,
   client: OAuthClient,
   app?: RegisteredApp,
 ): Promise<void> {
   const { out, json } = shell
+  const { values, profile, instance } = attached
   const { provider, providerUrl } = values
   if (!json) {
     out.say(`Stored the client ${client.id} of ${providerUrl} in profile ${profile}`)
@@ -239,10 +242,10 @@ async function report(
     return out.object({ provider, providerUrl, clientId: client.id, app: described, checks })
   }
   printChecks(checks, out)
-  const login = commandFor({ profile }, 'login')
+  const login = commandFor(attached, 'login')
   out.say(
     instance
-      ? `Restart relay serve (process ${instance.pid}), which does not know this client yet. Then run ${login}`
+      ? `${restartText(attached)}, which does not know this client yet. Then run ${login}`
       : `Next: ${login}`,
   )
 }

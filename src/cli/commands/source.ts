@@ -20,6 +20,7 @@ import {
   onlyInMemory,
   openData,
   startCommand,
+  stopFirst,
   storeOf,
 } from '../profile.js'
 import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
@@ -39,7 +40,7 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
     throw new RelayError('settings', '--store memory would lose the secret as soon as this command ends')
   }
   const { name, scheme } = await readNamed(shell, attached, text)
-  const secret = await readSecret(shell, name)
+  const secret = await readSecret(shell, attached, name)
   await using data = await openDatabase({
     kind: storeOf(values),
     folder,
@@ -53,7 +54,7 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
   else out.say(`Stored the secret of ${name}. The address to enter at the sender: ${address}`)
   if (!json && isLoopback(new URL(address).hostname))
     out.say(
-      `Only this machine reaches that. ${commandFor(attached, 'serve --tunnel')} prints an address for the internet`,
+      `Only this machine reaches that. ${stopFirst(attached)}${commandFor(attached, 'serve --tunnel')} prints an address for the internet`,
     )
   if (earlier)
     out.say(
@@ -89,7 +90,7 @@ async function readNamed(shell: Shell, attached: Attached, text: string): Promis
   if (!isUnsigned(named.scheme)) return named
   throw new RelayError(
     'usage',
-    `Nothing proves deliveries of the scheme none, so there is no secret to store. Start ${commandFor(attached, `serve --source ${named.name}=none`)}`,
+    `Nothing proves deliveries of the scheme none, so there is no secret to store. ${stopFirst(attached, 'Start ')}${commandFor(attached, `serve --source ${named.name}=none`)}`,
   )
 }
 
@@ -106,7 +107,7 @@ function parseNamed(text: string): Named {
 const INPUT = { tooLarge: 'longer than any secret (4 KiB)', limit: 4096 }
 
 /** From a terminal, which does not show it, or the whole of standard input. Without white space around it. */
-async function readSecret(shell: Shell, name: string): Promise<string> {
+async function readSecret(shell: Shell, attached: Attached, name: string): Promise<string> {
   if (canAsk(shell)) {
     using prompt = new Prompt(shell)
     return prompt.text(`Secret of ${name} (not shown)`, { hidden: true })
@@ -114,7 +115,7 @@ async function readSecret(shell: Shell, name: string): Promise<string> {
   if (shell.stdin.isTTY === true)
     throw new RelayError(
       'usage',
-      `A terminal would show the secret. Pipe it in, for example relay source add ${name} < secret.txt`,
+      `A terminal would show the secret. Pipe it in, for example ${commandFor(attached, `source add ${name}`)} < secret.txt`,
     )
   const secret = textOf(await readInput(shell, '-', INPUT), 'Standard input').trim()
   if (isEmptySecret(new Secret(secret))) throw new RelayError('usage', 'Standard input has no secret')
@@ -135,7 +136,7 @@ export async function runList(shell: Shell, flags: Flags & { readonly reveal?: s
   const attached = await attach(shell, flags)
   await using data = await openData(attached)
   const sources = await readSources(shell, attached, data)
-  if (flags.reveal !== undefined) return reveal(shell, sources, flags.reveal)
+  if (flags.reveal !== undefined) return reveal(shell, attached, sources, flags.reveal)
   if (sources.length === 0 && !json)
     return out.say(`There are no sources. ${commandFor(attached, 'source add <scheme>')} adds one`)
   const { instance } = attached
@@ -194,8 +195,8 @@ function timeOf(at: number): string {
   return new Date(at).toISOString()
 }
 
-function reveal({ out, json }: Shell, sources: readonly SetSource[], name: string): void {
-  const { secrets } = sourceNamed(sources, name)
+function reveal({ out, json }: Shell, attached: Attached, sources: readonly SetSource[], name: string): void {
+  const { secrets } = sourceNamed(attached, sources, name)
   const value = secrets.current.reveal()
   if (value === '') throw new RelayError('settings', `${name} has no secret`)
   if (json) out.object({ name, value })
@@ -216,7 +217,7 @@ export async function runRemove(shell: Shell, flags: Flags, name: string): Promi
   const left = await readSources(shell, attached, data)
   const other = left.find((source) => source.name === name)
   if (!isRemoved) {
-    sourceNamed(left, name)
+    sourceNamed(attached, left, name)
     throw new RelayError('usage', `The profile has nothing of ${name}, which is set by ${other?.origin}`)
   }
   if (json) return out.object({ type: 'source', name, removed: true })

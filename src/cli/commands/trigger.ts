@@ -9,7 +9,7 @@ import type { Source } from '../../webhook/signature.js'
 import type { Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { shortTime } from '../output/deliveries.js'
-import { attach, openData, profileFolder } from '../profile.js'
+import { attach, commandFor, openData, profileFolder } from '../profile.js'
 import { openSettings } from '../settings/read.js'
 import { openSources, readSources, sourceNamed } from '../sources.js'
 import { openSending, readPlan, type Result, send, type SendFlags, type Sending } from './send.js'
@@ -74,7 +74,9 @@ async function findSource(
   if (name === attached.values.provider) return { name, schemeText: name }
   const sources = await readSources(shell, attached, data)
   const isSet = sources.some((each) => each.name === name)
-  return !isSet && SCHEME_NAMES.includes(name) ? { name, schemeText: name } : sourceNamed(sources, name)
+  return !isSet && SCHEME_NAMES.includes(name)
+    ? { name, schemeText: name }
+    : sourceNamed(attached, sources, name)
 }
 
 /** `Sent push: answered 200 in 31ms, entry #7`; undefined for an answer that was not expected. */
@@ -95,7 +97,7 @@ async function list(shell: Shell, flags: TriggerFlags): Promise<void> {
   if (all.length === 0)
     throw new RelayError(
       'no_match',
-      `There are no examples of ${source}. relay trigger${ofSource(source)} --body <file> sends a body of your own`,
+      `There are no examples of ${source}. ${commandFor(attached, `trigger${ofSource(source)} --body <file>`)} sends a body of your own`,
     )
   for (const trigger of all) {
     const [event, action = null] = source === provider ? trigger.split('.') : [trigger]
@@ -115,7 +117,8 @@ async function readAttached(shell: Shell, flags: TriggerFlags) {
   if (flags.source !== undefined) return attach(shell, flags, 'any')
   const settings = await openSettings(shell, flags)
   const loaded = await settings.read()
-  return { ...loaded, folder: profileFolder(loaded.values), instance: undefined }
+  const { values } = loaded
+  return { ...loaded, profile: values.profile, folder: profileFolder(values), instance: undefined }
 }
 
 /** Prints a fixture. It is signed if there is a secret; otherwise replay signs it. */

@@ -418,7 +418,9 @@ export function caughtUpText(repo: string, { missing, arrived, failed }: CaughtU
 }
 
 /** What to do about deliveries that could not be had. */
-export const ASK_AGAIN = 'relay doctor checks the hook; relay catch-up asks again'
+export function askAgain(command: (line: string) => string): string {
+  return `${command('doctor')} checks the hook; ${command('catch-up')} asks again`
+}
 
 /** `issues.opened of 2026-01-31 12:00:00: it did not arrive within 30 s` */
 export function failedText({ delivery, why }: Failed): string {

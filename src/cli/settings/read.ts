@@ -48,6 +48,8 @@ export interface Loaded {
   readonly userHost: NamedHost | undefined
   /** The commands of the folder's files that `projectExec` left out, and what names them. */
   readonly leftOutExec?: { readonly count: number; readonly origin: Origin } | undefined
+  /** The profile that the environment and files name: that of another command line typed here without `--profile`. Undefined: none. */
+  readonly ambientProfile: string | undefined
 }
 
 export type OpenSettings = Awaited<ReturnType<typeof openSettings>>
@@ -87,6 +89,15 @@ export async function openSettings(shell: Shell, flags: Flags) {
   const common = [...own, project.common, user.common]
   const place = await loaded(common, [], ['profile', 'home'])
   const { profile: named, home = defaultHome() } = place.values
+  const isFlag = place.origins.profile?.kind === 'flag'
+  const others = isFlag
+    ? await loaded(
+        common.slice(1).filter((source) => source !== sandboxProfile),
+        [],
+        ['profile'],
+      )
+    : place
+  const { profile: ambientProfile } = others.values
   return {
     home: path.resolve(home),
     /** Undefined when the settings name none. */
@@ -109,7 +120,13 @@ export async function openSettings(shell: Shell, flags: Flags) {
       )
       const leftOutExec = isWhole ? undefined : await folderExec(sources)
       const userHost = await hostOfUser(sources)
-      return { values: withDefaults({ ...values, profile }), origins, userHost, leftOutExec }
+      return {
+        values: withDefaults({ ...values, profile }),
+        origins,
+        userHost,
+        leftOutExec,
+        ambientProfile,
+      }
     },
   }
 }

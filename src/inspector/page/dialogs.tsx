@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeliveryDetail, ForwardRequest, Sent } from '../api.js'
 import { postJson, whyNot } from './client.js'
+import { useCommand } from './command.js'
 import { closeDialog, closing, dialog, messageFrom, notify } from './model.js'
 import { Button, Icon, Visible } from './parts.js'
 
@@ -121,6 +122,7 @@ interface NowhereProps {
 
 /** Why a delivery goes to no target, and what to do about it. */
 function NowhereDialog({ title, detail: { ignored, source } }: NowhereProps) {
+  const command = useCommand()
   const match = source === undefined ? '*' : `${source}/*`
   return (
     <Dialog title={title}>
@@ -130,7 +132,7 @@ function NowhereDialog({ title, detail: { ignored, source } }: NowhereProps) {
             No route matches this delivery, so there is nowhere to forward it. Add a route and start relay
             again:
           </p>
-          <pre class="command">{`relay serve --forward '${match}=http://localhost:3000/webhook'`}</pre>
+          <pre class="command">{command(`serve --forward '${match}=http://localhost:3000/webhook'`)}</pre>
         </>
       ) : (
         <p>

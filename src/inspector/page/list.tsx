@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import type { DeliveryLine, DeliveryPage, ListQuery } from '../api.js'
 import { addressOf, formatQuery, isFiltered } from './address.js'
 import { getJson, onLive, RequestError, whyNotRead } from './client.js'
+import { useCommand } from './command.js'
 import { Filters } from './filters.js'
 import { counted, formatCount, formatSize } from './format.js'
 import { cursor, isNarrow, messageFrom, moveFocus } from './model.js'
@@ -475,12 +476,20 @@ function End({ query }: { readonly query: ListQuery }) {
       </p>
     </Empty>
   ) : (
+    <FirstSteps />
+  )
+}
+
+/** How a journal without a delivery gets one. */
+function FirstSteps() {
+  const command = useCommand()
+  return (
     <Empty title="No deliveries yet">
       <p>They appear here as they arrive. Send a first one from another terminal:</p>
-      <pre class="command">relay trigger push</pre>
+      <pre class="command">{command('trigger push')}</pre>
       <p>
-        Or let a code host send them: <code>relay serve --tunnel</code> prints the address for its webhook
-        settings.
+        Or let a code host send them: started again with <code>{command('serve --tunnel')}</code>, relay
+        prints the address for its webhook settings.
       </p>
     </Empty>
   )

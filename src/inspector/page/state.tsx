@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import type { InstanceState, SourceState, TargetState, TunnelState } from '../api.js'
 import { useApi } from './client.js'
+import { commandOf } from './command.js'
 import { counted, exactTime, formatCount, formatMs } from './format.js'
 import { now } from './model.js'
 import { Card, Code, Empty, Facts, Section, type Status, Time, Visible } from './parts.js'
@@ -60,30 +61,36 @@ function Instance({ state }: { readonly state: InstanceState }) {
       <div class="columns">
         <Section title="Tunnel">
           {state.tunnel === null ? (
-            <Hint title="No tunnel" command="relay serve --tunnel">
-              A tunnel lets a code host on the internet reach this machine:
+            <Hint title="No tunnel" command={commandOf(state, 'serve --tunnel')}>
+              A tunnel lets a code host on the internet reach this machine. Stop relay, and start it again
+              with
             </Hint>
           ) : (
             <Tunnel tunnel={state.tunnel} />
           )}
         </Section>
         <Section title="Hooks">
-          <Hooks hooks={hooks} />
+          <Hooks hooks={hooks} command={commandOf(state, 'hook add octo/demo')} />
         </Section>
         <Section title="Signed in">
-          <Users users={users} />
+          <Users users={users} command={commandOf(state, 'login')} />
         </Section>
       </div>
     </div>
   )
 }
 
-function Targets({ state: { targets, ignored } }: { readonly state: InstanceState }) {
+function Targets({ state }: { readonly state: InstanceState }) {
+  const { targets, ignored } = state
   return (
     <Section title="Targets">
       {targets.length === 0 ? (
-        <Hint title="No targets" command="relay serve --forward '*=http://localhost:3000/webhook'">
-          Deliveries are only stored in the journal. Forward them to a local program:
+        <Hint
+          title="No targets"
+          command={commandOf(state, "serve --forward '*=http://localhost:3000/webhook'")}
+        >
+          Deliveries are only stored in the journal. To forward them to a local program, stop relay, and start
+          it again with
         </Hint>
       ) : (
         <ul class="cards">
@@ -170,10 +177,16 @@ function Tunnel({ tunnel: { state, payloadUrl, detail } }: { readonly tunnel: Tu
   )
 }
 
-function Hooks({ hooks }: { readonly hooks: InstanceState['hooks'] }) {
+interface HooksProps {
+  readonly hooks: InstanceState['hooks']
+  /** The one that makes a hook. */
+  readonly command: string
+}
+
+function Hooks({ hooks, command }: HooksProps) {
   if (hooks.length === 0)
     return (
-      <Hint title="No hooks" command="relay hook add octo/demo">
+      <Hint title="No hooks" command={command}>
         A hook makes the code host send a repository's deliveries here:
       </Hint>
     )
@@ -195,12 +208,18 @@ function Hooks({ hooks }: { readonly hooks: InstanceState['hooks'] }) {
   )
 }
 
-function Users({ users }: { readonly users: InstanceState['users'] }) {
+interface UsersProps {
+  readonly users: InstanceState['users']
+  /** The one that signs in. */
+  readonly command: string
+}
+
+function Users({ users, command }: UsersProps) {
   if (users === null)
     return <p class="quiet">The keychain did not answer, so it is not known who is signed in.</p>
   if (users.length === 0)
     return (
-      <Hint title="No user is signed in" command="relay login">
+      <Hint title="No user is signed in" command={command}>
         Sign in to comment, merge and react from the shell:
       </Hint>
     )

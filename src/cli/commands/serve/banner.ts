@@ -17,6 +17,8 @@ export interface BannerParts {
   readonly hooked: readonly string[]
   /** The user of this shell, if signed in. */
   readonly signedIn: string | undefined
+  /** Completes a command line of relay for the profile. */
+  readonly command: (line: string) => string
 }
 
 /** The address of a tunnel whose channel could not be made yet. */
@@ -28,20 +30,22 @@ export const BANNER_INDENT = 15
 /** The lines that serve prints when it has started: addresses, places, and the next steps. */
 export function banner(serving: Started, parts: BannerParts): Text[] {
   const { url, relay } = serving
+  const { command } = parts
   const { profile, provider, providerUrl, store, folder } = serving.settings
-  const profileFlag = profile === DEFAULTS.profile ? '' : ` --profile ${profile}`
-  const inspector = t`${url}/inspect/${dim('  key i, or relay inspect')}`
+  const inspector = t`${url}/inspect/${dim(`  key i, or ${command('inspect')}`)}`
   const entries: Entry[] = [
     ['address', url],
     ...(relay.inspector ? [['inspector', inspector] as const] : []),
     ['code host', `${provider} at ${providerUrl}`],
     ...webhook(serving, parts),
-    ['secret', `relay config --reveal webhookSecret${profileFlag}`],
+    ['secret', command('config --reveal webhookSecret')],
     ...sourceEntries(serving, parts),
     ['data', storePlace(store, tilde(folder))],
     ...targets(serving, parts),
-    ...(profileFlag === '' ? [] : [['other shells', bold(`export RELAY_PROFILE=${profile}`)] as const]),
-    ...signIn(serving, parts, profileFlag),
+    ...(profile === DEFAULTS.profile
+      ? []
+      : [['other shells', bold(`export RELAY_PROFILE=${profile}`)] as const]),
+    ...signIn(serving, parts),
   ]
   return [
     t`${bold('relay')} ${packageJson.version}${dim('  profile ')}${profile}`,
@@ -128,9 +132,10 @@ function storePlace(store: Settings['store'], folder: string): string {
   return store === 'file' ? folder : `${folder}, tokens in the keychain`
 }
 
-function signIn({ settings, sandbox }: Started, { signedIn }: BannerParts, profileFlag: string): Entry[] {
-  if (signedIn !== undefined) return [['signed in', t`${signedIn}${dim('  relay whoami shows the account')}`]]
-  const how: Entry = ['sign in', bold('relay login')]
+function signIn({ settings, sandbox }: Started, { signedIn, command }: BannerParts): Entry[] {
+  if (signedIn !== undefined)
+    return [['signed in', t`${signedIn}${dim(`  ${command('whoami')} shows the account`)}`]]
+  const how: Entry = ['sign in', bold(command('login'))]
   if (sandbox) return [how, ['look around', sandbox.url]]
-  return settings.oauthClient ? [how] : [['sign in', `off; to set it up, run relay setup${profileFlag}`]]
+  return settings.oauthClient ? [how] : [['sign in', `off; to set it up, run ${command('setup')}`]]
 }

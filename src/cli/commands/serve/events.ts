@@ -13,7 +13,7 @@ import type { TunnelStatus } from '../../../tunnel/tunnel.js'
 import type { Shell } from '../../command.js'
 import {
   appHookText,
-  ASK_AGAIN,
+  askAgain,
   attemptFields,
   attemptText,
   caughtUpText,
@@ -52,6 +52,7 @@ interface Report {
 export class LiveOutput {
   readonly #out: Output
   readonly #json: boolean
+  readonly #command: (line: string) => string
   readonly #throttle: LogThrottle
   /** Of the targets that are not up. */
   readonly #states = new Map<string, TargetStatus['state']>()
@@ -61,8 +62,14 @@ export class LiveOutput {
   readonly #tunnels = new Map<string, TunnelStatus>()
   #onTunnelUrl = (): void => {}
 
-  constructor({ out, json }: Pick<Shell, 'out' | 'json'>, routes: Pick<Routing, 'routes'>) {
+  /** @param command completes a command line of relay for the profile */
+  constructor(
+    { out, json }: Pick<Shell, 'out' | 'json'>,
+    routes: Pick<Routing, 'routes'>,
+    command: (line: string) => string,
+  ) {
     this.#out = out
+    this.#command = command
     this.#json = json
     this.#throttle = createLogThrottle(out.timedLog)
     this.setRoutes(routes)
@@ -198,7 +205,7 @@ export class LiveOutput {
   }
 
   readonly onHook: Observer<'onHook'> = (event) => {
-    const { text, isProblem = false, ...fields } = describeHook(event)
+    const { text, isProblem = false, ...fields } = describeHook(event, this.#command)
     const source = 'app' in event ? { app: event.app } : { repo: event.repo }
     this.#report({
       level: isProblem ? 'warn' : 'info',
@@ -274,7 +281,10 @@ function isTunnelNews({ state, attempt, why }: TunnelStatus, before: TunnelStatu
 }
 
 /** The line and the fields of what happened to a hook. */
-function describeHook(event: HookEvent): Fields & { readonly text: string; readonly isProblem?: boolean } {
+function describeHook(
+  event: HookEvent,
+  command: (line: string) => string,
+): Fields & { readonly text: string; readonly isProblem?: boolean } {
   const source = sourceOf(event)
   switch (event.state) {
     case 'ready': {
@@ -291,19 +301,19 @@ function describeHook(event: HookEvent): Fields & { readonly text: string; reado
     case 'caught up': {
       const { missing, arrived, failed } = event.result
       const isProblem = failed.length > 0
-      const text = caughtUpText(source, event.result) + (isProblem ? `. ${ASK_AGAIN}` : '')
+      const text = caughtUpText(source, event.result) + (isProblem ? `. ${askAgain(command)}` : '')
       return { text, isProblem, missing, arrived, failed: failed.map(failedObject) }
     }
     case 'removed':
       return { text: `hook of ${source} removed`, url: event.url }
     case 'kept':
       return {
-        text: `the hook of ${source} stays, so that --catch-up gets what is sent meanwhile. Remove it with relay hook remove ${source}`,
+        text: `the hook of ${source} stays, so that --catch-up gets what is sent meanwhile. Remove it with ${command(`hook remove ${source}`)}`,
         url: event.url,
       }
     case 'left': {
       const error = event.error.message
-      const text = `the hook of ${source} could not be removed: ${error}. The next serve --hook uses it again, and relay hook remove ${source} removes it`
+      const text = `the hook of ${source} could not be removed: ${error}. The next serve --hook uses it again, and ${command(`hook remove ${source}`)} removes it`
       return { text, isProblem: true, error }
     }
     case 'failed':

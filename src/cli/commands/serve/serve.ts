@@ -1,3 +1,4 @@
+import { SANDBOX_PROFILE } from '../../../base/command-line.js'
 import { aborted } from '../../../base/wait.js'
 import { RelayError, toRelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/address.js'
@@ -14,11 +15,12 @@ import { type Flags, type Shell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
+  commandFor,
+  explainPort,
   openData,
   profileFolder,
   publication,
   routeSettings,
-  SANDBOX_PROFILE,
   sharedSecretText,
   startCommand,
   storeOf,
@@ -79,7 +81,9 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   if (!mayHaveData(storeOf(values), profileFolder(values))) await readOwn()
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
-  const live = new LiveOutput(shell, new Routing(routeSettings(joined)))
+  const about = { ...joined, profile: values.profile, instance: { sandbox: flags.sandbox === true } }
+  const command = (line: string): string => commandFor(about, line)
+  const live = new LiveOutput(shell, new Routing(routeSettings(joined)), command)
   const published = publication(shell, joined, hooked)
   const reportConnection = (error: Error): void =>
     out.log.error(`a connection failed and was closed: ${error.message}`, error)
@@ -105,11 +109,13 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
       onHook: live.onHook,
       onAccount: live.onAccount,
     },
-  )
-  const service: Service = { serving, loaded: joined, sources, listeners: [live, published] }
+  ).catch(async (error: unknown) => {
+    throw await explainPort(shell, values, error)
+  })
+  const service: Service = { serving, loaded: joined, sources, command, listeners: [live, published] }
   watch.start(() => void reload(shell, flags, service))
   await announce(shell, service, { live, hooked })
-  await untilQuit(shell, serving, live.nameOf)
+  await untilQuit(shell, service, live.nameOf)
   await stop(serving, live.nameOf, out)
 }
 
@@ -119,12 +125,12 @@ async function announce(
   service: Service,
   { live, hooked }: { readonly live: LiveOutput; readonly hooked: readonly string[] },
 ): Promise<void> {
-  const { serving, loaded, sources } = service
+  const { serving, loaded, sources, command } = service
   const { values } = loaded
   const { host, tunnel } = values
   const signedIn = await signedInUser(serving, values)
   const tunnelUrls = await live.payloadUrls(serving.relay.sources.keys(), { tunnel, signal })
-  const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn }
+  const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn, command }
   if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
   else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
   const { store, folder, hostRefusal } = serving.settings
@@ -174,13 +180,13 @@ async function readParts(shell: Shell, flags: ServeFlags): Promise<Parts> {
   if (saved?.sandbox && !flags.sandbox && values.provider !== 'sandbox')
     throw new RelayError(
       'settings',
-      `Profile ${profile} belongs to a sandbox. Start it with ${startCommand({ profile, saved: { sandbox: true } })}, or choose another profile with --profile`,
+      `Profile ${profile} belongs to a sandbox. Start it with ${startCommand({ ...own, profile, saved })}, or choose another profile with --profile`,
     )
   const isOther = saved && !saved.sandbox && saved.provider !== 'sandbox'
   if (isOther && flags.sandbox && profile !== SANDBOX_PROFILE)
     throw new RelayError(
       'settings',
-      `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with relay reset --profile ${profile}`,
+      `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with ${commandFor({ ...own, profile }, 'reset')}`,
     )
   const { hostRefusal } = join({ own, saved })
   // A sandbox makes its own client.
@@ -225,12 +231,19 @@ async function readHookPlan(
   const about = { ...joined, profile }
   const onNoToken = withCommand(signInCommand(about, clientId !== undefined))
   const user = { user: userOf(values), isUserNamed: isUserNamed(joined) }
-  return { repos, ...user, login: loginCommand(about), onNoToken, catchUp }
+  return {
+    repos,
+    ...user,
+    login: loginCommand(about),
+    command: (line) => commandFor(about, line),
+    onNoToken,
+    catchUp,
+  }
 }
 
 /** The settings with what the profile's data completes; undefined where it has none. @throws RelayError `storage` */
 async function readJoined(parts: Parts, values: Values): Promise<Joined | undefined> {
-  await using data = await openData({ values, folder: profileFolder(values) })
+  await using data = await openData({ ...parts.own, values, folder: profileFolder(values) })
   return data && (await joinData(parts, data.secrets))
 }
 
@@ -248,10 +261,13 @@ async function signedInUser(
 }
 
 /** Resolves at a signal, or at the key for it. */
-async function untilQuit(shell: Shell, serving: Started, nameOf: (id: string) => string): Promise<void> {
+async function untilQuit(shell: Shell, service: Service, nameOf: (id: string) => string): Promise<void> {
+  const { serving, command } = service
   const { out, signal } = shell
   const quit = new AbortController()
-  using keys = out.jsonLog ? undefined : listenToKeys(shell, serving, { nameOf, quit: () => quit.abort() })
+  using keys = out.jsonLog
+    ? undefined
+    : listenToKeys(shell, serving, { nameOf, command, quit: () => quit.abort() })
   if (keys) out.say(dim('Press ? for keys, Ctrl-C to stop.'))
   const stopped = Promise.race([signal, quit.signal].map(aborted))
   await Promise.race([serving.sandbox?.ping(), stopped])
@@ -263,6 +279,8 @@ interface Service {
   readonly serving: Started
   readonly loaded: Loaded
   readonly sources: readonly SetSource[]
+  /** Completes a command line of relay for the profile. */
+  readonly command: (line: string) => string
   readonly listeners: readonly { setRoutes(routes: Pick<Routing, 'routes'>): void }[]
 }
 
@@ -287,8 +305,8 @@ async function reload(shell: Shell, flags: Flags, service: Service): Promise<voi
   }
 }
 
-function warnOfRoutes({ log }: Output, { serving, sources }: Service, loaded: Loaded): void {
+function warnOfRoutes({ log }: Output, { serving, sources, command }: Service, loaded: Loaded): void {
   const { origins, leftOutExec } = loaded
-  const about = { provider: serving.settings.provider, origins, leftOutExec, sources }
+  const about = { provider: serving.settings.provider, origins, leftOutExec, sources, command }
   for (const text of routeWarnings(routeSettings(loaded), about)) log.warn(text)
 }

@@ -21,13 +21,22 @@ import { watchedFiles } from '../../settings/files.js'
 export function listenToKeys(
   shell: Shell,
   serving: Started,
-  { nameOf, quit }: { readonly nameOf: (id: string) => string; readonly quit: () => void },
+  {
+    nameOf,
+    command,
+    quit,
+  }: {
+    readonly nameOf: (id: string) => string
+    /** Completes a command line of relay for the profile. */
+    readonly command: (line: string) => string
+    readonly quit: () => void
+  },
 ): Disposable | undefined {
   const { out } = shell
   let opening: Promise<void> | undefined
   // Once at a time, since the key may be held down.
   const open = (): void => {
-    opening ??= openInspectorOf(shell, serving).finally(() => (opening = undefined))
+    opening ??= openInspectorOf(shell, serving, command).finally(() => (opening = undefined))
   }
   const openInspector = serving.relay.inspector && open
   const help = [
@@ -62,7 +71,11 @@ export function waitingText(
 }
 
 /** Opens the inspector of this process in the browser. Does not reject. */
-async function openInspectorOf(shell: Shell, { url, relay }: Started): Promise<void> {
+async function openInspectorOf(
+  shell: Shell,
+  { url, relay }: Started,
+  command: (line: string) => string,
+): Promise<void> {
   const { out, signal } = shell
   try {
     const [{ openInspector }, inspector] = await Promise.all([
@@ -76,7 +89,7 @@ async function openInspectorOf(shell: Shell, { url, relay }: Started): Promise<v
     out.say(
       result === 'opened'
         ? 'The inspector is open in your browser'
-        : `No browser opened it. Open ${url}/inspect/ yourself, with the code of relay inspect --no-browser`,
+        : `No browser opened it. Open ${url}/inspect/ yourself, with the code of ${command('inspect --no-browser')}`,
     )
   } catch (error) {
     if (!signal.aborted)
@@ -141,7 +154,9 @@ export function routeWarnings(
     origins,
     leftOutExec,
     sources,
+    command,
   }: Pick<Loaded, 'origins' | 'leftOutExec'> & {
+    readonly command: (line: string) => string
     readonly provider: string
     readonly sources: readonly SetSource[]
   },
@@ -183,7 +198,7 @@ export function routeWarnings(
     warnings.push(
       `${origins.forward.text}: only this folder names the targets, so they get deliveries of ${tokens.map(({ name }) => name).join(', ')} without the token, which is the secret itself. Name a target with --forward to send it there`,
     )
-  if (leftOutExec) warnings.push(leftOutText(leftOutExec))
+  if (leftOutExec) warnings.push(leftOutText(leftOutExec, command))
   if (origins.exec && isOfFolder(origins.exec))
     for (const command of exec)
       warnings.push(`${origins.exec.text} runs a command for deliveries: ${command}`)
@@ -196,9 +211,12 @@ export function routeWarnings(
 }
 
 /** Does not quote the commands: an agent reads it, and their author can be anyone. */
-export function leftOutText({ count, origin }: NonNullable<Loaded['leftOutExec']>): string {
+export function leftOutText(
+  { count, origin }: NonNullable<Loaded['leftOutExec']>,
+  command: (line: string) => string,
+): string {
   const commands = count === 1 ? 'its command is' : `its ${count} commands are`
-  return `${origin.text}: ${commands} left out, since you have not seen them. Read them, then start relay mcp with --allow-project-exec, or run relay serve in a terminal, which lists them`
+  return `${origin.text}: ${commands} left out, since you have not seen them. Read them, then start relay mcp with --allow-project-exec, or run ${command('serve')} in a terminal, which lists them`
 }
 
 function whyNoSource(match: string, names: readonly string[]): string | undefined {

@@ -1,0 +1,20 @@
+import { RelayError } from './errors.js'
+
+/** Another program, or another relay, listens on the port. */
+export class PortInUse extends RelayError {
+  readonly port: number
+  /** The option that sets the port. */
+  readonly portFlag: string
+
+  /** @param how completes "Port 8787 is …" */
+  constructor(
+    { port, portFlag = '--port' }: { readonly port: number; readonly portFlag?: string },
+    how: string,
+    options: ErrorOptions,
+  ) {
+    const message = `Port ${port} is ${how}. Choose another with ${portFlag}, or 0 for any free port.`
+    super('unavailable', message, options)
+    this.port = port
+    this.portFlag = portFlag
+  }
+}

@@ -1,0 +1,101 @@
+import { plain, suggest } from '../base/text.js'
+import { COMMANDS, meantCommand } from './help.js'
+import { meantBy } from './settings/table.js'
+
+// What was probably meant by a word of a command line that relay does not know.
+
+/** Options, and what other programs call them. With a value, `--tail` is one that takes a value; without, one that does not. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  'base-url': 'callback redirecturl',
+  body: 'd data json payload',
+  'body-file': 'f file',
+  concurrency: 'jobs parallel workers',
+  'dry-run': 'noop preview simulate',
+  event: 'filter name type',
+  events: 'event types',
+  exec: 'cmd command run script',
+  failed: 'errors failing failures',
+  follow: 'f live stream tail watch',
+  forward: 'destination proxy target to url',
+  host: 'addr address bind listen',
+  ignore: 'exclude except skip',
+  json: 'format o output',
+  last: 'count head limit lines max n num number recent tail take',
+  local: 'offline',
+  'no-browser': 'headless',
+  out: 'd dir directory file o output save',
+  port: 'listen p',
+  pretty: 'format',
+  print: 'show stdout',
+  profile: 'context env environment p',
+  provider: 'codehost forge',
+  'provider-url': 'hostname server url',
+  quiet: 's silent',
+  repo: 'r repository',
+  since: 'after from start',
+  source: 'from sender service',
+  store: 'database db storage',
+  text: 'contains grep query search',
+  timeout: 'limit wait',
+  to: 'destination target u url',
+  tunnel: 'expose public smee',
+  until: 'before end till',
+  user: 'account as login u username',
+  verbose: 'debug',
+  where: 'filter jq match query select',
+  'with-token': 'accesstoken pat token',
+  yes: 'assumeyes force noconfirm y',
+}
+
+/** Commands of a group, and what other programs call them. */
+const SUBCOMMANDS: Readonly<Record<string, string>> = {
+  add: 'create install new register set store',
+  list: 'all get ls show view',
+  remove: 'del delete rm uninstall unset',
+  test: 'check ping try verify',
+}
+
+/** Those of the meanings that are of these names. */
+function among(
+  meanings: Readonly<Record<string, string>>,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(meanings).filter(([name]) => names.includes(name)))
+}
+
+interface KnownOption {
+  /** `--last` */
+  readonly long?: string | undefined
+  /** Whether it takes a value, which may be left out. */
+  readonly required: boolean
+  readonly optional: boolean
+}
+
+/**
+ * The option that was probably meant, by its meaning or its spelling; undefined if none is near.
+ * @param word as it was typed, perhaps with `=` and a value
+ * @param next the word after it
+ */
+export function meantOption(
+  word: string,
+  next: string | undefined,
+  options: readonly KnownOption[],
+): string | undefined {
+  const [flag = '', ...value] = word.split('=')
+  const hasValue = value.length > 0 || (next !== undefined && !next.startsWith('-'))
+  const namesOf = (some: readonly KnownOption[]): string[] =>
+    some.flatMap(({ long }) => long?.replace(/^--/, '') ?? [])
+  const fitting = options.filter(({ required, optional }) => optional || required === hasValue)
+  const meaning = (some: readonly KnownOption[]): string | undefined =>
+    meantBy(plain(flag), among(OPTIONS, namesOf(some)))
+  const name = meaning(fitting) ?? meaning(options) ?? suggest(flag, namesOf(options))
+  return name === undefined ? undefined : `--${name}`
+}
+
+/** The command line that was probably meant by an unknown command of relay, or of the group. */
+export function meantLine(word: string, group?: string): string | undefined {
+  if (group === undefined) return meantCommand(word)
+  const names = Object.keys(COMMANDS[group]?.subcommands ?? {})
+  const name = meantBy(plain(word), among(SUBCOMMANDS, names)) ?? suggest(word, names)
+  return name === undefined ? undefined : `relay ${group} ${name}`
+}
