@@ -116,15 +116,13 @@ describe.each(Object.entries(PROFILES))('what relay says to run, in the profile 
 })
 
 it.each([
-  [['--sandbox'], 'sandbox', { profile: 'sandbox', sandbox: true }],
-  [['--sandbox', '--profile', 'play'], 'play', { profile: 'play', sandbox: true }],
-  [['--profile', 'work'], 'work', { profile: 'work' }],
-])('the inspector knows what completes a command: %s', async (flags, _, expected) => {
+  [['--sandbox'], '"profile":"sandbox","sandbox":true'],
+  [['--sandbox', '--profile', 'play'], '"profile":"play","sandbox":true'],
+  [['--profile', 'work'], '"profile":"work","provider":"github"'],
+])('the inspector of relay serve %s knows what completes a command', async (flags, expected) => {
   await using here = await machine()
-  const running = await serve(here, flags)
-  const inspector = await openInspector(here, running)
-  const { profile, sandbox } = (await inspector.json('state')) as { profile: string; sandbox?: boolean }
-  expect({ profile, ...(sandbox && { sandbox }) }).toEqual(expected)
+  const inspector = await openInspector(here, await serve(here, flags))
+  expect(JSON.stringify(await inspector.json('state'))).toContain(expected)
 })
 
 it('a default profile that is not there does not say that a sandbox is stopped which runs', async () => {

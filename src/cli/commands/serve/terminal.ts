@@ -13,7 +13,7 @@ import type { Started } from '../../../serve/serve.js'
 import type { Shell } from '../../command.js'
 import type { Context } from '../../context.js'
 import { bold, dim, join, t } from '../../output/text.js'
-import { isOfFolder, type Loaded } from '../../settings/read.js'
+import { isOfFolder, type Loaded, type Origin } from '../../settings/read.js'
 import type { SetSource } from '../../sources.js'
 import { watchedFiles } from '../../settings/files.js'
 
@@ -199,15 +199,18 @@ export function routeWarnings(
       `${origins.forward.text}: only this folder names the targets, so they get deliveries of ${tokens.map(({ name }) => name).join(', ')} without the token, which is the secret itself. Name a target with --forward to send it there`,
     )
   if (leftOutExec) warnings.push(leftOutText(leftOutExec, command))
-  if (origins.exec && isOfFolder(origins.exec))
-    for (const command of exec)
-      warnings.push(`${origins.exec.text} runs a command for deliveries: ${command}`)
+  warnings.push(...folderExecWarnings(exec, origins.exec))
   const ofSources = sources.map(({ secretOrigin }) => secretOrigin)
   const secrets = [origins.webhookSecret, origins.webhookSecretPrevious, ...ofSources]
   const secret = secrets.find((origin) => origin && isOfFolder(origin))
   if (exec.length > 0 && secret)
     warnings.push(`anyone who can read ${secret.text} can sign deliveries that run commands here`)
   return warnings
+}
+
+function folderExecWarnings(exec: readonly string[], origin: Origin | undefined): string[] {
+  if (!origin || !isOfFolder(origin)) return []
+  return exec.map((line) => `${origin.text} runs a command for deliveries: ${line}`)
 }
 
 /** Does not quote the commands: an agent reads it, and their author can be anyone. */
