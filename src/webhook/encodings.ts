@@ -184,11 +184,10 @@ function wayOf(
   return { id, name: layout.name + end, newline: newline !== undefined, ...written }
 }
 
-/** The same for two ways that write the same. */
-function keyOf({ name }: Layout, escapes: Escapes, { count }: Shape): string {
-  const isThere = (each: Special): boolean =>
-    count[each] > 0 || (each === 'upper' && escapes.html === true && count.html > 0)
-  return [name, ...SPECIAL.filter((each) => escapes[each] && isThere(each))].join()
+/** The same for two ways that write the same: a number for the layout, and a bit for each escape that makes a difference. */
+function keyOf(layout: Layout, escapes: Escapes, { count, present }: Shape): number {
+  const there = escapes.html && count.html > 0 ? present | UPPER_BIT : present
+  return ((LAYOUT_NUMBERS.get(layout) ?? 0) << SPECIAL.length) | ((MASKS.get(escapes) ?? 0) & there)
 }
 
 /** What a value's compact text is made of. */
@@ -206,6 +205,8 @@ interface Shape {
   readonly openLevels: number
   /** How often each is there. */
   readonly count: Readonly<Record<Special, number>>
+  /** A bit for each that is there. */
+  readonly present: number
   /** Bytes that it adds to escape all of them. */
   readonly growth: Readonly<Record<Special, number>>
 }
@@ -221,11 +222,21 @@ const SPECIAL = [
   'upper',
 ] as const satisfies Special[]
 
-function shapeOf(compact: Buffer): Shape {
-  return { ...layoutOf(compact), ...specialIn(compact) }
+/** A bit for each of these. */
+function bitsOf(isIn: (each: Special) => boolean): number {
+  return SPECIAL.reduce((bits, each, at) => (isIn(each) ? bits | (1 << at) : bits), 0)
 }
 
-function layoutOf(compact: Buffer): Omit<Shape, 'count' | 'growth'> {
+const UPPER_BIT = bitsOf((each) => each === 'upper')
+const MASKS = new Map(ALL.map(([, , escapes]) => [escapes, bitsOf((each) => escapes[each] === true)]))
+const LAYOUT_NUMBERS = new Map(ALL.map(([, layout], number) => [layout, number]))
+
+function shapeOf(compact: Buffer): Shape {
+  const special = specialIn(compact)
+  return { ...layoutOf(compact), ...special, present: bitsOf((each) => special.count[each] > 0) }
+}
+
+function layoutOf(compact: Buffer): Omit<Shape, 'count' | 'growth' | 'present'> {
   let [depth, deepest, colons, commas, breaks, levels] = [0, 0, 0, 0, 0, 0]
   let [openBreaks, openLevels, isInString] = [0, 0, false]
   const breakLine = (): void => {
