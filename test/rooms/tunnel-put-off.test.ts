@@ -1,11 +1,15 @@
 import { Hmac, randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
+import { Messages } from '../../src/tunnel/messages.js'
+import { RoundTrips } from '../../src/tunnel/round-trip.js'
+import { createIntake } from '../../src/webhook/intake.js'
+import { Refusals } from '../../src/webhook/refusals.js'
 import type { Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { githubDelivery, SECRET, sign } from '../kit/delivery.js'
 import { smee } from '../kit/smee.js'
-import { working } from './tunnel-rig.js'
+import { sourceOf, working } from './tunnel-rig.js'
 
 /** How a message is written: as GitHub writes, in a way that only people use, in one that is tried soon, or signed with another secret. */
 type Kind = 'likely' | 'unlikely' | 'indented' | 'forged'
@@ -63,6 +67,37 @@ describe('many small messages that match in no way', () => {
     // The first ones are explained, which takes a few dozen hashes.
     expect(hashed.mock.calls.length).toBeLessThan(3 * count)
     hashed.mockRestore()
+  })
+})
+
+describe('messages that wait', () => {
+  it('count more than their characters, however short they are', async () => {
+    const source = sourceOf('github', SECRET)
+    const sources = new Map([[source.name, source]])
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    const shared = { clock: Date.now, log, maxBody: 1_048_576 }
+    const handled: string[] = []
+    const messages = new Messages({
+      ...source,
+      ...shared,
+      intake: createIntake({
+        ...shared,
+        sources,
+        journal: { append: async () => expect.fail() },
+        plan: () => expect.fail(),
+      }),
+      refusals: new Refusals({ ...shared, sources }),
+      maxWaiting: 500_000,
+      roundTrips: new RoundTrips(),
+      onHandled: async (id) => void handled.push(id),
+      signal: new AbortController().signal,
+    })
+    // A tenth of that in characters.
+    for (let n = 0; n < 400; n++) messages.take(small(n).slice(6).trim(), String(n))
+    await messages.room()
+    expect(handled.length).toBeGreaterThan(0)
+    await messages.handled()
+    expect(handled.at(-1)).toBe('399')
   })
 })
 
