@@ -35,7 +35,7 @@ export interface MessagesParts extends Source, RestoreOptions {
   readonly intake: Intake
   readonly refusals: Refusals
   readonly log: Log
-  /** Characters of the messages that may wait. A single one may be longer. */
+  /** Characters of the messages that may wait, with what each takes besides. A single one may be longer. */
   readonly maxWaiting: number
   readonly roundTrips: RoundTrips
   /** Called with the id of a message once it, and all that came before it, are in the journal or refused. Must not reject. */
@@ -46,13 +46,26 @@ export interface MessagesParts extends Source, RestoreOptions {
 
 /** Messages that are stored together: what a transaction of the journal takes. */
 const BATCH = 64
+/** Characters that each message that waits counts besides its own: each takes work and memory, however short it is. */
+const OVERHEAD = 2048
+/** Milliseconds that messages may hold the event loop, except a single one. Deliveries over HTTP come in between. */
+const SLICE_MS = 5
+/**
+ * How long to pause, for each millisecond that unproved messages took: so long that they use half of the processor. Where more wait than
+ * a batch, which only short ones can, a quarter of that, so that what waits behind them is not late for the pauses.
+ */
+const PAUSE = { few: 1, many: 0.25 }
+/** Characters of others, with {@link OVERHEAD}, after which one that is put off is tried in one more way, while more arrive. */
+const TURN = 1_048_576
 /** Milliseconds until a delivery that storage refused is tried again. */
 const STORAGE_RETRY_MS = 1000
 /** A timer takes at least a millisecond. */
 const MIN_PAUSE_MS = 10
 const FREED = 'freed'
-/** Unsigned messages that are read in a second, to say what they are, and their length. Anybody may send any number. */
-const EXPLAINED = { count: 10, length: 32_768 }
+/** Refused messages that are listed in a second; the others are counted. Anybody may send any number. */
+const LISTED = 10
+/** Characters of an unsigned message that is read, to say what it is. */
+const MAX_UNSIGNED = 32_768
 /**
  * Characters of the messages that are put off: a second of work or two. A single one may be longer. Genuine ones among them are few, since
  * a server passes on how long the body was, as a rule.
@@ -104,9 +117,14 @@ export class Messages {
   #lastHow: RestoredBody['how'] | undefined
   /** Milliseconds that unproved messages took since the last pause. A flood of them uses at most half of the processor. */
   #owed = 0
+  /** Milliseconds that the event loop ran meanwhile, and when it last did. */
+  #away = 0
+  #ran = -Infinity
   #working: Promise<void> | undefined
   #hasLost = false
-  #explained = { left: 0, since: -Infinity }
+  /** How many unsigned messages, and how many others, are still read, or listed, in this second. */
+  readonly #unsignedLeft = perSecond(LISTED)
+  readonly #listedLeft = perSecond(LISTED)
 
   constructor(parts: MessagesParts) {
     this.#parts = parts
@@ -119,10 +137,10 @@ export class Messages {
 
   /** One without a signature takes no place among those that wait. */
   take(text: string, id: string): void {
-    if (!this.isSigned(text) && !this.#mayExplain(text))
+    if (!this.isSigned(text) && !(text.length <= MAX_UNSIGNED && this.#unsignedLeft()))
       return void this.#parts.refusals.tunnel(undefined, this.#unsigned, this.#parts)
     this.#waiting.push({ text, id, at: this.#parts.clock() })
-    this.#size += text.length
+    this.#size += sizeOf(text)
     this.#working ??= this.#work()
   }
 
@@ -154,25 +172,39 @@ export class Messages {
 
   /** Does not reject. */
   async #handleWaiting(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#handle(this.#waiting.splice(0, BATCH))
+    for (let size = 0; this.#waiting.length > 0 && (size < TURN || this.#putOff.length === 0);) {
+      const batch = this.#nextBatch()
+      for (const { text } of batch) size += sizeOf(text)
+      await this.#handle(batch)
+    }
+  }
+
+  #nextBatch(): readonly Arrived[] {
+    let [count, size] = [0, 0]
+    for (const { text } of this.#waiting) {
+      if (count === BATCH || size >= TURN) break
+      count++
+      size += sizeOf(text)
+    }
+    return this.#waiting.splice(0, count)
   }
 
   /** Does not reject. */
   async #handle(batch: readonly Arrived[]): Promise<void> {
     const deliveries: Restored[] = []
     for (const arrived of batch) {
-      const began = performance.now()
+      const began = this.#busy()
       const delivery = await this.#tryLikely(arrived)
       this.#last = arrived.id
       if (delivery) deliveries.push(delivery)
-      else this.#owed += performance.now() - began
+      else this.#owed += this.#busy() - began
       // What is proved does not wait for what is not.
-      if (this.#owed >= MIN_PAUSE_MS) await this.#store(deliveries.splice(0))
+      if (this.#pauseDue() > 0) await this.#store(deliveries.splice(0))
       await this.#pause()
     }
     await this.#store(deliveries)
     await this.#sayHandled()
-    for (const { text } of batch) this.#size -= text.length
+    for (const { text } of batch) this.#size -= sizeOf(text)
     this.#freed.emit(FREED)
   }
 
@@ -181,16 +213,40 @@ export class Messages {
     const delivery = await this.#tryAll(oldest)
     await this.#store(delivery ? [delivery] : [])
     this.#putOff.shift()
-    this.#putOffSize -= oldest.text.length
+    this.#putOffSize -= sizeOf(oldest.text)
     await this.#sayHandled()
   }
 
-  /** Lets the event loop run, where it is due for as long as unproved messages took. Does not reject. */
+  /** Milliseconds that this process has spent on other than what else the event loop runs. */
+  #busy(): number {
+    return performance.now() - this.#away
+  }
+
+  /** Milliseconds to pause for what unproved messages took; 0 until that is worth a timer. */
+  #pauseDue(): number {
+    const due = this.#owed * (this.#waiting.length > BATCH ? PAUSE.many : PAUSE.few)
+    return due >= MIN_PAUSE_MS && !this.#parts.signal.aborted ? due : 0
+  }
+
+  /** Lets the event loop run, for as long as is due. Does not reject. */
   async #pause(): Promise<void> {
+    const due = this.#pauseDue()
+    if (due === 0) return this.#breathe()
+    this.#owed = 0
     const { signal } = this.#parts
-    const isDue = this.#owed >= MIN_PAUSE_MS && !signal.aborted
-    await (isDue ? sleep(this.#owed, { signal }).catch(() => {}) : setImmediate())
-    if (isDue) this.#owed = 0
+    await this.#leave(sleep(due, { signal }).catch(() => {}))
+  }
+
+  /** Lets the event loop run, if messages have held it for long enough. */
+  async #breathe(): Promise<void> {
+    if (performance.now() - this.#ran >= SLICE_MS) await this.#leave(setImmediate())
+  }
+
+  async #leave(until: Promise<unknown>): Promise<void> {
+    const left = performance.now()
+    await until
+    this.#ran = performance.now()
+    this.#away += this.#ran - left
   }
 
   /** All before the oldest that is put off is handled. Does not reject. */
@@ -201,53 +257,63 @@ export class Messages {
 
   /** The delivery in a message, if a likely way matches; undefined if it is none, was refused, or is put off. Does not reject. */
   async #tryLikely(arrived: Arrived): Promise<Restored | undefined> {
-    return this.#read(arrived, async (message) => {
+    const breathe = (): Promise<void> => this.#breathe()
+    return this.#read(arrived, breathe, async (message) => {
       const { roundTrips } = this.#parts
       if (await roundTrips.isOwn(message, message.lines)) return undefined
       const likely = { last: this.#lastHow, length: message.length }
-      const { restored, isAll } = await restoreLikely(message, message.lines, this.#parts, likely)
+      const { restored, isAll } = await restoreLikely(message, message.lines, this.#parts, likely, breathe)
       if (restored || isAll) return restored ?? UNPROVED
-      const { length } = arrived.text
-      if (this.#putOff.length > 0 && this.#putOffSize + length > MAX_PUT_OFF) return NOT_TRIED
+      const size = sizeOf(arrived.text)
+      if (this.#putOff.length > 0 && this.#putOffSize + size > MAX_PUT_OFF) return NOT_TRIED
       this.#putOff.push({ ...arrived, before: this.#last })
-      this.#putOffSize += length
+      this.#putOffSize += size
       return undefined
     })
   }
 
   /** The same, if any way matches. Between two, what has arrived meanwhile is handled. Does not reject. */
   async #tryAll(arrived: PutOff): Promise<Restored | undefined> {
-    let began = performance.now()
-    return this.#read(arrived, async (message) => {
-      const restored = await restore(message, message.lines, this.#parts, async () => {
-        this.#owed += performance.now() - began
-        await this.#pause()
-        await this.#handleWaiting()
-        began = performance.now()
-      })
-      return restored ?? UNPROVED
-    })
+    let began = this.#busy()
+    const next = async (): Promise<void> => {
+      this.#owed += this.#busy() - began
+      await this.#pause()
+      await this.#handleWaiting()
+      began = this.#busy()
+    }
+    return this.#read(
+      arrived,
+      next,
+      async (message) => (await restore(message, message.lines, this.#parts, next)) ?? UNPROVED,
+    )
   }
 
   /**
    * Reads a message. `find` says what is in it: its body as it was signed, why it is refused, or undefined for neither. Undefined if it is no
-   * delivery. Does not reject.
+   * delivery. `next`: called between two hashes of a search for the reason. Does not reject.
    */
   async #read(
     { text, at }: Arrived,
+    next: () => Promise<void>,
     find: (message: Message) => Promise<RestoredBody | RelayError | undefined>,
   ): Promise<Restored | undefined> {
     const { refusals, name: source } = this.#parts
-    let message: Message | undefined
+    let [message, isReading]: [Message | undefined, boolean] = [undefined, true]
+    // The list may ask for the reason later.
+    const between = (): Promise<void> => (isReading ? next() : setImmediate())
     try {
       message = readMessage(text)
       const found = message && (await find(message))
       if (!message || !found) return undefined
       const { headers, raw } = message
       if (found instanceof RelayError) {
+        if (hasProof(message.lines, this.#parts.scheme) && !this.#listedLeft()) {
+          refusals.countTunnel(found)
+          return undefined
+        }
         // Without the message, which may be long.
         const isRaw = raw !== undefined
-        const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts)
+        const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts, between)
         await refusals.tunnel(requestOf(message), found, this.#parts, found === UNPROVED ? why : undefined)
         return undefined
       }
@@ -259,14 +325,9 @@ export class Messages {
     } catch (error) {
       await this.#fail(message ? requestOf(message) : { headers: [], body: Buffer.from(text) }, error)
       return undefined
+    } finally {
+      isReading = false
     }
-  }
-
-  /** Whether to read an unsigned message: a short one, and few in a second. */
-  #mayExplain({ length }: string): boolean {
-    const now = performance.now()
-    if (now - this.#explained.since >= 1000) this.#explained = { since: now, left: EXPLAINED.count }
-    return length <= EXPLAINED.length && this.#explained.left-- > 0
   }
 
   /** Stores the deliveries, in order. While storage refuses, waits, and so does the stream. Does not reject. */
@@ -299,9 +360,25 @@ export class Messages {
     const error = toRelayError(thrown)
     const { refusals, log } = this.#parts
     // A signature that is right may have a signed time of too long ago.
-    if (REFUSED.has(error.kind)) return refusals.tunnel(request, error, this.#parts)
+    if (REFUSED.has(error.kind))
+      return this.#listedLeft() ? refusals.tunnel(request, error, this.#parts) : refusals.countTunnel(error)
     this.#hasLost = true
     log.error(`a delivery from the tunnel was lost: ${error.message}`, error)
+  }
+}
+
+/** Characters that a message counts while it waits. */
+function sizeOf(text: string): number {
+  return text.length + OVERHEAD
+}
+
+/** A function that is true so often in a second. */
+function perSecond(count: number): () => boolean {
+  let [left, since] = [0, -Infinity]
+  return () => {
+    const now = performance.now()
+    if (now - since >= 1000) [left, since] = [count, now]
+    return left-- > 0
   }
 }
 
@@ -399,7 +476,12 @@ const MAX_BEFORE = 512
 const COLON = String.raw`\s{0,9}:\s{0,9}\[?\s{0,9}`
 
 /** Without the exact bytes, relay cannot distinguish a wrong secret from bytes that the server changed. */
-async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: MessagesParts): Promise<string> {
+async function whyUnproved(
+  held: WebhookRequest,
+  isRaw: boolean,
+  options: MessagesParts,
+  next: () => Promise<void>,
+): Promise<string> {
   const lines = indexHeaders(held.headers)
   if (claimsRoundTrip(lines)) return 'another relay on this channel sent it to itself'
   if (isRaw || !hasProof(lines, options.scheme))
@@ -409,7 +491,7 @@ async function whyUnproved(held: WebhookRequest, isRaw: boolean, options: Messag
     const { current: own, previous } = options.secrets
     const all = previous ? [own, previous] : [own]
     for (const [current, { hint }] of all.flatMap((each) => [...likelySecrets(each)]))
-      if (await restore(message, lines, { ...options, secrets: { current } })) return hint
+      if (await restore(message, lines, { ...options, secrets: { current } }, next)) return hint
   }
   return 'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
 }

@@ -158,10 +158,10 @@ export function* waysOf(value: unknown): Generator<Way> {
   const seen = new Set([keyOf(COMPACT, NONE, shape)])
   for (const style of others) {
     const [, layout, escapes] = style
-    const key = keyOf(layout, escapes, shape)
+    const laidOut = sizeOf(layout, shape)
+    const key = keyOf(laidOut === shape.size ? COMPACT : layout, escapes, shape)
     if (seen.has(key)) continue
     seen.add(key)
-    const laidOut = sizeOf(layout, shape)
     if (layout.openEmpties && laidOut === sizeOf(TWO, shape)) continue
     if (layout.compactUsers && !USER_START.test(json)) continue
     const size = laidOut + growthOf(escapes, shape)
@@ -184,11 +184,10 @@ function wayOf(
   return { id, name: layout.name + end, newline: newline !== undefined, ...written }
 }
 
-/** The same for two ways that write the same. */
-function keyOf({ name }: Layout, escapes: Escapes, { count }: Shape): string {
-  const isThere = (each: Special): boolean =>
-    count[each] > 0 || (each === 'upper' && escapes.html === true && count.html > 0)
-  return [name, ...SPECIAL.filter((each) => escapes[each] && isThere(each))].join()
+/** The same for two ways that write the same: a number for the layout, and a bit for each escape that makes a difference. */
+function keyOf(layout: Layout, escapes: Escapes, { count, present }: Shape): number {
+  const there = escapes.html && count.html > 0 ? present | UPPER_BIT : present
+  return ((LAYOUT_NUMBERS.get(layout) ?? 0) << SPECIAL.length) | ((MASKS.get(escapes) ?? 0) & there)
 }
 
 /** What a value's compact text is made of. */
@@ -206,6 +205,8 @@ interface Shape {
   readonly openLevels: number
   /** How often each is there. */
   readonly count: Readonly<Record<Special, number>>
+  /** A bit for each that is there. */
+  readonly present: number
   /** Bytes that it adds to escape all of them. */
   readonly growth: Readonly<Record<Special, number>>
 }
@@ -221,11 +222,21 @@ const SPECIAL = [
   'upper',
 ] as const satisfies Special[]
 
-function shapeOf(compact: Buffer): Shape {
-  return { ...layoutOf(compact), ...specialIn(compact) }
+/** A bit for each of these. */
+function bitsOf(isIn: (each: Special) => boolean): number {
+  return SPECIAL.reduce((bits, each, at) => (isIn(each) ? bits | (1 << at) : bits), 0)
 }
 
-function layoutOf(compact: Buffer): Omit<Shape, 'count' | 'growth'> {
+const UPPER_BIT = bitsOf((each) => each === 'upper')
+const MASKS = new Map(ALL.map(([, , escapes]) => [escapes, bitsOf((each) => escapes[each] === true)]))
+const LAYOUT_NUMBERS = new Map(ALL.map(([, layout], number) => [layout, number]))
+
+function shapeOf(compact: Buffer): Shape {
+  const special = specialIn(compact)
+  return { ...layoutOf(compact), ...special, present: bitsOf((each) => special.count[each] > 0) }
+}
+
+function layoutOf(compact: Buffer): Omit<Shape, 'count' | 'growth' | 'present'> {
   let [depth, deepest, colons, commas, breaks, levels] = [0, 0, 0, 0, 0, 0]
   let [openBreaks, openLevels, isInString] = [0, 0, false]
   const breakLine = (): void => {
@@ -487,19 +498,69 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
     yield { id, name, newline, text: size > limit ? undefined : write().toString() }
 }
 
-/** The ways in which programs write a form with the one field `payload`. The likeliest come first. Half surrogates become U+FFFD. */
-export const FORMS: readonly ((payload: string) => string)[] = [
-  // Go, Python and Faraday.
-  (payload) =>
-    encode(payload)
-      .replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
-      .replaceAll('%20', '+'),
-  (payload) => new URLSearchParams({ payload }).toString(),
-  encode,
-]
+/** A form with the one field `payload`, as a program writes it. */
+export interface WrittenForm {
+  /** Bytes that it takes. */
+  readonly size: number
+  readonly write: () => Buffer
+}
 
-function encode(payload: string): string {
-  return `payload=${encodeURIComponent(Buffer.from(payload).toString())}`
+const FIELD = Buffer.from('payload=')
+/** Bytes of `%2B`. */
+const ESCAPED = 3
+const PERCENT = 0x25
+const PLUS = 0x2b
+/** Every program leaves these as they are. */
+const BARE = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.')
+/** What programs write differently: a space, as `+` or escaped, and marks, which some leave as they are. */
+const DIFFERENT = Buffer.from(" !'()*~")
+
+/** The bytes that each byte takes where a program leaves these. */
+function widthsOf(left: string): Uint8Array {
+  const widths = new Uint8Array(256).fill(ESCAPED)
+  for (const byte of [...BARE, ...Buffer.from(left)]) widths[byte] = 1
+  return widths
+}
+
+/** Go, Python and Faraday. */
+const LIKELIEST_FORM = widthsOf(' ~')
+/** URLSearchParams, and encodeURIComponent. */
+const OTHER_FORMS = [widthsOf(' *'), widthsOf("!'()*~")]
+
+/**
+ * The ways in which programs write a form of that text, the likeliest first, each of them once. One pass finds how long all are; none is
+ * written before it is asked for.
+ */
+export function formsOf(payload: Uint8Array): readonly [WrittenForm, ...WrittenForm[]] {
+  const counts = new Uint32Array(256)
+  for (let at = 0; at < payload.length; at++) {
+    const byte = payload[at] ?? 0
+    counts[byte] = (counts[byte] ?? 0) + 1
+  }
+  const present = DIFFERENT.filter((byte) => counts[byte] !== 0)
+  const spell = (widths: Uint8Array): string => present.map((byte) => widths[byte] ?? 0).join()
+  const form = (widths: Uint8Array): WrittenForm => {
+    const size = counts.reduce((sum, count, byte) => sum + count * (widths[byte] ?? 0), FIELD.length)
+    return { size, write: () => writeForm(payload, widths, size) }
+  }
+  const seen = new Set([spell(LIKELIEST_FORM)])
+  const others = OTHER_FORMS.filter((widths) => seen.size < seen.add(spell(widths)).size)
+  return [form(LIKELIEST_FORM), ...others.map(form)]
+}
+
+function writeForm(payload: Uint8Array, widths: Uint8Array, size: number): Buffer {
+  const to = Buffer.allocUnsafe(size)
+  let length = FIELD.copy(to)
+  for (let at = 0; at < payload.length; at++) {
+    const byte = payload[at] ?? 0
+    if (widths[byte] === 1) to[length++] = byte === SPACE ? PLUS : byte
+    else {
+      to[length++] = PERCENT
+      to[length++] = UPPER_DIGITS[byte >> 4] ?? 0
+      to[length++] = UPPER_DIGITS[byte & 15] ?? 0
+    }
+  }
+  return to
 }
 
 /** Growth that no real payload reaches, and characters that any may have. Indenting deeply nested JSON could fill the memory. */
@@ -534,5 +595,6 @@ export function* originals(
     // It is no JSON.
   }
   const form = inForm ? `${AS_FORM} in another encoding` : AS_FORM
-  for (const json of inForms) for (const write of FORMS) yield [write(json), form]
+  for (const json of inForms)
+    for (const { write } of formsOf(Buffer.from(json))) yield [write().toString(), form]
 }

@@ -73,6 +73,13 @@ export class Refusals {
     return `${reason} (${claim})`
   }
 
+  /** One of many messages of the tunnel with a signature that are refused, which is counted, and in no list. */
+  countTunnel({ kind, message }: RelayError): void {
+    const counted = kind === 'too_large' || kind === 'invalid_event' ? kind : 'invalid_signature'
+    this.list.count(counted, this.#parts.clock())
+    this.#throttle(`${TUNNEL}: ${message}`, () => this.#parts.log.warn(`${TUNNEL}: ${message}`))
+  }
+
   /** A message of the tunnel that is refused with this error; undefined if it was not read. Resolves once it is logged, or counted. */
   async tunnel(
     request: WebhookRequest | undefined,

@@ -56,13 +56,18 @@ export class RefusedList {
     const { id, kind, at } = refused
     this.#kept.set(id, refused)
     this.#total += sizeOf(refused)
+    this.count(kind, at)
+    while (this.#kept.size > MAX_ENTRIES || this.#total > MAX_TOTAL) this.#makeRoom()
+    return refused
+  }
+
+  /** Counts one that is not in the list. `at`: milliseconds since 1970-01-01 UTC. */
+  count(kind: RefusedKind, at: number): void {
     this.#counts[kind] = (this.#counts[kind] ?? 0) + 1
     const minute = Math.floor(at / 60_000)
     this.#minutes.set(minute, (this.#minutes.get(minute) ?? 0) + 1)
     const [oldest = minute] = this.#minutes.keys()
     if (this.#minutes.size > MINUTES) this.#minutes.delete(oldest)
-    while (this.#kept.size > MAX_ENTRIES || this.#total > MAX_TOTAL) this.#makeRoom()
-    return refused
   }
 
   /** The newest last. */

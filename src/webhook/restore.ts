@@ -5,7 +5,7 @@ import { RelayError } from '../base/errors.js'
 import type { HeaderLines } from '../http/headers.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { ownMember } from '../json/parse.js'
-import { type EncodingId, FORMS, type Way, waysOf } from './encodings.js'
+import { type EncodingId, formsOf, type Way, waysOf, type WrittenForm } from './encodings.js'
 import { hasProof } from '../schemes/proof.js'
 import { valueAt } from '../schemes/scheme.js'
 import { isForm, provenBy, type Sender } from './signature.js'
@@ -41,8 +41,10 @@ export interface Likely {
   readonly length: number
 }
 
-/** Ways of that length. Anybody may write a body that has the same length in many ways. */
-const MAX_OF_LENGTH = 3
+/** Ways of that length, and of a short body. Anybody may write a body that has the same length in many ways. */
+const MAX_OTHERS = 3
+/** Bytes: to try one more way takes less than to put a message off, which is read again then. */
+const SHORT = 1024
 /**
  * Bytes of all ways together for each byte of compact JSON. A flat object takes 11, in six layouts, of which five also end with a newline.
  * The ways of all senders that relay knows by name come first, and take less than 24, in text that each of them escapes otherwise.
@@ -77,8 +79,9 @@ export async function restoreLikely(
   lines: HeaderLines,
   options: RestoreOptions,
   likely: Likely,
+  next: () => Promise<unknown> = setImmediate,
 ): Promise<{ readonly restored?: RestoredBody | undefined; readonly isAll: boolean }> {
-  return tryWays(message, lines, options, { next: setImmediate, likely })
+  return tryWays(message, lines, options, { next, likely })
 }
 
 async function tryWays(
@@ -89,24 +92,30 @@ async function tryWays(
 ): Promise<{ readonly restored?: RestoredBody; readonly isAll: boolean }> {
   const { maxBody, scheme } = options
   if (!hasProof(lines, scheme)) return { isAll: true }
-  const isLikely = likely && isLikelyOf(likely, ownStyle(message, lines, options))
+  const choice = likely && new Choice(likely, ownStyle(message, lines, options))
   /** Bytes that may still be written. */
   let left: number | undefined
   let [isAll, tried, tooLarge] = [true, 0, 0]
+  const fits = (size: number): boolean => {
+    left ??= Math.max(MIN_WORK, MAX_WORK * size)
+    if (size > maxBody) tooLarge++
+    return size <= Math.min(left, maxBody)
+  }
   try {
     for (const candidate of candidates(message, isForm(lines) ? scheme.formSignature : undefined)) {
-      left ??= Math.max(MIN_WORK, MAX_WORK * candidate.size)
-      if (candidate.size > Math.min(left, maxBody)) {
-        if (candidate.size > maxBody) tooLarge++
-        continue
-      }
-      if (isLikely?.(candidate) === false) {
+      if (!fits(candidate.size)) continue
+      if (choice?.takes(candidate) === false) {
         isAll = false
+        if (choice.isDone) break
         continue
       }
-      const written = candidate.write()
-      const body = typeof written === 'string' ? Buffer.from(written) : written
-      left -= body.byteLength
+      const measured = candidate.measure?.() ?? candidate
+      if (measured !== candidate) {
+        left = (left ?? 0) - candidate.size
+        if (!fits(measured.size)) continue
+      }
+      const body = measured.write()
+      left = (left ?? 0) - body.byteLength
       if (body.byteLength > maxBody) tooLarge++
       else if (provenBy(lines, body, options)) return { restored: { body, how: candidate.how }, isAll }
       else tried++
@@ -123,28 +132,48 @@ async function tryWays(
 
 /** How the sender writes the JSON of the event that a request names. */
 function ownStyle({ value }: MessageBody, lines: HeaderLines, { scheme }: RestoreOptions): EncodingId {
+  // All layouts are the same.
+  if (typeof value !== 'object') return 'compact'
   const names = scheme.event.map((place) => valueAt(place, lines, value))
   return scheme.style(names.find((name) => typeof name === 'string') ?? '')
 }
 
-function isLikelyOf({ last, length }: Likely, own: EncodingId): (candidate: Candidate) => boolean {
-  let ofLength = 0
-  return ({ encoding, size, isExact }) =>
-    encoding === undefined ||
-    encoding === own ||
-    encoding === last ||
-    (isExact && size === length && ++ofLength <= MAX_OF_LENGTH)
+/** Chooses the likely ones of the ways that are offered in order. */
+class Choice {
+  /** The ways that are likely by name, and still to come. */
+  readonly #sought: Set<string>
+  readonly #own: EncodingId
+  readonly #length: number
+  #others = 0
+
+  constructor({ last, length }: Likely, own: EncodingId) {
+    this.#sought = new Set(last === undefined || NOT_CHOSEN.has(last) ? [own] : [own, last])
+    this.#own = own
+    this.#length = length
+  }
+
+  takes({ encoding, size, isExact }: Candidate): boolean {
+    if (encoding === undefined || this.#sought.delete(encoding)) return true
+    const isShort = size <= SHORT && (encoding === OTHER_FORM || encoding === `${this.#own}-newline`)
+    return isExact && (isShort || size === this.#length) && ++this.#others <= MAX_OTHERS
+  }
+
+  /** Whether no other will be taken, but perhaps one of a short body. */
+  get isDone(): boolean {
+    return this.#sought.size === 0 && (Number.isNaN(this.#length) || this.#others >= MAX_OTHERS)
+  }
 }
 
+const NOT_CHOSEN: ReadonlySet<RestoreMethod> = new Set(['raw', 'text', 'form'])
+const OTHER_FORM = 'other-form'
+
 /** A body that may have been signed. */
-interface Candidate {
+interface Candidate extends Pick<Way, 'size' | 'isExact' | 'write'> {
   readonly how: RestoreMethod
-  /** How its JSON is written; undefined if relay does not choose that. */
-  readonly encoding?: Exclude<RestoreMethod, 'raw' | 'text' | 'form'>
-  /** Its bytes, or fewer, if they are not known before it is written. Those of the first are the fewest. */
-  readonly size: number
-  readonly isExact: boolean
-  readonly write: () => Uint8Array | string
+  /** How its JSON is written, or that its form is not written as most are; undefined if relay does not choose that. */
+  readonly encoding?: EncodingId | `${EncodingId}-newline` | typeof OTHER_FORM | undefined
+  /** Finds its exact size, where `size` is less. It writes the JSON for that, but no form. */
+  readonly measure?: () => WrittenForm
 }
 
 /** `form`: what the signature of a form covers; undefined if the body is none. */
@@ -152,21 +181,28 @@ function* candidates(
   { value, raw }: MessageBody,
   form: 'body' | 'payload' | undefined,
 ): Generator<Candidate> {
-  if (raw) yield form === 'payload' ? written('form', newForm(raw)) : written('raw', raw)
+  if (raw) yield form === 'payload' ? newForm(raw) : given('raw', raw)
   if (raw || value === undefined) return
   // A server that could not read the body sends it as a string.
-  if (typeof value === 'string') yield written('text', value)
+  if (typeof value === 'string') yield given('text', Buffer.from(value))
   // The value of a form has all its fields, or is the JSON in its field `payload`.
   const payload = form && ownMember(value, 'payload')
   if (form && typeof payload === 'string') {
-    for (const body of formsOf(payload, form === 'body')) yield written('form', body)
+    const [first, ...others] = formsOf(Buffer.from(payload))
+    if (first) yield { how: 'form', isExact: true, ...first }
+    if (form === 'body') yield* others.map(otherForm)
     return
   }
   for (const way of waysOf(value)) yield* form ? inForms(way, form) : asJson(way)
 }
 
-function written(how: RestoreMethod, body: Uint8Array | string): Candidate {
-  return { how, size: Buffer.byteLength(body), isExact: true, write: () => body }
+function given(how: RestoreMethod, body: Uint8Array): Candidate {
+  const { buffer, byteOffset, byteLength } = body
+  return { how, size: byteLength, isExact: true, write: () => Buffer.from(buffer, byteOffset, byteLength) }
+}
+
+function otherForm(form: WrittenForm): Candidate {
+  return { how: 'form', encoding: OTHER_FORM, isExact: true, ...form }
 }
 
 function* asJson({ id, newline, size, isExact, write }: Way): Generator<Candidate> {
@@ -183,23 +219,21 @@ const LINE_END = Buffer.from('\n')
 /** The ways in which GitHub, which signs forms, writes the JSON in them. */
 const FORM_ENCODINGS: ReadonlySet<EncodingId> = new Set(['compact', 'compact-upper'])
 
+/** Those that are not written as most are come only where the first was likely. */
 function* inForms({ id, size, write }: Way, form: 'body' | 'payload'): Generator<Candidate> {
-  let forms: readonly string[] | undefined
-  const all = form === 'body' && FORM_ENCODINGS.has(id)
-  const once = (): readonly string[] => (forms ??= [...formsOf(write().toString(), all)])
-  // Some write the same.
-  for (let at = 0; at < (forms?.length ?? 1); at++)
-    yield { how: 'form', encoding: id, size, isExact: false, write: () => once()[at] ?? '' }
-}
-
-/** The text in a form, in all ways or in the likeliest. */
-function formsOf(payload: string, all: boolean): Set<string> {
-  return new Set(FORMS.slice(0, all ? FORMS.length : 1).map((write) => write(payload)))
+  let others: readonly WrittenForm[] = []
+  const measure = (): WrittenForm => {
+    const [first, ...rest] = formsOf(write())
+    others = rest
+    return first
+  }
+  yield { how: 'form', encoding: id, size, isExact: false, write: () => measure().write(), measure }
+  if (form === 'body' && FORM_ENCODINGS.has(id)) yield* others.map(otherForm)
 }
 
 /** Writes a new form: the signature proves only the payload, not other fields or how the form was encoded. The bytes if they are no such form. */
-function newForm(form: Uint8Array): Uint8Array | string {
-  const [write] = FORMS
+function newForm(form: Uint8Array): Candidate {
   const payload = formPayload(form)
-  return payload && write && isUtf8(payload) ? write(Buffer.from(payload).toString()) : form
+  if (!payload || !isUtf8(payload)) return given('form', form)
+  return { how: 'form', isExact: true, ...formsOf(payload)[0] }
 }

@@ -5,12 +5,25 @@ import { Secret } from '../../src/base/secret.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
 import { indexHeaders } from '../../src/http/headers.js'
 import { waysOf } from '../../src/webhook/encodings.js'
-import { restore, restoreLikely } from '../../src/webhook/restore.js'
+import { type Likely, restore, restoreLikely } from '../../src/webhook/restore.js'
 import { SECRET, sign } from '../kit/delivery.js'
 
-/** Counts what is hashed. */
+/** Counts what is hashed, and the bytes of text that is written or read for it. */
 const update = vi.spyOn(Hmac.prototype, 'update')
-afterAll(() => update.mockRestore())
+const copied = [
+  vi.spyOn(Buffer, 'from'),
+  vi.spyOn(Buffer, 'allocUnsafe'),
+  vi.spyOn(globalThis, 'encodeURIComponent'),
+]
+afterAll(() => {
+  for (const spy of [update, ...copied]) spy.mockRestore()
+})
+
+/** Bytes that were written since the spies were cleared. */
+function bytesWritten(): number {
+  const results = copied.flatMap((spy) => spy.mock.results.map(({ value: one }): unknown => one))
+  return sum(results.map((one) => (typeof one === 'string' || Buffer.isBuffer(one) ? one.length : 0)))
+}
 
 const MAX = 16_777_216
 const OPTIONS = { secrets: { current: new Secret(SECRET) }, scheme: schemeOf('github'), maxBody: MAX }
@@ -18,18 +31,21 @@ const JSON_TYPE = 'application/json'
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 /** What a body without proof costs: of how many bytes each hash is. */
-async function costOf(value: unknown, likely?: { readonly length: number }, type = JSON_TYPE) {
+async function costOf(value: unknown, likely?: Pick<Likely, 'length'> & Partial<Likely>, type = JSON_TYPE) {
   const lines = indexHeaders([
     ['content-type', type],
     ['x-hub-signature-256', sign('another', '')],
   ])
-  update.mockClear()
+  for (const spy of [update, ...copied]) spy.mockClear()
   const found = likely
-    ? (await restoreLikely({ value }, lines, OPTIONS, { ...likely, last: 'tab-newline' })).restored
+    ? (await restoreLikely({ value }, lines, OPTIONS, { last: 'tab-newline', ...likely })).restored
     : await restore({ value }, lines, OPTIONS)
   expect(found).toBeUndefined()
   return update.mock.calls.map(([data]) => Buffer.byteLength(data))
 }
+
+/** Bytes of `payload=`. */
+const FIELD = 8
 
 const sum = (sizes: readonly number[]): number => sizes.reduce((all, size) => all + size, 0)
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
@@ -79,11 +95,51 @@ describe('what a body without proof costs', () => {
     }
   })
 
+  it.each(
+    ["'", 'é', '~*', "'é ", '😀'].flatMap((text) => [
+      [text, 'the text of its payload', (long: string): unknown => ({ payload: long })] as const,
+      [text, 'its JSON', (long: string): unknown => ({ a: long })] as const,
+    ]),
+  )('is at most three times that in a form of %j, as %s, likely or not', async (text, _, make) => {
+    const one = make(text.repeat(900_000 / Buffer.byteLength(text)))
+    const flat = { a: 'x'.repeat(sizeOf(one)) }
+    for (const likely of [undefined, { length: NaN, last: undefined }]) {
+      const [most, mostWritten] = [sum(await costOf(flat, likely)), bytesWritten()]
+      expect(sum(await costOf(one, likely, FORM_TYPE))).toBeLessThanOrEqual(3 * most + FIELD)
+      // The text in it is encoded first.
+      expect(bytesWritten()).toBeLessThanOrEqual(3 * mostWritten + sizeOf(one))
+    }
+  })
+
+  it('is no writing of a form that is larger than the limit', async () => {
+    const payload = "'".repeat(MAX / 2)
+    const lines = indexHeaders([
+      ['content-type', FORM_TYPE],
+      ['x-hub-signature-256', sign('another', '')],
+    ])
+    for (const spy of [update, ...copied]) spy.mockClear()
+    const restored = restore({ value: { payload } }, lines, { ...OPTIONS, maxBody: 1_048_576 })
+    await expect(restored).rejects.toMatchObject({ kind: 'too_large' })
+    // The text is encoded once.
+    expect([bytesWritten(), update.mock.calls]).toEqual([payload.length, []])
+  })
+
+  it.each([5, 'x', true, null])(
+    'is two or three hashes for %j, and nothing is left for later',
+    async (one) => {
+      const lines = indexHeaders([['x-hub-signature-256', sign('another', '')]])
+      update.mockClear()
+      const likely = { last: undefined, length: NaN }
+      expect(await restoreLikely({ value: one }, lines, OPTIONS, likely)).toEqual({ isAll: true })
+      expect(update.mock.calls.length).toBeLessThanOrEqual(3)
+    },
+  )
+
   it('is in proportion to its size, whatever it holds', async () => {
     await fc.assert(
       fc.asyncProperty(value, type, async (one, sent) => {
         const hashed = await costOf(one, undefined, sent)
-        // How long users in one line and forms are is not known before they are written: the last one may be longer.
+        // How long users in one line are is not known before they are written: the last one may be longer.
         expect(sum(hashed.slice(0, -1))).toBeLessThanOrEqual(Math.max(24 * sizeOf(one), 262_144))
         expect(hashed.length).toBeLessThanOrEqual(44)
       }),

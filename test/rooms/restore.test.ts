@@ -7,7 +7,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { type HeaderLines, indexHeaders, passedOn } from '../../src/http/headers.js'
-import { type EncodingId, FORMS, writeJson, writings } from '../../src/webhook/encodings.js'
+import { type EncodingId, formsOf, writeJson, writings } from '../../src/webhook/encodings.js'
 import { type MessageBody, restore } from '../../src/webhook/restore.js'
 import { SECRET, sign } from '../kit/delivery.js'
 
@@ -87,7 +87,36 @@ describe('restore, after another server parsed the body', () => {
   })
 })
 
+/** As programs write a form. Half surrogates become U+FFFD. */
+const FORMS: readonly ((payload: string) => string)[] = [
+  // Go, Python and Faraday.
+  (payload) =>
+    encoded(payload)
+      .replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+      .replaceAll('%20', '+'),
+  (payload) => new URLSearchParams({ payload }).toString(),
+  encoded,
+]
+
+function encoded(payload: string): string {
+  return `payload=${encodeURIComponent(Buffer.from(payload).toString())}`
+}
+
 describe('a form', () => {
+  it('is written once in each way in which programs write it, and its size is known before', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.oneof(fc.constantFrom(...Array.from(" '!()*~+-._é")), fc.string()) }),
+        (payload) => {
+          const forms = formsOf(Buffer.from(payload))
+          const written = forms.map(({ write }) => write())
+          expect(written.map(String)).toEqual([...new Set(FORMS.map((write) => write(payload)))])
+          expect(forms.map(({ size }) => size)).toEqual(written.map(({ length }) => length))
+        },
+      ),
+    )
+  })
+
   const json = '{"a":"x y*~\'()! é&=%+"}'
 
   it.each(FORMS.map((write) => write(json)))(
