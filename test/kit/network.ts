@@ -115,7 +115,10 @@ export async function connectProxy(target: () => string) {
   const server = createHttpServer((request, response) => {
     const { method, url = '', rawHeaders: headers } = request
     asked.push(url)
-    if (!url.startsWith('http://')) return void response.writeHead(400).end()
+    if (!url.startsWith('http://')) {
+      response.writeHead(400).end()
+      return
+    }
     const { pathname, search } = new URL(url)
     const onward = requestHttp(new URL(pathname + search, target()), { method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
@@ -126,7 +129,10 @@ export async function connectProxy(target: () => string) {
   }).on('connect', ({ url = '' }, socket) => {
     socket.on('error', () => {})
     asked.push(url)
-    if (url.endsWith(':80')) return void socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+    if (url.endsWith(':80')) {
+      socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+      return
+    }
     const { hostname, port } = new URL(target())
     const onward = connect(Number(port), hostname, () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
