@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants as access,
+  existsSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -149,6 +152,18 @@ function makeFolder(folder: string): void {
       `The folder ${folder} cannot be made: ${reason(folder, cause)}. Set RELAY_HOME to a folder that you can write to`,
       { cause },
     )
+  }
+}
+
+/** Why a folder that is not there cannot be made; undefined where nothing speaks against it. */
+export function obstacleTo(folder: string): string | undefined {
+  const parent = path.dirname(folder)
+  if (parent !== folder && !existsSync(parent)) return obstacleTo(parent)
+  try {
+    accessSync(parent, access.W_OK | access.X_OK)
+    return undefined
+  } catch (error) {
+    return reason(folder, error)
   }
 }
 

@@ -35,13 +35,23 @@ export async function deleteKey(options: KeychainOptions): Promise<void> {
   await call('deletePassword', options)
 }
 
+/** The code of a keytar whose install script has not run, as most installers now leave it out. */
+const UNBUILT = 'UNBUILT'
+
 /** Ends itself when it takes too long, since it may outlive a parent that was killed. */
 const HELPER = `
 const [call, service, account, limit] = process.argv.slice(1)
 setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(limit)).unref()
 const say = (error) => { process.stderr.write(String(error.code ?? '') + ' ' + String(error.message).split('\\n')[0]); process.exitCode = 1 }
+const load = (file) => {
+  try { return require(file) } catch (error) {
+    // Its native part: the package is there.
+    if (error.code === 'MODULE_NOT_FOUND') error.code = '${UNBUILT}'
+    throw error
+  }
+}
 const run = async () => {
-  const keytar = require('keytar')
+  const keytar = load(require.resolve('keytar'))
   const given = call === 'setPassword' ? [require('node:fs').readFileSync(0, 'utf8')] : []
   const value = await keytar[call](service, account, ...given)
   if (typeof value === 'string') process.stdout.write(value)
@@ -92,14 +102,21 @@ const isLinux = process.platform === 'linux'
 const INSTALL = isLinux
   ? 'Install libsecret (Debian: libsecret-1-0), then install relay again'
   : 'Install relay again, with its optional packages'
+const ALLOW =
+  'Install relay again, and allow that script (npm: --allow-scripts=keytar, pnpm: --allow-build=keytar)'
 const UNLOCK = isLinux
   ? 'Start a keyring in your D-Bus session and unlock it (Debian: gnome-keyring)'
   : 'Unlock it'
 
 function unusable(said: string): RelayError {
-  const isMissing = said.startsWith('MODULE_NOT_FOUND')
-  const isBroken = !isMissing && /\.node\b|shared object|ERR_DLOPEN_FAILED/.test(said)
-  const reason = isMissing ? 'keytar is not installed' : said.replace(/^\S* /, '')
-  const fix = isMissing || isBroken ? INSTALL : UNLOCK
+  const [reason, fix] = faultOf(said)
   return new RelayError('storage', `The keychain cannot be used: ${reason}. ${fix}, or use --store file`)
+}
+
+/** Why it cannot be used, and what to do, by the code and the text that the helper said. */
+function faultOf(said: string): readonly [reason: string, fix: string] {
+  if (said.startsWith('MODULE_NOT_FOUND')) return ['keytar is not installed', INSTALL]
+  if (said.startsWith(UNBUILT)) return ['the install script of keytar has not run', ALLOW]
+  const isBroken = /\.node\b|shared object|ERR_DLOPEN_FAILED/.test(said)
+  return [said.replace(/^\S* /, ''), isBroken ? INSTALL : UNLOCK]
 }

@@ -15,6 +15,7 @@ const HINTS = {
   curl: 'apt-get install curl',
   openssl: 'apt-get install openssl',
   keyring: 'apt-get install dbus gnome-keyring libsecret-1-dev pkg-config, then npm ci, which builds keytar',
+  registry: 'connect this machine to the npm registry',
   Linux: 'run it there',
   postgres: 'apt-get install postgresql',
   haproxy: 'apt-get install haproxy',
@@ -71,6 +72,8 @@ function isThere(need: Need): boolean {
 
 function look(need: Need): boolean {
   if (need === 'postgres') return postgresProgram('initdb') !== undefined
+  if (need === 'registry')
+    return spawnSync('npm', ['view', 'npm', 'version'], { stdio: 'ignore' }).status === 0
   if (need === 'Linux') return process.platform === 'linux'
   if (need === 'root') return process.geteuid?.() === 0
   if (need === 'mount') return mounts('mount -t tmpfs none "$1"')

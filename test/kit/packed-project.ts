@@ -12,16 +12,9 @@ export type PackedProject = Awaited<ReturnType<typeof packedProject>>
 
 export async function packedProject() {
   const folder = emptyFolder()
-  // In a copy, and not through "prepack", which would build again under the other tests and change their package.json.
-  const source = path.join(folder, 'source')
-  mkdirSync(source)
-  for (const name of ['dist', 'fixtures', 'README.md', 'LICENSE'])
-    cpSync(name, path.join(source, name), { recursive: true })
-  writeFileSync(path.join(source, 'package.json'), packedManifest(readFileSync('package.json', 'utf8')))
-  const pack = ['pack', './source', '--silent', '--pack-destination', folder]
-  const { stdout: tarball } = await run('npm', pack, { cwd: folder })
+  const tarball = await packInto(folder)
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
-  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball.trim()}`]
+  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`]
   const { stderr: warnings } = await run('npm', install, { cwd: folder })
   for (const name of ['vitest', '@types']) {
     symlinkSync(path.resolve('node_modules', name), path.join(folder, 'node_modules', name))
@@ -42,4 +35,17 @@ export async function packedProject() {
     /** The tool's script, to be run by node. */
     tool: (file: string): string => path.resolve('node_modules', file),
   }
+}
+
+/** Packs what is built, as `npm pack` does. The name of the tarball in the folder. */
+export async function packInto(folder: string): Promise<string> {
+  // In a copy, and not through "prepack", which would build again under the other tests and change their package.json.
+  const source = path.join(folder, 'source')
+  mkdirSync(source)
+  for (const name of ['dist', 'fixtures', 'README.md', 'LICENSE'])
+    cpSync(name, path.join(source, name), { recursive: true })
+  writeFileSync(path.join(source, 'package.json'), packedManifest(readFileSync('package.json', 'utf8')))
+  const pack = ['pack', './source', '--silent', '--pack-destination', folder]
+  const { stdout: tarball } = await run('npm', pack, { cwd: folder })
+  return tarball.trim()
 }

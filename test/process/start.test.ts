@@ -2,6 +2,7 @@ import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { emptyFolder } from '../kit/folder.js'
+import { readOnly } from '../kit/disk.js'
 import { describeWith } from '../kit/needs.js'
 import { type Ended, start } from '../kit/run.js'
 import { commandNames } from '../outside/help-pages.js'
@@ -134,3 +135,34 @@ it.each([['<&-'], ['>&-'], ['2>&-']])(
     expect(await ended(['log'], { wrapper })).toMatchObject({ code: 6, signal: null })
   },
 )
+
+describeWith(['Linux', 'mount'], 'with a read-only home folder', () => {
+  const text = 'cannot be made: the file system is read-only'
+
+  it('serve says in one line what it lacks, and relay doctor says the same', async () => {
+    const home = emptyFolder()
+    const over = { wrapper: readOnly(home), env: { HOME: home, RELAY_HOME: undefined } }
+    const advice = 'Set RELAY_HOME to a folder that you can write to'
+    expect(await ended(['serve', '--sandbox', '--port', '0', '--sandbox-port', '0'], over)).toEqual({
+      code: 2,
+      signal: null,
+      out: '',
+      err: `error: The folder ${home}/.local ${text}. ${advice}\n`,
+    })
+    const { out } = await ended(['doctor', '--json'], over)
+    const [machine] = JSON.parse(out.split('\n')[0] ?? '').checks
+    expect(machine).toMatchObject({ state: 'fail', text: expect.stringContaining(text) })
+  })
+
+  it('relay works where RELAY_HOME is a folder elsewhere', async () => {
+    const home = emptyFolder()
+    const over = { wrapper: readOnly(home), env: { HOME: home, RELAY_HOME: emptyFolder() } }
+    await using relay = start(['serve', '--sandbox', '--port', '0', '--sandbox-port', '0', '--json'], over)
+    await relay.url()
+    for (const argv of [['trigger', 'push'], ['log']])
+      expect(await ended([...argv, '--profile', 'sandbox'], over)).toMatchObject({
+        code: 0,
+        err: expect.not.stringContaining('error'),
+      })
+  })
+})

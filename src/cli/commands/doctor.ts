@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorReason, RelayError } from '../../base/errors.js'
+import { obstacleTo } from '../../base/own-files.js'
 import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { inTime } from '../../base/wait.js'
 import { DEFAULTS, isCodeHost } from '../../base/settings.js'
@@ -212,6 +213,9 @@ export function checkMachine({ values, folder }: Attached, machine = machineOf(f
       `${room}: deliveries are refused below ${mebibytes(RESERVE)}`,
       `free some space: df -h ${place}`,
     )
+  const reason = found ? undefined : obstacleTo(folder)
+  if (reason !== undefined)
+    throw fail(`${place} cannot be made: ${reason}`, 'set RELAY_HOME to a folder that you can write to')
   const on = describeFileSystem(type)
   const privacy = found ? `only you can read ${place}${on}` : `${place}${on} does not exist yet`
   return `Node ${node}; ${privacy}; ${room}`
