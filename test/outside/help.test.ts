@@ -7,7 +7,19 @@ import { run } from '../kit/run.js'
 import { entriesOf, type HelpEntry, helpPages, sectionsOf } from './help-pages.js'
 
 /** Flags of curl, git, npm and ssh in examples. */
-const OTHER_FLAGS = ['--data-binary', '--global', '--now', '--pipe', '--save-dev', '--stat', '--wait']
+const OTHER_FLAGS = [
+  '--allow-build',
+  '--allow-scripts',
+  '--data-binary',
+  '--global',
+  '--ignore-scripts',
+  '--now',
+  '--pipe',
+  '--save-dev',
+  '--shutdown',
+  '--stat',
+  '--wait',
+]
 /** Its scripts are for other programs. */
 const DEPLOY = 'docs/deploy.md'
 const REFERENCE = readFileSync('docs/commands.md', 'utf8')

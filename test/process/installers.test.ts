@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
@@ -154,28 +154,27 @@ describeWith(['registry', 'Linux'], 'the packed tarball, by the commands of docs
     ])
   })
 
-  describe.concurrent.each(installers())('$name', ({ name, inProject, globally, prints }) => {
-    it('installs it in a project', async () => {
-      const { folder, env } = project(name)
-      const installed = await sh(typed(name, inProject), folder, env)
-      expect(installed).toMatchObject({ code: 0 })
-      expect(undocumented(installed, prints)).toEqual([])
-      const isYarn = name.startsWith('Yarn')
-      const shown = await sh(typed(name, use(isYarn ? 'yarn relay' : 'node_modules/.bin/relay')), folder, env)
-      expect(shown).toMatchObject({ code: 0, out: expect.stringMatching(usedBy(name)) })
-      const program = await sh(typed(name, isYarn ? 'yarn node program.js' : 'node program.js'), folder, env)
-      expect(program).toMatchObject({ code: 0, out: 'push\n' })
-    })
+  it.concurrent.each(installers())('$name installs it in a project', async ({ name, inProject, prints }) => {
+    const { folder, env } = project(name)
+    const installed = await sh(typed(name, inProject), folder, env)
+    expect(installed).toMatchObject({ code: 0 })
+    expect(undocumented(installed, prints)).toEqual([])
+    const isYarn = name.startsWith('Yarn')
+    const shown = await sh(typed(name, use(isYarn ? 'yarn relay' : 'node_modules/.bin/relay')), folder, env)
+    expect(shown).toMatchObject({ code: 0, out: expect.stringMatching(usedBy(name)) })
+    const program = await sh(typed(name, isYarn ? 'yarn node program.js' : 'node program.js'), folder, env)
+    expect(program).toMatchObject({ code: 0, out: 'push\n' })
+  })
 
-    it.skipIf(globally === '')('installs it for all folders', async () => {
-      const { folder, env, bin } = project(name)
-      const installed = await sh(typed(name, globally), folder, env)
-      expect(installed).toMatchObject({ code: 0 })
-      expect(undocumented(installed, prints)).toEqual([])
-      const shown = await sh(use('relay'), emptyFolder(), env)
-      expect(shown).toMatchObject({ code: 0, out: expect.stringMatching(usedBy(name)) })
-      expect(await sh('command -v relay', folder, env)).toMatchObject({ out: `${path.join(bin, 'relay')}\n` })
-    })
+  const rows = installers().filter(({ globally }) => globally !== '')
+  it.concurrent.each(rows)('$name installs it for all folders', async ({ name, globally, prints }) => {
+    const { folder, env, bin } = project(name)
+    const installed = await sh(typed(name, globally), folder, env)
+    expect(installed).toMatchObject({ code: 0 })
+    expect(undocumented(installed, prints)).toEqual([])
+    const shown = await sh(use('relay'), emptyFolder(), env)
+    expect(shown).toMatchObject({ code: 0, out: expect.stringMatching(usedBy(name)) })
+    expect(await sh('command -v relay', folder, env)).toMatchObject({ out: `${path.join(bin, 'relay')}\n` })
   })
 })
 
