@@ -104,7 +104,7 @@ function openTunnel(proxy: URL, url: URL, done: (error: Error | null, socket?: S
       socket.destroy()
       done(new ProxyAnswerError(statusCode))
     })
-    // Whoever asked may have given up: without an end, the connection would stay.
+    // The caller may have given up: without an end, the connection would stay.
     .once('timeout', () => request.destroy(new ProxyAnswerError()))
     .once('error', (error) => done(ofProxy(explain(error))))
     .end()

@@ -80,7 +80,7 @@ async function withStart({ body, ...head }: Response): Promise<DeliveryResponse>
   return { ...head, start: text ?? start.bytes }
 }
 
-/** The start of what a compressed body says, of which a part may be missing; undefined where it cannot be read, or is empty. */
+/** The start of what a compressed body says, also where its end is missing; undefined where it cannot be read, or is empty. */
 async function startOf(packed: readonly Uint8Array[], encoding: string): Promise<Uint8Array | undefined> {
   const start = new StartOf()
   try {

@@ -6,7 +6,7 @@ type Library = Pick<typeof import('@photostructure/sqlite'), 'DatabaseSync'>
 /** Node 22's module stores the bytes of an empty ArrayBuffer as NULL (seen with 22.23.3), and warns at each start that it may change. */
 const FIRST_NODE = 24
 /**
- * Before 3.51.3, SQLite can damage a database of which two connections copy the log at the same time, as relay and its commands do
+ * Before 3.51.3, SQLite can damage a database when two connections copy its log at the same time, as relay and its commands do
  * (sqlite.org/wal.html#walresetbug).
  */
 const FIRST_SQLITE = [3, 51, 3]

@@ -46,7 +46,7 @@ const MAX_OTHERS = 3
 /** Bytes: to try one more way takes less than to put a message off, which is read again then. */
 const SHORT = 1024
 /**
- * Bytes of all ways together for each byte of compact JSON. A flat object takes 11, in six layouts, of which five also end with a newline.
+ * Bytes of all ways together for each byte of compact JSON. A flat object takes 11, in six layouts, five also with a newline at the end.
  * The ways of all senders that relay knows by name come first, and take less than 24, in text that each of them escapes otherwise.
  */
 const MAX_WORK = 24
