@@ -16,6 +16,7 @@ import { Journal } from '../journal/journal.js'
 import type { Entry, Forward, Summary } from '../journal/types.js'
 import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
+import { own } from './output/outside.js'
 import {
   type Attached,
   commandFor,
@@ -131,7 +132,7 @@ export async function warnOfMatches(
   const { events } = hostScheme(provider)
   for (const { text } of matches) {
     const why = whyNeverSent(text, provider, events)
-    if (why !== undefined) out.log.warn(why)
+    if (why !== undefined) out.warn(own(why))
   }
 }
 

@@ -19,6 +19,7 @@ import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { type TokenOwner, Tokens } from '../tokens/tokens.js'
 import { makeProfileSecret } from '../webhook/profile-secret.js'
 import type { Shell } from './command.js'
+import { marked, outside } from './output/outside.js'
 import { callInstance } from './instance-client.js'
 import {
   type Advised,
@@ -122,7 +123,7 @@ function ownerAccess(
     isChecked = true
     if (!owner || !other) return
     const text = `${otherAccountText(owner, other)}. ${loginCommand(attached)} replaces it`
-    out.remark(text, { otherAccount: other })
+    out.remark(text, marked({ otherAccount: outside(other) }))
   }
   return {
     /**

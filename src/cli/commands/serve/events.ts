@@ -10,7 +10,7 @@ import { type Attempt, editedFrom, ignoredText } from '../../../journal/types.js
 import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
 import type { StartOptions } from '../../../serve/serve.js'
 import type { TunnelStatus } from '../../../tunnel/tunnel.js'
-import type { Shell } from '../../command.js'
+import type { PrintingShell } from '../../command.js'
 import {
   appHookText,
   askAgain,
@@ -64,7 +64,7 @@ export class LiveOutput {
 
   /** @param command completes a command line of relay for the profile */
   constructor(
-    { out, json }: Pick<Shell, 'out' | 'json'>,
+    { out, json }: Pick<PrintingShell, 'out' | 'json'>,
     routes: Pick<Routing, 'routes'>,
     command: (line: string) => string,
   ) {

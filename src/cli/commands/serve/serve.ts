@@ -11,7 +11,7 @@ import { type Database, mayHaveData } from '../../../store/open.js'
 import { NotMigrated } from '../../../store/schema.js'
 import { freeBytes, RESERVE } from '../../../store/sqlite.js'
 import { pathOf } from '../../../webhook/signature.js'
-import { type Flags, type Shell, shellWith } from '../../command.js'
+import { type Flags, type PrintingShell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
@@ -43,7 +43,7 @@ import { banner, BANNER_INDENT, bannerObject } from './banner.js'
 import { LiveOutput } from './events.js'
 import { listenToKeys, routeWarnings, waitingText, watchSettings } from './terminal.js'
 
-interface ServeFlags extends Flags {
+export interface ServeFlags extends Flags {
   readonly hook?: readonly string[]
   readonly catchUp?: boolean
   readonly inspect?: boolean
@@ -59,7 +59,7 @@ const FINISHING =
 const ROUTE_SETTINGS = ['forward', 'exec', 'ignore'] as const
 
 /** Runs `relay serve`. */
-export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
+export async function runServe(given: PrintingShell, flags: ServeFlags): Promise<void> {
   let { out } = given
   // First, since reading the settings can print a warning.
   given.continueWithoutOutput(({ message }) =>
@@ -121,7 +121,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
 
 /** Prints what runs, with warnings of what the user should know. */
 async function announce(
-  { out, signal }: Shell,
+  { out, signal }: PrintingShell,
   service: Service,
   { live, hooked }: { readonly live: LiveOutput; readonly hooked: readonly string[] },
 ): Promise<void> {
@@ -165,7 +165,7 @@ async function stop(serving: Started, nameOf: (id: string) => string, out: Outpu
  * @throws RelayError `settings` when the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its tokens and
  * deliveries are of another code host.
  */
-async function readParts(shell: Shell, flags: ServeFlags): Promise<Parts> {
+async function readParts(shell: PrintingShell, flags: ServeFlags): Promise<Parts> {
   const settings = await openSettings(shell, flags)
   const own = await settings.read()
   const { values, origins } = own
@@ -261,7 +261,11 @@ async function signedInUser(
 }
 
 /** Resolves at a signal, or at the key for it. */
-async function untilQuit(shell: Shell, service: Service, nameOf: (id: string) => string): Promise<void> {
+async function untilQuit(
+  shell: PrintingShell,
+  service: Service,
+  nameOf: (id: string) => string,
+): Promise<void> {
   const { serving, command } = service
   const { out, signal } = shell
   const quit = new AbortController()
@@ -285,7 +289,7 @@ interface Service {
 }
 
 /** Replaces the routes by those that the settings have now. If it cannot, it warns and changes nothing. Does not reject. */
-async function reload(shell: Shell, flags: Flags, service: Service): Promise<void> {
+async function reload(shell: PrintingShell, flags: Flags, service: Service): Promise<void> {
   const { out } = shell
   const { serving, loaded, listeners } = service
   try {

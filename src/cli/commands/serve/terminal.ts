@@ -10,7 +10,7 @@ import { whyNeverSent } from '../../../codehost/events.js'
 import { hostScheme, schemeOf } from '../../../codehost/schemes.js'
 import { proofsFor } from '../../../schemes/proof.js'
 import type { Started } from '../../../serve/serve.js'
-import type { Shell } from '../../command.js'
+import type { PrintingShell } from '../../command.js'
 import type { Context } from '../../context.js'
 import { bold, dim, join, t } from '../../output/text.js'
 import { isOfFolder, type Loaded, type Origin } from '../../settings/read.js'
@@ -19,7 +19,7 @@ import { watchedFiles } from '../../settings/files.js'
 
 /** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
 export function listenToKeys(
-  shell: Shell,
+  shell: PrintingShell,
   serving: Started,
   {
     nameOf,
@@ -72,7 +72,7 @@ export function waitingText(
 
 /** Opens the inspector of this process in the browser. Does not reject. */
 async function openInspectorOf(
-  shell: Shell,
+  shell: PrintingShell,
   { url, relay }: Started,
   command: (line: string) => string,
 ): Promise<void> {
