@@ -22,6 +22,9 @@ const PAGE = 256
 const TEXT_PAGE = 128
 /** Entries of the index by time that one query goes through: a millisecond. */
 const TIME_STEP = 5000
+/** Entries of one minute that are counted: some milliseconds. A workstation's busiest minutes have fewer. */
+const MAX_OF_MINUTE = 10_000
+const MINUTE_MS = 60_000
 /** Numbers that one query goes through: some milliseconds where no index finds those that match. */
 const WINDOW = 4096
 /** Bytes of bodies that are searched at once, in 2 milliseconds: as many as a page has if they are small, or a large one. */
@@ -70,8 +73,9 @@ export class JournalQueries {
 
   /** The number of entries. */
   async count(): Promise<number> {
-    const query = 'SELECT coalesce(sum(received), 0) AS count FROM minute'
-    const [row] = await this.#sql.query<{ count: number }>(query)
+    // Numbers have no gaps but those that removed entries left.
+    const query = 'SELECT (SELECT max(n) FROM delivery) - entries AS count FROM removed'
+    const [row] = await this.#sql.query<{ count: number | null }>(query)
     return row?.count ?? 0
   }
 
@@ -177,11 +181,26 @@ export class JournalQueries {
     return new Map(rows.map(({ target, ...counts }) => [target, counts]))
   }
 
-  /** The minutes of this span, in milliseconds, in which deliveries were received, with how many; `failed`: of those, how many have. */
+  /** The minutes of a span in which deliveries were received, oldest first. `from` and `until` are milliseconds, at the start of a minute. */
   async minutes(from: number, until: number): Promise<readonly Minute[]> {
-    const query =
-      'SELECT minute, received, failed FROM minute WHERE minute >= ? AND minute < ? ORDER BY minute'
-    return this.#sql.query<Minute>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
+    const minutes: Minute[] = []
+    for (let end = until; ;) {
+      const [newest] = await this.#sql.query<{ at: number | null }>(
+        'SELECT max(received_at) AS at FROM delivery WHERE received_at >= ? AND received_at < ?',
+        [from, end],
+      )
+      if (typeof newest?.at !== 'number') return minutes.toReversed()
+      const minute = Math.floor(newest.at / MINUTE_MS)
+      const [row] = await this.#sql.query<Omit<Minute, 'minute'>>(
+        `SELECT count(*) AS received, count(CASE WHEN EXISTS (
+            SELECT 1 FROM forward WHERE forward.n = entry.n AND ${FAILED_ATTEMPT}) THEN 1 END) AS failed
+          FROM (SELECT n FROM delivery WHERE received_at >= ? AND received_at < ? LIMIT ${MAX_OF_MINUTE}) AS entry`,
+        [minute * MINUTE_MS, end],
+      )
+      if (row) minutes.push({ minute, ...row })
+      end = minute * MINUTE_MS
+      await setImmediate()
+    }
   }
 
   /** Those of the delivery ids that the journal has, under any hook, with the newest entry of each. */

@@ -159,8 +159,9 @@ export interface LastAttempt extends Pick<Attempt, 'target' | 'outcome' | 'statu
 export interface Minute {
   /** Its number since 1970. */
   readonly minute: number
+  /** At most 10,000 are counted. */
   readonly received: number
-  /** How many have failed at a target, or needed another attempt there. */
+  /** How many of those counted have failed at a target, or needed another attempt there. */
   readonly failed: number
 }
 
