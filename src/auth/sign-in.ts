@@ -11,6 +11,7 @@ import type { Tokens } from '../tokens/tokens.js'
 import type { AccountParts } from './accounts.js'
 import type { Starts } from './starts.js'
 import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
+import { fieldsOf } from '../json/parse.js'
 
 /** What a sign-in in the browser works with. */
 export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
@@ -294,7 +295,13 @@ const stateKey = (state: string): string => `oauth-state:${state}`
 /** Takes a pending sign-in, once. Undefined for a state that is unknown, used or expired. @throws RelayError `storage` */
 async function takePending(store: Store, state: string): Promise<PendingSignIn | undefined> {
   const pending = STATE.test(state) ? await store.take(stateKey(state)) : undefined
-  return pending === undefined ? undefined : Object(pending)
+  return isPending(pending) ? pending : undefined
+}
+
+function isPending(value: unknown): value is PendingSignIn {
+  const { login = '', ...fields } = fieldsOf(value)
+  const names = ['provider', 'origin', 'userId', 'verifier', 'redirectUri']
+  return [login, ...names.map((name) => fields[name])].every((field) => typeof field === 'string')
 }
 
 /** 5 minutes in milliseconds, for a sign-in in the browser, and for reading its outcome. */
@@ -325,6 +332,11 @@ async function publish(
   }
 }
 
+function isOutcome(value: unknown): value is LoginOutcome {
+  const { auth } = fieldsOf(value)
+  return auth === 'success' || auth === 'error'
+}
+
 /**
  * Waits until the sign-in with this nonce has ended, in whichever process, and takes its outcome.
  * @throws RelayError `timed_out` after 5 minutes; `storage`; AbortError when `signal` aborts
@@ -340,5 +352,8 @@ export async function awaitLogin(
     if (systemClock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
     await sleep(POLL_MS, { signal })
   }
-  return Object(await store.take(key))
+  const outcome = await store.take(key)
+  if (!isOutcome(outcome))
+    throw new RelayError('storage', 'The outcome of this sign-in was read by another process. Sign in again')
+  return outcome
 }

@@ -52,6 +52,11 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The members of a value from outside; none where it is no object. */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {}
+}
+
 /** The member at a path of names joined by dots; undefined if there is none; JSON has no other undefined. */
 export function memberOf(payload: unknown, path: string): unknown {
   return path.split('.').reduce(ownMember, payload)

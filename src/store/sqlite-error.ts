@@ -6,6 +6,7 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { RelayError, systemErrno } from '../base/errors.js'
 import { makeOwnFile } from '../base/own-files.js'
 import { loadSqlite } from './sqlite-library.js'
+import { fieldsOf } from '../json/parse.js'
 
 // Why SQLite cannot use a file: in words, with what to do.
 
@@ -88,13 +89,13 @@ export const EARLIER =
 
 /** 0 where there is none. In `errcode`, a statement's error has the primary code alone. */
 function extendedCode(error: unknown): number {
-  const { errcode = 0, sqliteExtendedCode = errcode } = Object(error)
+  const { errcode = 0, sqliteExtendedCode = errcode } = fieldsOf(error)
   return Number(sqliteExtendedCode)
 }
 
 /** The number of the system's error that SQLite has met, where the library gives it. */
 function errnoOf(error: unknown): number {
-  const { systemErrno: errno = 0 } = Object(error)
+  const { systemErrno: errno = 0 } = fieldsOf(error)
   return Number(errno)
 }
 

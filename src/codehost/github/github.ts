@@ -8,6 +8,7 @@ import { type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
 import { githubApps } from './app.js'
 import { githubHooks } from './hooks.js'
 import { WEBHOOK } from './webhook.js'
+import { fieldsOf } from '../../json/parse.js'
 
 /** Classic and fine-grained (docs.github.com, "About authentication to GitHub", token formats). No application can revoke these. */
 const PERSONAL_TOKEN = /^(?:ghp|github_pat)_/
@@ -96,7 +97,7 @@ function apiBase(url: URL, web: string): string {
  * headers identify a server that asks for a token first or has had too many requests.
  */
 function recognise({ status, header, json }: host.Headed & { readonly json: unknown }): string | undefined {
-  const { installed_version: installed, resources }: Readonly<Record<string, unknown>> = Object(json)
+  const { installed_version: installed, resources } = fieldsOf(json)
   const [, named] = /^enterprise-server@(.+)$/.exec(header('x-github-enterprise-version') ?? '') ?? []
   const refused = [401, 403, 429].includes(status) && header('x-github-request-id') !== undefined
   const version = named ?? (status === 200 && typeof installed === 'string' ? installed : undefined)
