@@ -1,4 +1,4 @@
-import { decoded } from '../base/address.js'
+import { decodeUserinfo } from '../base/address.js'
 import { isTimeout } from '../base/wait.js'
 import type { Clock } from '../base/time.js'
 import { type Header, isSendable, passedOn } from '../http/headers.js'
@@ -69,7 +69,7 @@ export function openHttpTarget(
 /** The user name and password of the target's own address (RFC 7617). */
 function basic({ username, password }: URL): Header | undefined {
   if (username === '' && password === '') return undefined
-  const both = [username, password].map(decoded).join(':')
+  const both = [username, password].map(decodeUserinfo).join(':')
   return ['Authorization', `Basic ${Buffer.from(both).toString('base64')}`]
 }
 
