@@ -10,22 +10,25 @@ interface HttpRequest {
 
 export interface HttpResponse {
   readonly status: number
-  /** Returns a header's value; ignores the case of its name. */
+  /** Returns a header's value. Ignores the case of its name. */
   readonly header: (name: string) => string | undefined
   readonly text: string
 }
 
 /**
- * Sends one request, once, and reads the whole response. Follows no redirect.
- * @throws AbortError when the signal aborts; TooManyBytes for a response over 1 MiB; an Error with a `code` when connecting fails
- * or the connection breaks.
+ * Sends a request once, without retries, and reads the whole response. Follows no redirect.
+ * @throws AbortError when the signal aborts; TooManyBytes for a response over 1 MiB; an Error with a `code` when
+ * connecting fails or the connection breaks
  */
 export type SendRequest = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpResponse>
 
 /** 1 MiB: a thousand times relay's longest response. */
 const MAX_ANSWER = 1_048_576
 
-/** A client for plain HTTP to this machine, without a proxy. On `node:http`: loading undici takes longer than a short command does. */
+/**
+ * HTTP client for this machine, without a proxy. Uses `node:http`, because loading undici takes longer than a short
+ * command does.
+ */
 export function createLoopbackClient(): Disposable & { readonly send: SendRequest } {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {
