@@ -38,6 +38,11 @@ const KINDS = {
 
 export type ErrorKind = keyof typeof KINDS
 
+/** Whether a text from another process is the name of a kind. */
+export function isErrorKind(text: unknown): text is ErrorKind {
+  return typeof text === 'string' && Object.hasOwn(KINDS, text)
+}
+
 /**
  * The kinds whose message, in a command, has words of relay, what its caller has given, and names that the user has set: nothing that came from
  * outside. Each is about the call itself, or about what runs on this machine. Any other message may quote a code host, a sender or a file.
