@@ -150,11 +150,7 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
   const database = options.database ?? opened.use(await openDatabase(data))
   let live: Inspector | undefined
   const stop = new AbortController()
-  const changes = new ChangeStreams(stop.signal)
-  const changed = (change: Change): void => {
-    live?.changed(change)
-    changes.changed(topicOf(change))
-  }
+  const { changes, changed } = announcer(stop.signal, () => live)
   /** For what only this machine may see: loopback names, whatever else the service answers to. */
   const ownHosts = hostCheck({ host: 'localhost', allowed: settings.inspectHosts ?? [] })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
@@ -258,6 +254,16 @@ function createSignIn(
   const reports = { log, throttle: createLogThrottle(log), onAccount, onOutcome }
   const starts = new Starts()
   return { host, client, store, tokens, redirectUri, tokenTtl, clock, ...reports, starts, timeLimit }
+}
+
+/** Tells open inspectors, and the commands that follow, what has changed. */
+function announcer(stopped: AbortSignal, live: () => Inspector | undefined) {
+  const changes = new ChangeStreams(stopped)
+  const changed = (change: Change): void => {
+    live()?.changed(change)
+    changes.changed(topicOf(change))
+  }
+  return { changes, changed }
 }
 
 /** What those that follow are to read again after a change. */

@@ -62,20 +62,24 @@ export interface InstanceStatus {
 
 /** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
 export interface TunnelStatus {
-  /** Whose deliveries come through it. */
+  /** Source of the deliveries that come through it. */
   readonly source: string
   readonly state: 'connecting' | 'connected' | 'waiting'
-  /** The channel's URL, for the sender's webhook settings; null until there is a channel. Known while `waiting` too. */
+  /**
+   * URL of the channel, for the sender's webhook settings. Null until there is a channel. Known while `waiting` too.
+   */
   readonly url: string | null
-  /** When `state` last changed. */
+  /** Time of the last change of `state`. */
   readonly since: number
-  /** Why the connection was lost or failed. */
+  /** Reason why the connection was lost or failed. */
   readonly why: string | null
   /** Number of the next attempt to reconnect; 0 while `connected`. */
   readonly attempt: number
   /** Time of the next attempt, while `waiting`. */
   readonly retryAt: number | null
-  /** Result of the message that relay sends to itself on each connection: `ok`, or why it failed; null while unknown. */
+  /**
+   * Result of the message that relay sends to itself on each connection: `ok`, or why it failed. Null while unknown.
+   */
   readonly roundTrip: string | null
 }
 

@@ -10,7 +10,7 @@ interface HttpRequest {
 
 interface ResponseHead {
   readonly status: number
-  /** Returns a header's value; ignores the case of its name. */
+  /** Returns a header's value. Ignores the case of its name. */
   readonly header: (name: string) => string | undefined
 }
 
@@ -24,9 +24,9 @@ export interface HttpStream extends ResponseHead {
 }
 
 /**
- * Sends one request, once, and reads the whole response. Follows no redirect.
- * @throws AbortError when the signal aborts; TooManyBytes for a response over 1 MiB; an Error with a `code` when connecting fails
- * or the connection breaks.
+ * Sends a request once, without retries, and reads the whole response. Follows no redirect.
+ * @throws AbortError when the signal aborts; TooManyBytes for a response over 1 MiB; an Error with a `code` when
+ * connecting fails or the connection breaks
  */
 export type SendRequest = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpResponse>
 

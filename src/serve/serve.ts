@@ -145,14 +145,7 @@ export async function start(
 ): Promise<Started> {
   const { log = silentLog, seams } = options
   await using closing = new Disposal()
-  const state: State = {
-    options,
-    log,
-    isNew: true,
-    startedAt: Date.now(),
-    tunnels: new Map(),
-    hookProblems: new Map(),
-  }
+  const state = createState(options, log)
   const readiness = new Readiness(log)
   const { host, port, maxBody } = given
   const { stop: grace, ...limits } = { ...LIMITS, ...seams?.limits }
@@ -205,6 +198,11 @@ export async function start(
     retryNow: () => state.dispatcher?.retryNow(),
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
+}
+
+function createState(options: StartOptions, log: Log): State {
+  const [tunnels, hookProblems] = [new Map(), new Map()]
+  return { options, log, isNew: true, startedAt: Date.now(), tunnels, hookProblems }
 }
 
 /** Takes the profile, opens its data and puts the parts together. Only then it is known what relay made for the profile before. */
