@@ -86,7 +86,7 @@ type ResetFlags = Flags & { readonly yes?: boolean; readonly local?: boolean }
 
 export async function runReset(shell: Shell, flags: ResetFlags): Promise<void> {
   const { out } = shell
-  const attached = await attach(shell, flags, 'answering')
+  const attached = await attach(shell, flags)
   const { instance, profile, folder } = attached
   if (instance)
     throw new RelayError(
