@@ -103,6 +103,7 @@ export function reduce(state: ListState, event: ListEvent): ListState {
       return remove(state, event.below)
     case 'read':
       return state.reading?.id === event.id ? takePage(state, state.reading, event.page) : state
+    case 'failed':
     default:
       return state.reading?.id === event.id ? fail(state, event) : state
   }
