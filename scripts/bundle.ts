@@ -25,7 +25,7 @@ await build({
     format: 'cjs',
     entryFileNames: '[name].cjs',
     // A command and what it runs can have the same name.
-    chunkFileNames: ({ facadeModuleId = '' }) =>
+    chunkFileNames: ({ facadeModuleId }) =>
       /cli[\\/]commands[\\/][^\\/]*$/.test(facadeModuleId ?? '') ? 'command-[name].cjs' : '[name].cjs',
     sourcemap: true,
     // Names of functions stay, for the stack of a defect; comments are a third of what would be read at each start.

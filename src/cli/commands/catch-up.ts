@@ -45,7 +45,10 @@ async function* runCatchUp(shell: Shell, flags: CatchUpInput): AsyncGenerator<Re
   const { out } = shell
   const since = flags.since === undefined ? undefined : parseInstant('--since', flags.since, Date.now())
   const named = flags.repo === undefined ? undefined : parseRepo(flags.repo)
-  await using session = await openSession(shell, await attach(shell, flags))
+  await using session = await openSession(
+    shell,
+    await attach(shell, flags, flags.dryRun ? 'existing' : 'answering'),
+  )
   requireLog(session.host)
   if (!session.attached.instance && !flags.dryRun) throw notServed(session.attached, ' --catch-up')
   const sources = await findSources(shell, session, named)
@@ -161,7 +164,7 @@ function ofApp(session: Session, app: OwnApp): Source {
     name: `the App ${slug}`,
     object: { app: slug },
     async open(patience) {
-      const here = await payloadAddress(session)
+      const here = payloadAddress(session)
       const { url } = await patiently(() => app.hook(), patience)
       if (here === undefined || sameAddress(url, here)) return app.log
       throw new RelayError(

@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import { plain } from '../../base/text.js'
 import { withoutSecrets } from '../../dispatch/routes.js'
-import { type RunningInstance, secretPrint } from '../../instance/running.js'
+import { type RunningInstance, secretPrint } from '../../instance/protocol.js'
 import type { Database } from '../../store/open.js'
 import { define, type Flags, type Shell } from '../command.js'
 import type { Output } from '../output/output.js'
@@ -12,7 +12,7 @@ import { readStoredClient, userOf } from '../session.js'
 import { join, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
 import { didYouMean, type Loaded } from '../settings/read.js'
-import { readAddresses, readSources, type SetSource } from '../sources.js'
+import { addressesOf, readSources, type SetSource } from '../sources.js'
 import {
   defaultText,
   formatValue,
@@ -63,7 +63,7 @@ async function runConfig(shell: Shell, flags: ConfigInput): Promise<Configured> 
     if (note !== undefined) out.log.warn(`${one.name}: ${note}`)
     return { type: 'one', name: one.name, value }
   }
-  const addressOf = await readAddresses(attached, data)
+  const addressOf = addressesOf(attached)
   const sources = (await readSources(shell, attached, data)).map(({ name, scheme, origin, secretOrigin }) => {
     return { name, scheme, address: addressOf(name), origin, secret: secretOrigin?.text ?? null }
   })

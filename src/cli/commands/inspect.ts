@@ -1,6 +1,7 @@
 import { RelayError } from '../../base/errors.js'
 import { forwardingHint, isRemote, openInspector } from '../browser.js'
 import { define, type Flags, type Shell } from '../command.js'
+import { looks } from '../follow.js'
 import { callInstance } from '../instance-client.js'
 import { parseEntry } from '../journal.js'
 import { STORED } from '../options.js'
@@ -11,15 +12,18 @@ type InspectInput = Flags & { readonly entry?: string | undefined; readonly brow
 
 async function runInspect(shell: Shell, flags: InspectInput) {
   const entry = flags.entry === undefined ? undefined : parseEntry(flags.entry)
-  const attached = await attach(shell, flags)
+  const attached = await attach(shell, flags, 'answering')
   const { instance } = attached
   if (!instance) throw notServed(attached)
   const { url } = instance
   const { code } = await callInstance(instance, 'inspect', {}, shell)
   const isPending = async () => (await callInstance(instance, 'inspect pending', { code }, shell)).pending
+  const within = (limit: number) => looks(shell, attached, { limit })
   const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
   const opened =
-    flags.browser === false ? 'not started' : await openInspector(shell, { url, code, entry, isPending })
+    flags.browser === false
+      ? 'not started'
+      : await openInspector(shell, { url, code, entry, isPending, looks: within })
   if (opened === 'not used')
     throw new RelayError(
       'timed_out',

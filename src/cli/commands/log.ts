@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Cancellable } from '../../base/wait.js'
 import type { NamedTarget } from '../../dispatch/routes.js'
 import { RelayError } from '../../base/errors.js'
 import { DELIVERY_STATUSES, type Filter, passes } from '../../journal/filter.js'
@@ -11,7 +10,7 @@ import {
   type FilterFlags,
   namedTargets,
   openJournal,
-  poll,
+  entriesAfter,
   readFilter,
   warnOfMatches,
 } from '../journal.js'
@@ -19,6 +18,7 @@ import { EVENTS, REPO, SINCE, SOURCE, STORED, TEXT } from '../options.js'
 import { type Listed, listed, Printer, summaryObject } from '../output/deliveries.js'
 import type { Output } from '../output/output.js'
 import { dim } from '../output/text.js'
+import { looks } from '../follow.js'
 import { attach } from '../profile.js'
 import { listRefused, printRefused, type RefusedItem, refusedJson } from '../refused.js'
 
@@ -77,7 +77,8 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
     await hearSignal(signal)
   }
   const found = numbers.length
-  if (follower) for await (const summary of follower.changes({ signal })) yield await entry(summary)
+  if (follower)
+    for await (const summary of follower.changes(looks(shell, attached))) yield await entry(summary)
   else if (found === 0)
     throw new RelayError(
       'no_match',
@@ -123,7 +124,7 @@ async function hearSignal(signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
 }
 
-/** The newest matching entries that are watched for changes: some milliseconds of work per poll. */
+/** The newest matching entries that are watched for changes: some milliseconds of work per look. */
 const MAX_WATCHED = 100
 
 /** Follows the entries after number `after`, and the changes of earlier ones from now on. */
@@ -140,10 +141,10 @@ export async function createFollower(journal: Journal, filter: Filter, after: nu
     },
     /**
      * New entries that match, and the newest matching entries again when a duplicate or the state of their forwarding changes them. An
-     * entry can begin to match by such a change: no status lasts. Never ends. @throws AbortError when `signal` aborts
+     * entry can begin to match by such a change: no status lasts. Ends with the looks, at which the journal is read.
      */
-    async *changes(options: Cancellable): AsyncGenerator<Summary> {
-      for await (const batch of poll(journal, after, filter, options)) {
+    async *changes(moments: AsyncIterable<unknown>): AsyncGenerator<Summary> {
+      for await (const batch of entriesAfter(journal, after, filter, moments)) {
         for (const summary of [...(await journal.summaries(newest())), ...batch]) {
           const { n } = summary
           const state = stateOf(summary)

@@ -29,7 +29,7 @@ import {
 import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
 import { isOfFolder } from '../settings/read.js'
 import { refusedWord } from '../refused.js'
-import { isUnsigned, readAddresses, readSources, restart, type SetSource, sourceNamed } from '../sources.js'
+import { addressesOf, isUnsigned, readSources, restart, type SetSource, sourceNamed } from '../sources.js'
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
 
@@ -53,7 +53,7 @@ async function* runAdd(shell: Shell, flags: AddInput) {
   const earlier = await putProfileSource(data.store, { name, scheme }, new Secret(secret))
   const sources = await readSources(shell, attached, data)
   const stored = sources.find((source) => source.name === name)
-  const address = (await readAddresses(attached, data))(name)
+  const address = addressesOf(attached)(name)
   const tunnelling = `${stopFirst(attached)}${commandFor(attached, 'serve --tunnel')}`
   yield { name, scheme, address, isReplaced: earlier !== undefined, tunnelling }
   if (earlier)
@@ -164,7 +164,7 @@ async function runList(shell: Shell, flags: Flags & { readonly reveal?: string }
   if (sources.length === 0) return { type: 'list', list: [], none }
   const { instance } = attached
   const refusals = instance && (await callInstance(instance, 'refused', {}, shell)).refused
-  const addressOf = await readAddresses(attached, data)
+  const addressOf = addressesOf(attached)
   const list: Listed[] = []
   for (const { name, scheme, secretOrigin, secrets } of sources) {
     const delivery = data && (await lastOf(new Journal(data.sql), name))

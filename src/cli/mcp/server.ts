@@ -3,6 +3,7 @@ import { z } from 'zod'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type ErrorKind, toRelayError } from '../../base/errors.js'
 import { printableJson, printableText } from '../../base/text.js'
+import { fieldsOf } from '../../json/parse.js'
 import { type Shell, shellWith } from '../command.js'
 import { Outside, Own } from '../output/outside.js'
 import { type Said, saidBy } from './notes.js'
@@ -78,7 +79,7 @@ function withNotes(result: Fields, all: Iterable<Said>): Fields {
     if (note instanceof Outside) quoting.push(note.value)
     else notes.push(note)
   if (quoting.length === 0) return { ...result, notes }
-  return { ...result, notes, [FROM_OUTSIDE]: { ...Object(result[FROM_OUTSIDE]), notes: quoting } }
+  return { ...result, notes, [FROM_OUTSIDE]: { ...fieldsOf(result[FROM_OUTSIDE]), notes: quoting } }
 }
 
 function textOf(content: object) {

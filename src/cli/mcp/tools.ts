@@ -2,8 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { expandLocal, isLoopback, parseUrl } from '../../base/address.js'
 import { RelayError } from '../../base/errors.js'
-import { inTime, sleep } from '../../base/wait.js'
-import { readTunnels } from '../../serve/tunnel.js'
+import { inTime } from '../../base/wait.js'
 import { KEYCHAIN_LIMIT_MS } from '../../tokens/tokens.js'
 import { commentCommand } from '../commands/comment.js'
 import { hookListCommand } from '../commands/hook.js'
@@ -17,10 +16,11 @@ import { sourceListCommand } from '../commands/source.js'
 import { triggerCommand } from '../commands/trigger.js'
 import { verifyCommand } from '../commands/verify.js'
 import { waitCommand } from '../commands/wait.js'
-import { forwardedNow, openJournal, parseEntry, POLL_MS } from '../journal.js'
+import { looks } from '../follow.js'
+import { forwardedBy, openJournal, parseEntry } from '../journal.js'
 import { bytesField, eventName, progressOf } from '../output/deliveries.js'
 import { outside } from '../output/outside.js'
-import { attach, openData, startCommand } from '../profile.js'
+import { attach, startCommand } from '../profile.js'
 import { refusedWord } from '../refused.js'
 import type { Sent } from '../send.js'
 import { openSession } from '../session.js'
@@ -205,16 +205,18 @@ async function answers(result: Sent | undefined, sent: object | undefined, call:
   try {
     const attached = await attach(shell, {})
     await using journal = await openJournal(attached)
-    for (; ; await sleep(POLL_MS, shell)) {
+    let isForwarded = forwardedBy(attached.instance)
+    let late: Awaited<ReturnType<typeof progressOf>> = []
+    for await (const { status } of looks(shell, attached, { limit: end - performance.now() })) {
+      if (status) isForwarded = await status().then(forwardedBy, () => isForwarded)
       const [summary] = await journal.summaries([n])
       const targets = summary ? await progressOf(journal, summary) : []
-      const isForwarded = forwardedNow(attached)
       const waiting = targets.filter(({ id, forward }) => forward.status === 'waiting' && isForwarded(id))
-      const late = waiting.filter(({ forward, attempts }) => !attempts.some(({ at }) => at >= forward.since))
-      if (late.length > 0 && performance.now() < end) continue
-      for (const { label } of late) notes.add(label + LATE)
-      return { sent, delivery: shown(await hear(call, showCommand, { entry: String(n) })) }
+      late = waiting.filter(({ forward, attempts }) => !attempts.some(({ at }) => at >= forward.since))
+      if (late.length === 0) break
     }
+    for (const { label } of late) notes.add(label + LATE)
+    return { sent, delivery: shown(await hear(call, showCommand, { entry: String(n) })) }
   } catch (error) {
     // It was sent all the same.
     addError(call, error)
@@ -238,9 +240,12 @@ async function readState(routes: readonly object[], call: Call): Promise<object>
   const running = instance ? { pid, url, startedAt, sandbox } : null
   const start = instance ? null : startCommand(attached)
   const { objects: sources } = await hear(call, sourceListCommand, {})
-  await using data = await openData(attached)
-  const all = instance && data ? await readTunnels(data.store, instance.pid) : []
-  const tunnels = all.map(({ source, state, url, why }) => ({ source, state, url, why }))
+  const tunnels = (instance?.tunnels ?? []).map(({ source, state, url, why }) => ({
+    source,
+    state,
+    url,
+    why,
+  }))
   const state = { profile, running, start, routes, sources, tunnels }
   try {
     const { objects: hooks } = await hear(call, hookListCommand, {})
