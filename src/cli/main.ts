@@ -115,9 +115,9 @@ async function execute(command: RelayCommand, shell: PrintingShell, input: Flags
   const result = command.run(shell, input)
   if (!shell.json) return command.print(isStream(result) ? result : await result, out)
   const print = (item: Item<Result>): void => {
-    for (const part of [command.json ? command.json(item) : Object(item)].flat())
+    for (const part of [command.json ? command.json(item) : item].flat())
       if (typeof part === 'string' || part instanceof Uint8Array) out.exactly(part)
-      else if (part !== undefined) out.object(part)
+      else if (typeof part === 'object' && part !== null) out.object(part)
   }
   for await (const item of itemsOf(result)) print(item)
 }

@@ -54,7 +54,7 @@ interface ToolSpec<Input extends Flags, R extends Result, Args extends z.ZodRawS
   /** The options of the command that it takes as the declaration says. */
   readonly options?: readonly string[]
   /** What it takes besides. */
-  readonly args?: Args
+  readonly args: Args
   /** The input of the command besides those options. Default: nothing. */
   readonly input?: (given: z.infer<z.ZodObject<Args>>) => Partial<Input>
   /** It lists what is there: that there is nothing is no failure. */
@@ -67,7 +67,7 @@ export function tool<Input extends Flags, R extends Result, Args extends z.ZodRa
   spec: ToolSpec<Input, R, Args>,
 ): Tool {
   const { does, kind, command, options = [], args, input = () => ({}), output, isList, result } = spec
-  const own = z.object(args ?? {})
+  const own = z.object(args)
   return {
     does,
     kind,
@@ -77,7 +77,7 @@ export function tool<Input extends Flags, R extends Result, Args extends z.ZodRa
       const chosen = Object.entries(call.given).filter(
         ([name, value]) => options.includes(name) && value !== false,
       )
-      const further = input(Object(call.given))
+      const further = input(own.parse(call.given))
       return result(await hear(call, command, { ...Object.fromEntries(chosen), ...further }, isList), call)
     },
   }

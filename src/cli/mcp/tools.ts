@@ -151,6 +151,7 @@ export const TOOLS: Tools = {
   relay_state: tool({
     does: 'Says whether relay runs, or the command that starts it; its targets, its sources with the addresses to enter at each sender, tunnels and hooks, and whether the user is signed in.',
     command: routesCommand,
+    args: {},
     output: STATE,
     result: ({ objects }, call) => readState(objects, call),
   }),
