@@ -30,8 +30,10 @@ export async function parseEvents(
     forward: false,
     logger: { info: () => {}, error: () => {} },
   })
-  const subscribed = client.start().then((events) => {
+  const listen = async (): Promise<void> => {
+    const events = await client.start()
     events.addEventListener('message', ({ data, lastEventId }) => onMessage(String(data), lastEventId))
     events.addEventListener(gap.type, gap.on)
-  })
+  }
+  const subscribed = listen()
 }
