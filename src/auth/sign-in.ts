@@ -9,7 +9,7 @@ import type { CodeHost, TokenFacts } from '../codehost/host.js'
 import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { AccountParts } from './accounts.js'
-import type { Starts } from './starts.js'
+import type { SignInLimiter } from './starts.js'
 import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
 
 /** Dependencies of a sign-in in the browser. */
@@ -25,7 +25,7 @@ export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
   readonly log: Log
   /** Rate limiter for lines that any web page can cause by opening the callback. */
   readonly throttle: LogThrottle
-  readonly starts: Starts
+  readonly starts: SignInLimiter
 }
 
 /**
@@ -34,24 +34,24 @@ export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
  * failed, gave no usable response in time, or gave a token without an account · `storage_failed` · `exchange_failed`:
  * everything else.
  */
-export const REASONS = [
+export const SIGN_IN_FAILURE_REASONS = [
   'invalid_state',
   'access_denied',
   'provider_unavailable',
   'exchange_failed',
   'storage_failed',
 ] as const
-export type Reason = (typeof REASONS)[number]
+export type SignInFailureReason = (typeof SIGN_IN_FAILURE_REASONS)[number]
 
 /** Outcome of a sign-in, for the browser. */
-export type Outcome =
+export type SignInOutcome =
   | { readonly auth: 'success'; readonly userId: string }
-  | { readonly auth: 'error'; readonly reason: Reason }
+  | { readonly auth: 'error'; readonly reason: SignInFailureReason }
 
 /** Outcome of a sign-in, for the program that waits for it. */
 export type LoginOutcome =
   | { readonly auth: 'success'; readonly userId: string; readonly account: string }
-  | { readonly auth: 'error'; readonly reason: Reason; readonly why: string }
+  | { readonly auth: 'error'; readonly reason: SignInFailureReason; readonly why: string }
 
 /** Cookie that proves to the callback that this browser began the sign-in. Each sign-in has its own, so that two do not collide. */
 export interface Cookie {
@@ -95,7 +95,7 @@ const COOKIE = 'relay_oauth_'
  * 7636 section 4.3) with the cookie to set. With `login`, its outcome is published under that nonce.
  * @throws RelayError `not_configured` without an OAuth client; the code host's `refusal`; `rate_limited`; `storage`
  */
-export async function authorize(
+export async function beginSignIn(
   parts: SignInParts,
   userId: string,
   login?: string,
@@ -108,7 +108,7 @@ export async function authorize(
     )
   // The user would enter a password there.
   if (host.refusal) throw host.refusal
-  parts.starts.take()
+  parts.starts.admit()
   const redirectUri = parts.redirectUri()
   const verifier = generateRandomCodeVerifier()
   const value = randomBytes(32).toString('base64url')
@@ -138,10 +138,10 @@ export async function authorize(
  * then exchanges the code, saves the token and publishes the outcome. `spent` are the cookies to delete. Never throws:
  * a failure is an outcome and a line in the log.
  */
-export async function callback(
+export async function completeSignIn(
   parts: SignInParts,
   request: CallbackRequest,
-): Promise<{ readonly outcome: Outcome; readonly spent: readonly CookiePlace[] }> {
+): Promise<{ readonly outcome: SignInOutcome; readonly spent: readonly CookiePlace[] }> {
   const { query, cookies } = request
   // The Cancel button of Gitea 1.15 is a link without state or error (templates/user/auth/grant.tmpl). It ends every
   // sign-in of this browser.
@@ -150,12 +150,12 @@ export async function callback(
   const ended = isBareCancel ? begunBy(cookies) : [{ state: given, name: cookieName(given) }]
   const logins: string[] = []
   let published: LoginOutcome
-  let outcome: Outcome
+  let outcome: SignInOutcome
   try {
     let pending: PendingSignIn | undefined
     // Redeemed first, so that a state works once even if the rest fails.
     for (const { state } of ended) {
-      pending = await takePending(parts.store, state)
+      pending = await redeemPending(parts.store, state)
       if (pending?.login !== undefined) logins.push(pending.login)
     }
     if (isBareCancel) throw new SignInFailure('access_denied', 'the user cancelled at the provider')
@@ -255,9 +255,9 @@ export async function accountOf(
  * relay itself.
  */
 class SignInFailure extends Error {
-  readonly reason: Reason
+  readonly reason: SignInFailureReason
 
-  constructor(reason: Reason, message: string, options?: ErrorOptions) {
+  constructor(reason: SignInFailureReason, message: string, options?: ErrorOptions) {
     super(message, options)
     this.reason = reason
   }
@@ -303,8 +303,8 @@ const stateKey = (state: string): string => `oauth-state:${state}`
 /**
  * Redeems a pending sign-in, once. Undefined for a state that is unknown, used or expired. @throws RelayError `storage`
  */
-async function takePending(store: Store, state: string): Promise<PendingSignIn | undefined> {
-  const pending = STATE.test(state) ? await store.take(stateKey(state)) : undefined
+async function redeemPending(store: Store, state: string): Promise<PendingSignIn | undefined> {
+  const pending = STATE.test(state) ? await store.consume(stateKey(state)) : undefined
   return pending === undefined ? undefined : Object(pending)
 }
 
@@ -341,7 +341,7 @@ async function publish(
  * @throws RelayError `timed_out` after 5 minutes; `storage`; AbortError when `signal` aborts
  */
 export async function awaitLogin(
-  store: Pick<Store, 'get' | 'take'>,
+  store: Pick<Store, 'get' | 'consume'>,
   login: string,
   { signal }: Cancellable = {},
 ): Promise<LoginOutcome> {
@@ -351,5 +351,5 @@ export async function awaitLogin(
     if (systemClock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
     await sleep(POLL_MS, { signal })
   }
-  return Object(await store.take(key))
+  return Object(await store.consume(key))
 }

@@ -6,8 +6,8 @@ import {
   labelOf,
   Routing,
   type NamedTarget,
-  namedTargets as targetsOf,
-  publicId,
+  publicTargets as targetsOf,
+  publicTargetId,
   shortNames,
 } from '../dispatch/routes.js'
 import { registered } from '../instance/running.js'
@@ -124,13 +124,13 @@ export async function warnOfMatches(
   }
   if (matches.length === 0) return
   // Loaded late: most lists have no match.
-  const [{ hostScheme }, { whyNeverSent }] = await Promise.all([
+  const [{ hostScheme }, { neverSentReason }] = await Promise.all([
     import('../codehost/schemes.js'),
     import('../codehost/events.js'),
   ])
   const { events } = hostScheme(provider)
   for (const { text } of matches) {
-    const why = whyNeverSent(text, provider, events)
+    const why = neverSentReason(text, provider, events)
     if (why !== undefined) out.log.warn(why)
   }
 }
@@ -167,7 +167,7 @@ export async function* poll(
 export function forwardedNow({ instance, profile, values }: Attached): (id: string) => boolean {
   const now = instance && (registered(values.home, profile) ?? instance)
   const known = now && new Set(now.targets.map(({ id }) => id))
-  return (id) => known?.has(publicId(id)) ?? true
+  return (id) => known?.has(publicTargetId(id)) ?? true
 }
 
 /** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */
@@ -199,7 +199,7 @@ export function checkForwarded({ out }: Shell, attached: Attached, summaries: re
       )
       return ids.length === 0
         ? []
-        : `#${n} at ${ids.map((id) => names.get(publicId(id)) ?? labelOf(id)).join(' and ')}`
+        : `#${n} at ${ids.map((id) => names.get(publicTargetId(id)) ?? labelOf(id)).join(' and ')}`
     })
     const named = found.length > MAX_NAMED ? [...found.slice(0, MAX_NAMED), '…'] : found
     const what = isNow ? 'at a target' : 'earlier, at a target that is no longer configured'

@@ -1,12 +1,12 @@
 import path from 'node:path'
 import { commandLine, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
-import { PortInUse } from '../base/port-in-use.js'
+import { PortInUseError } from '../base/port-in-use.js'
 import { Secret } from '../base/secret.js'
 import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
-import { namedTargets, Routing } from '../dispatch/routes.js'
+import { publicTargets, Routing } from '../dispatch/routes.js'
 import {
   listProfiles,
   profileExists,
@@ -196,7 +196,7 @@ export async function explainPort(
   { home, profile, store }: Pick<Values, 'home' | 'profile' | 'store'>,
   error: unknown,
 ): Promise<unknown> {
-  if (!(error instanceof PortInUse)) return error
+  if (!(error instanceof PortInUseError)) return error
   const running = await findRunning(home, { signal })
   const portOf = (url: string): number => Number(new URL(url).port)
   const owner = running.find(
@@ -208,7 +208,7 @@ export async function explainPort(
   const where = `process ${owner.pid} serves profile ${owner.profile}${what} there`
   // With a shared store or in memory, several can serve a profile.
   if (owner.profile !== profile || store === 'memory' || isSharedAddress(store))
-    return new PortInUse(error, `in use: ${where}`, { cause: error })
+    return new PortInUseError(error, `in use: ${where}`, { cause: error })
   const ports = owner.sandbox ? 'other ports with --port and --sandbox-port' : 'another port with --port'
   return new RelayError(
     'unavailable',
@@ -340,7 +340,7 @@ export function publication({ out }: Shell, loaded: Joined, hooks: readonly stri
         ...(settings.hostRefusal && { folderHost: loaded.folderHost }),
         hooks,
         sources: (settings.sources ?? []).map(({ name, scheme, ofFolder }) => ({ name, scheme, ofFolder })),
-        targets: namedTargets(new Routing(settings.routes)),
+        targets: publicTargets(new Routing(settings.routes)),
         secretPrint: secretPrint(record, current),
         // No other place has the one that is made with a memory store.
         madeSecret: store === 'memory' && !origins.webhookSecret ? current.reveal() : null,
@@ -357,7 +357,7 @@ export function publication({ out }: Shell, loaded: Joined, hooks: readonly stri
     /** After a reload. */
     setRoutes(routing: Pick<Routing, 'routes'>): void {
       if (!running) return
-      running = { ...running, targets: namedTargets(routing) }
+      running = { ...running, targets: publicTargets(routing) }
       try {
         publishInstance(home, running)
       } catch {

@@ -3,7 +3,7 @@ import { existsSync, rmdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { deadline, type Cancellable } from '../base/wait.js'
 import { errorCode, RelayError } from '../base/errors.js'
-import { isOwn, readOwnFolder } from '../base/own-files.js'
+import { ownPathExists, readOwnFolder } from '../base/own-files.js'
 import type { Secret } from '../base/secret.js'
 import type { Settings, SourceSettings, StoreText } from '../base/settings.js'
 import { databaseExists, databaseFiles } from '../store/open.js'
@@ -94,7 +94,7 @@ const RUNNING = '.running'
  * @throws RelayError `settings` where another user can write to the data folder: an instance of that user would get this user's secrets
  */
 function folderOf(home: string): string {
-  isOwn(home)
+  ownPathExists(home)
   return path.join(home, RUNNING)
 }
 

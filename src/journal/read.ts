@@ -1,20 +1,20 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemClock } from '../base/time.js'
 import { FAILED_ATTEMPT } from '../store/schema.js'
-import { marks, type Sql, type SqlValue } from '../store/sql.js'
-import { exampleOf, type Filter, matches, passes } from './filter.js'
+import { placeholders, type Sql, type SqlValue } from '../store/sql.js'
+import { eventMatching, type Filter, matches, matchesFilter } from './filter.js'
 import type {
   Attempt,
   Delivery,
-  Due,
+  DueForward,
   Entry,
   Forward,
   LastAttempt,
-  Minute,
+  MinuteCounts,
   Summary,
   TargetCounts,
 } from './types.js'
-import type { rowOf } from './write.js'
+import type { deliveryColumns } from './write.js'
 
 /** Entries read at once: some milliseconds, and bounded memory. */
 const PAGE = 256
@@ -114,7 +114,7 @@ export class JournalQueries {
     ]
     const isRanged = status !== undefined && STATUS[status].includes('?')
     const condition = [
-      events ? `AND event IN (${marks(events.length)})` : '',
+      events ? `AND event IN (${placeholders(events.length)})` : '',
       repo === undefined ? '' : 'AND lower(repo) = ?',
       source === undefined ? '' : 'AND source = ?',
       status === undefined ? '' : `AND ${STATUS[status]}`,
@@ -133,7 +133,7 @@ export class JournalQueries {
       const withText = text === undefined ? undefined : await this.#withText(rows, text)
       const matching = withText ? rows.filter(({ n }) => withText.has(n)) : rows
       const summaries = await this.#summaries(matching)
-      const found = summaries.filter((summary) => passes(summary, filter)).slice(0, left)
+      const found = summaries.filter((summary) => matchesFilter(summary, filter)).slice(0, left)
       left -= found.length
       before = rows.length >= limit ? (rows.at(-1)?.n ?? from) : from
       yield { found, before: before <= first ? 0 : before }
@@ -163,9 +163,9 @@ export class JournalQueries {
   }
 
   /** Oldest forwards that wait for a target, at most `limit`, without the entries `except`. */
-  async next(target: string, limit: number, except: Iterable<number>): Promise<readonly Due[]> {
+  async next(target: string, limit: number, except: Iterable<number>): Promise<readonly DueForward[]> {
     const busy = [...except]
-    const rest = busy.length === 0 ? '' : `AND n NOT IN (${marks(busy.length)})`
+    const rest = busy.length === 0 ? '' : `AND n NOT IN (${placeholders(busy.length)})`
     const rows = await this.#sql.query<ForwardRow & { earlier: number }>(
       `SELECT *, (SELECT coalesce(sum(count), 0) FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target) AS earlier
         FROM forward WHERE target = ? AND status = 'waiting' ${rest} ORDER BY n LIMIT ?`,
@@ -187,10 +187,10 @@ export class JournalQueries {
    * Counts the deliveries received in each minute of a span in milliseconds. Minutes without any are left out; `failed`
    * is the number of those that have failed.
    */
-  async minutes(from: number, until: number): Promise<readonly Minute[]> {
+  async minutes(from: number, until: number): Promise<readonly MinuteCounts[]> {
     const query =
       'SELECT minute, received, failed FROM minute WHERE minute >= ? AND minute < ? ORDER BY minute'
-    return this.#sql.query<Minute>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
+    return this.#sql.query<MinuteCounts>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
   }
 
   /** Finds known delivery ids, under any hook, with the newest entry of each. */
@@ -235,7 +235,7 @@ export class JournalQueries {
     const rows: Row[] = []
     for (let at = 0; at < values.length; at += MAX_VALUES) {
       const some = values.slice(at, at + MAX_VALUES)
-      rows.push(...(await this.#sql.query<Row>(query(`(${marks(some.length)})`), some)))
+      rows.push(...(await this.#sql.query<Row>(query(`(${placeholders(some.length)})`), some)))
     }
     return rows
   }
@@ -269,7 +269,7 @@ export class JournalQueries {
     const all = rows.map(({ event }) => event)
     // The index does not include the source, so events of other sources are filtered out later.
     return all.filter((event) =>
-      events.some((match) => matches(match, { ...split(event), provider: exampleOf(match).provider })),
+      events.some((match) => matches(match, { ...split(event), provider: eventMatching(match).provider })),
     )
   }
 
@@ -285,7 +285,7 @@ export class JournalQueries {
         some.push(entries[at]?.n ?? 0)
         bytes += entries[at]?.size ?? 0
       }
-      const query = `SELECT n, bytes FROM body WHERE n IN (${marks(some.length)})`
+      const query = `SELECT n, bytes FROM body WHERE n IN (${placeholders(some.length)})`
       await setImmediate()
       for (const { n, bytes } of await this.#sql.query<{ n: number; bytes: Uint8Array }>(query, some))
         if (wanted.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')))
@@ -327,7 +327,7 @@ function anyCase(text: string): RegExp {
   return new RegExp(chars.join(''))
 }
 
-type DeliveryRow = ReturnType<typeof rowOf> & {
+type DeliveryRow = ReturnType<typeof deliveryColumns> & {
   readonly n: number
   readonly duplicates: number
   readonly ignored_by: string | null

@@ -20,7 +20,7 @@ export interface HttpResponse {
  * @throws AbortError when the signal aborts; TooManyBytes for a response over 1 MiB; an Error with a `code` when
  * connecting fails or the connection breaks
  */
-export type SendRequest = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpResponse>
+export type SendLoopback = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpResponse>
 
 /** 1 MiB: a thousand times relay's longest response. */
 const MAX_ANSWER = 1_048_576
@@ -29,7 +29,7 @@ const MAX_ANSWER = 1_048_576
  * HTTP client for this machine, without a proxy. Uses `node:http`, because loading undici takes longer than a short
  * command does.
  */
-export function createLoopbackClient(): Disposable & { readonly send: SendRequest } {
+export function createLoopbackClient(): Disposable & { readonly send: SendLoopback } {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return {
     async send(url, { method, headers, body }, { signal } = {}) {

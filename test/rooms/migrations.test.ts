@@ -11,8 +11,8 @@ import { SharedStore } from '../../src/base/shared-store.js'
 import { databaseFile, databaseFiles, openDatabase } from '../../src/store/open.js'
 import { openPostgres } from '../../src/store/postgres.js'
 import { currentVersion, type Migration } from '../../src/store/schema.js'
-import { Session } from '../../src/store/session.js'
-import { ask, execute, type Sql } from '../../src/store/sql.js'
+import { RelaySession } from '../../src/store/session.js'
+import { fetchRows, execute, type Sql } from '../../src/store/sql.js'
 import { keptDisk } from '../kit/disk.js'
 import { emptyFolder } from '../kit/folder.js'
 import { fill, NOW } from '../kit/journal.js'
@@ -415,7 +415,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     await using server = await database()
     const kind = await filled(server)
     const earlier = await openPostgres({ store: kind, profile: 'default' })
-    const session = new Session(earlier, 'routes', listener)
+    const session = new RelaySession(earlier, 'routes', listener)
     await session.start()
     const dump = await server.dump()
     {
@@ -438,7 +438,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     }
     // As one that a break cut off, or that stood still.
     expect(await writeRefused(earlier)).toEqual(REFUSED)
-    const again = new Session(earlier, 'routes', listener)
+    const again = new RelaySession(earlier, 'routes', listener)
     await expect(again.start()).rejects.toThrow('a newer version of relay has changed it meanwhile')
     await again[Symbol.asyncDispose]()
     await earlier[Symbol.asyncDispose]()
@@ -453,7 +453,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     const stands: Migration = function* () {
       yield* execute({ sql: 'DELETE FROM body', values: [] })
       reached()
-      yield* ask('SELECT pg_sleep(600)')
+      yield* fetchRows('SELECT pg_sleep(600)')
     }
     {
       using _ = laterVersion([stands])

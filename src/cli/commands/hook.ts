@@ -2,12 +2,12 @@ import { deadline, sleep } from '../../base/wait.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Secret } from '../../base/secret.js'
 import { parsePrivateAddress } from '../../base/address.js'
-import { whyNeverSent } from '../../codehost/events.js'
+import { neverSentReason } from '../../codehost/events.js'
 import {
   explainHookError,
   findOwnHooks,
-  type HookPlace,
-  isOurs,
+  type HookContext,
+  isOwnHook,
   registerHook,
   type SavedHook,
   SavedHooks,
@@ -39,7 +39,7 @@ async function openHookSession(shell: Shell, flags: Flags, text: string) {
 }
 
 /** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
-export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPlace {
+export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookContext {
   const { host, database, attached } = session
   const login = loginCommand(attached)
   const command = (line: string): string => commandFor(attached, line)
@@ -57,7 +57,7 @@ export async function payloadAddress({ database, attached }: Session): Promise<s
 }
 
 /** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
-export async function findOwnHook(session: Session, place: HookPlace): Promise<RepoHook> {
+export async function findOwnHook(session: Session, place: HookContext): Promise<RepoHook> {
   const [hook] = await findOwnHooks(place, await payloadAddress(session))
   if (hook) return hook
   const name = formatRepo(place.repo)
@@ -91,7 +91,7 @@ export async function runAdd(
   const { name: provider } = session.host
   // Gitea has other names for hooks than for deliveries.
   for (const event of provider === 'gitea' ? [] : (events ?? [])) {
-    const why = whyNeverSent(event, provider, hostScheme(provider).events)
+    const why = neverSentReason(event, provider, hostScheme(provider).events)
     if (why !== undefined) out.log.warn(why)
   }
   const url = await addressOf(session, flags.url)
@@ -166,7 +166,7 @@ async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> 
     return out.say(`${name} has no hooks. ${commandFor(session.attached, `hook add ${name}`)} creates one`)
   const rows = [HEADINGS]
   for (const hook of all) {
-    const ours = isOurs(hook, saved, address)
+    const ours = isOwnHook(hook, saved, address)
     if (json) out.object(hookObject(hook, ours))
     const { id, url, active, contentType, events, hasSecret, lastResponse } = hook
     const answer = lastResponse ? `${lastResponse.code} ${lastResponse.message}`.trimEnd() : 'unknown'

@@ -1,7 +1,7 @@
 import { type Cancellable, deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
-import { type Filter, passes } from '../../journal/filter.js'
+import { type Filter, matchesFilter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
 import type { Summary } from '../../journal/types.js'
@@ -113,7 +113,7 @@ async function findFirst(
   onWait()
   for await (const batch of poll(journal, last, filter, options)) {
     for (const summary of batch) {
-      const found = passes(summary, filter) && (await find(summary))
+      const found = matchesFilter(summary, filter) && (await find(summary))
       if (found) return found
     }
     if (performance.now() >= end) return undefined
