@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { otherAccountText } from '../auth/accounts.js'
 import { isFresh, renewToken, type RenewParts, signInAgain } from '../auth/renew.js'
-import { readClient, readSavedSetup as readRecord } from '../auth/setup.js'
+import { readClient, loadSetup as readRecord } from '../auth/setup.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError } from '../base/errors.js'
 import { TIME_LIMITS } from '../base/seams.js'
