@@ -35,6 +35,7 @@ const UNRESOLVED_NAMES: readonly string[] = [
   'runAdd',
   'runList',
   'runRemove',
+  'statusOf',
   'textOf',
   'viewOf',
 ]

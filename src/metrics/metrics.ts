@@ -8,7 +8,7 @@ import { type Route, shortNames } from '../dispatch/routes.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, requireForwardedHost } from '../http/router.js'
 import type { Journal, JournalObserver } from '../journal/journal.js'
-import type { TunnelStatus } from '../tunnel/tunnel.js'
+import type { TunnelStatus } from '../instance/protocol.js'
 import type { RefusedKind, RefusedList } from '../webhook/refused.js'
 
 export interface MetricsParts {

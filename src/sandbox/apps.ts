@@ -10,7 +10,7 @@ import { isObject, memberOf } from '../json/parse.js'
 import { deliveryRoutes, isHttpUrl, readConfig } from './hook-routes.js'
 import { configResource, type Hook } from './hooks.js'
 import { findRepo, type SandboxContext } from './host.js'
-import { ANY_FORM_ACTION, isLoopbackUri, readForm, refusal } from './oauth.js'
+import { ANY_FORM_ACTION, isLoopbackUri, readForm, refusalPage } from './oauth.js'
 import { notePage, plainTable, sandboxPage } from './pages.js'
 import { nodeId } from './payloads.js'
 import {
@@ -287,7 +287,7 @@ export function appPages(apps: SandboxApps, { clock }: SandboxContext): Hono<Htt
     .post('/settings/apps', async (c) => {
       const form = await readForm(c)
       const registration = pages.redeem(form.get('authenticity_token'))
-      if (!registration) return refusal(422, USED)
+      if (!registration) return refusalPage(422, USED)
       const manifest = { ...registration.manifest, name: form.get('name') ?? '' }
       const outcome = await apps.register({ ...registration, manifest })
       if ('refusal' in outcome) return newAppPage(registration, pages.put(registration), outcome.refusal)
@@ -304,7 +304,7 @@ export function appPages(apps: SandboxApps, { clock }: SandboxContext): Hono<Htt
     .post('/apps/:slug/installations', async (c) => {
       const app = apps.bySlug(c.req.param('slug'))
       const slug = installPages.redeem((await readForm(c)).get('authenticity_token'))
-      if (slug !== app.slug) return refusal(422, USED)
+      if (slug !== app.slug) return refusalPage(422, USED)
       apps.install(app)
       return installedPage(app)
     })

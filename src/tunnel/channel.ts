@@ -43,7 +43,7 @@ export async function findChannel(
   const server = isNew ? (known?.server ?? DEFAULT_TUNNEL) : new URL(address).origin
   if (!isNew && saved?.server === server) return saved.url
   const url = await createChannel(server, sendOnce, deadline(TIMEOUT_MS, signal)).catch((cause: unknown) => {
-    const { message, retryAfter } = failureOf(cause)
+    const { message, retryAfter } = tunnelFailure(cause)
     const reason = `${server} did not create a channel: ${message}`
     throw new RelayError('provider_failed', reason, { cause, retryAfter })
   })
@@ -97,7 +97,7 @@ export function tunnelRefusal(reason: string, { header }: Pick<OutboundResponse,
 }
 
 /** Error for a failed call to the tunnel's server. */
-export function failureOf(error: unknown): RelayError {
+export function tunnelFailure(error: unknown): RelayError {
   if (error instanceof RelayError) return error
   return new RelayError('provider_failed', describeConnectionError(error), { cause: error })
 }

@@ -3,7 +3,7 @@ import { onAbort, onSleep, isTimeout, withTimeLimit } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import type { Clock } from '../base/time.js'
 import type { OutboundResponse, SendOnce } from '../net/client.js'
-import { failureOf, redirectNote, tunnelRefusal } from './channel.js'
+import { tunnelFailure, redirectNote, tunnelRefusal } from './channel.js'
 
 /** Milliseconds, except for `message` and `waiting`. */
 export const LIMITS = {
@@ -210,7 +210,7 @@ async function request(options: ConnectionOptions): Promise<OutboundResponse> {
   const response = await withTimeLimit(limits.opening, signal, (limited) =>
     firstUsable(options, limited),
   ).catch((error: unknown) => {
-    if (!isTimeout(error)) throw failureOf(error)
+    if (!isTimeout(error)) throw tunnelFailure(error)
     throw new RelayError('provider_failed', `no answer within ${limits.opening / 1000} s`)
   })
   if (isEvents(response)) return response

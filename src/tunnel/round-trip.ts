@@ -7,7 +7,7 @@ import { type HeaderLines, singleValue } from '../http/headers.js'
 import type { SendOnce } from '../net/client.js'
 import { signDelivery } from '../schemes/proof.js'
 import { type MessageBody, restoreLikely } from '../webhook/restore.js'
-import { failureOf, redirectNote, tunnelRefusal } from './channel.js'
+import { tunnelFailure, redirectNote, tunnelRefusal } from './channel.js'
 
 const USER_AGENT = 'webhook-relay'
 /** Scheme with which relay signs its messages to itself, on the channel of any source. */
@@ -75,7 +75,7 @@ export class RoundTrips {
           response,
         )
     } catch (error) {
-      if (!until.aborted) throw failureOf(error)
+      if (!until.aborted) throw tunnelFailure(error)
     }
     await Promise.race([aborted(returned.signal), aborted(until)])
     const late = `nothing came back within ${limit / 1000} s`
