@@ -11,6 +11,7 @@ import type { Tokens } from '../tokens/tokens.js'
 import type { AccountParts } from './accounts.js'
 import type { SignInLimiter } from './starts.js'
 import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
+import { fieldsOf } from '../json/parse.js'
 
 /** Dependencies of a sign-in in the browser. */
 export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
@@ -307,7 +308,13 @@ const stateKey = (state: string): string => `oauth-state:${state}`
  */
 async function redeemPending(store: Store, state: string): Promise<PendingSignIn | undefined> {
   const pending = STATE.test(state) ? await store.consume(stateKey(state)) : undefined
-  return pending === undefined ? undefined : Object(pending)
+  return isPending(pending) ? pending : undefined
+}
+
+function isPending(value: unknown): value is PendingSignIn {
+  const { login = '', ...fields } = fieldsOf(value)
+  const names = ['provider', 'origin', 'userId', 'verifier', 'redirectUri']
+  return [login, ...names.map((name) => fields[name])].every((field) => typeof field === 'string')
 }
 
 /** 5 minutes in milliseconds for a sign-in in the browser, and for reading its outcome. */
@@ -337,6 +344,11 @@ async function publish(
   }
 }
 
+function isOutcome(value: unknown): value is LoginOutcome {
+  const { auth } = fieldsOf(value)
+  return auth === 'success' || auth === 'error'
+}
+
 /**
  * Waits for the outcome of the sign-in with this nonce, in any process, and returns it once.
  * @param looks yields whenever the store may have the outcome; the wait ends with it
@@ -351,7 +363,8 @@ export async function awaitLogin(
   // By the wall clock, by which its state expires, too.
   const until = systemClock() + LOGIN_LIMIT_MS
   for await (const _ of looks) {
-    if ((await store.get(key)) !== undefined) return Object(await store.consume(key))
+    const outcome = (await store.get(key)) === undefined ? undefined : await store.consume(key)
+    if (isOutcome(outcome)) return outcome
     if (systemClock() >= until) break
   }
   throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')

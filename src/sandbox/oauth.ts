@@ -9,6 +9,7 @@ import { type Html, notePage, sandboxPage } from './pages.js'
 import { GitHubError, invalidField, parseJsonText, readObject } from './protocol.js'
 import { BoundedMap, OWNER } from './state.js'
 import { type Fields, type OAuth, OneTimeValues, randomSecret } from './tokens.js'
+import { fieldsOf } from '../json/parse.js'
 
 /** A valid authorization request that waits for the user. */
 interface AuthorizeRequest {
@@ -152,12 +153,12 @@ function authorizeRoutes(
     .get('/login/oauth/authorize', (c) => {
       const query = new URL(c.req.url).searchParams
       const twice = [...query.keys()].some((name) => query.getAll(name).length > 1)
-      if (twice) return refusal(400, 'A parameter of this address is given twice.')
+      if (twice) return refusalPage(400, 'A parameter of this address is given twice.')
       const client = oauth.client(query.get('client_id'))
-      if (!client) return refusal(404, 'No application has this client id.')
+      if (!client) return refusalPage(404, 'No application has this client id.')
       const redirectUri = query.get('redirect_uri') ?? ''
       // Shown to the user instead of redirecting, which would be an open redirect (RFC 6749 section 4.1.2.1).
-      if (!isLoopbackUri(redirectUri)) return refusal(400, NOT_HERE)
+      if (!isLoopbackUri(redirectUri)) return refusalPage(400, NOT_HERE)
       const request = {
         clientId: client.id,
         redirectUri,
@@ -181,7 +182,7 @@ function authorizeRoutes(
       const form = await readForm(c)
       const request = consents.redeem(form.get('authenticity_token'))
       if (!request)
-        return refusal(422, 'This page was used before, or is older than 10 minutes. Start again.')
+        return refusalPage(422, 'This page was used before, or is older than 10 minutes. Start again.')
       return form.get('authorize') === '1'
         ? back(c, request, { code: codes.put(request) })
         : backWith(c, request, 'access_denied', 'The user has denied your application access.')
@@ -279,7 +280,7 @@ function deviceRoutes(devices: Devices, { oauth, clock, faults, payloads }: Sand
 
 /** Page on which the user enters the code that the device shows. 422 means that the last one was wrong. */
 function enterCodePage(status: 200 | 422 = 200): Promise<Response> {
-  const refusalPage = html`<p role="alert">
+  const alert = html`<p role="alert">
     <strong>No device waits for this code. Check it, or ask the device for another one.</strong>
   </p>`
   const page = {
@@ -289,7 +290,7 @@ function enterCodePage(status: 200 | 422 = 200): Promise<Response> {
       <h1 class="center">Device activation</h1>
       <section class="card">
         <p>Enter the code shown by the program that wants to sign in.</p>
-        ${status === 422 ? refusalPage : ''}
+        ${status === 422 ? alert : ''}
         <form method="post" action="/login/device" class="entry">
           <input
             name="user_code"
@@ -406,7 +407,7 @@ function consentPage({ clientId, scopes, token, action, formAction, note }: Cons
 }
 
 /** Page that explains why a sign-in or the registration of an App ends here. */
-export function refusal(status: 400 | 404 | 422, why: string): Promise<Response> {
+export function refusalPage(status: 400 | 404 | 422, why: string): Promise<Response> {
   return notePage('This sign-in cannot continue', why, status)
 }
 
@@ -426,7 +427,7 @@ export async function readForm(c: Context<HttpEnv>): Promise<URLSearchParams> {
 async function readFields(c: Context<HttpEnv>): Promise<URLSearchParams> {
   const text = new TextDecoder().decode(await readBody(c, FORM_LIMIT))
   const isJson = /^application\/json\b/i.test(c.req.header('content-type') ?? '')
-  return isJson ? toForm(Object(parseJsonText(text))) : new URLSearchParams(text)
+  return isJson ? toForm(fieldsOf(parseJsonText(text))) : new URLSearchParams(text)
 }
 
 /** Sends a form, or JSON if `Accept` names it, like GitHub. */

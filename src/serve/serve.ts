@@ -41,6 +41,7 @@ import { startMaintenance } from './maintenance.js'
 import { Readiness } from './readiness.js'
 import { statusOf, type StatusParts } from './status.js'
 import { checkTunnel, PayloadAddress, startTunnels } from './tunnel.js'
+import { isObject } from '../json/parse.js'
 
 export interface ServeOptions extends RelayOptions, Cancellable {
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
@@ -256,7 +257,7 @@ async function withSandbox(
 
 /** A program without types may name it and mean none. */
 function wantsSandbox(settings: Settings | SandboxSettings): settings is SandboxSettings {
-  return 'sandbox' in settings && Object(settings.sandbox) === settings.sandbox
+  return 'sandbox' in settings && isObject(settings.sandbox)
 }
 
 /**
