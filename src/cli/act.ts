@@ -12,7 +12,7 @@ import { USER_COMMAND } from './options.js'
 import { type MarkedObject, marked, outside, own } from './output/outside.js'
 import type { Output } from './output/output.js'
 import { attach } from './profile.js'
-import { loginCommand, openSession, type Session } from './session.js'
+import { loginCommandLine, openSession, type Session } from './session.js'
 import {
   checkHost,
   formatTarget,
@@ -121,7 +121,7 @@ function withNextStep(error: unknown, { user, host, attached }: Session): unknow
   if (kind === 'invalid_token')
     return new RelayError(
       'unauthenticated',
-      `${message} for ${user} at ${host.url}: run ${loginCommand(attached)}`,
+      `${message} for ${user} at ${host.url}: run ${loginCommandLine(attached)}`,
       { cause: error },
     )
   return retryAfter === undefined

@@ -1,11 +1,11 @@
 import type { Context, HelpContext } from './context.js'
-import type { ColorMode, Messages, Output } from './output/output.js'
+import type { ColorMode, CommandMessages, Output } from './output/output.js'
 import type { MarkedObject } from './output/outside.js'
 import type { SettingName } from './settings/table.js'
 
 /** What a command works with: the process, and where its results and messages go. */
 export interface Shell extends Context {
-  readonly out: Messages
+  readonly out: CommandMessages
   /** Whether results are for a program. */
   readonly json: boolean
 }
@@ -42,24 +42,24 @@ export type Flags = Partial<Record<SettingName, string | readonly string[] | tru
 }
 
 /** What a command gives: a value, or a stream of values that it makes while it runs. A failure may come after some of them. */
-export type Result = Promise<unknown> | AsyncIterable<unknown>
+export type CommandResult = Promise<unknown> | AsyncIterable<unknown>
 
-export function isStream(result: Result): result is AsyncIterable<unknown> {
+export function isStream(result: CommandResult): result is AsyncIterable<unknown> {
   return Symbol.asyncIterator in result
 }
 
 /** The values of a result, one after the other. */
-export function itemsOf<R extends Result>(result: R): AsyncGenerator<Item<R>>
-export async function* itemsOf(result: Result): AsyncGenerator {
+export function itemsOf<R extends CommandResult>(result: R): AsyncGenerator<ResultItem<R>>
+export async function* itemsOf(result: CommandResult): AsyncGenerator {
   if (isStream(result)) yield* result
   else yield await result
 }
 
 /** One value of a result. */
-export type Item<R extends Result> = R extends AsyncIterable<infer One> ? One : Awaited<R>
+export type ResultItem<R extends CommandResult> = R extends AsyncIterable<infer One> ? One : Awaited<R>
 
 /** The same as `print` gets it: the value itself, or the stream. */
-export type Printable<R extends Result> = R extends AsyncIterable<unknown> ? R : Awaited<R>
+export type Printable<R extends CommandResult> = R extends AsyncIterable<unknown> ? R : Awaited<R>
 
 /** What a program gets of a value: objects, one per line, or the text that the value is. */
 export type Programmatic = object | string | Uint8Array | undefined | readonly object[]
@@ -73,7 +73,7 @@ export type MarkedProgrammatic = MarkedObject | string | Uint8Array | undefined 
  */
 export interface Command<
   Input extends Flags = Flags,
-  R extends Result = Result,
+  R extends CommandResult = CommandResult,
   Json extends Programmatic = Programmatic,
 > extends Declaration {
   /** Makes the input of flags and arguments, as commander passes them. Default: the flags, and each argument by its name. */
@@ -83,7 +83,7 @@ export interface Command<
   /** Prints the result for a person. */
   print(result: Printable<R>, out: Output): void | Promise<void>
   /** What `--json` prints of a value. Default: the value itself. */
-  json?(item: Item<R>): Json
+  json?(item: ResultItem<R>): Json
 }
 
 /** Commands under one name, which alone does nothing. */
@@ -94,7 +94,7 @@ export interface CommandGroup extends Declaration {
 export type AnyCommand = Command | CommandGroup
 
 /** Gives a command the types of its input and its result. */
-export function define<Input extends Flags, R extends Result, Json extends Programmatic>(
+export function define<Input extends Flags, R extends CommandResult, Json extends Programmatic>(
   command: Command<Input, R, Json>,
 ): Command<Input, R, Json> {
   return command

@@ -10,8 +10,8 @@ import {
   type Flags,
   isStream,
   itemsOf,
-  type Item,
-  type Result,
+  type ResultItem,
+  type CommandResult,
   type PrintingShell,
   shellWith,
 } from './command.js'
@@ -114,7 +114,7 @@ async function execute(command: RelayCommand, shell: PrintingShell, input: Flags
   const { out } = shell
   const result = command.run(shell, input)
   if (!shell.json) return command.print(isStream(result) ? result : await result, out)
-  const print = (item: Item<Result>): void => {
+  const print = (item: ResultItem<CommandResult>): void => {
     for (const part of [command.json ? command.json(item) : item].flat())
       if (typeof part === 'string' || part instanceof Uint8Array) out.exactly(part)
       else if (typeof part === 'object' && part !== null) out.object(part)

@@ -1,4 +1,4 @@
-import { plain, suggest } from '../base/text.js'
+import { normalizeWord, suggest } from '../base/text.js'
 import { COMMAND_NAMES } from './catalog.js'
 import { meantBy } from './settings/table.js'
 
@@ -120,13 +120,13 @@ export function meantOption(
     some.flatMap(({ long }) => long?.replace(/^--/, '') ?? [])
   const fitting = options.filter(({ required, optional }) => optional || required === hasValue)
   const meaning = (some: readonly KnownOption[]): string | undefined =>
-    meantBy(plain(flag), among(OPTIONS, namesOf(some)))
+    meantBy(normalizeWord(flag), among(OPTIONS, namesOf(some)))
   const name = meaning(fitting) ?? meaning(options) ?? suggest(flag, namesOf(options))
   return name === undefined ? undefined : `--${name}`
 }
 
 /** The command line that was probably meant by an unknown command of the group, whose commands have these names. */
 export function meantSubcommand(word: string, group: string, names: readonly string[]): string | undefined {
-  const name = meantBy(plain(word), among(SUBCOMMANDS, names)) ?? suggest(word, names)
+  const name = meantBy(normalizeWord(word), among(SUBCOMMANDS, names)) ?? suggest(word, names)
   return name === undefined ? undefined : `relay ${group} ${name}`
 }

@@ -19,10 +19,16 @@ export const OPTIONAL_REPOSITORY: ArgumentSpec = ['[owner/repo]', REPOSITORY_HEL
 export const ENTRY: ArgumentSpec = ['<entry>', 'number of the entry, or last']
 export const SINCE = '1h (ago), 2026-01-31T12:00, or now'
 export const STORED = { env: ['home', 'store'], exits: [6] } as const
-export const REPO: FlagSpec = ['--repo <owner/name>', 'only deliveries of this repository']
-export const SOURCE: FlagSpec = ['--source <name>', 'only deliveries of this source; events are then its own']
+export const REPO_OPTION: FlagSpec = ['--repo <owner/name>', 'only deliveries of this repository']
+export const SOURCE_OPTION: FlagSpec = [
+  '--source <name>',
+  'only deliveries of this source; events are then its own',
+]
 export const EVENTS = 'event or event.action, or source/event of another source; * matches any'
-export const TEXT: FlagSpec = ['--text <text>', 'only deliveries with this text in the payload, in any case']
+export const TEXT_OPTION: FlagSpec = [
+  '--text <text>',
+  'only deliveries with this text in the payload, in any case',
+]
 export const SECRET_ENV: FlagSpec = [
   '--secret-env <variable>',
   'variable that holds the webhook secret',

@@ -4,7 +4,7 @@ import type { RunningInstance } from '../instance/protocol.js'
 import { unreachableError } from '../instance/running.js'
 import { readPayload } from '../journal/payload.js'
 import type { RefusedEntry, RefusedSummary } from '../server/instance.js'
-import type { Explanation } from '../webhook/explain.js'
+import type { SignatureExplanation } from '../webhook/explain.js'
 import type { RefusedKind } from '../webhook/refused.js'
 import { pathOf } from '../webhook/signature.js'
 import type { Flags, Shell } from './command.js'
@@ -66,7 +66,7 @@ export type RefusedItem =
 type RefusedCounts = Readonly<Partial<Record<RefusedKind, number>>>
 
 /** What the running instance refused, oldest first, and how many there were of each kind, of all sources. */
-export async function* listRefused(shell: Shell, flags: Flags & FilterFlags): AsyncGenerator<RefusedItem> {
+export async function* refusedItems(shell: Shell, flags: Flags & FilterFlags): AsyncGenerator<RefusedItem> {
   const given = Object.keys(flags).find((name) => FILTERS.has(name))
   if (given !== undefined) throw new RelayError('usage', `--refused cannot be combined with --${given}`)
   const { last = Infinity, source } = readFilter({ last: flags.last, source: flags.source }, Date.now())
@@ -192,14 +192,14 @@ export async function refusedItem(shell: Shell, attached: Attached, id: number) 
     body: Buffer.from(body, 'base64'),
     receivedAt: at,
   }
-  const { invalid } = await import('../webhook/explain.js')
+  const { unproved } = await import('../webhook/explain.js')
   const isKnown = via === 'http' && recorded.body.length === size
   return {
     name: refusedWord(id),
     load: async () => recorded,
-    instead: (known: Explanation) =>
+    instead: (known: SignatureExplanation) =>
       known.valid || (isKnown && known.reason !== 'unverifiable')
         ? undefined
-        : invalid('unverifiable', reason),
+        : unproved('unverifiable', reason),
   }
 }

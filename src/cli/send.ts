@@ -2,12 +2,18 @@ import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
 import { Disposal } from '../base/lifetime.js'
 import { systemClock } from '../base/time.js'
-import type { Recorded } from '../replay/fixture.js'
+import type { RecordedDelivery } from '../replay/fixture.js'
 import { secretPrint } from '../instance/protocol.js'
 import { Journal } from '../journal/journal.js'
 import { parseEdit } from '../replay/edit.js'
-import { deliveryId, prepare, type Prepared, type PrepareOptions, type Tamper } from '../replay/prepare.js'
-import { type Answer, openSender, parseExpectation, type Sender } from '../replay/send.js'
+import {
+  deliveryId,
+  prepareRequest,
+  type Prepared,
+  type PrepareOptions,
+  type Tamper,
+} from '../replay/prepare.js'
+import { type SendResult, openSender, parseExpectation, type RequestSender } from '../replay/send.js'
 import type { Declaration, Flags, Shell } from './command.js'
 import { parseFlag } from './input.js'
 import { bytesField } from './output/deliveries.js'
@@ -64,10 +70,11 @@ export interface Item {
   /** The name on its line: a file, `#7`. */
   readonly name: string
   /** Reads it; undefined when an old entry is gone by then. @throws RelayError that names an invalid file. */
-  readonly load: () => Promise<Recorded | undefined>
+  readonly load: () => Promise<RecordedDelivery | undefined>
 }
 
-export interface Result {
+/** One that was sent, and what was answered. */
+export interface SentItem {
   readonly name: string
   readonly event: string
   readonly delivery: string
@@ -77,18 +84,15 @@ export interface Result {
   readonly expected: string
   /** Whether it was signed again, because the time that its signature covers is too long ago. */
   readonly signedAgain: boolean
-  readonly answer: Answer
+  readonly answer: SendResult
+  /** The columns of the widest name of the run. */
+  readonly width: number
 }
 
 /** Requests below which no count is shown. */
 const MIN_COUNTED = 50
 /** The columns before the name; a longer line continues below it. */
 export const VERDICT = 5
-
-/** One answer of a run, with the columns of the widest name. */
-export interface Sent extends Result {
-  readonly width: number
-}
 
 /**
  * Sends every item. One that cannot be read or signed ends the run, after those before it were sent.
@@ -102,7 +106,7 @@ export async function* send(
   items: readonly Item[],
   sending: Sending,
   isTotalled = true,
-): AsyncGenerator<Sent> {
+): AsyncGenerator<SentItem> {
   const { out, signal } = shell
   const { expectation, stop } = plan
   // Files were read synchronously, so Ctrl-C is noticed only now.
@@ -140,11 +144,11 @@ export async function* send(
   if (failed > 0) throw failure(`${failed} of ${sent} answers were not as expected`, plan, sending, refused)
 }
 
-export function printSent(sent: Sent, out: Output): void {
+export function printSent(sent: SentItem, out: Output): void {
   out.result(resultLine(sent, sent.width, out.width), VERDICT)
 }
 
-export function sentJson({ name, event, delivery, n, ok, expected, signedAgain, answer }: Sent) {
+export function sentJson({ name, event, delivery, n, ok, expected, signedAgain, answer }: SentItem) {
   const { status, ms, error, body } = answer
   const about = {
     type: 'result',
@@ -183,8 +187,8 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
     // Elsewhere than here, a fixture with a key of its own needs no real secret.
     usesOwnKeys: to !== undefined && secretEnv === undefined,
   })
-  const senders = new Map<string, Sender>()
-  return async (name: string, loaded: Recorded) => {
+  const senders = new Map<string, RequestSender>()
+  return async (name: string, loaded: RecordedDelivery) => {
     const source = await sourceOf(loaded)
     const recorded = { ...loaded, scheme: source.schemeText }
     // Anybody may have sent it before its source had a secret: signed, it would pass for a delivery of its sender.
@@ -244,9 +248,9 @@ function failure(
   )
 }
 
-function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions): Prepared {
+function prepareNamed(name: string, recorded: RecordedDelivery, options: PrepareOptions): Prepared {
   try {
-    return prepare(recorded, options)
+    return prepareRequest(recorded, options)
   } catch (error) {
     throw error instanceof RelayError ? new RelayError(error.kind, `${name}: ${error.message}`) : error
   }
@@ -259,7 +263,7 @@ const MAX_REASON = 120
 
 /** `ok   #7  200  31ms  signed again`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; names lose their start where they must. */
 function resultLine(
-  { name, ok, expected, signedAgain, answer }: Result,
+  { name, ok, expected, signedAgain, answer }: SentItem,
   width: number,
   columns: number,
 ): Line {

@@ -2,12 +2,12 @@ import { deadline, sleep } from '../../base/wait.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Secret } from '../../base/secret.js'
 import { parsePrivateAddress } from '../../base/address.js'
-import { whyNeverSent } from '../../codehost/events.js'
+import { neverSentReason } from '../../codehost/events.js'
 import {
   explainHookError,
   findOwnHooks,
-  type HookPlace,
-  isOurs,
+  type HookContext,
+  isOwnHook,
   registerHook,
   type SavedHook,
   SavedHooks,
@@ -28,7 +28,7 @@ import { hookStateText } from '../output/deliveries.js'
 import { marked, outside } from '../output/outside.js'
 import type { Output } from '../output/output.js'
 import { attach, commandFor, notServed, sharedSecretText, tunnelAddress, webhookSecret } from '../profile.js'
-import { loginCommand, openSession, type Session } from '../session.js'
+import { loginCommandLine, openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 /** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */
@@ -41,9 +41,9 @@ async function openHookSession(shell: Shell, flags: Flags, text: string) {
 }
 
 /** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
-export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPlace {
+export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookContext {
   const { host, database, attached } = session
-  const login = loginCommand(attached)
+  const login = loginCommandLine(attached)
   const command = (line: string): string => commandFor(attached, line)
   const token = async (): Promise<string> => (await session.owner()).accessToken
   const { hooks } = host.as(token, { signal })
@@ -58,7 +58,7 @@ export function payloadAddress({ attached }: Pick<Session, 'attached'>): string 
 }
 
 /** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
-export async function findOwnHook(session: Session, place: HookPlace): Promise<RepoHook> {
+export async function findOwnHook(session: Session, place: HookContext): Promise<RepoHook> {
   const [hook] = await findOwnHooks(place, payloadAddress(session))
   if (hook) return hook
   const name = formatRepo(place.repo)
@@ -92,7 +92,7 @@ async function runAdd(shell: Shell, flags: AddInput) {
   const { name: provider } = session.host
   // Gitea has other names for hooks than for deliveries.
   for (const event of provider === 'gitea' ? [] : (events ?? [])) {
-    const why = whyNeverSent(event, provider, hostScheme(provider).events)
+    const why = neverSentReason(event, provider, hostScheme(provider).events)
     if (why !== undefined) out.log.warn(why)
   }
   const url = await addressOf(session, flags.url)
@@ -156,7 +156,7 @@ async function listAll(shell: Shell, flags: RepoInput): Promise<HookList> {
   const found = await place.hooks.list(place.repo).catch((error: unknown) => {
     throw explainHookError(error, place)
   })
-  const all = found.map((hook) => ({ ...hook, ours: isOurs(hook, saved, address) }))
+  const all = found.map((hook) => ({ ...hook, ours: isOwnHook(hook, saved, address) }))
   const none = `${name} has no hooks. ${commandFor(session.attached, `hook add ${name}`)} creates one`
   return { type: 'all', all, none }
 }
@@ -274,7 +274,7 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
   let guid: string | undefined
   /** Whether the time decides: there is no log, and nothing that names the repository has come. */
   let isByTime = false
-  const isOurs = ({ deliveryId, hookId, repo }: Summary): boolean => {
+  const isOwnHook = ({ deliveryId, hookId, repo }: Summary): boolean => {
     if (deliveryId === guid) return true
     // That counts, where it is named: a repository that was renamed sends its new name.
     if (hookId !== '') return hookId === String(hook.id)
@@ -298,7 +298,7 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
     for (;;) {
       // An equal delivery is a duplicate of an earlier one: its count says that another arrived.
       const arrived = (await recent(session)).find(
-        (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOurs(entry),
+        (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOwnHook(entry),
       )
       if (arrived) return arrived
       if (performance.now() - startedAt >= logLook) {

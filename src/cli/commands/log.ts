@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { NamedTarget } from '../../dispatch/routes.js'
 import { RelayError } from '../../base/errors.js'
-import { DELIVERY_STATUSES, type Filter, passes } from '../../journal/filter.js'
+import { DELIVERY_STATUSES, type Filter, matchesFilter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
 import { define, type Flags, type Shell } from '../command.js'
@@ -14,13 +14,13 @@ import {
   readFilter,
   warnOfMatches,
 } from '../journal.js'
-import { EVENTS, REPO, SINCE, SOURCE, STORED, TEXT } from '../options.js'
+import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '../options.js'
 import { type Listed, listed, Printer, summaryObject } from '../output/deliveries.js'
 import type { Output } from '../output/output.js'
 import { dim } from '../output/text.js'
 import { looks } from '../follow.js'
 import { attach } from '../profile.js'
-import { listRefused, printRefused, type RefusedItem, refusedJson } from '../refused.js'
+import { refusedItems, printRefused, type RefusedItem, refusedJson } from '../refused.js'
 
 type LogFlags = Flags & FilterFlags & { readonly follow?: boolean; readonly refused?: boolean }
 
@@ -37,7 +37,7 @@ type LogItem =
 /** Ctrl-C ends `--follow` normally. */
 async function* runLog(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
   try {
-    yield* flags.refused ? listRefused(shell, flags) : list(shell, flags)
+    yield* flags.refused ? refusedItems(shell, flags) : list(shell, flags)
   } catch (error) {
     if (!flags.follow || !shell.signal.aborted) throw error
   }
@@ -148,9 +148,9 @@ export async function createFollower(journal: Journal, filter: Filter, after: nu
         for (const summary of [...(await journal.summaries(newest())), ...batch]) {
           const { n } = summary
           const state = stateOf(summary)
-          if (states.get(n) === state || !passes(summary, lasting)) continue
+          if (states.get(n) === state || !matchesFilter(summary, lasting)) continue
           states.set(n, state)
-          if (passes(summary, filter)) yield summary
+          if (matchesFilter(summary, filter)) yield summary
         }
         for (const n of newest().slice(0, -MAX_WATCHED)) states.delete(n)
       }
@@ -174,13 +174,13 @@ relay log --source stripe --event 'invoice.*'
 relay log --refused`,
   options: [
     ['--event <match>', EVENTS, { repeatable: true }],
-    SOURCE,
-    REPO,
+    SOURCE_OPTION,
+    REPO_OPTION,
     ['--since <when>', `only deliveries received since: ${SINCE}`],
     ['--until <when>', 'only deliveries received before'],
     ['--status <status>', 'only deliveries with this state', { choices: DELIVERY_STATUSES }],
     ['--failed', 'only deliveries that failed at a target'],
-    TEXT,
+    TEXT_OPTION,
     ['-n, --last <n>', 'the newest N', { default: '20' }],
     ['--refused', 'requests that were refused, with the reason; asks the running instance'],
     ['-f, --follow', 'print new deliveries and changes until Ctrl-C'],

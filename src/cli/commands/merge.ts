@@ -1,5 +1,5 @@
 import { RelayError } from '../../base/errors.js'
-import { type Merged, MERGE_METHODS, type MergeMethod, type MergeOptions } from '../../codehost/host.js'
+import { type MergeResult, MERGE_METHODS, type MergeMethod, type MergeOptions } from '../../codehost/host.js'
 import { requireGreen } from '../../codehost/pipelines.js'
 import {
   ACTED,
@@ -43,7 +43,7 @@ async function* runMerge(shell: Shell, flags: MergeInput) {
 }
 
 /** Merges; `condition` completes the description. */
-function merge(target: Target, options: MergeOptions, condition = ''): Action<Merged> {
+function merge(target: Target, options: MergeOptions, condition = ''): Action<MergeResult> {
   const { owner, repo, number: pullNumber } = target
   const { method } = options
   const name = formatTarget(target)
@@ -54,7 +54,7 @@ function merge(target: Target, options: MergeOptions, condition = ''): Action<Me
     describe: ({ merged, sha }) => ({
       object: marked({ merged, sha: own(sha) }),
       line: sha ?? undefined,
-      sentence: sha === null ? undefined : `Merged ${name} as ${sha}`,
+      sentence: sha === null ? undefined : `MergeResult ${name} as ${sha}`,
       note: merged
         ? undefined
         : `${name} is not merged yet. The code host merges it when its checks have passed`,
@@ -63,7 +63,7 @@ function merge(target: Target, options: MergeOptions, condition = ''): Action<Me
 }
 
 /** Merges exactly the head whose checks it has read, so that a push in between is not merged unchecked. */
-function mergeIfGreen(target: Target, options: MergeOptions): Action<Merged> {
+function mergeIfGreen(target: Target, options: MergeOptions): Action<MergeResult> {
   const name = formatTarget(target)
   return {
     ...merge(target, options),

@@ -1,5 +1,5 @@
 import { RelayError } from '../../base/errors.js'
-import { type CommentTarget, type Reacted, type Reaction, REACTIONS } from '../../codehost/host.js'
+import { type CommentTarget, type ReactionResult, type Reaction, REACTIONS } from '../../codehost/host.js'
 import {
   ACTED,
   type Action,
@@ -53,7 +53,7 @@ async function* runReact(shell: Shell, flags: ReactInput) {
     flags,
     'react',
     await readTarget(shell, flags.from, address),
-    (target): Action<Reacted> => {
+    (target): Action<ReactionResult> => {
       const { owner, repo, number: issueNumber, comment } = target
       const kind = comment?.kind === 'review' ? 'review' : 'comment'
       const on: CommentTarget | undefined = comment && { kind, id: comment.id }
@@ -68,7 +68,7 @@ async function* runReact(shell: Shell, flags: ReactInput) {
           object: marked({ ...reacted }),
           line: reacted.content,
           ...(reacted.created
-            ? { sentence: `Reacted ${content} to ${name}` }
+            ? { sentence: `ReactionResult ${content} to ${name}` }
             : { note: 'you had already added this reaction' }),
         }),
       }

@@ -1,6 +1,6 @@
 import { isCodeHost } from '../../base/settings.js'
 import {
-  explain,
+  explainRoutes,
   ignoredBy,
   type LiveRoute,
   liveRoutes,
@@ -91,7 +91,7 @@ async function runTest(shell: Shell, flags: TestInput) {
   const live = instance && !isGiven ? await callInstance(instance, 'routes', {}, shell) : undefined
   const { routes, ignore } = live ?? (await routesOfSettings(attached))
   const configured = routes.filter(({ state }) => state !== 'gone')
-  return { entry, results: explain(configured, ignore, entry), ignored: ignoredBy(ignore, entry) }
+  return { entry, results: explainRoutes(configured, ignore, entry), ignored: ignoredBy(ignore, entry) }
 }
 type Tested = Awaited<ReturnType<typeof runTest>>
 

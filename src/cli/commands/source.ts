@@ -4,11 +4,11 @@ import { Secret } from '../../base/secret.js'
 import type { SourceSettings } from '../../base/settings.js'
 import { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
-import { isEmptySecret, keyIn } from '../../schemes/proof.js'
+import { isEmptySecret, decodeKey } from '../../schemes/proof.js'
 import type { RefusedSummary } from '../../server/instance.js'
 import { openDatabase } from '../../store/open.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
-import { type CommandGroup, define, type Flags, type Item, printEach, type Shell } from '../command.js'
+import { type CommandGroup, define, type Flags, type ResultItem, printEach, type Shell } from '../command.js'
 import { canAsk, Prompt, readInput, textOf } from '../input.js'
 import { callInstance } from '../instance-client.js'
 import { UNVERIFIED } from '../output/deliveries.js'
@@ -64,13 +64,13 @@ async function* runAdd(shell: Shell, flags: AddInput) {
     out.log.warn(
       'what was stored is probably not the secret that signs deliveries: it begins like an API key, a public key or a quotation',
     )
-  else if (scheme === 'standard' && keyIn(new Secret(secret)) === undefined)
+  else if (scheme === 'standard' && decodeKey(new Secret(secret)) === undefined)
     out.log.warn('what was stored is not base64, which the secret of a Standard Webhooks sender is')
   if (stored?.secretOrigin?.kind !== 'profile')
     out.log.warn(`${stored?.secretOrigin?.text} is set, and counts instead`)
   if (instance) out.say(restart(attached))
 }
-type Added = Item<ReturnType<typeof runAdd>>
+type Added = ResultItem<ReturnType<typeof runAdd>>
 
 function printAdded({ name, address, tunnelling }: Added, out: Output): void {
   out.say(`Stored the secret of ${name}. The address to enter at the sender: ${address}`)

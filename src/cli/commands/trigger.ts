@@ -1,9 +1,9 @@
 import { withoutMark } from '../../base/decode.js'
 import { RelayError } from '../../base/errors.js'
 import { MAX_MAX_BODY } from '../../base/settings.js'
-import { fixtureText, type Recorded, toFixture } from '../../replay/fixture.js'
-import { deliveryId, prepare } from '../../replay/prepare.js'
-import { deliveryOf, exampleOf, triggers } from '../../replay/synthesize.js'
+import { fixtureText, type RecordedDelivery, toFixture } from '../../replay/fixture.js'
+import { deliveryId, prepareRequest } from '../../replay/prepare.js'
+import { deliveryOf, exampleDelivery, triggerEvents } from '../../replay/synthesize.js'
 import { SCHEME_NAMES } from '../../schemes/senders.js'
 import type { Source } from '../../webhook/signature.js'
 import { define, printEach, type Shell } from '../command.js'
@@ -22,7 +22,7 @@ import {
   send,
   type SendFlags,
   type Sending,
-  type Sent,
+  type SentItem,
   sentJson,
   VERDICT,
 } from '../send.js'
@@ -35,7 +35,7 @@ interface TriggerFlags extends SendFlags {
 }
 
 type Triggered =
-  | ({ readonly type: 'sent'; readonly to: string | undefined } & Sent)
+  | ({ readonly type: 'sent'; readonly to: string | undefined } & SentItem)
   | { readonly type: 'event'; readonly event: string; readonly action: string | null }
   | { readonly type: 'fixture'; readonly text: string }
 
@@ -86,11 +86,11 @@ async function make(
   shell: Shell,
   place: Place,
   { source: name, event, body: file, keepId = false }: TriggerFlags,
-): Promise<Recorded> {
+): Promise<RecordedDelivery> {
   const source = await findSource(shell, place, name)
   const { provider, providerUrl } = place.attached.values
   if (file === undefined)
-    return exampleOf(source, event ?? '', source.name === provider ? providerUrl : undefined)
+    return exampleDelivery(source, event ?? '', source.name === provider ? providerUrl : undefined)
   const input = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
   const body = withoutMark(input)
   const { recorded, added } = deliveryOf(source, event, body, { keepId })
@@ -125,7 +125,7 @@ async function* list(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggere
   const { provider } = attached.values
   const { source = provider }: { source?: string } = flags
   await using data = source === provider ? undefined : await openData(attached)
-  const all = triggers((await findSource(shell, { attached, data }, source)).schemeText)
+  const all = triggerEvents((await findSource(shell, { attached, data }, source)).schemeText)
   if (all.length === 0)
     throw new RelayError(
       'no_match',
@@ -164,7 +164,7 @@ async function* print(shell: Shell, flags: TriggerFlags): AsyncGenerator<Trigger
       return undefined
     throw error
   })
-  const request = prepare(recorded, { ...plan, secret: source?.secrets.current })
+  const request = prepareRequest(recorded, { ...plan, secret: source?.secrets.current })
   const made = { ...recorded, ...request, deliveryId: deliveryId(request, recorded) }
   yield { type: 'fixture', text: fixtureText(toFixture(made)) }
 }

@@ -1,8 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
-import type { Recorded } from '../../replay/fixture.js'
+import type { RecordedDelivery } from '../../replay/fixture.js'
 import { proofsFor } from '../../schemes/proof.js'
-import { explain, type Explanation, invalid, type Reason } from '../../webhook/explain.js'
+import {
+  explainSignature,
+  type SignatureExplanation,
+  unproved,
+  type UnprovedReason,
+} from '../../webhook/explain.js'
 import { define, type Flags, printEach, type Shell } from '../command.js'
 import { isEntry, journalOf } from '../journal.js'
 import { SECRET_ENV } from '../options.js'
@@ -19,15 +24,15 @@ type VerifyInput = Flags & { readonly file: readonly string[]; readonly secretEn
 
 interface Verdict {
   readonly name: string
-  readonly recorded: Recorded
-  readonly explanation: Explanation
+  readonly recorded: RecordedDelivery
+  readonly explanation: SignatureExplanation
   /** The columns of the widest name. */
   readonly width: number
 }
 
 /** A delivery to verify. `instead`: what is said instead of an explanation, if anything. */
 type VerifyItem = Item & {
-  readonly instead?: (explanation: Explanation) => Explanation | undefined
+  readonly instead?: (explanation: SignatureExplanation) => SignatureExplanation | undefined
 }
 
 async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verdict> {
@@ -52,10 +57,10 @@ async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verd
     if (!recorded) continue
     const source = await sourceOf(recorded)
     // The headers count as recorded.
-    const known = await explain(recorded, source, recorded.receivedAt)
+    const known = await explainSignature(recorded, source, recorded.receivedAt)
     const [proof] = proofsFor(source.secrets.current, source.scheme)
     const isToken = proof?.algorithm === 'token' && !known.valid
-    const explanation = instead?.(known) ?? (isToken ? invalid('unverifiable', TOKEN) : known)
+    const explanation = instead?.(known) ?? (isToken ? unproved('unverifiable', TOKEN) : known)
     if (!explanation.valid) {
       wrong += 1
       unmatched = OTHERWISE[explanation.reason] ?? unmatched
@@ -74,7 +79,12 @@ function printVerdict({ name, explanation, width }: Verdict, out: Output): void 
 }
 
 /** The hint of these names a header that the request has. */
-const QUOTING: ReadonlySet<Reason> = new Set(['wrong_header', 'other_template', 'unverifiable', 'stale'])
+const QUOTING: ReadonlySet<UnprovedReason> = new Set([
+  'wrong_header',
+  'other_template',
+  'unverifiable',
+  'stale',
+])
 
 function json({ name, recorded: { provider, event, deliveryId }, explanation }: Verdict) {
   const about = { type: 'signature', name: outside(name), provider: own(provider) } as const
@@ -86,7 +96,7 @@ function json({ name, recorded: { provider, event, deliveryId }, explanation }: 
 }
 
 /** What a signature lacks that may match. */
-const OTHERWISE: Partial<Readonly<Record<Reason, string>>> = {
+const OTHERWISE: Partial<Readonly<Record<UnprovedReason, string>>> = {
   stale: 'The signature matches, and its time does not count',
   unverifiable: 'The signature cannot be verified',
 }
@@ -98,8 +108,13 @@ const INDENT = 'invalid  '.length
 const HANGING = 4
 const SIGNED = { current: '', previous: 'signed with the previous secret', none: 'its source proves nothing' }
 
-/** `valid    push.json`, `invalid  push.json  the signature is empty: …`; a reason that does not fit gets lines of its own. */
-function verdictLines(name: string, explanation: Explanation, width: number, columns: number): Text[] {
+/** `valid    push.json`, `unproved  push.json  the signature is empty: …`; a reason that does not fit gets lines of its own. */
+function verdictLines(
+  name: string,
+  explanation: SignatureExplanation,
+  width: number,
+  columns: number,
+): Text[] {
   const verdict = explanation.valid ? green('valid  ') : red('invalid')
   const why = explanation.valid ? SIGNED[explanation.by] : explanation.hint
   if (why === '') return [t`${verdict}  ${name}`]

@@ -1,7 +1,7 @@
 import { deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
-import { type Filter, passes } from '../../journal/filter.js'
+import { type Filter, matchesFilter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
 import type { Entry, Summary } from '../../journal/types.js'
@@ -18,7 +18,7 @@ import {
   readFilter,
   warnOfMatches,
 } from '../journal.js'
-import { EVENTS, REPO, SINCE, SOURCE, STORED, TEXT } from '../options.js'
+import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '../options.js'
 import { entryObject, type Listed, listed, Printer } from '../output/deliveries.js'
 import { looks } from '../follow.js'
 import { attach, type Attached, notServed } from '../profile.js'
@@ -122,7 +122,7 @@ async function findFirst(
   const limited = looks(shell, attached, { limit: end - performance.now() })
   for await (const batch of entriesAfter(journal, last, filter, limited))
     for (const summary of batch) {
-      const found = passes(summary, filter) && (await find(summary))
+      const found = matchesFilter(summary, filter) && (await find(summary))
       if (found) return found
     }
   return undefined
@@ -242,9 +242,9 @@ relay wait ping --since now --json | jq -r .payload.zen`,
   args: [['<match>', EVENTS]],
   options: [
     ['--where <expression>', 'payload must match this expression; all must match', { repeatable: true }],
-    SOURCE,
-    REPO,
-    TEXT,
+    SOURCE_OPTION,
+    REPO_OPTION,
+    TEXT_OPTION,
     ['--since <when>', `deliveries received since: ${SINCE}`, { default: '10s' }],
     ['--forwarded', 'wait until it was forwarded; exit 3 if that failed at a target'],
     ['--timeout <duration>', 'how long to wait', { defaultText: '5m while relay serve runs' }],

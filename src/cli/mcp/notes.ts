@@ -1,14 +1,14 @@
 import type { Log } from '../../base/log.js'
 import { toRelayError } from '../../base/errors.js'
 import { Outside, Own } from '../output/outside.js'
-import type { Messages } from '../output/output.js'
+import type { CommandMessages } from '../output/output.js'
 import { type Line, textOf } from '../output/text.js'
 
 /** A message of relay; one that may quote the outside is marked. */
 export type Said = string | Outside
 
 /** The messages of a command, for an agent. Each may quote the outside, unless it is marked as relay's own. */
-export class Notes implements Messages {
+export class Notes implements CommandMessages {
   readonly isTerminal = false
   readonly quiet = false
   readonly said: Said[] = []

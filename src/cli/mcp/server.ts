@@ -8,7 +8,7 @@ import { type Shell, shellWith } from '../command.js'
 import { Outside, Own } from '../output/outside.js'
 import { type Said, saidBy } from './notes.js'
 import { FROM_OUTSIDE, ownObject, separated } from './own-object.js'
-import { type Call, Failed, type Fields, type Tools } from './tool.js'
+import { type Call, Failed, type ToolFields, type Tools } from './tool.js'
 import { INSTRUCTIONS } from './tools.js'
 
 /** Between two messages about a call, and looks whether relay still runs. Milliseconds. */
@@ -25,7 +25,7 @@ export function createServer(tools: Tools, shell: Shell, needRelay: () => Promis
     const outputSchema = ownObject(output).extend({ notes })
     const annotations = { readOnlyHint: !kind || kind === 'waits', destructiveHint: kind === 'acts' }
     const config = { description, inputSchema, outputSchema, annotations }
-    server.registerTool(name, config, async (given: Fields, { mcpReq }) => {
+    server.registerTool(name, config, async (given: ToolFields, { mcpReq }) => {
       const progressToken = mcpReq._meta?.progressToken
       const gone = new AbortController()
       const began = Date.now()
@@ -59,7 +59,7 @@ export function createServer(tools: Tools, shell: Shell, needRelay: () => Promis
 const LEFT_OUT: ReadonlySet<string> = new Set(['v', 'type', 'payload', 'bodyBase64', 'expected'])
 
 /** The same without {@link LEFT_OUT}, also in lists and objects, but for what is in an object of the outside. */
-function withoutRest(object: object): Fields {
+function withoutRest(object: object): ToolFields {
   const rest = (value: unknown): unknown =>
     Array.isArray(value) ? value.map(rest) : isPlain(value) ? withoutRest(value) : value
   return Object.fromEntries(
@@ -72,7 +72,7 @@ function isPlain(value: unknown): value is object {
 }
 
 /** The result with the messages of relay; those that quote the outside are there. */
-function withNotes(result: Fields, all: Iterable<Said>): Fields {
+function withNotes(result: ToolFields, all: Iterable<Said>): ToolFields {
   const notes: string[] = []
   const quoting: unknown[] = []
   for (const note of all)

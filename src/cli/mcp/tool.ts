@@ -4,10 +4,10 @@ import { RelayError, toRelayError } from '../../base/errors.js'
 import {
   type Command,
   type Flags,
-  type Item,
+  type ResultItem,
   itemsOf,
   type MarkedProgrammatic,
-  type Result,
+  type CommandResult,
   type Shell,
   shellWith,
 } from '../command.js'
@@ -16,18 +16,18 @@ import { toOption } from '../option.js'
 import { Notes, type Said, saidBy } from './notes.js'
 
 /** By name: what a tool is given. */
-export type Fields = Readonly<Record<string, unknown>>
+export type ToolFields = Readonly<Record<string, unknown>>
 
 /** A call of a tool. */
 export interface Call {
   readonly shell: Shell
-  readonly given: Fields
+  readonly given: ToolFields
   /** What relay says besides the result. */
   readonly notes: Set<Said>
 }
 
 /** A command of which it is marked what of its results came from outside. */
-type AgentCommand<Input extends Flags, R extends Result> = Command<Input, R, MarkedProgrammatic>
+type AgentCommand<Input extends Flags, R extends CommandResult> = Command<Input, R, MarkedProgrammatic>
 
 /** A tool runs commands, and makes its result of theirs. What of that is relay's own, `output` says: all else is under one name. */
 export interface Tool {
@@ -41,12 +41,12 @@ export interface Tool {
 export type Tools = Readonly<Record<string, Tool>>
 
 /** What a command gave: its values, and the objects that `--json` would print of them. */
-export interface Found<R extends Result> {
-  readonly items: readonly Item<R>[]
+export interface Found<R extends CommandResult> {
+  readonly items: readonly ResultItem<R>[]
   readonly objects: readonly object[]
 }
 
-interface ToolSpec<Input extends Flags, R extends Result, Args extends z.ZodRawShape> extends Pick<
+interface ToolSpec<Input extends Flags, R extends CommandResult, Args extends z.ZodRawShape> extends Pick<
   Tool,
   'does' | 'kind' | 'output'
 > {
@@ -63,9 +63,11 @@ interface ToolSpec<Input extends Flags, R extends Result, Args extends z.ZodRawS
 }
 
 /** A tool that runs one command first. */
-export function tool<Input extends Flags, R extends Result, Args extends z.ZodRawShape = z.ZodRawShape>(
-  spec: ToolSpec<Input, R, Args>,
-): Tool {
+export function tool<
+  Input extends Flags,
+  R extends CommandResult,
+  Args extends z.ZodRawShape = z.ZodRawShape,
+>(spec: ToolSpec<Input, R, Args>): Tool {
   const { does, kind, command, options = [], args, input = () => ({}), output, isList, result } = spec
   const own = z.object(args)
   return {
@@ -96,7 +98,7 @@ function optionSchema(command: Pick<Command, 'options' | 'settings'>, names: rea
 }
 
 /** The input of a command, with the defaults of the options that are not given. */
-function withDefaults<Input extends Flags, R extends Result>(
+function withDefaults<Input extends Flags, R extends CommandResult>(
   command: AgentCommand<Input, R>,
   given: Partial<Input>,
 ): Input
@@ -111,7 +113,7 @@ function withDefaults(command: Pick<Command, 'options' | 'settings'>, given: obj
  * Runs a command for a call. Its messages are notes; so are a verdict on what it found, and that a list is empty.
  * @throws RelayError of the command, its messages with it
  */
-export async function hear<Input extends Flags, R extends Result>(
+export async function hear<Input extends Flags, R extends CommandResult>(
   call: Call,
   command: AgentCommand<Input, R>,
   given: Partial<Input>,
@@ -122,7 +124,7 @@ export async function hear<Input extends Flags, R extends Result>(
   const { body = '' } = call.given
   const stdin = Readable.from([Buffer.from(String(body))])
   const shell = shellWith(call.shell, { out: notes, json: true, stdin })
-  const items: Item<R>[] = []
+  const items: ResultItem<R>[] = []
   const objects: object[] = []
   try {
     for await (const item of itemsOf(command.run(shell, withDefaults(command, given)))) {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { expandLocal, isLoopback, parseUrl } from '../../base/address.js'
 import { RelayError } from '../../base/errors.js'
-import { inTime } from '../../base/wait.js'
+import { awaitWithin } from '../../base/wait.js'
 import { KEYCHAIN_LIMIT_MS } from '../../tokens/tokens.js'
 import { commentCommand } from '../commands/comment.js'
 import { hookListCommand } from '../commands/hook.js'
@@ -22,7 +22,7 @@ import { bytesField, eventName, progressOf } from '../output/deliveries.js'
 import { outside } from '../output/outside.js'
 import { attach, startCommand } from '../profile.js'
 import { refusedWord } from '../refused.js'
-import type { Sent } from '../send.js'
+import type { SentItem } from '../send.js'
 import { openSession } from '../session.js'
 import {
   delivery,
@@ -198,7 +198,7 @@ export const ACTIONS: Tools = {
 }
 
 /** What was sent, and what relay took once each target has answered, also if it asks for another attempt. */
-async function answers(result: Sent | undefined, sent: object | undefined, call: Call): Promise<object> {
+async function answers(result: SentItem | undefined, sent: object | undefined, call: Call): Promise<object> {
   const { shell, notes } = call
   const end = performance.now() + WAIT * 1000
   const n = result?.n ?? null
@@ -252,7 +252,7 @@ async function readState(routes: readonly object[], call: Call): Promise<object>
     const { objects: hooks } = await hear(call, hookListCommand, {})
     await using session = await openSession(shell, attached)
     const { host, tokens, user } = session
-    const signedIn = await inTime(KEYCHAIN_LIMIT_MS, tokens.isSignedIn(user, host.origin))
+    const signedIn = await awaitWithin(KEYCHAIN_LIMIT_MS, tokens.isSignedIn(user, host.origin))
     return { ...state, codeHost: { url: host.url, user, signedIn, hooks } }
   } catch (error) {
     notes.add('Hooks and sign-in are not known')

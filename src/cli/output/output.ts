@@ -24,7 +24,7 @@ export interface OutputOptions {
 }
 
 /** Where a command writes what it says besides its result: on standard error, or in the notes for an agent. */
-export interface Messages {
+export interface CommandMessages {
   /** Whether results are for a person: standard output is a terminal. */
   readonly isTerminal: boolean
   /** Whether `say` is silent, so that callers can skip the work for it. */
@@ -60,7 +60,7 @@ interface Pen {
  * Results on stdout, messages on stderr. Every method escapes what could rewrite a terminal's display, since text may come
  * from outside. Only `exactly` writes raw bytes, and only where stdout is no terminal.
  */
-export class Output implements Messages {
+export class Output implements CommandMessages {
   readonly isTerminal: boolean
   readonly quiet: boolean
   /** Whether messages are JSON: each one object on a line of standard error. */

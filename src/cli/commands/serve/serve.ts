@@ -27,7 +27,7 @@ import {
 } from '../../profile.js'
 import {
   joinData,
-  loginCommand,
+  loginCommandLine,
   serviceSettings,
   isUserNamed,
   signInCommand,
@@ -234,7 +234,7 @@ async function readHookPlan(
   return {
     repos,
     ...user,
-    login: loginCommand(about),
+    login: loginCommandLine(about),
     command: (line) => commandFor(about, line),
     onNoToken,
     catchUp,
