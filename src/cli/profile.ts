@@ -3,7 +3,7 @@ import { commandLine, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { PortInUse } from '../base/port-in-use.js'
 import { Secret } from '../base/secret.js'
-import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
+import { DEFAULTS, type ReadRoutes, type ReadSettings, type StorePlace } from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
 import { namedTargets, Routing } from '../dispatch/routes.js'
@@ -21,7 +21,7 @@ import {
   type RunningInstance,
   secretPrint,
 } from '../instance/running.js'
-import type { StartOptions } from '../serve/serve.js'
+import type { Instance } from '../serve/instance.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Flags, Shell } from './command.js'
@@ -151,7 +151,9 @@ export function startCommand(about: Advised): string {
 }
 
 /** How to restart the instance, or to start one: the beginning of a sentence, which names its process. */
-export function restartText(about: Advised & Pick<Attached, 'instance'>): string {
+export function restartText(
+  about: Advised & { readonly instance?: Pick<RunningInstance, 'pid' | 'sandbox'> | undefined },
+): string {
   const { instance } = about
   return instance
     ? `Restart ${startCommand(about)} (process ${instance.pid})`
@@ -258,7 +260,7 @@ export async function openData(
 }
 
 /** Where deliveries are forwarded to. */
-export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): RouteSettings {
+export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): ReadRoutes {
   const { forward = [], exec = [], ignore = [] } = values
   return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
 }
@@ -328,49 +330,57 @@ export function publication({ out }: Shell, loaded: Joined, hooks: readonly stri
   const { values, origins } = loaded
   const { store, home, profile } = values
   if (store !== 'memory') checkRegistry(home)
-  let running: RunningInstance | undefined
-  return {
-    onTaken: ((record, settings, sandbox) => {
-      const { current } = settings.webhookSecrets
-      running = {
-        ...record,
-        profile,
-        store,
-        sandbox,
-        ...(settings.hostRefusal && { folderHost: loaded.folderHost }),
-        hooks,
-        sources: (settings.sources ?? []).map(({ name, scheme, ofFolder }) => ({ name, scheme, ofFolder })),
-        targets: namedTargets(new Routing(settings.routes)),
-        secretPrint: secretPrint(record, current),
-        // No other place has the one that is made with a memory store.
-        madeSecret: store === 'memory' && !origins.webhookSecret ? current.reveal() : null,
+  /** Writes the registration, as it is now. */
+  const publish = ({ record, settings, sandbox }: Instance): Disposable => {
+    const { current } = settings.webhookSecrets
+    return publishInstance(home, {
+      ...record,
+      profile,
+      store,
+      sandbox: sandbox !== undefined,
+      ...(settings.hostRefusal && { folderHost: loaded.folderHost }),
+      hooks,
+      sources: (settings.sources ?? []).map(({ name, scheme, ofFolder }) => ({ name, scheme, ofFolder })),
+      targets: namedTargets(new Routing(settings.routes)),
+      secretPrint: secretPrint(record, current),
+      // No other place has the one that is made with a memory store.
+      madeSecret: store === 'memory' && !origins.webhookSecret ? current.reveal() : null,
+    })
+  }
+  return (instance: Instance): Disposable | undefined => {
+    const { settings, sandbox } = instance
+    // A full or read-only disk stops no start: what is stored is forwarded.
+    try {
+      remember(loaded, settings, sandbox !== undefined)
+      const published = publish(instance)
+      const subscription = instance.subscribe(({ type }) => {
+        if (type === 'settings') republish(instance)
+      })
+      return {
+        [Symbol.dispose]() {
+          subscription[Symbol.dispose]()
+          published[Symbol.dispose]()
+        },
       }
-      // A full or read-only disk stops no start: what is stored is forwarded.
-      try {
-        remember(loaded, settings, sandbox)
-        return publishInstance(home, running)
-      } catch (error) {
-        out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
-        return undefined
-      }
-    }) satisfies StartOptions['onTaken'],
-    /** After a reload. */
-    setRoutes(routing: Pick<Routing, 'routes'>): void {
-      if (!running) return
-      running = { ...running, targets: namedTargets(routing) }
-      try {
-        publishInstance(home, running)
-      } catch {
-        // The names are for display alone.
-      }
-    },
+    } catch (error) {
+      out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
+      return undefined
+    }
+  }
+  /** What changes is for display, and to compare secrets: what is written stays valid. */
+  function republish(instance: Instance): void {
+    try {
+      publish(instance)
+    } catch (error) {
+      out.log.warn(`other terminals know only earlier settings: ${toRelayError(error).message}`)
+    }
   }
 }
 
 /** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */
 export function remember(
   { values }: Pick<Loaded, 'values'>,
-  { provider, providerUrl, hostRefusal }: Pick<Settings, 'provider' | 'providerUrl' | 'hostRefusal'>,
+  { provider, providerUrl, hostRefusal }: Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'>,
   sandbox: boolean,
 ): void {
   const { store } = values

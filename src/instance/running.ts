@@ -5,7 +5,7 @@ import { deadline, type Cancellable } from '../base/wait.js'
 import { errorCode, RelayError } from '../base/errors.js'
 import { isOwn, readOwnFolder } from '../base/own-files.js'
 import type { Secret } from '../base/secret.js'
-import type { Settings, SourceSettings, StoreText } from '../base/settings.js'
+import type { ReadSource, Settings, StoreText } from '../base/settings.js'
 import { databaseExists, databaseFiles } from '../store/open.js'
 import { LOCK_FILE, lockProfile, readRecord, SAVED_FILE, writeRecord } from './profile.js'
 
@@ -53,7 +53,7 @@ export interface RunningInstance extends InstanceRecord {
   /** The repositories of `--hook`, as `owner/name`. */
   readonly hooks: readonly string[]
   /** Its sources besides the code host, without their secrets. */
-  readonly sources?: readonly Pick<SourceSettings, 'name' | 'scheme' | 'ofFolder'>[]
+  readonly sources?: readonly Pick<ReadSource, 'name' | 'scheme' | 'ofFolder'>[]
   /** Its targets without their secrets, with the names that its routes give: they may come from its flags alone. */
   readonly targets: readonly { readonly id: string; readonly name?: string }[]
 }

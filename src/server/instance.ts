@@ -6,7 +6,7 @@ import { type HttpEnv, readBody } from '../http/body.js'
 import { PROOF_HEADER, sameProof } from '../instance/running.js'
 import { parseUserId } from '../base/settings.js'
 import type { Refused } from '../webhook/refused.js'
-import type { AppParts, InspectorCodes } from './parts.js'
+import type { AppParts, InspectorCodes, ServedInstance } from './parts.js'
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
 export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'body'> {
@@ -18,7 +18,7 @@ export interface RefusedEntry extends RefusedSummary, Pick<Refused, 'headers'> {
   readonly body: string
 }
 
-type Parts = Pick<AppParts, 'prove' | 'signIn' | 'routes' | 'refusals' | 'inspector'>
+type Parts = Pick<AppParts, 'signIn' | 'refusals' | 'inspector'> & { readonly instance: ServedInstance }
 
 /** 4 KiB: many times the longest call, one with a user's name of 256 bytes. */
 const MAX_BODY = 4096
@@ -34,7 +34,7 @@ export function instanceRoutes(parts: Parts) {
   return new Hono<HttpEnv>().post('/instance', async (c) => {
     const body = Buffer.from(await readBody(c, MAX_BODY)).toString()
     // A challenge, whose proof anybody gets from GET /health, does not begin so.
-    const isCall = body.startsWith('{') && sameProof(parts.prove(body), c.req.header(PROOF_HEADER))
+    const isCall = body.startsWith('{') && sameProof(parts.instance.prove(body), c.req.header(PROOF_HEADER))
     if (!isCall) throw notFound()
     const { call, ...given }: { readonly call: string } & Given = JSON.parse(body)
     const answer = await calls.get(call)?.(given)
@@ -53,7 +53,7 @@ interface Given {
 /** What the profile's other commands ask of the running instance, by name: what each call takes, and its answer. */
 export type InstanceCalls = ReturnType<typeof callsOf>
 
-function callsOf({ signIn, routes, refusals: { list }, inspector }: Parts) {
+function callsOf({ instance, signIn, refusals: { list }, inspector }: Parts) {
   const openInspector = (): Promise<InspectorCodes> => {
     if (inspector) return inspector()
     throw new RelayError('not_configured', 'The inspector is off: relay runs with --no-inspect')
@@ -77,7 +77,9 @@ function callsOf({ signIn, routes, refusals: { list }, inspector }: Parts) {
       }
     },
     /** Where deliveries go now. */
-    routes: () => routes(),
+    routes: () => instance.routes(),
+    /** Reads the settings again. Fails as `ServedInstance.reload`. */
+    reload: () => instance.reload(),
     /** The refused requests, the newest last, and how many of each kind there were, including those no longer in the list. */
     refused: async () => ({
       refused: await Promise.all(list.list().map(summaryOf)),

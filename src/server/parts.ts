@@ -2,6 +2,8 @@ import type { RenewParts } from '../auth/renew.js'
 import type { SignInParts } from '../auth/sign-in.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { LiveRoutes } from '../dispatch/routes.js'
+import type { Listener } from '../events/events.js'
+import type { InstanceStatus, Reloaded } from '../events/status.js'
 import type { FetchHandler } from '../http/listen.js'
 import type { RouterParts } from '../http/router.js'
 import type { Tokens } from '../tokens/tokens.js'
@@ -25,25 +27,45 @@ export interface InspectorCodes {
   isPending(code: string): boolean
 }
 
-/** What the routes of the service are made of. */
-export interface AppParts extends Omit<RouterParts, 'onUnrouted'> {
+/** The running instance of a profile, as other programs of its user reach it. */
+export interface ServedInstance {
+  /** HMAC with the instance's key. */
+  prove(text: string): string
+  /** What it is, and how it is, now. */
+  status(): InstanceStatus
+  /** Where deliveries go now, with the numbers of the journal. @throws RelayError `storage` */
+  routes(): Promise<LiveRoutes>
+  /**
+   * Reads the settings again and uses those that can be replaced while it runs; resolves once new sources are received from.
+   * @throws RelayError, usually `settings`, where they cannot be used: all stay as they were
+   */
+  reload(): Promise<Reloaded>
+  /** Calls `listener`, which must be cheap and not throw, with what happens from now on, until it is disposed of. */
+  subscribe(listener: Listener): Disposable
+}
+
+/** What every service of a relay is made of, also that of one that does not listen. */
+export interface ServiceParts extends Omit<RouterParts, 'onUnrouted'> {
   readonly host: CodeHost
   readonly tokens: Tokens
   readonly signIn: SignInParts & RenewParts
   /** Address of the page that a browser is sent to after signing in. */
   readonly baseUrl: () => string
-  /** Whose deliveries are taken, by name. */
+  /** Whose deliveries are taken: those that there are when the application is made. */
   readonly sources: Sources
   readonly intake: Intake
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
   readonly refusals: Refusals
-  readonly routes: () => Promise<LiveRoutes>
-  /** HMAC with the instance's key; undefined when this process is not the profile's instance. */
-  readonly prove: (text: string) => string | undefined
+}
+
+/** What the routes of the service are made of. */
+export interface AppParts extends ServiceParts {
   readonly ready: ReadyCheck
+  /** Undefined: no other program may ask anything of this one. */
+  readonly instance: ServedInstance | undefined
   /** Loads the inspector when it is first asked for. Undefined: it is off. */
-  readonly inspector?: (() => Promise<Mounted & InspectorCodes>) | undefined
+  readonly inspector: (() => Promise<Mounted & InspectorCodes>) | undefined
   /** Answers requests for the metrics. Undefined: they are off. */
-  readonly metrics?: Mounted | undefined
+  readonly metrics: Mounted | undefined
 }

@@ -47,7 +47,6 @@ export async function tunnel(
     },
   }
   const intake = createIntake({
-    sources: { get: () => sender },
     journal,
     clock,
     plan: () => ({ targets: [], ignoredBy: undefined, onDuplicate: 'if-failed' }),
