@@ -110,6 +110,7 @@ export function signInAt(core: Core, address: string): SignIn {
     log,
     throttle: createLogThrottle(log),
     onAccount: (account) => events.emit({ type: 'account', account }),
+    onOutcome: () => events.emit({ type: 'sign-in ended' }),
     starts: new Starts(),
     timeLimit: limits.tokenEndpoint,
   }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from 'oauth4webapi'
-import { type Cancellable, sleep } from '../base/wait.js'
+import type { Cancellable } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log, LogThrottle } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
@@ -26,6 +26,8 @@ export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
   /** Rate limiter for lines that any web page can cause by opening the callback. */
   readonly throttle: LogThrottle
   readonly starts: Starts
+  /** Called once the outcome of a sign-in is stored for the program that waits for it. Must not throw. */
+  readonly onOutcome?: (() => void) | undefined
 }
 
 /**
@@ -308,10 +310,8 @@ async function takePending(store: Store, state: string): Promise<PendingSignIn |
   return pending === undefined ? undefined : Object(pending)
 }
 
-/** 5 minutes in milliseconds for a sign-in in the browser, and for reading its outcome. */
-const LOGIN_LIMIT = 300_000
-/** Interval of polling. A person does not notice it, and a read costs almost nothing. */
-const POLL_MS = 200
+/** 5 minutes in milliseconds, for a sign-in in the browser, and for reading its outcome. */
+export const LOGIN_LIMIT_MS = 300_000
 const loginKey = (login: string): string => `login:${login}`
 
 /**
@@ -325,31 +325,34 @@ export function parseLogin(text: string): string {
 
 /** Publishes an outcome. A failure is only logged, since the sign-in itself has ended. */
 async function publish(
-  { store, clock, log }: Pick<SignInParts, 'store' | 'clock' | 'log'>,
+  { store, clock, log, onOutcome }: Pick<SignInParts, 'store' | 'clock' | 'log' | 'onOutcome'>,
   login: string,
   outcome: LoginOutcome,
 ): Promise<void> {
   try {
-    await store.put(loginKey(login), { ...outcome }, clock() + LOGIN_LIMIT)
+    await store.put(loginKey(login), { ...outcome }, clock() + LOGIN_LIMIT_MS)
+    onOutcome?.()
   } catch (error) {
     log.error('The outcome of this sign-in could not be stored, so relay login does not see it', error)
   }
 }
 
 /**
- * Waits until the sign-in with this nonce has ended, in any process, and returns its outcome once.
- * @throws RelayError `timed_out` after 5 minutes; `storage`; AbortError when `signal` aborts
+ * Takes the outcome of the sign-in with this nonce, in whichever process it has ended.
+ * @param looks when to look for it; its end is that of the wait
+ * @throws RelayError `timed_out` at that end; `storage`; what `looks` throws
  */
 export async function awaitLogin(
   store: Pick<Store, 'get' | 'take'>,
   login: string,
-  { signal }: Cancellable = {},
+  looks: AsyncIterable<unknown>,
 ): Promise<LoginOutcome> {
-  const until = systemClock() + LOGIN_LIMIT
   const key = loginKey(login)
-  while ((await store.get(key)) === undefined) {
-    if (systemClock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
-    await sleep(POLL_MS, { signal })
+  // By the wall clock, by which its state expires, too.
+  const until = systemClock() + LOGIN_LIMIT_MS
+  for await (const _ of looks) {
+    if ((await store.get(key)) !== undefined) return Object(await store.take(key))
+    if (systemClock() >= until) break
   }
-  return Object(await store.take(key))
+  throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
 }

@@ -38,6 +38,11 @@ const KINDS = {
 
 export type ErrorKind = keyof typeof KINDS
 
+/** Whether a text from another process is the name of a kind. */
+export function isErrorKind(text: unknown): text is ErrorKind {
+  return typeof text === 'string' && Object.hasOwn(KINDS, text)
+}
+
 /**
  * Kinds whose messages contain only relay's own words, the caller's input, and names from the user's settings. Messages
  * of all other kinds may quote a code host, a sender or a file, so they count as text from outside.

@@ -4,7 +4,7 @@ import type { AttemptEvent } from '../dispatch/dispatcher.js'
 import type { TargetStatus } from '../dispatch/target.js'
 import type { JournalChange } from '../journal/journal.js'
 import type { Delivery, Receipt } from '../journal/types.js'
-import type { TunnelStatus } from '../tunnel/tunnel.js'
+import type { TunnelStatus } from '../instance/protocol.js'
 import type { HookEvent } from './hook-event.js'
 import type { Reloaded } from './status.js'
 
@@ -25,6 +25,10 @@ export type RelayEvent =
   | { readonly type: 'account'; readonly account: AccountChange }
   /** A request was refused, and is in the list of refused requests. */
   | { readonly type: 'refused' }
+  /** The outcome of a sign-in in a browser is stored for the program that waits for it. */
+  | { readonly type: 'sign-in ended' }
+  /** A one-time code has opened the inspector. */
+  | { readonly type: 'code used' }
   /** Another relay of the profile forwards now, or this one does. */
   | { readonly type: 'turn' }
   /** Settings were replaced. */

@@ -129,7 +129,7 @@ function marker({ routing, instance }: InspectorParts, summaries: readonly Pick<
   const nameOf = targetNames(routing, summaries)
   const down = new Set(
     instance
-      .status()
+      .activity()
       .targets.flatMap(({ id, state }) => (state === 'up' || state === 'elsewhere' ? [] : [id])),
   )
   return (id: string, { status, tries, reason }: Forward, last: LastAttempt | undefined): TargetMark => ({

@@ -62,7 +62,7 @@ const PAGES = [
 /** Loaded, and made, when it is first asked for: see serve/instance.ts. */
 export async function createInspector(parts: InspectorParts): Promise<Inspector> {
   const { clock, store, hostAllowed, log } = parts
-  const sessions = new Sessions(store, clock)
+  const sessions = new Sessions(store, clock, parts.onCodeUsed)
   const live = new LiveHub(parts)
   parts.instance.subscribe((event) => live.onEvent(event))
   const { page, preloading, missing, assets } = await openShell()

@@ -3,7 +3,7 @@ import type { Clock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { Routing } from '../dispatch/routes.js'
 import type { Listener } from '../events/events.js'
-import type { InstanceStatus } from '../events/status.js'
+import type { Activity } from '../events/status.js'
 import type { HostCheck } from '../http/router.js'
 import type { Journal } from '../journal/journal.js'
 import type { Store } from '../store/kv.js'
@@ -14,7 +14,7 @@ import type { Sources } from '../webhook/signature.js'
 
 /** The running instance, as its inspector uses it. */
 export interface InspectedInstance {
-  status(): InstanceStatus
+  activity(): Activity
   /** Forwards what waits, after forwards were recorded as waiting. */
   forward(): void
   /** Calls `listener` with what happens from now on. */
@@ -41,6 +41,8 @@ export interface InspectorParts {
   readonly hostAllowed: HostCheck
   /** Aborts when the instance stops. */
   readonly stopped: AbortSignal
+  /** Called when a one-time code has opened the inspector. Must not throw. */
+  readonly onCodeUsed?: () => void
   readonly clock: Clock
   readonly log: Log
 }

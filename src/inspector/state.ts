@@ -4,12 +4,12 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
 import { type SavedHook, SavedHooks } from '../codehost/hooks.js'
 import { labelOf, type Route, type Routing, shortNames } from '../dispatch/routes.js'
-import type { InstanceStatus } from '../events/status.js'
+import type { Activity } from '../events/status.js'
 import type { Minute, Summary } from '../journal/types.js'
 import type { InstanceState, Timeline, TunnelState } from './api.js'
 import type { InspectorParts } from './parts.js'
 import { KEYCHAIN_LIMIT_MS } from '../tokens/tokens.js'
-import type { TunnelStatus } from '../tunnel/tunnel.js'
+import type { TunnelStatus } from '../instance/protocol.js'
 import { pathOf } from '../webhook/signature.js'
 
 /** 5 s: reading who is signed in decrypts every token. */
@@ -35,7 +35,7 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
       users(),
     ])
     const nameOf = targetNames(routing)
-    const status = instance.status()
+    const status = instance.activity()
     const tunnels = status.tunnels.map(tunnelState)
     const sourceTunnels = tunnels.filter(({ source }) => !isCodeHost(source))
     return {
@@ -73,16 +73,13 @@ function tunnelState({ source, state, url, why }: TunnelStatus): TunnelState {
 }
 
 /** Those that were made, and those that could not be. */
-function hookStates(
-  saved: readonly SavedHook[],
-  problems: InstanceStatus['hookProblems'],
-): InstanceState['hooks'] {
+function hookStates(saved: readonly SavedHook[], problems: Activity['hookProblems']): InstanceState['hooks'] {
   const made = saved.flatMap(({ id, owner, repo, url, permanent }) =>
     id === null ? [] : [{ repo: `${owner}/${repo}`, url, permanent }],
   )
-  const missing = Object.keys(problems).filter((repo) => made.every((hook) => hook.repo !== repo))
+  const missing = [...problems.keys()].filter((repo) => made.every((hook) => hook.repo !== repo))
   const all = [...made, ...missing.map((repo) => ({ repo, url: null, permanent: false }))]
-  return all.map((hook) => ({ ...hook, problem: problems[hook.repo] ?? null }))
+  return all.map((hook) => ({ ...hook, problem: problems.get(hook.repo) ?? null }))
 }
 
 const MINUTE_MS = 60_000

@@ -5,7 +5,7 @@ import { type Log, createLogThrottle } from '../base/log.js'
 import { isCodeHost } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import { type Route, shortNames } from '../dispatch/routes.js'
-import type { InstanceStatus } from '../events/status.js'
+import type { Activity } from '../events/status.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, requireForwardedHost } from '../http/router.js'
 import type { Journal, JournalObserver } from '../journal/journal.js'
@@ -15,7 +15,7 @@ import type { RefusedKind, RefusedList } from '../webhook/refused.js'
 export interface MetricsParts {
   readonly journal: Pick<Journal, 'counts'>
   readonly refusals: { readonly list: Pick<RefusedList, 'counts'> }
-  readonly instance: { status(): Pick<InstanceStatus, 'tunnels'> }
+  readonly instance: { activity(): Pick<Activity, 'tunnels'> }
   /** Rejects while the instance cannot accept deliveries. */
   readonly ready: () => Promise<void>
   /** Check of the Host header, stricter than the service's own. */
@@ -92,7 +92,7 @@ function serve(parts: MetricsParts, measured: Measured): { readonly fetch: Fetch
       for (const status of ['succeeded', 'failed']) forwards.inc({ target, status }, 0)
     connected.reset()
     // The code host's tunnel has no label.
-    for (const { source, state } of instance.status().tunnels)
+    for (const { source, state } of instance.activity().tunnels)
       connected.set(isCodeHost(source) ? {} : { source }, Number(state === 'connected'))
     metrics.refused.reset()
     for (const [reason, count] of Object.entries({ ...NONE, ...refusals.list.counts() }))

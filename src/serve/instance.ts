@@ -6,18 +6,26 @@ import { type Core, ownHostCheck, servicePartsOf, type SignIn, signInAt, sources
 import type { DispatcherOptions } from '../dispatch/dispatcher.js'
 import { labelOf, type LiveRoutes, liveRoutes, Routing } from '../dispatch/routes.js'
 import type { TargetStatus } from '../dispatch/target.js'
-import type { Listener } from '../events/events.js'
-import type { InstanceStatus, Reloaded, SourceStatus } from '../events/status.js'
+import type { Listener, RelayEvent } from '../events/events.js'
+import type { Activity, Reloaded, ServedSource } from '../events/status.js'
 import type { FetchHandler } from '../http/listen.js'
 import type { Inspector } from '../inspector/inspector.js'
-import { type InstanceRecord, prove } from '../instance/running.js'
+import {
+  type InstanceRecord,
+  type InstanceStatus,
+  prove,
+  type Topic,
+  type TunnelStatus,
+} from '../instance/protocol.js'
 import type { Sandbox } from '../sandbox/sandbox.js'
 import { createApp, ReplaceableApp } from '../server/app.js'
+import { ChangeStreams } from '../server/changes.js'
 import type { ReadyCheck, ServedInstance } from '../server/parts.js'
 import type { TokenOwner } from '../tokens/tokens.js'
 import { pathOf } from '../webhook/signature.js'
 import { digestOf, Duties } from './duties.js'
 import type { HookPlan } from './hooks.js'
+import { statusOf, type StatusParts } from './status.js'
 import { checkTunnel } from './tunnel.js'
 import { Work, type WorkOptions } from './work.js'
 
@@ -45,6 +53,10 @@ export interface InstanceOptions {
   /** Reads the settings again. Undefined: they are a program's, which replaces them itself. @throws RelayError `settings` */
   readonly reread: (() => Promise<Reread>) | undefined
   readonly seams: Seams
+  /** When it started. Milliseconds since 1970-01-01 UTC. */
+  readonly startedAt: number
+  /** What the command line alone knows, for its status. */
+  readonly shown: Pick<StatusParts, 'folderHost' | 'hasMadeSecret'>
 }
 
 /** How long a reload waits for the channels of new sources: creating one takes about half a second. Milliseconds. */
@@ -61,6 +73,8 @@ export class Instance implements ServedInstance {
   readonly sandbox: Sandbox | undefined
   /** The HTTP application, made again when the sources change. */
   readonly app: ReplaceableApp
+  /** Where the commands of the profile follow what changes. */
+  readonly changes: ChangeStreams
   /** Loads the inspector; undefined where it is off. */
   readonly inspector: (() => Promise<Inspector>) | undefined
   readonly #options: InstanceOptions
@@ -96,6 +110,11 @@ export class Instance implements ServedInstance {
       onNotice: (numbers) => void this.#look(numbers).catch(() => {}),
       onTurn: () => this.#onTurn(),
       log,
+    })
+    this.changes = new ChangeStreams(this.#stopping.signal)
+    this.subscribe((event) => {
+      const topic = topicOf(event)
+      if (topic) this.changes.changed(topic)
     })
     this.#metrics = metrics?.serve({ ...core, instance: this, ready, hostAllowed: ownHostCheck(settings) })
     this.inspector =
@@ -148,28 +167,28 @@ export class Instance implements ServedInstance {
   }
 
   status(): InstanceStatus {
-    const { record, url, sandbox, settings } = this
-    const { profile, provider, providerUrl, maxBody, inspect = true } = settings
-    const { publicUrl, clientId } = record
+    const { record, settings, sandbox, core } = this
+    const { startedAt, hooks, shown } = this.#options
+    return statusOf({
+      record,
+      startedAt,
+      settings,
+      sandbox: sandbox !== undefined,
+      routing: core.routing,
+      tunnels: this.#duties.work?.tunnels() ?? [],
+      hooks: hooks?.repos.map(({ owner, repo }) => `${owner}/${repo}`) ?? [],
+      ...shown,
+    })
+  }
+
+  activity(): Activity {
     const work = this.#duties.work
     return {
-      startedAt: Date.parse(record.startedAt),
-      url,
-      sandbox: sandbox !== undefined,
-      forwards: this.#duties.isOurs,
+      startedAt: this.#options.startedAt,
+      sandbox: this.sandbox !== undefined,
       targets: this.targets(),
       tunnels: work?.tunnels() ?? [],
-      hookProblems: Object.fromEntries(work?.hookProblems() ?? []),
-      settings: {
-        profile,
-        provider,
-        providerUrl,
-        publicUrl,
-        clientId,
-        maxBody,
-        inspect,
-        sources: this.#sources(work?.tunnels() ?? []),
-      },
+      hookProblems: work?.hookProblems() ?? new Map(),
     }
   }
 
@@ -230,6 +249,7 @@ export class Instance implements ServedInstance {
     this.core.routing.replace(routes)
     this.#settings = { ...this.#settings, routes }
     void this.#duties.work?.replace()
+    this.core.events.emit({ type: 'turn' })
   }
 
   /** Uses other settings from now on: all of them, or none. @throws RelayError `settings` for those that cannot be used; `storage` */
@@ -261,12 +281,12 @@ export class Instance implements ServedInstance {
   }
 
   /** The sources besides the code host. */
-  #sources(tunnels: InstanceStatus['tunnels']): readonly SourceStatus[] {
+  #sources(tunnels: readonly TunnelStatus[]): readonly ServedSource[] {
     const { sources = [], tunnel, publicUrl = this.url } = this.#settings
-    return sources.map(({ name, scheme, ofFolder }) => {
+    return sources.map(({ name, scheme }) => {
       const own = tunnel === undefined ? publicUrl + pathOf(name) : null
       const channel = tunnels.find(({ source }) => source === name)?.url
-      return { name, scheme, ofFolder, address: channel ?? own }
+      return { name, scheme, address: channel ?? own }
     })
   }
 
@@ -277,7 +297,8 @@ export class Instance implements ServedInstance {
     const { settings, database } = core
     const { profile, maxBody } = settings
     const hostAllowed = ownHostCheck(settings)
-    const own = { profile, url, maxBody, hostAllowed, stopped: this.#stopping.signal }
+    const onCodeUsed = (): void => core.events.emit({ type: 'code used' })
+    const own = { profile, url, maxBody, hostAllowed, stopped: this.#stopping.signal, onCodeUsed }
     return createInspector({ ...core, ...own, store: database.store, instance: this })
   }
 
@@ -299,4 +320,23 @@ export class Instance implements ServedInstance {
     this.#isElsewhere = !isOurs
     for (const target of this.targets()) events.emit({ type: 'target', target })
   }
+}
+
+/** Topics of the events that commands follow. The journal announces what deliveries and attempts change. */
+const TOPICS: Readonly<Partial<Record<RelayEvent['type'], Topic>>> = {
+  changed: 'journal',
+  removed: 'journal',
+  stale: 'journal',
+  target: 'status',
+  tunnel: 'status',
+  hook: 'status',
+  turn: 'status',
+  settings: 'status',
+  refused: 'status',
+  'sign-in ended': 'sign-in',
+  'code used': 'inspector',
+}
+
+function topicOf({ type }: RelayEvent): Topic | undefined {
+  return TOPICS[type]
 }

@@ -9,7 +9,8 @@ import type { DispatcherOptions } from '../dispatch/dispatcher.js'
 import { Events, type Listener } from '../events/events.js'
 import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
-import { createInstanceRecord, takeProfile } from '../instance/running.js'
+import { createInstanceRecord } from '../instance/protocol.js'
+import { takeProfile } from '../instance/running.js'
 import type { SendOnce } from '../net/client.js'
 import { lastSandboxUrl, SANDBOX_CLIENT, saveSandboxUrl } from '../sandbox/client.js'
 import type { Sandbox } from '../sandbox/sandbox.js'
@@ -18,6 +19,7 @@ import { type Database, openDatabase } from '../store/open.js'
 import type { HookPlan } from './hooks.js'
 import { Instance, type Reread } from './instance.js'
 import { Readiness } from './readiness.js'
+import type { StatusParts } from './status.js'
 import { checkTunnel } from './tunnel.js'
 
 /** Settings of a relay that starts a sandbox, and uses it as its code host. */
@@ -48,6 +50,8 @@ export interface StartOptions {
    * start then fails.
    */
   readonly onTaken?: ((instance: Instance) => Disposable | undefined) | undefined
+  /** What the command line alone knows, for the status of the instance. */
+  readonly shown?: Pick<StatusParts, 'folderHost' | 'hasMadeSecret'> | undefined
   /** Hooks to have while it runs, and to catch up from. Default: none. */
   readonly hooks?: HookPlan | undefined
   /** The profile's data, where the caller has it open; it then also closes it. */
@@ -122,7 +126,7 @@ async function open(
   options: StartOptions,
   { url, ready, log }: { readonly url: string; readonly ready: ReadyCheck; readonly log: Log },
 ): Promise<{ readonly instance: Instance; readonly settled: () => void }> {
-  const { seams = {}, env = {}, hooks, onEvent, sendOnce } = options
+  const { seams = {}, env = {}, hooks, onEvent, sendOnce, shown = {} } = options
   const { clock = seams.clock ?? systemClock } = options
   const { folder, store: kind } = given
   const taken = await takeProfile(given)
@@ -144,10 +148,9 @@ async function open(
   const limits = { ...LIMITS, ...seams.limits }
   const events = new Events(onEvent)
   const core = await openCore(settings, { database, limits, clock, log, events, forwards: true, sendOnce })
-  const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
-  const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
-  const record = createInstanceRecord(own, Date.now())
-  const instance = new Instance({ core, url, record, sandbox, ready, env, hooks, reread, seams })
+  const record = createInstanceRecord({ pid: process.pid, url, profile: settings.profile })
+  const own = { url, record, sandbox, ready, env, hooks, reread, seams, startedAt: Date.now(), shown }
+  const instance = new Instance({ core, ...own })
   await instance.join()
   const settled = (): void => {
     database.settle()

@@ -1,12 +1,10 @@
-import { z } from 'zod'
-import { RelayError, toRelayError } from '../base/errors.js'
+import { RelayError } from '../base/errors.js'
 import { DEFAULT_TUNNEL, isChannel, isCodeHost, type Settings } from '../base/settings.js'
 import { schemeOf } from '../codehost/schemes.js'
 import type { Core } from '../core.js'
 import { provesBody } from '../schemes/proof.js'
-import type { Store } from '../store/kv.js'
-import { recordOf } from '../tunnel/channel.js'
-import type { Tunnel, TunnelStatus } from '../tunnel/tunnel.js'
+import type { TunnelStatus } from '../instance/protocol.js'
+import type { Tunnel } from '../tunnel/tunnel.js'
 
 /**
  * Whether the sources can have a tunnel: each needs a channel of its own, and signatures of its bodies. Any reader of a channel could copy a
@@ -40,14 +38,13 @@ export function checkTunnel(
     )
 }
 
-/** Receives through tunnels too, each source's through a channel of its own. Their status is stored for other commands. */
+/** Receives through tunnels too, each source's through a channel of its own. */
 export class Tunnels implements AsyncDisposable {
   readonly #core: Core
   readonly #lost: AbortSignal
   /** By source. */
   readonly #open = new Map<string, Tunnel>()
-  /** Changes of what is stored, and of which tunnels are open: one after the other. */
-  #stored: Promise<unknown> = Promise.resolve()
+  /** Changes of which tunnels are open: one after the other. */
   #updated: Promise<void> = Promise.resolve()
   #isClosed = false
 
@@ -69,11 +66,10 @@ export class Tunnels implements AsyncDisposable {
     this.#isClosed = true
     await this.#updated
     await Promise.all([...this.#open].map(([name, tunnel]) => this.#close(name, tunnel)))
-    await this.#stored
   }
 
   async #update(address: string): Promise<void> {
-    const { sources, intake, refusals, settings, database, log, clock } = this.#core
+    const { sources, intake, refusals, settings, database, log, clock, events } = this.#core
     // Loaded only here.
     const { Tunnel } = await import('../tunnel/tunnel.js')
     if (this.#isClosed) return
@@ -82,7 +78,8 @@ export class Tunnels implements AsyncDisposable {
       if (source.scheme.challenge !== undefined && !known) log.warn(halfText(source.name))
       known?.use(source)
       const shared = { intake, refusals, maxBody: settings.maxBody, store: database.store, log, clock }
-      const own = { address, lost: this.#lost, onStatus: (status: TunnelStatus) => this.#onStatus(status) }
+      const onStatus = (tunnel: TunnelStatus): void => events.emit({ type: 'tunnel', tunnel })
+      const own = { address, lost: this.#lost, onStatus }
       if (!known) this.#open.set(source.name, new Tunnel({ ...source, ...shared, ...own }))
     }
     const gone = [...this.#open].filter(([name]) => !sources.has(name))
@@ -93,46 +90,12 @@ export class Tunnels implements AsyncDisposable {
   async #close(name: string, tunnel: Tunnel): Promise<void> {
     await tunnel[Symbol.asyncDispose]()
     this.#open.delete(name)
-    this.#write((store) => store.delete(recordOf(KEY, name)))
-  }
-
-  #onStatus(status: TunnelStatus): void {
-    this.#core.events.emit({ type: 'tunnel', tunnel: status })
-    this.#write((store) =>
-      store.put(recordOf(KEY, status.source), { v: 1, pid: process.pid, status: { ...status } }),
-    )
-  }
-
-  #write(change: (store: Store) => Promise<unknown>): void {
-    const { database, log } = this.#core
-    this.#stored = this.#stored
-      .then(() => (this.#lost.aborted ? undefined : change(database.store)))
-      .catch((error: unknown) => log.error(toRelayError(error).message, error))
   }
 }
 
 /** What of a sender that asks for an answer, and sends forms, a smee server passes on. */
 function halfText(name: string): string {
   return `${name} works only in part through --tunnel: a smee server takes its events, which are JSON; it refuses its forms, such as slash commands and buttons, and does not pass on the answer to url_verification, which ${name} asks for when an address is entered. For all of it, serve it without --tunnel at a public address`
-}
-
-const KEY = 'tunnel'
-const record = z.object({
-  v: z.literal(1),
-  pid: z.int(),
-  status: z.custom<TunnelStatus>((value) => typeof value === 'object' && value !== null),
-})
-
-/** The stored status of a process's tunnels: the code host's, then those of its sources by name. @throws RelayError `storage` */
-export async function readTunnels(store: Store, pid: number): Promise<readonly TunnelStatus[]> {
-  const keys = [KEY, ...(await store.list(`${KEY}/`))]
-  const all = await Promise.all(keys.map(async (key) => record.safeParse(await store.get(key)).data))
-  return all.flatMap((saved) => (saved?.pid === pid ? saved.status : []))
-}
-
-/** The same of the code host's alone; undefined if it has none. @throws RelayError `storage` */
-export async function readTunnel(store: Store, pid: number): Promise<TunnelStatus | undefined> {
-  return (await readTunnels(store, pid)).find(({ source }) => isCodeHost(source))
 }
 
 /** The address that the code host sends deliveries to: the public one, unless a tunnel is set. */

@@ -2,14 +2,15 @@ import type { RenewParts } from '../auth/renew.js'
 import type { SignInParts } from '../auth/sign-in.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { LiveRoutes } from '../dispatch/routes.js'
-import type { Listener } from '../events/events.js'
-import type { InstanceStatus, Reloaded } from '../events/status.js'
+import type { Reloaded } from '../events/status.js'
+import type { InstanceStatus } from '../instance/protocol.js'
 import type { FetchHandler } from '../http/listen.js'
 import type { RouterParts } from '../http/router.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
 import type { Sources } from '../webhook/signature.js'
+import type { ChangeStreams } from './changes.js'
 
 /** A part of the service that answers for itself. */
 interface Mounted {
@@ -31,8 +32,10 @@ export interface InspectorCodes {
 export interface ServedInstance {
   /** HMAC with the instance's key. */
   prove(text: string): string
-  /** What it is, and how it is, now. */
+  /** What it says of itself to the commands of its profile. */
   status(): InstanceStatus
+  /** Where those commands follow what changes. */
+  readonly changes: ChangeStreams
   /** Where deliveries go now, with the numbers of the journal. @throws RelayError `storage` */
   routes(): Promise<LiveRoutes>
   /**
@@ -40,8 +43,6 @@ export interface ServedInstance {
    * @throws RelayError, usually `settings`, where they cannot be used: all stay as they were
    */
   reload(): Promise<Reloaded>
-  /** Calls `listener`, which must be cheap and not throw, with what happens from now on, until it is disposed of. */
-  subscribe(listener: Listener): Disposable
 }
 
 /** What every service of a relay is made of, also that of one that does not listen. */

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { aborted, sleep, probeDelay, onSleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
+import type { TunnelStatus } from '../instance/protocol.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import type { Store } from '../store/kv.js'
 import type { Source } from '../webhook/signature.js'
@@ -10,29 +11,6 @@ import { findChannel, recordOf } from './channel.js'
 import { type Connection, LIMITS, openConnection, type TunnelLimits } from './connection.js'
 import { Messages, type MessagesParts } from './messages.js'
 import { RoundTrips } from './round-trip.js'
-
-/** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
-export interface TunnelStatus {
-  /** Source of the deliveries that come through it. */
-  readonly source: string
-  readonly state: 'connecting' | 'connected' | 'waiting'
-  /**
-   * URL of the channel, for the sender's webhook settings. Null until there is a channel. Known while `waiting` too.
-   */
-  readonly url: string | null
-  /** Time of the last change of `state`. */
-  readonly since: number
-  /** Reason why the connection was lost or failed. */
-  readonly why: string | null
-  /** Number of the next attempt to reconnect; 0 while `connected`. */
-  readonly attempt: number
-  /** Time of the next attempt, while `waiting`. */
-  readonly retryAt: number | null
-  /**
-   * Result of the message that relay sends to itself on each connection: `ok`, or why it failed. Null while unknown.
-   */
-  readonly roundTrip: string | null
-}
 
 /** Options of a tunnel, including those of its source. */
 export interface TunnelOptions

@@ -12,7 +12,7 @@ import { type Attempt, type Delivery, editedFrom, ignoredText, type Receipt } fr
 import type { RelayEvent } from '../../../events/events.js'
 import { type HookEvent, sourceOf } from '../../../events/hook-event.js'
 import type { Reloaded } from '../../../events/status.js'
-import type { TunnelStatus } from '../../../tunnel/tunnel.js'
+import type { TunnelStatus } from '../../../instance/protocol.js'
 import type { Shell } from '../../command.js'
 import {
   appHookText,
@@ -106,6 +106,8 @@ export class LiveOutput {
         return this.#onSettingsRefused(event.error)
       // The list of refused requests, the log and the inspector say more.
       case 'refused':
+      case 'sign-in ended':
+      case 'code used':
       case 'turn':
       case 'stale':
       case 'changed':

@@ -107,7 +107,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
     log: out.timedLog,
     seams: shell.seams,
     env: shell.env,
-    onTaken: publication(shell, joined, hooked),
+    ...publication(shell, joined),
     hooks,
     onEvent: live.onEvent,
   }).catch(async (error: unknown) => {

@@ -12,6 +12,7 @@ import { proofsFor } from '../../../schemes/proof.js'
 import type { Instance } from '../../../serve/instance.js'
 import type { Shell } from '../../command.js'
 import type { Context } from '../../context.js'
+import { polls } from '../../follow.js'
 import { bold, dim, join, t } from '../../output/text.js'
 import { isOfFolder, type Loaded, type Origin } from '../../settings/read.js'
 import type { SetSource } from '../../sources.js'
@@ -82,7 +83,8 @@ async function openInspectorOf(
     if (!inspector) return
     const code = inspector.issueCode()
     const isPending = async (): Promise<boolean> => inspector.isPending(code)
-    const result = await openInspector(shell, { url, code, isPending })
+    const looks = (limit: number) => polls(signal, limit)
+    const result = await openInspector(shell, { url, code, isPending, looks })
     out.say(
       result === 'opened'
         ? 'The inspector is open in your browser'
