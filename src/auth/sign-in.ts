@@ -11,6 +11,7 @@ import type { Tokens } from '../tokens/tokens.js'
 import type { AccountParts } from './accounts.js'
 import type { Starts } from './starts.js'
 import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
+import { fieldsOf } from '../json/parse.js'
 
 /** Dependencies of a sign-in in the browser. */
 export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
@@ -307,7 +308,13 @@ const stateKey = (state: string): string => `oauth-state:${state}`
  */
 async function takePending(store: Store, state: string): Promise<PendingSignIn | undefined> {
   const pending = STATE.test(state) ? await store.take(stateKey(state)) : undefined
-  return pending === undefined ? undefined : Object(pending)
+  return isPending(pending) ? pending : undefined
+}
+
+function isPending(value: unknown): value is PendingSignIn {
+  const { login = '', ...fields } = fieldsOf(value)
+  const names = ['provider', 'origin', 'userId', 'verifier', 'redirectUri']
+  return [login, ...names.map((name) => fields[name])].every((field) => typeof field === 'string')
 }
 
 /** 5 minutes in milliseconds, for a sign-in in the browser, and for reading its outcome. */
@@ -337,6 +344,11 @@ async function publish(
   }
 }
 
+function isOutcome(value: unknown): value is LoginOutcome {
+  const { auth } = fieldsOf(value)
+  return auth === 'success' || auth === 'error'
+}
+
 /**
  * Takes the outcome of the sign-in with this nonce, in whichever process it has ended.
  * @param looks when to look for it; its end is that of the wait
@@ -351,7 +363,8 @@ export async function awaitLogin(
   // By the wall clock, by which its state expires, too.
   const until = systemClock() + LOGIN_LIMIT_MS
   for await (const _ of looks) {
-    if ((await store.get(key)) !== undefined) return Object(await store.take(key))
+    const outcome = (await store.get(key)) === undefined ? undefined : await store.take(key)
+    if (isOutcome(outcome)) return outcome
     if (systemClock() >= until) break
   }
   throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')

@@ -22,6 +22,9 @@ const PAGE = 256
 const TEXT_PAGE = 128
 /** Index entries by time in one query, which takes a millisecond. */
 const TIME_STEP = 5000
+/** Entries of one minute that are counted, in some milliseconds. The busiest minutes of a workstation have fewer. */
+const MAX_OF_MINUTE = 10_000
+const MINUTE_MS = 60_000
 /** Range of numbers in one query, which takes some milliseconds without an index. */
 const WINDOW = 4096
 /** Bytes of bodies searched at once, in 2 milliseconds: a page of small ones, or one large one. */
@@ -73,8 +76,9 @@ export class JournalQueries {
 
   /** Number of entries. */
   async count(): Promise<number> {
-    const query = 'SELECT coalesce(sum(received), 0) AS count FROM minute'
-    const [row] = await this.#sql.query<{ count: number }>(query)
+    // Numbers have no gaps but those that removed entries left.
+    const query = 'SELECT (SELECT max(n) FROM delivery) - entries AS count FROM removed'
+    const [row] = await this.#sql.query<{ count: number | null }>(query)
     return row?.count ?? 0
   }
 
@@ -184,13 +188,28 @@ export class JournalQueries {
   }
 
   /**
-   * Counts the deliveries received in each minute of a span in milliseconds. Minutes without any are left out; `failed`
-   * is the number of those that have failed.
+   * Counts the deliveries received in each minute of a span, oldest first. `from` and `until` are in milliseconds, each at the start of
+   * a minute. Minutes without any delivery are left out.
    */
   async minutes(from: number, until: number): Promise<readonly Minute[]> {
-    const query =
-      'SELECT minute, received, failed FROM minute WHERE minute >= ? AND minute < ? ORDER BY minute'
-    return this.#sql.query<Minute>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
+    const minutes: Minute[] = []
+    for (let end = until; ;) {
+      const [newest] = await this.#sql.query<{ at: number | null }>(
+        'SELECT max(received_at) AS at FROM delivery WHERE received_at >= ? AND received_at < ?',
+        [from, end],
+      )
+      if (typeof newest?.at !== 'number') return minutes.toReversed()
+      const minute = Math.floor(newest.at / MINUTE_MS)
+      const [row] = await this.#sql.query<Omit<Minute, 'minute'>>(
+        `SELECT count(*) AS received, count(CASE WHEN EXISTS (
+            SELECT 1 FROM forward WHERE forward.n = entry.n AND ${FAILED_ATTEMPT}) THEN 1 END) AS failed
+          FROM (SELECT n FROM delivery WHERE received_at >= ? AND received_at < ? LIMIT ${MAX_OF_MINUTE}) AS entry`,
+        [minute * MINUTE_MS, end],
+      )
+      if (row) minutes.push({ minute, ...row })
+      end = minute * MINUTE_MS
+      await setImmediate()
+    }
   }
 
   /** Finds known delivery ids, under any hook, with the newest entry of each. */

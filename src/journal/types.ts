@@ -167,8 +167,9 @@ export interface LastAttempt extends Pick<Attempt, 'target' | 'outcome' | 'statu
 export interface Minute {
   /** Number of the minute since 1970. */
   readonly minute: number
+  /** At most 10,000 are counted. */
   readonly received: number
-  /** Number of those that failed at a target, or needed another attempt. */
+  /** Number of those counted that failed at a target, or needed another attempt. */
   readonly failed: number
 }
 

@@ -1,15 +1,12 @@
 import { MAX_START } from '../base/bytes.js'
 import { isCodeHost } from '../base/settings.js'
-import { FAILED_ATTEMPT } from '../store/schema.js'
 import { ask, marks, execute, type SqlValue, type Statement, type Tx } from '../store/sql.js'
 import {
   type Attempt,
   type Delivery,
   type Forward,
   type ForwardStatus,
-  isFailedAttempt,
   MAX_ERROR,
-  type Minute,
   type OnDuplicate,
   type Plan,
   type Receipt,
@@ -140,13 +137,11 @@ function insertNew(all: readonly New[]): Statement[] {
   const rows = all.map(({ row }) => row)
   const bodies = all.map(({ row, bytes }) => ({ n: row.n, bytes }))
   const forwards = all.flatMap(({ row, targets }) => newForwards(row.n, targets, row.received_at))
-  const received = counted(rows.map((row) => Math.floor(row.received_at / 60_000)))
   const waiting = counted(all.flatMap(({ targets }) => targets))
   return [
     ...insert('delivery', rows),
     ...insert('body', bodies),
     ...insert('forward', forwards),
-    ...[...received].map(([minute, count]) => countMinute(minute, count, 0)),
     ...[...waiting].map(([target, count]) => countForwards(target, { waiting: count })),
   ]
 }
@@ -221,7 +216,6 @@ function* waitAgain(
   const before = new Map(rows.map(({ target, status }) => [target, status]))
   const due = [...new Set(targets)].filter((target) => DUE[rule].includes(before.get(target)))
   const missing = due.filter((target) => !before.has(target))
-  if (due.length > 0) yield* execute(countFailed(n, -1))
   yield* execute(
     ...due.flatMap((target) => {
       const status = before.get(target)
@@ -231,7 +225,6 @@ function* waitAgain(
     }),
     ...insert('forward', newForwards(n, missing, since)),
   )
-  if (due.length > 0) yield* execute(countFailed(n, 1))
   const waiting = [...before].filter(([, status]) => status === 'waiting').map(([target]) => target)
   return [...new Set([...waiting, ...due])]
 }
@@ -258,7 +251,7 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
   // Beyond the limit, the last attempt is replaced.
   const seq = Math.min(found.newest + 1, MAX_ATTEMPTS)
   const isSame = found.outcome === outcome
-  yield* finish(n, target, forward, found)
+  yield* finish(n, target, forward, found.before)
   if (isSame && found.at === at) return
   if (isSame && found.error === error && ALIKE.has(outcome))
     yield* execute({
@@ -273,7 +266,7 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
 }
 
 /** Status of a forward, the last attempt at its target, and the number of its entry's last attempt. */
-const RECORDED = `SELECT forward.status AS before, forward.tries, last.seq, last.at, last.outcome, last.error,
+const RECORDED = `SELECT forward.status AS before, last.seq, last.at, last.outcome, last.error,
     (SELECT coalesce(max(seq), 0) FROM attempt WHERE attempt.n = forward.n) AS newest
   FROM forward LEFT JOIN attempt AS last ON last.n = forward.n AND last.seq = (
     SELECT max(seq) FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target)
@@ -281,7 +274,6 @@ const RECORDED = `SELECT forward.status AS before, forward.tries, last.seq, last
 
 type Recorded = {
   readonly before: ForwardStatus
-  readonly tries: number
   readonly newest: number
   readonly seq: number | null
   readonly at: number | null
@@ -289,23 +281,15 @@ type Recorded = {
   readonly error: string | null
 }
 
-/** Changes the status of a forward, unless it has already ended. */
-export function* finish(
-  n: number,
-  target: string,
-  forward: Forward,
-  { before, tries }: Pick<Recorded, 'before' | 'tries'>,
-): Tx<void> {
+/** Changes the status of a forward from `before`, unless it has already ended. */
+export function* finish(n: number, target: string, forward: Forward, before: ForwardStatus): Tx<void> {
   // Another relay has ended the forward while the one that made this attempt was suspended. It is not sent again.
   if (before !== 'waiting' && forward.status !== 'succeeded') return
-  const mayCount = isFailedAttempt({ status: before, tries }) || isFailedAttempt(forward)
-  if (mayCount) yield* execute(countFailed(n, -1))
   const change = { [before]: -1, [forward.status]: 1 }
   yield* execute(
     setForward(n, target, forward),
     ...(before === forward.status ? [] : [countForwards(target, change)]),
   )
-  if (mayCount) yield* execute(countFailed(n, 1))
 }
 
 function setForward(n: number, target: string, { status, tries, since, reason }: Forward): Statement {
@@ -340,7 +324,7 @@ export function* expire(
   )
   for (const { n, target, tries, since } of rows) {
     const forward: Forward = { status: 'failed', tries, since, reason: 'older than 24 h' }
-    yield* finish(n, target, forward, { before: 'waiting', tries })
+    yield* finish(n, target, forward, 'waiting')
   }
   return rows
 }
@@ -384,18 +368,20 @@ export function* remove(
     last,
   )
   for (const { target, status, count } of counts) yield* execute(countForwards(target, { [status]: -count }))
-  const minutes = yield* ask<Minute & { readonly until: number }>(
-    `SELECT received_at / 60000 AS minute, count(*) AS received, max(received_at) AS until,
-      count(CASE WHEN ${HAS_FAILED} THEN 1 END) AS failed
-      FROM delivery WHERE ${which} GROUP BY received_at / 60000`,
+  const rows = yield* ask<{ received_at: number }>(
+    `DELETE FROM delivery WHERE ${which} RETURNING received_at`,
     after,
     last,
   )
-  yield* execute(...minutes.map((each) => countMinute(each.minute, -each.received, -each.failed)))
-  const until = Math.max(0, ...minutes.map((each) => each.until))
-  yield* ask('UPDATE removed SET until = ? WHERE until < ?', until, until)
-  const rows = yield* ask(`DELETE FROM delivery WHERE ${which} RETURNING n`, after, last)
-  yield* ask('DELETE FROM minute WHERE received = 0')
+  if (rows.length > 0) {
+    const until = Math.max(...rows.map((row) => row.received_at))
+    yield* ask(
+      'UPDATE removed SET entries = entries + ?, until = CASE WHEN until < ? THEN ? ELSE until END',
+      rows.length,
+      until,
+      until,
+    )
+  }
   yield* ask('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
   return { last, removed: rows.length }
 }
@@ -447,25 +433,5 @@ function countForwards(target: string, changes: Partial<Readonly<Record<ForwardS
       ON CONFLICT (target) DO UPDATE SET waiting = target.waiting + excluded.waiting,
         succeeded = target.succeeded + excluded.succeeded, failed = target.failed + excluded.failed`,
     values: [target, waiting, succeeded, failed],
-  }
-}
-
-/** Adds to the counts of a minute, identified by its number since 1970. */
-function countMinute(minute: number, received: number, failed: number): Statement {
-  return {
-    sql: `INSERT INTO minute (minute, received, failed) VALUES (?, ?, ?)
-      ON CONFLICT (minute) DO UPDATE SET received = minute.received + excluded.received, failed = minute.failed + excluded.failed`,
-    values: [minute, received, failed],
-  }
-}
-
-const HAS_FAILED = `EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND ${FAILED_ATTEMPT})`
-
-/** Counts an entry as failed in its minute. Subtracted before its forwards change, and added after. */
-function countFailed(n: number, change: 1 | -1): Statement {
-  return {
-    sql: `UPDATE minute SET failed = failed + ? WHERE minute =
-      (SELECT received_at / 60000 FROM delivery WHERE n = ? AND ${HAS_FAILED})`,
-    values: [change, n],
   }
 }

@@ -70,10 +70,14 @@ function openerOf(coding: string): Opener | undefined {
       return () => zlib.createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
     case 'zstd': {
       // Available from Node 22.15 (RFC 8878).
-      const { createZstdDecompress }: { createZstdDecompress?: () => Transform } = Object(zlib)
-      return createZstdDecompress
+      const create: unknown = Reflect.get(zlib, 'createZstdDecompress')
+      return isMaker(create) ? create : undefined
     }
     default:
       return undefined
   }
+}
+
+function isMaker(value: unknown): value is () => Transform {
+  return typeof value === 'function'
 }

@@ -241,13 +241,18 @@ function objectsIn(value: unknown): Fields[] {
 
 /** Every object and list in a value, including the value itself. */
 function containersIn(value: unknown): Fields[] {
-  if (typeof value !== 'object' || value === null) return []
-  const container: Fields = Object(value)
-  return [container, ...Object.values(container).flatMap(containersIn)]
+  if (!isContainer(value)) return []
+  return [value, ...Object.values(value).flatMap(containersIn)]
 }
 
 function at(value: unknown, path: Edit['path']): Fields | undefined {
   let found: unknown = value
-  for (const step of path) found = Object.getOwnPropertyDescriptor(Object(found), step)?.value
-  return typeof found === 'object' && found !== null ? Object(found) : undefined
+  for (const step of path)
+    found = isContainer(found) ? Object.getOwnPropertyDescriptor(found, step)?.value : undefined
+  return isContainer(found) ? found : undefined
+}
+
+/** An object, or a list by its indexes. */
+function isContainer(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
 }

@@ -5,7 +5,7 @@ import { didYouMean } from '../base/text.js'
 import { nearestMatch, sentEvents } from '../codehost/events.js'
 import { hostScheme, schemeOf } from '../codehost/schemes.js'
 import { indexHeaders } from '../http/headers.js'
-import { isObject, parseJson } from '../json/parse.js'
+import { fieldsOf, isObject, parseJson } from '../json/parse.js'
 import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { SCHEME_NAMES } from '../schemes/senders.js'
 import { payloadOf } from '../webhook/intake.js'
@@ -202,7 +202,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
 function editsOf(payload: unknown, now: number): Edit[] {
   const value = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z')
-  const { repository }: { readonly repository?: unknown } = Object(payload)
+  const { repository } = fieldsOf(payload)
   const rename = repository ? [{ path: ['repository', 'full_name'], value: REPO }] : []
   return [...rename, ...instantsIn(payload).map((path) => ({ path, value, only: true }))]
 }

@@ -9,6 +9,7 @@ import { type Html, notePage, sandboxPage } from './pages.js'
 import { GitHubError, invalidField, jsonOf, readObject } from './protocol.js'
 import { BoundedMap, OWNER } from './state.js'
 import { type Fields, type OAuth, Once, randomSecret } from './tokens.js'
+import { fieldsOf } from '../json/parse.js'
 
 /** A valid authorization request that waits for the user. */
 interface AuthorizeRequest {
@@ -423,7 +424,7 @@ export async function readForm(c: Context<HttpEnv>): Promise<URLSearchParams> {
 async function readFields(c: Context<HttpEnv>): Promise<URLSearchParams> {
   const text = new TextDecoder().decode(await readBody(c, FORM_LIMIT))
   const isJson = /^application\/json\b/i.test(c.req.header('content-type') ?? '')
-  return isJson ? toForm(Object(jsonOf(text))) : new URLSearchParams(text)
+  return isJson ? toForm(fieldsOf(jsonOf(text))) : new URLSearchParams(text)
 }
 
 /** Sends a form, or JSON if `Accept` names it, like GitHub. */

@@ -394,10 +394,10 @@ export class Payloads {
     }
     const names = Object.keys(swaps).map((name) => name.replaceAll(/[^\w/]/g, String.raw`\$&`))
     const { text } = partOf(event, at)
-    const value: unknown = JSON.parse(
+    const value: Json = JSON.parse(
       text.replaceAll(new RegExp(names.join('|'), 'g'), (name) => swaps[name] ?? name),
     )
-    return Object(value)
+    return value
   }
 }
 

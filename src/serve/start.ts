@@ -11,6 +11,7 @@ import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
 import { createInstanceRecord } from '../instance/protocol.js'
 import { takeProfile } from '../instance/running.js'
+import { isObject } from '../json/parse.js'
 import type { SendOnce } from '../net/client.js'
 import { lastSandboxUrl, SANDBOX_CLIENT, saveSandboxUrl } from '../sandbox/client.js'
 import type { Sandbox } from '../sandbox/sandbox.js'
@@ -179,7 +180,7 @@ async function withSandbox(
 
 /** A program without types may name it and mean none. */
 function wantsSandbox(settings: ReadSettings | SandboxedSettings): settings is SandboxedSettings {
-  return 'sandbox' in settings && Object(settings.sandbox) === settings.sandbox
+  return 'sandbox' in settings && isObject(settings.sandbox)
 }
 
 /**

@@ -4,6 +4,7 @@ import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Json, Store } from './kv.js'
 import type { Tx } from './sql.js'
+import { fieldsOf } from '../json/parse.js'
 
 export interface ExclusiveOptions<Result> extends Cancellable {
   /** The work, for messages: `renewing a token`. */
@@ -69,5 +70,6 @@ export async function exclusively<Result>(
 }
 
 function ownerOf(value: Json | undefined): { readonly id?: string; readonly pid?: number } {
-  return Object(value)
+  const { id, pid } = fieldsOf(value)
+  return { ...(typeof id === 'string' && { id }), ...(typeof pid === 'number' && { pid }) }
 }

@@ -6,6 +6,7 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { RelayError, systemErrno } from '../base/errors.js'
 import { makeOwnFile } from '../base/own-files.js'
 import { loadSqlite } from './sqlite-library.js'
+import { fieldsOf } from '../json/parse.js'
 
 // Explanations of SQLite's failures, with advice.
 
@@ -91,13 +92,13 @@ export const EARLIER =
 
 /** Extended result code, or 0. `errcode` of a statement's error has only the primary code. */
 function extendedCode(error: unknown): number {
-  const { errcode = 0, sqliteExtendedCode = errcode } = Object(error)
+  const { errcode = 0, sqliteExtendedCode = errcode } = fieldsOf(error)
   return Number(sqliteExtendedCode)
 }
 
 /** Number of the system's error behind SQLite's, if the library reports it. */
 function errnoOf(error: unknown): number {
-  const { systemErrno: errno = 0 } = Object(error)
+  const { systemErrno: errno = 0 } = fieldsOf(error)
   return Number(errno)
 }
 

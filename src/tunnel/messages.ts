@@ -14,7 +14,7 @@ import { formOf, hasProof, proofsFor } from '../schemes/proof.js'
 import type { Proof } from '../schemes/scheme.js'
 import type { Clock } from '../base/time.js'
 import type { Log } from '../base/log.js'
-import { ownMember, parseJson, TOO_DEEP } from '../json/parse.js'
+import { TOO_DEEP, fieldsOf, ownMember, parseJson } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
@@ -445,7 +445,7 @@ function readMessage(text: string): Message | undefined {
   if (!text.startsWith('{')) return undefined
   let message: object
   try {
-    message = Object(parseJson(text))
+    message = fieldsOf(parseJson(text))
   } catch (error) {
     if (error instanceof SyntaxError && error.message === TOO_DEEP)
       throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)

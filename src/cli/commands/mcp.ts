@@ -40,6 +40,7 @@ import {
 } from './mcp-schemas.js'
 import { runServe } from './serve/serve.js'
 import { leftOutText } from './serve/terminal.js'
+import { fieldsOf } from '../../json/parse.js'
 
 /** What only the relay of `--serve` takes. */
 const OF_SERVE = ['sandbox', 'port', 'forward', 'exec', 'ignore', 'sources', 'tunnel'] as const
@@ -249,7 +250,7 @@ function withNotes(result: Fields, all: Iterable<Said>): Fields {
     if (note instanceof Outside) quoting.push(note.value)
     else notes.push(note)
   if (quoting.length === 0) return { ...result, notes }
-  return { ...result, notes, [FROM_OUTSIDE]: { ...Object(result[FROM_OUTSIDE]), notes: quoting } }
+  return { ...result, notes, [FROM_OUTSIDE]: { ...fieldsOf(result[FROM_OUTSIDE]), notes: quoting } }
 }
 
 function textOf(content: object) {

@@ -14,6 +14,7 @@ import {
 import type * as host from '../host.js'
 import { type Answer, type Api, isNotFound, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
 import { WEBHOOK } from './webhook.js'
+import { fieldsOf } from '../../json/parse.js'
 
 const WORDS: host.HostWords = {
   label: 'Gitea',
@@ -90,7 +91,7 @@ const created = z.object({ client_id: z.string().min(1), client_secret: z.string
  * to its own version. A server that requires a sign-in is identified by the `url` of its error, its API's description.
  */
 function recognise({ status, json }: host.Headed & { readonly json: unknown }): string | undefined {
-  const { version, url }: Readonly<Record<string, unknown>> = Object(json)
+  const { version, url } = fieldsOf(json)
   if (status === 200 && typeof version === 'string')
     return version.includes('+gitea-') ? `Forgejo ${version.split('+', 1)[0]}` : `Gitea ${version}`
   const described = typeof url === 'string' && url.endsWith('/api/swagger')

@@ -8,6 +8,7 @@ import { type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
 import { githubApps } from './app.js'
 import { githubHooks } from './hooks.js'
 import { WEBHOOK } from './webhook.js'
+import { fieldsOf } from '../../json/parse.js'
 
 /**
  * Prefixes of classic and fine-grained personal tokens, which no application can revoke (docs.github.com, "About
@@ -105,7 +106,7 @@ function apiBase(url: URL, web: string): string {
  * /rest/meta/meta). Headers identify a server that requires a token or has had too many requests.
  */
 function recognise({ status, header, json }: host.Headed & { readonly json: unknown }): string | undefined {
-  const { installed_version: installed, resources }: Readonly<Record<string, unknown>> = Object(json)
+  const { installed_version: installed, resources } = fieldsOf(json)
   const [, named] = /^enterprise-server@(.+)$/.exec(header('x-github-enterprise-version') ?? '') ?? []
   const refused = [401, 403, 429].includes(status) && header('x-github-request-id') !== undefined
   const version = named ?? (status === 200 && typeof installed === 'string' ? installed : undefined)
