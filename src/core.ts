@@ -1,6 +1,6 @@
 import type { RenewParts } from './auth/renew.js'
 import type { SignInParts } from './auth/sign-in.js'
-import { Starts } from './auth/starts.js'
+import { SignInLimiter } from './auth/starts.js'
 import { createLogThrottle, type Log } from './base/log.js'
 import type { Limits } from './base/seams.js'
 import type { LiveSettings, ReadSettings } from './base/settings.js'
@@ -19,7 +19,7 @@ import type { Database } from './store/open.js'
 import { Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
 import { Refusals } from './webhook/refusals.js'
-import { type Source, sourceOf, SourceTable } from './webhook/signature.js'
+import { type Source, createSource, SourceTable } from './webhook/signature.js'
 
 /** What a relay is made of that needs no running process: whoever listens, and whether anybody does, it is the same. */
 export interface Core {
@@ -89,7 +89,7 @@ export function sourcesOf(
   { webhookSecrets: secrets, sources = [] }: LiveSettings,
   { name, webhook: scheme }: Pick<CodeHost, 'name' | 'webhook'>,
 ): readonly Source[] {
-  return [{ name, schemeText: name, scheme, secrets }, ...sources.map(sourceOf)]
+  return [{ name, schemeText: name, scheme, secrets }, ...sources.map(createSource)]
 }
 
 /** How users sign in, and tokens are renewed. */
@@ -111,7 +111,7 @@ export function signInAt(core: Core, address: string): SignIn {
     throttle: createLogThrottle(log),
     onAccount: (account) => events.emit({ type: 'account', account }),
     onOutcome: () => events.emit({ type: 'sign-in ended' }),
-    starts: new Starts(),
+    starts: new SignInLimiter(),
     timeLimit: limits.tokenEndpoint,
   }
 }

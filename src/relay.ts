@@ -1,9 +1,9 @@
 import type { Hono } from 'hono'
 import { logAccounts } from './auth/accounts.js'
-import { isolated } from './base/callbacks.js'
+import { isolateCallbacks } from './base/callbacks.js'
 import { Disposal } from './base/lifetime.js'
 import { type Log, silentLog } from './base/log.js'
-import { LIMITS, type Seams } from './base/seams.js'
+import { TIME_LIMITS, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import { systemClock, type Clock } from './base/time.js'
 import { openCore, servicePartsOf, signInAt } from './core.js'
@@ -40,7 +40,12 @@ export interface Relay extends AsyncDisposable {
  * address that is neither https nor loopback.
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
-  const { log = silentLog, seams, onDelivery, clock = seams?.clock ?? systemClock } = isolated(options)
+  const {
+    log = silentLog,
+    seams,
+    onDelivery,
+    clock = seams?.clock ?? systemClock,
+  } = isolateCallbacks(options)
   await using opened = new Disposal()
   const taken = await takeProfile(settings)
   opened.defer(async () => taken?.[Symbol.dispose]())
@@ -57,7 +62,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     if (event.type === 'delivery') onDelivery?.(event.delivery, event.receipt)
     else if (event.type === 'account') reportAccount(event.account)
   })
-  const limits = { ...LIMITS, ...seams?.limits }
+  const limits = { ...TIME_LIMITS, ...seams?.limits }
   const core = await openCore(settings, { database, limits, clock, log, events, forwards: false })
   const appAt = (address: string): ReturnType<typeof createApp> =>
     createApp({

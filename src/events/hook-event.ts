@@ -1,11 +1,11 @@
 import type { RelayError } from '../base/errors.js'
-import type { CaughtUp } from '../codehost/catch-up.js'
+import type { CatchUpResult } from '../codehost/catch-up.js'
 import type { RegisteredHook } from '../codehost/hooks.js'
 
 /** How far catching up with a webhook is. */
 export type CatchingUp =
   | { readonly state: 'missing'; readonly count: number }
-  | { readonly state: 'caught up'; readonly result: CaughtUp }
+  | { readonly state: 'caught up'; readonly result: CatchUpResult }
   | { readonly state: 'not caught up'; readonly error: RelayError; readonly retries: boolean }
 
 /** What happened to the webhook of the App, or the hook of a repository. */

@@ -6,7 +6,7 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
 import {
   explainLogError,
-  type HookPlace,
+  type HookContext,
   registerHook,
   SavedHooks,
   unregisterHook,
@@ -146,7 +146,7 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
 }
 
 /** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
-function placeOf({ core, owner: find, plan, warned }: Parts, repo: Repo, signal: AbortSignal): HookPlace {
+function placeOf({ core, owner: find, plan, warned }: Parts, repo: Repo, signal: AbortSignal): HookContext {
   const { host, tokens, log } = core
   const { user, isUserNamed: isNamed, login, command, onNoToken } = plan
   const token = async (): Promise<string> => {
@@ -165,7 +165,7 @@ function savedHooks({ database, host }: Core): SavedHooks {
 }
 
 /** With the events, and the address, that the user chose for it before. */
-async function wantedHook({ core }: Parts, { saved, repo }: HookPlace, url: string): Promise<WantedHook> {
+async function wantedHook({ core }: Parts, { saved, repo }: HookContext, url: string): Promise<WantedHook> {
   const { chosen = false, url: own, events } = (await saved.get(repo)) ?? {}
   const hook = { url: (chosen && own) || url, secret: secretOf(core), events: events ?? undefined }
   return { settings: hook, permanent: false, chosen }

@@ -1,4 +1,4 @@
-import { renew } from '../auth/renew.js'
+import { renewToken } from '../auth/renew.js'
 import { type Cancellable, createCached } from '../base/wait.js'
 import type { Seams } from '../base/seams.js'
 import type { ReadLiveSettings, ReadSettings } from '../base/settings.js'
@@ -219,9 +219,9 @@ export class Instance implements ServedInstance {
     this.#duties.work?.retryNow()
   }
 
-  /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
+  /** The user's token, renewed if it has to be. @throws RelayError as `renewToken` */
   owner(userId: string, options?: Cancellable): Promise<TokenOwner> {
-    return renew(this.#signIn, userId, options)
+    return renewToken(this.#signIn, userId, options)
   }
 
   /** @throws RelayError `settings` for an invalid route, or where other relays of the profile have other ones; `storage` */

@@ -1,5 +1,5 @@
 import { logAccounts } from '../auth/accounts.js'
-import { isolated } from '../base/callbacks.js'
+import { isolateCallbacks } from '../base/callbacks.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import type { Cancellable } from '../base/wait.js'
@@ -48,7 +48,7 @@ export interface Serving extends AsyncDisposable {
  * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes
  */
 export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
-  const { log, clock, seams, env, ...callbacks } = isolated(options)
+  const { log, clock, seams, env, ...callbacks } = isolateCallbacks(options)
   const onEvent = listenerOf(callbacks, log)
   const started = await start(given, { log, clock, seams, env, onEvent })
   return viewOf(started)

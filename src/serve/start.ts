@@ -1,7 +1,7 @@
 import { RelayError, toRelayError } from '../base/errors.js'
 import { Disposal } from '../base/lifetime.js'
 import { type Log, silentLog } from '../base/log.js'
-import { LIMITS, type Seams } from '../base/seams.js'
+import { TIME_LIMITS, type Seams } from '../base/seams.js'
 import type { ReadSettings } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { type Core, openCore } from '../core.js'
@@ -84,7 +84,7 @@ type Given = ReadSettings | SandboxedSettings | SettingsReader
 async function startIn(closing: Disposal, given: Given, options: StartOptions): Promise<Instance> {
   const { log = silentLog, seams, onTaken } = options
   const { host, port, maxBody } = given
-  const { stop: grace, ...limits } = { ...LIMITS, ...seams?.limits }
+  const { stop: grace, ...limits } = { ...TIME_LIMITS, ...seams?.limits }
   const readiness = new Readiness(log)
   // Listen first: another relay must find the port in use, and port 0 is known only then. Nothing is answered yet.
   const listener = await listen(readiness.fetch, { host, port, log, maxBody, limits: { ...limits, grace } })
@@ -146,7 +146,7 @@ async function open(
   const { settings, sandbox } = await withSandbox(complete, url, closing, log)
   const reread = 'complete' in given ? () => given.reread(database, settings) : undefined
   checkTunnel(settings)
-  const limits = { ...LIMITS, ...seams.limits }
+  const limits = { ...TIME_LIMITS, ...seams.limits }
   const events = new Events(onEvent)
   const core = await openCore(settings, { database, limits, clock, log, events, forwards: true, sendOnce })
   const record = createInstanceRecord({ pid: process.pid, url, profile: settings.profile })
@@ -154,7 +154,7 @@ async function open(
   const instance = new Instance({ core, ...own })
   await instance.join()
   const settled = (): void => {
-    database.settle()
+    database.removeCopies()
     isNew = false
   }
   return { instance, settled }
@@ -170,10 +170,10 @@ async function withSandbox(
   if (!wantsSandbox(given)) return { settings: given, sandbox: undefined }
   const { sandbox: wanted, ...settings } = given
   const { id, secret } = SANDBOX_CLIENT
-  const { startSandbox } = await import('../sandbox/sandbox.js')
+  const { openSandbox } = await import('../sandbox/sandbox.js')
   const webhook = { url: () => `${url}/webhook`, secret: settings.webhookSecrets.current }
   const client = { id, secret: secret.reveal() }
-  const sandbox = closing.use(await startSandbox({ client, webhook, port: wanted.port, log }))
+  const sandbox = closing.use(await openSandbox({ client, webhook, port: wanted.port, log }))
   const host = { provider: 'sandbox', providerUrl: sandbox.url, oauthClient: SANDBOX_CLIENT } as const
   return { settings: { ...settings, ...host }, sandbox }
 }

@@ -9,7 +9,7 @@ import type { TargetStatus } from '../dispatch/target.js'
 import type { RelayEvent } from '../events/events.js'
 import { sourceOf } from '../events/hook-event.js'
 import type { Header } from '../http/headers.js'
-import { forwardable } from '../replay/prepare.js'
+import { forwardedRequest } from '../replay/prepare.js'
 import type { TunnelStatus } from '../instance/protocol.js'
 import type { Turn, TurnWork } from './duties.js'
 import type { HookParts, HookPlan } from './hooks.js'
@@ -135,7 +135,7 @@ export class Work implements TurnWork {
       const { duplicate, targets } = event.receipt
       // Where it came before, some targets have it waiting already.
       if (duplicate) this.forward()
-      else if (targets.length > 0) this.#dispatcher.take(targets)
+      else if (targets.length > 0) this.#dispatcher.enqueue(targets)
     } else if (event.type === 'tunnel') {
       const { tunnel } = event
       this.#tunnelStatus.set(tunnel.source, tunnel)
@@ -185,7 +185,7 @@ function createDispatcher({ core, env, monotonic, random }: WorkOptions, { mayRu
     log,
     mayRun,
     sendable: (entry, { ofFolder = false }) =>
-      forwardable(entry, sources.get(entry.provider), clock(), { withToken: !ofFolder }),
+      forwardedRequest(entry, sources.get(entry.provider), clock(), { withToken: !ofFolder }),
     onTarget: (target) => events.emit({ type: 'target', target }),
     onAttempt: (attempt) => events.emit({ type: 'attempt', attempt }),
     clock,

@@ -3,7 +3,7 @@ import { onAbort, onSleep, isTimeout, withTimeLimit } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import type { Clock } from '../base/time.js'
 import type { OutboundResponse, SendOnce } from '../net/client.js'
-import { failureOf, redirect, refusal } from './channel.js'
+import { tunnelFailure, redirectNote, tunnelRefusal } from './channel.js'
 
 /** Milliseconds, except for `message` and `waiting`. */
 export const LIMITS = {
@@ -210,16 +210,16 @@ async function request(options: ConnectionOptions): Promise<OutboundResponse> {
   const response = await withTimeLimit(limits.opening, signal, (limited) =>
     firstUsable(options, limited),
   ).catch((error: unknown) => {
-    if (!isTimeout(error)) throw failureOf(error)
+    if (!isTimeout(error)) throw tunnelFailure(error)
     throw new RelayError('provider_failed', `no answer within ${limits.opening / 1000} s`)
   })
   if (isEvents(response)) return response
   const { status, header } = response
   if (status === 200) {
     const type = header('content-type') ?? 'no type'
-    throw refusal(`no channel at this address: the server answers with ${type}`, response)
+    throw tunnelRefusal(`no channel at this address: the server answers with ${type}`, response)
   }
-  throw refusal(`the server answers ${status}${redirect(response, options.url)}`, response)
+  throw tunnelRefusal(`the server answers ${status}${redirectNote(response, options.url)}`, response)
 }
 
 /** An answer with events, else the one that says why there are none, whose body is discarded. */

@@ -4,7 +4,7 @@ import { aborted } from '../../../base/wait.js'
 import { createLogThrottle, type LogThrottle } from '../../../base/log.js'
 import { isChannel, isCodeHost, type LiveSettings } from '../../../base/settings.js'
 import { toRelayError } from '../../../base/errors.js'
-import { MAX_START } from '../../../base/bytes.js'
+import { MAX_PREFIX } from '../../../base/bytes.js'
 import type { AttemptEvent } from '../../../dispatch/dispatcher.js'
 import type { TargetStatus } from '../../../dispatch/target.js'
 import { isCommand, Routing, shortNames } from '../../../dispatch/routes.js'
@@ -408,7 +408,7 @@ export function outputLines(name: string, answer: Uint8Array): Text[] {
   const start = t`${' '.repeat(TIMED_INDENT)}${dim(`${name} │ `)}`
   const shown = lines.slice(0, MAX_LINES).map((line) => t`${start}${line}`)
   const hidden = lines.length - shown.length
-  const isCut = answer.length >= MAX_START
+  const isCut = answer.length >= MAX_PREFIX
   if (hidden === 0 && !isCut) return shown
   return [...shown, t`${start}${dim(isCut ? '… more' : `… ${hidden} more line${hidden === 1 ? '' : 's'}`)}`]
 }
