@@ -40,27 +40,27 @@ export type RelayEvent =
   | JournalChange
 
 /** Gets each event. Must be cheap, and must not throw: deliveries wait for it. */
-export type Listener = (event: RelayEvent) => void
+export type EventListener = (event: RelayEvent) => void
 
 /** Where what happens in a relay is announced. Parts of a relay announce; what is made of them later subscribes. */
 export class Events {
-  readonly #listeners = new Set<Listener>()
-  readonly #last: Listener
+  readonly #listeners = new Set<EventListener>()
+  readonly #last: EventListener
 
   /** @param last gets each event after all others: a program's listener may change what it is given */
-  constructor(last: Listener = () => {}) {
+  constructor(last: EventListener = () => {}) {
     this.#last = last
   }
 
-  readonly emit: Listener = (event) => {
+  readonly emit: EventListener = (event) => {
     for (const listener of this.#listeners) listener(event)
     this.#last(event)
   }
 
   /** Calls `listener` with each event from now on, until it is disposed of. */
-  subscribe(listener: Listener): Disposable {
+  subscribe(listener: EventListener): Disposable {
     // A function that subscribes twice is called twice.
-    const own: Listener = (event) => listener(event)
+    const own: EventListener = (event) => listener(event)
     this.#listeners.add(own)
     return { [Symbol.dispose]: () => void this.#listeners.delete(own) }
   }

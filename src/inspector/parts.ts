@@ -2,7 +2,7 @@ import type { Log } from '../base/log.js'
 import type { Clock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { Routing } from '../dispatch/routes.js'
-import type { Listener } from '../events/events.js'
+import type { EventListener } from '../events/events.js'
 import type { Activity } from '../events/status.js'
 import type { HostCheck } from '../http/router.js'
 import type { Journal } from '../journal/journal.js'
@@ -18,7 +18,7 @@ export interface InspectedInstance {
   /** Forwards what waits, after forwards were recorded as waiting. */
   forward(): void
   /** Calls `listener` with what happens from now on. */
-  subscribe(listener: Listener): Disposable
+  subscribe(listener: EventListener): Disposable
 }
 
 /** What of the instance the inspector shows or uses. */

@@ -6,7 +6,7 @@ import { type Core, ownHostCheck, servicePartsOf, type SignIn, signInAt, sources
 import type { DispatcherOptions } from '../dispatch/dispatcher.js'
 import { labelOf, type LiveRoutes, liveRoutes, Routing } from '../dispatch/routes.js'
 import type { TargetStatus } from '../dispatch/target.js'
-import type { Listener, RelayEvent } from '../events/events.js'
+import type { EventListener, RelayEvent } from '../events/events.js'
 import type { Activity, Reloaded, ServedSource } from '../events/status.js'
 import type { FetchHandler } from '../http/listen.js'
 import type { Inspector } from '../inspector/inspector.js'
@@ -197,7 +197,7 @@ export class Instance implements ServedInstance {
     return liveRoutes(routing, this.targets(), await journal.counts())
   }
 
-  subscribe(listener: Listener): Disposable {
+  subscribe(listener: EventListener): Disposable {
     return this.core.events.subscribe(listener)
   }
 

@@ -5,7 +5,7 @@ import type { RouteSettings, Settings } from '../base/settings.js'
 import type { Cancellable } from '../base/wait.js'
 import type { AttemptEvent } from '../dispatch/dispatcher.js'
 import type { TargetStatus } from '../dispatch/target.js'
-import type { Listener } from '../events/events.js'
+import type { EventListener } from '../events/events.js'
 import { type Relay, type RelayOptions, RelayView } from '../relay.js'
 import { start, type Started } from './start.js'
 
@@ -55,7 +55,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
 }
 
 /** Calls a program's callbacks with what happens. A sign-in has none, and is a line of its log. */
-export function listenerOf(callbacks: ServeOptions, log: Log = silentLog): Listener {
+export function listenerOf(callbacks: ServeOptions, log: Log = silentLog): EventListener {
   const { onListening, onDelivery, onAttempt, onTarget } = callbacks
   const reportAccount = logAccounts(log)
   return (event) => {

@@ -6,7 +6,7 @@ import type { ReadSettings } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { type Core, openCore } from '../core.js'
 import type { DispatcherOptions } from '../dispatch/dispatcher.js'
-import { Events, type Listener } from '../events/events.js'
+import { Events, type EventListener } from '../events/events.js'
 import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
 import { createInstanceRecord } from '../instance/protocol.js'
@@ -45,7 +45,7 @@ export interface StartOptions {
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env'] | undefined
   /** Called with all that happens. Must not throw. */
-  readonly onEvent?: Listener | undefined
+  readonly onEvent?: EventListener | undefined
   /**
    * Called once the profile is taken, before any request is answered. What it returns is disposed of before anything stops. May throw: the
    * start then fails.

@@ -5,7 +5,7 @@ import type { Instance } from '../../../serve/instance.js'
 import { pathOf } from '../../../webhook/signature.js'
 import { bold, dim, type Line, t, type Text, textOf, tilde, yellow } from '../../output/text.js'
 import { isUnsigned } from '../../sources.js'
-import { LATER } from './events.js'
+import { ADDRESS_LATER } from './events.js'
 
 type Entry = readonly [name: string, text: Line]
 
@@ -78,7 +78,7 @@ function webhook(instance: Instance, parts: BannerParts): Entry[] {
     parts.hooked.length > 0
       ? `of the webhook that relay creates in ${parts.hooked.join(', ')}`
       : 'for the webhook, with content type application/json and the secret below'
-  const url = payloadUrl(instance, parts) ?? LATER
+  const url = payloadUrl(instance, parts) ?? ADDRESS_LATER
   return [
     ['payload URL', bold(url)],
     ['', dim(use)],
@@ -99,7 +99,7 @@ function sourceEntries(instance: Instance, parts: BannerParts): Entry[] {
   const width = Math.max(...sources.map(({ name }) => name.length))
   return sources.map(({ name, scheme, address }, i) => {
     const note = isUnsigned(scheme) ? yellow('  unverified') : ''
-    return [i === 0 ? 'sources' : '', t`${name.padEnd(width)}  ${bold(address ?? LATER)}${note}`]
+    return [i === 0 ? 'sources' : '', t`${name.padEnd(width)}  ${bold(address ?? ADDRESS_LATER)}${note}`]
   })
 }
 

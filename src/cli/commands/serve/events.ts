@@ -34,7 +34,7 @@ import { bold, dim, green, join, type Line, red, t, type Text, yellow } from '..
 const TUNNEL_LIMIT_MS = 3000
 
 /** The address of a tunnel whose channel could not be made yet. */
-export const LATER = 'printed below once the tunnel is connected'
+export const ADDRESS_LATER = 'printed below once the tunnel is connected'
 
 /** What is printed as a warning. */
 const PROBLEMS: ReadonlySet<string> = new Set(['hook', 'account', 'settings'])
@@ -280,7 +280,7 @@ export class LiveOutput {
     })
     if (this.#out.jsonLog) return
     for (const { name, address } of sources.filter((source) => changed.includes(source.name)))
-      this.#out.say(t`source ${name}: ${bold(address ?? LATER)}`)
+      this.#out.say(t`source ${name}: ${bold(address ?? ADDRESS_LATER)}`)
     for (const name of removed) this.#out.say(`source ${name}: removed, its deliveries are refused`)
     for (const text of [...restart, ...warnings]) this.#out.log.warn(text)
   }
