@@ -1,3 +1,4 @@
+import type { Command } from '../base/command-line.js'
 import type { RelayError } from '../base/errors.js'
 import type { Cancellable } from '../base/wait.js'
 import type { Secret } from '../base/secret.js'
@@ -317,7 +318,12 @@ export interface Apps {
   manifest(request: AppRequest): string
   /** Exchanges the code that the manifest flow ends with. It works once. */
   convert(code: string): Promise<RegisteredApp>
-  as(app: AppIdentity, options?: Cancellable): AppAccount
+  as(app: AppIdentity, options: AppOptions): AppAccount
+}
+
+/** How an App calls, with what completes the commands that its errors name. */
+export interface AppOptions extends Cancellable {
+  readonly command: Command
 }
 
 /** What an App can do by itself. Also rejects with `forbidden` for a removed key and `gone` for a deleted App, with what to do. */

@@ -198,6 +198,13 @@ export function registered(home: string, profile: string): RunningInstance | und
   return aliveEntries(home).find((entry) => entry.profile === profile)
 }
 
+/** The ports that relays of other profiles have, with their sandboxes, as far as the data folder says. */
+export function portsOfOthers(home: string, profile: string): ReadonlySet<number> {
+  const others = aliveEntries(home).filter((entry) => entry.profile !== profile)
+  const urls = others.flatMap(({ url, sandbox, providerUrl }) => (sandbox ? [url, providerUrl] : [url]))
+  return new Set(urls.map((url) => Number(new URL(url).port)))
+}
+
 /** The newest first. */
 function aliveEntries(home: string): readonly RunningInstance[] {
   return readEntries(home)

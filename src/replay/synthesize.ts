@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Command } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
 import { didYouMean } from '../base/text.js'
@@ -53,7 +54,12 @@ export function triggers(provider: string): string[] {
  * about another repository and with the dates of now. An event without its action means the usual action.
  * @throws RelayError `usage` when there is no fixture of the event
  */
-export function synthesize(provider: string, text: string, now: number, url?: string): Fixture {
+export function synthesize(
+  provider: string,
+  text: string,
+  now: number,
+  { url, command }: ExampleOptions,
+): Fixture {
   const all = triggers(provider)
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
   if (name === undefined) {
@@ -62,7 +68,7 @@ export function synthesize(provider: string, text: string, now: number, url?: st
     const hint = isKnown ? ` (did you mean ${near}?)` : ''
     throw new RelayError(
       'usage',
-      `There is no template for ${JSON.stringify(text)}${hint}: relay trigger --list has them`,
+      `There is no template for ${JSON.stringify(text)}${hint}: ${command('trigger --list')} has them`,
     )
   }
   const [event = ''] = name.split('.')
@@ -93,9 +99,13 @@ function examplesOf(scheme: string): readonly Fixture[] {
  * Creates an unsigned delivery of any sender, of an event that this package has an example of; one of a code host has the addresses of `url`.
  * @throws RelayError `usage` when there is none
  */
-export function exampleOf({ name: source, schemeText: scheme }: Sent, text: string, url?: string): Recorded {
+export function exampleOf(
+  { name: source, schemeText: scheme }: Sent,
+  text: string,
+  options: ExampleOptions,
+): Recorded {
   if (isCodeHost(scheme))
-    return { ...fromFixture(synthesize(scheme, text, Date.now(), url)), provider: source, scheme }
+    return { ...fromFixture(synthesize(scheme, text, Date.now(), options)), provider: source, scheme }
   const all = examplesOf(scheme)
   const found =
     all.find(({ event }) => event === text) ?? all.find(({ event }) => event.startsWith(`${text}.`))
@@ -109,7 +119,8 @@ export function exampleOf({ name: source, schemeText: scheme }: Sent, text: stri
     text,
     all.map(({ event }) => event),
   )
-  const others = all.length > 0 ? `relay trigger --list --source ${source} has them, and ` : ''
+  const others =
+    all.length > 0 ? `${options.command(`trigger --list --source ${source}`)} has them, and ` : ''
   throw new RelayError(
     'usage',
     `There is no example of ${JSON.stringify(text)}${hint}: ${others}--body sends a body of your own`,
@@ -117,6 +128,12 @@ export function exampleOf({ name: source, schemeText: scheme }: Sent, text: stri
 }
 
 type Sent = Pick<Source, 'name' | 'schemeText'>
+
+interface ExampleOptions {
+  /** The code host's address. Default: as recorded. */
+  readonly url?: string | undefined
+  readonly command: Command
+}
 
 /**
  * Creates an unsigned delivery of these bytes, with an id of its own unless `keepId`. `added` names the members that the sender has for the

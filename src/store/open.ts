@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { profileCommand } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { makeOwnFolder } from '../base/own-files.js'
 import { Secret } from '../base/secret.js'
@@ -39,7 +40,7 @@ export interface OpenOptions {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** Bring data of an earlier version to this one, for a caller who has the profile for itself: `serve`. Default: refuse it. */
   readonly migrate?: boolean
-  /** The command line that does, for the message. Default: `relay serve` with the profile's name. */
+  /** The command line that does, for the message. Default: one without a sandbox. */
   readonly startCommand?: string
   /** Called when the keychain makes its caller wait for a person, and when data is migrated. */
   readonly onSlow?: ((text: string) => void) | undefined
@@ -100,7 +101,7 @@ function migrationOf({
   startCommand,
   onSlow = () => {},
 }: OpenOptions): MigrationOptions {
-  return { migrate, startCommand: startCommand ?? `relay serve --profile ${basename(folder)}`, onSlow }
+  return { migrate, startCommand: startCommand ?? profileCommand(basename(folder))('serve'), onSlow }
 }
 
 /** What every command reads at its start, and needs no keychain for: which client and App `relay setup` registered. */
@@ -168,7 +169,7 @@ async function keychainCipher(sql: Sql, store: Store, options: OpenOptions): Pro
     await checkKey(createStore(sql, { clock: options.clock, cipher: async () => cipher })).catch(
       (error: unknown) => {
         const isOther = error instanceof RelayError && error.kind === 'settings'
-        throw isOther ? new RelayError('storage', OTHER_KEY) : error
+        throw isOther ? new RelayError('storage', `${OTHER_KEY} ${signInAnew(options)}`) : error
       },
     )
     return cipher
@@ -176,7 +177,8 @@ async function keychainCipher(sql: Sql, store: Store, options: OpenOptions): Pro
   const find = async (): Promise<RecordCipher | undefined> => {
     const found = await getKey(options)
     // Locked and missing look alike: another key would make every token unreadable.
-    if (found === undefined && (await isEncrypted(sql))) throw new RelayError('storage', NO_KEY)
+    if (found === undefined && (await isEncrypted(sql)))
+      throw new RelayError('storage', `${NO_KEY} ${signInAnew(options)}`)
     return found === undefined ? undefined : checked(found)
   }
   const make = async (): Promise<RecordCipher> => {
@@ -189,9 +191,13 @@ async function keychainCipher(sql: Sql, store: Store, options: OpenOptions): Pro
 }
 
 const NO_KEY =
-  'The keychain gives no key for this profile: it is locked, or the key was removed. Unlock it; if the key is gone, run relay reset and sign in again'
+  'The keychain gives no key for this profile: it is locked, or the key was removed. Unlock it; if the key is gone,'
 const OTHER_KEY =
-  'The key in the keychain is not the one that the tokens of this profile are encrypted with. Put that one back, or run relay reset and sign in again'
+  'The key in the keychain is not the one that the tokens of this profile are encrypted with. Put that one back, or'
+
+function signInAnew({ folder }: Pick<OpenOptions, 'folder'>): string {
+  return `run ${profileCommand(basename(folder))('reset')} and sign in again`
+}
 
 /** Removes the profile's key from the keychain. @throws RelayError `storage` */
 export async function removeKey(folder: string): Promise<void> {

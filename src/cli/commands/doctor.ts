@@ -1,3 +1,4 @@
+import { anywhere } from '../../base/command-line.js'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, statfsSync, statSync } from 'node:fs'
@@ -86,7 +87,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
     attached = await attach(shell, flags, 'diagnosis')
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'settings') throw error
-    return [{ check: 'settings', state: 'fail', text: error.message, fix: 'relay config --help' }]
+    return [{ check: 'settings', state: 'fail', text: error.message, fix: anywhere('config --help') }]
   }
   const { values, folder } = attached
   // First, since opening the database corrects the folder's permissions.
@@ -283,7 +284,11 @@ async function checkRelay({ attached, shell }: Subject): Promise<string> {
   }
   const start = startCommand(attached)
   const record = registered(home, profile)
-  if (record) throw fail(`process ${record.pid} does not prove itself at ${record.url}`, start)
+  if (record)
+    throw fail(
+      `process ${record.pid} does not prove itself at ${record.url}`,
+      `if that process is relay, stop it; then ${start}`,
+    )
   const tried = await tryPort(host, port)
   const freePort = port === 0 ? '' : `. Port ${port} is free`
   if (typeof tried === 'number') throw skip(`not running; start it with ${start}${freePort}`)

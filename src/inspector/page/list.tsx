@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import type { DeliveryLine, DeliveryPage, ListQuery } from '../api.js'
 import { addressOf, formatQuery, isFiltered } from './address.js'
 import { getJson, onLive, RequestError, whyNotRead } from './client.js'
-import { useCommand } from './command.js'
+import { command } from './command.js'
 import { Filters } from './filters.js'
 import { counted, formatCount, formatSize } from './format.js'
 import { cursor, isNarrow, messageFrom, moveFocus } from './model.js'
@@ -482,7 +482,6 @@ function End({ query }: { readonly query: ListQuery }) {
 
 /** How a journal without a delivery gets one. */
 function FirstSteps() {
-  const command = useCommand()
   return (
     <Empty title="No deliveries yet">
       <p>They appear here as they arrive. Send a first one from another terminal:</p>
