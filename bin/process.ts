@@ -40,7 +40,7 @@ const READER_GONE = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
 /** Exit code of output that cannot be written; 0: the reader has closed its end. */
 let lostExitCode: number | undefined
 let commandExitCode = 0
-/** Set by a service, which continues without its output; called for the first failure of standard output. See decision 038. */
+/** Set by a service, which continues without its output; called for the first failure of standard output. See decision 016. */
 let onOutputLost: ((error: Error) => void) | undefined
 /** How long a service waits at its end for a slow reader. Milliseconds. */
 const UNREAD_MS = 2000

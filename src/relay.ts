@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import { type AccountChange, logAccounts } from './auth/accounts.js'
 import { renew } from './auth/renew.js'
+import type { SignInParts } from './auth/sign-in.js'
 import { Starts } from './auth/starts.js'
 import { type Command, commandsOf, type CommandPlace } from './base/command-line.js'
 import { isolated } from './base/callbacks.js'
@@ -23,7 +24,9 @@ import { Journal } from './journal/journal.js'
 import { JournalQueries } from './journal/read.js'
 import { takeProfile } from './instance/running.js'
 import type { SendOnce } from './net/client.js'
+import type { InstanceStatus, Topic } from './instance/protocol.js'
 import { createApp } from './server/app.js'
+import { ChangeStreams } from './server/changes.js'
 import type { ReadyCheck } from './server/parts.js'
 import { type Database, openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
@@ -46,6 +49,8 @@ export interface PartOptions extends RelayOptions {
   readonly onAccount?: ((change: AccountChange) => void) | undefined
   /** Proves to a caller that this is the instance of its profile; nothing where no instance runs. */
   readonly prove?: (challenge: string) => string | undefined
+  /** What the running instance says of itself to other commands. */
+  readonly status?: () => InstanceStatus
   /** Rejects while the instance cannot take deliveries. Default: it always can. */
   readonly ready?: ReadyCheck
   /** The profile's data, where the caller has it open; it then also closes it. */
@@ -149,23 +154,23 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
   const data = { kind, folder, clock, fault: seams.storage, onSlow, migrate: true }
   const database = options.database ?? opened.use(await openDatabase(data))
   let live: Inspector | undefined
-  const changed = (change: Change): void => live?.changed(change)
+  const stop = new AbortController()
+  const { changes, changed } = announcer(stop.signal, () => live)
   /** For what only this machine may see: loopback names, whatever else the service answers to. */
   const ownHosts = hostCheck({ host: 'localhost', allowed: settings.inspectHosts ?? [] })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
-  const place = options.place ?? { profile, sandbox: running?.sandbox?.() === true, isNamed: false }
+  const { place = { profile, sandbox: running?.sandbox?.() === true, isNamed: false } } = options
   const command = commandsOf(place)
   const common: Common = { settings, host, database, log, clock, changed, running, ready, ownHosts, command }
   const { metrics, ...receiving } = await createReceiving(common, onDelivery)
-  const { routing, journal } = receiving
-  const signIn = createSignIn({ ...common, onAccount: options.onAccount }, publicUrl, limits.tokenEndpoint)
-
-  const stop = new AbortController()
+  const signingIn = { ...common, onAccount: options.onAccount, onOutcome: () => changes.changed('sign-in') }
+  const signIn = createSignIn(signingIn, publicUrl, limits.tokenEndpoint)
   const shared = { ...receiving, host, maxBody, tokens: signIn.tokens, clock, log, command }
   /** Loaded when it is first asked for: without one, relay starts as fast, and takes no more memory. */
   const loadInspector = async (parts: Running): Promise<Inspector> => {
     const { createInspector } = await import('./inspector/inspector.js')
-    const own = { place, url: () => relay.address, running: parts, hostAllowed: ownHosts }
+    const onCodeUsed = (): void => changes.changed('inspector')
+    const own = { place, url: () => relay.address, running: parts, hostAllowed: ownHosts, onCodeUsed }
     const { store } = database
     return (live = await createInspector({ ...shared, ...own, store, stopped: stop.signal }))
   }
@@ -178,9 +183,10 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
     baseUrl: () => settings.baseUrl ?? `${publicUrl()}/`,
     prove,
     ready,
+    instance: options.status && { status: options.status, changes },
     inspector,
     metrics,
-    routes: async () => liveRoutes(routing, running?.targets() ?? [], await journal.counts()),
+    routes: () => routesOf(receiving, running),
   })
   const owner = opened.move()
   const relay: RelayParts = {
@@ -196,6 +202,10 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
   return relay
+}
+
+async function routesOf({ routing, journal }: Pick<RelayParts, 'routing' | 'journal'>, running?: Running) {
+  return liveRoutes(routing, running?.targets() ?? [], await journal.counts())
 }
 
 /** What every part needs. */
@@ -243,18 +253,33 @@ async function createReceiving(common: Common, onDelivery: RelayOptions['onDeliv
 
 /** How users sign in, and tokens are renewed. */
 function createSignIn(
-  common: Common & Pick<PartOptions, 'onAccount'>,
+  common: Common & Pick<PartOptions, 'onAccount'> & Pick<SignInParts, 'onOutcome'>,
   publicUrl: () => string,
   timeLimit: number,
 ) {
-  const { settings, host, database, log, clock, onAccount = logAccounts(log) } = common
+  const { settings, host, database, log, clock, onOutcome, onAccount = logAccounts(log) } = common
   const { oauthClient: client, tokenTtl } = settings
   const { store, secrets } = database
   const tokens = new Tokens(secrets, clock)
   const redirectUri = (): string => `${publicUrl()}/auth/${host.name}/callback`
-  const reports = { log, throttle: createLogThrottle(log), onAccount }
+  const reports = { log, throttle: createLogThrottle(log), onAccount, onOutcome }
   const starts = new Starts()
   return { host, client, store, tokens, redirectUri, tokenTtl, clock, ...reports, starts, timeLimit }
+}
+
+/** Tells open inspectors, and the commands that follow, what has changed. */
+function announcer(stopped: AbortSignal, live: () => Inspector | undefined) {
+  const changes = new ChangeStreams(stopped)
+  const changed = (change: Change): void => {
+    live()?.changed(change)
+    changes.changed(topicOf(change))
+  }
+  return { changes, changed }
+}
+
+/** What those that follow are to read again after a change. */
+function topicOf({ type }: Change): Topic {
+  return type === 'state' || type === 'refused' ? 'status' : 'journal'
 }
 
 function allowedHosts({ allowedHosts, inspectHosts = [], publicUrl }: Settings): readonly string[] {

@@ -42,6 +42,13 @@ describe('the layers of src', () => {
     expect(touching).toEqual(['net/agent.ts'])
   })
 
+  it('casts nothing by Object(…), which makes an object of anything', () => {
+    const casting = files.filter((file) =>
+      /(?<![\w.])Object\(/.test(readFileSync(path.join(SRC, file), 'utf8')),
+    )
+    expect(casting).toEqual([])
+  })
+
   it('brings nothing of Node to the browser', () => {
     const importing = files.filter(
       (file) => file.startsWith(BROWSER) && /from 'node:/.test(readFileSync(path.join(SRC, file), 'utf8')),

@@ -1,35 +1,38 @@
 import type { Log } from '../base/log.js'
 import type { OtherAccount, TokenOwner, Tokens } from '../tokens/tokens.js'
 
-// Any program of this machine can sign a user in over HTTP, and sign the user out. Each such change is reported, and a command that acts for
-// the user checks that the account is still the one that `relay login` signed in as.
+// Any program of this machine can sign a user in or out over HTTP. Each such change is reported, and a command that
+// acts for the user checks that the account is still the one that `relay login` signed in as.
 
-/** A sign-in or a revocation over HTTP. Accounts: null where the code host named none, undefined where nobody is signed in as the user. */
+/**
+ * A sign-in or a revocation over HTTP. An account is null if the code host did not name it, and undefined if nobody is
+ * signed in as the user.
+ */
 export interface AccountChange {
   readonly userId: string
-  /** The code host's origin. */
+  /** Origin of the code host. */
   readonly origin: string
-  /** The account that the user acts as now. */
+  /** Account that the user acts as now. */
   readonly account: string | null | undefined
   readonly before: string | null | undefined
-  /** The nonce under which a program waits for the sign-in. */
+  /** Nonce under which a program waits for the sign-in. */
   readonly login?: string | undefined
 }
 
-/** What reports the changes. */
+/** Dependencies of reporting account changes. */
 export interface AccountParts {
   readonly tokens: Pick<Tokens, 'revoke'>
   readonly onAccount: (change: AccountChange) => void
 }
 
-/** Removes a user's token for a caller that has proved nothing. The code host is not asked. @throws RelayError `storage` */
+/** Removes a user's token for an unauthenticated caller. The code host is not called. @throws RelayError `storage` */
 export async function signOut({ tokens, onAccount }: AccountParts, userId: string): Promise<void> {
   const { owner, refreshable } = await tokens.revoke(userId)
   const removed = owner ?? refreshable
   if (removed) onAccount(signedOut(userId, removed))
 }
 
-/** The change when this was removed. */
+/** The change that a removed token causes. */
 export function signedOut(
   userId: string,
   { origin, account = null }: Pick<TokenOwner, 'origin' | 'account'>,
@@ -37,7 +40,7 @@ export function signedOut(
   return { userId, origin, account: undefined, before: account }
 }
 
-/** `ada is signed in as octo at https://github.com, no longer as mona` */
+/** Describes a change: `ada is signed in as octo at https://github.com, no longer as mona`. */
 export function accountText({ userId, origin, account, before }: AccountChange): string {
   if (account === undefined)
     return `${userId} is signed out of ${origin}: the token of ${accountName(before ?? null)} is deleted`
@@ -45,12 +48,12 @@ export function accountText({ userId, origin, account, before }: AccountChange):
   return `${userId} is signed in as ${accountName(account)} at ${origin}${replaced}`
 }
 
-/** Whether nothing has changed that a user would have to know: it is a sign-in, of a known account, and of the one before. */
+/** True if the user need not be warned: a sign-in with a known account that has not changed. */
 export function isExpected({ account, before }: AccountChange): boolean {
   return account !== undefined && account !== null && (before ?? account) === account
 }
 
-/** Reports changes to a log, where nothing else takes them. */
+/** Reports changes to a log, if no other listener is set. */
 export function logAccounts(log: Log): AccountParts['onAccount'] {
   return (change) => log[isExpected(change) ? 'info' : 'warn'](accountText(change))
 }
@@ -59,7 +62,7 @@ export function accountName(account: string | null): string {
   return account ?? 'an account that the code host does not name'
 }
 
-/** What is said before relay acts for an account that the user may not have chosen. `relay login` replaces it. */
+/** Warning before relay acts for an account that the user may not have chosen. `relay login` replaces the account. */
 export function otherAccountText(
   { userId, origin }: Pick<TokenOwner, 'userId' | 'origin'>,
   { account, lastLogin }: OtherAccount,

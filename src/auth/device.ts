@@ -12,27 +12,30 @@ import {
   TokenError,
 } from './token-endpoint.js'
 
-/** Milliseconds between two polls where the code host names none, and what `slow_down` adds (RFC 8628 sections 3.2, 3.5). */
+/** Default interval between two polls in milliseconds, and the increase by `slow_down` (RFC 8628 sections 3.2, 3.5). */
 const INTERVAL = 5_000
-/** Milliseconds. A shorter interval would only cost requests, and a longer one would look like a failure. */
+/**
+ * Limits of the interval in milliseconds. A shorter one would only cost requests, and a longer one would look like a
+ * failure.
+ */
 const MIN_INTERVAL = 1_000
 const MAX_INTERVAL = 60_000
 
 export interface DeviceParts extends CallOptions {
   readonly host: Pick<CodeHost, 'url' | 'origin' | 'oauth' | 'refusal'>
-  /** The flow needs no client secret. */
+  /** Id of the client. The flow needs no secret. */
   readonly clientId: string
   readonly command: Command
-  /** Waits between two polls. */
+  /** Waits between two polls. A test replaces it. */
   readonly wait?: typeof sleep
 }
 
 /**
- * Begins a device flow, for a user whose browser is elsewhere (RFC 8628 section 3.1): the user enters `userCode` at `address` within `lifetime`
- * milliseconds, while `awaitToken` polls until that has happened. Stores nothing.
- * @throws RelayError `not_configured`: the code host does not know the client, or the client may not use the flow · `provider_failed`,
- * `provider_timeout`; from `awaitToken` also `unauthenticated` when the user refuses, `timed_out` when the code expires; the reason of
- * `signal`, or an AbortError, when it aborts
+ * Begins a device flow for a user whose browser is elsewhere (RFC 8628 section 3.1). The user enters `userCode` at
+ * `address` within `lifetime` milliseconds, while `awaitToken` polls. Stores nothing.
+ * @throws RelayError `not_configured`: the code host does not know the client, or the client may not use the flow ·
+ * `provider_failed`, `provider_timeout`; from `awaitToken` also `unauthenticated` when the user refuses, `timed_out`
+ * when the code expires; the reason of `signal`, or an AbortError, when it aborts
  */
 export async function beginDeviceSignIn(parts: DeviceParts) {
   const { host, clientId, clock = systemClock, wait = sleep, signal } = parts
@@ -62,7 +65,10 @@ export async function beginDeviceSignIn(parts: DeviceParts) {
   return { userCode, address, lifetime, awaitToken }
 }
 
-/** The pause after an answer that is no decision (RFC 8628 section 3.5), or a call that failed; undefined after one that is final. */
+/**
+ * Delay after a response without a decision (RFC 8628 section 3.5), or after a failed call. Undefined after a final
+ * response.
+ */
 function pauseAfter(error: unknown, pause: number): number | undefined {
   if (!(error instanceof TokenError)) return undefined
   if (error.code === 'authorization_pending') return pause
@@ -74,7 +80,7 @@ function limited(interval: number): number {
   return Math.min(Math.max(interval, MIN_INTERVAL), MAX_INTERVAL)
 }
 
-/** The error of a call, with what to do; the signal's reason if it aborted. */
+/** Adds advice to the error of a call. Throws the signal's reason if it aborted. */
 function explained(parts: DeviceParts, error: unknown, lifetime = 0): unknown {
   const { host, clientId, command, signal } = parts
   signal?.throwIfAborted()

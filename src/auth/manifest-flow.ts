@@ -13,9 +13,9 @@ import { listen } from '../http/listen.js'
 import { createRouter, hostCheck } from '../http/router.js'
 import { stateOf } from './sign-in.js'
 
-/** For a person to register the App: 15 minutes, in milliseconds. GitHub's own limit is an hour. */
+/** Time for a person to register the App: 15 minutes, in milliseconds. GitHub's own limit is an hour. */
 const FLOW_LIMIT = 900_000
-/** How long a page that is being sent may take when the flow ends, in milliseconds. */
+/** Grace period for a page that is being sent when the flow ends, in milliseconds. */
 const GRACE_MS = 2_000
 
 const HOST = '127.0.0.1'
@@ -33,28 +33,30 @@ export interface ManifestFlowOptions extends Cancellable {
   readonly command: Command
   /** Called with the address to open in a browser. */
   readonly onListening: (address: string) => Promise<void>
-  /** Stores what the code host sent. The browser's page waits for it. */
+  /** Stores the registered App. The browser's page waits for it. */
   readonly store: (registered: RegisteredApp) => Promise<void>
 }
 
 /**
  * Registers an App by the manifest flow
- * (https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest). It has a listener of its own on a free loopback
- * port, since the running service, which a proxy may show to the internet, must have no page that installs a client. An answer counts once,
- * with the state and the cookie of this flow; any other changes nothing.
- * @throws RelayError as `Apps.convert` and `store`; `timed_out` after 15 minutes; `unavailable` if it cannot listen; the signal's reason
+ * (https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest). The flow has its own
+ * listener on a free loopback port: the running service, which a proxy may expose to the internet, must have no page
+ * that installs a client. A callback counts once, with the state and the cookie of this flow; any other changes
+ * nothing.
+ * @throws RelayError as `Apps.convert` and `store`; `timed_out` after 15 minutes; `unavailable` if it cannot listen;
+ * the signal's reason
  */
 export async function runManifestFlow(options: ManifestFlowOptions): Promise<RegisteredApp> {
   const { apps, organization, app, log, onListening, command } = options
   const again = command('setup')
-  // Part of the start address, so that no other page of this browser can begin.
+  // A secret in the start address, so that no other page of this browser can begin the flow.
   const key = random()
   const secret = random()
   const answered = new AbortController()
   let outcome: Promise<RegisteredApp> | undefined
   let origin = ''
 
-  /** Can be opened again, after a flow that was left half way. */
+  /** The start page. It can be opened again after an unfinished flow. */
   const start = async (): Promise<Response> => {
     const action = `${apps.page(organization)}?state=${stateOf(secret)}`
     const manifest = apps.manifest({ ...app, redirectUrl: origin + CALLBACK })
@@ -104,7 +106,7 @@ function random(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Page from which the user sends the manifest to the code host at `action`, by a button: it needs no script. */
+/** Page with a button that sends the manifest to the code host at `action`. It needs no script. */
 function startPage(
   action: string,
   manifest: string,
@@ -145,7 +147,7 @@ function donePage(installUrl: string): Promise<Response> {
   })
 }
 
-/** Page for a failure, which the terminal shows too. */
+/** Page for a failure, which the terminal reports too. */
 function failedPage(message: string, again: string): Promise<Response> {
   const body = html`<h1>The App was not stored</h1>
     <p>${message}</p>
@@ -153,7 +155,7 @@ function failedPage(message: string, again: string): Promise<Response> {
   return htmlPage({ title: 'The App was not stored', body }, 502)
 }
 
-/** Page for an answer that this flow did not ask for. */
+/** Page for a callback that does not belong to this flow. */
 function uninvitedPage(again: string): Promise<Response> {
   const body = html`<h1>Nothing was stored</h1>
     <p>This answer was used before, or belongs to another browser or another <code>${again}</code>.</p>

@@ -15,39 +15,40 @@ import {
   TokenError,
 } from './token-endpoint.js'
 
-/** What renewing and revoking a token work with. */
+/** Dependencies of renewing and revoking a token. */
 export interface RenewParts extends Omit<CallOptions, 'signal'> {
   readonly host: Pick<CodeHost, 'origin' | 'oauth' | 'as' | 'refusal'>
-  /** Undefined: nothing can be renewed here. */
+  /** Undefined: no token can be renewed. */
   readonly client: OAuthClient | undefined
   readonly store: Pick<Store, 'get' | 'update'>
   readonly tokens: Pick<Tokens, 'get' | 'refreshable' | 'renew' | 'dropRefresh' | 'revoke'>
   readonly log: Log
 }
 
-/** What a token must have left for its caller's work: one minute, in milliseconds. */
+/** Remaining lifetime below which a token is renewed, for the caller's work: one minute, in milliseconds. */
 const MIN_LIFETIME_MS = 60_000
-/** For a process that died while it renewed, and another after it. Milliseconds. */
+/** Wait for a process that died while renewing, and another one after it. Milliseconds. */
 const LOCK_WAIT_MS = 45_000
 
-/** Whether a token needs no renewal: it has at least a minute left. */
+/** True if a token needs no renewal because it is valid for at least a minute. */
 export function isFresh({ expiresAt }: Pick<TokenOwner, 'expiresAt'>, now = systemClock()): boolean {
   return expiresAt - now >= MIN_LIFETIME_MS
 }
 
-/** The error that only a new sign-in resolves. Who shows it adds the command for that. */
+/** Error that only a new sign-in resolves. The command that shows it adds how to sign in. */
 export function signInAgain(why: string): RelayError {
   return new RelayError('unauthenticated', why)
 }
 
 /**
- * The user's token. One that has expired, or has less than a minute left, is renewed first if it can be (RFC 6749 section 6): once among all
- * processes, since that ends the pair before, and the new pair is stored before it is returned. The token before stays a valid bearer until
- * it expires. `signal` stops the wait for other processes, and not the exchange.
- * @throws RelayError `unauthenticated`: not signed in, expired without a refresh token, refused by the code host (which removes the refresh
- * token here), or of another code host (nothing is sent) · `not_configured`: the code host does not know the OAuth client · `provider_failed`,
- * `provider_timeout`: nothing changes here · `timed_out`: another process renews it and does not finish · `storage`. The signal's reason, or
- * an AbortError, when `signal` aborts.
+ * Returns the user's token. If it has expired, or is valid for less than a minute, it is first renewed if possible (RFC
+ * 6749 section 6). Only one process renews, since that ends the previous pair, and the new pair is stored before it is
+ * returned. The previous token stays a valid bearer until it expires. `signal` stops the wait for other processes, but
+ * not the exchange.
+ * @throws RelayError `unauthenticated`: not signed in, expired without a refresh token, refused by the code host (which
+ * removes the refresh token here), or of another code host (nothing is sent) · `not_configured`: the code host does not
+ * know the OAuth client · `provider_failed`, `provider_timeout`: nothing changes here · `timed_out`: another process
+ * renews it and does not finish · `storage`. The signal's reason, or an AbortError, when `signal` aborts.
  */
 export async function renew(
   parts: RenewParts,
@@ -75,7 +76,7 @@ export async function renew(
   })
 }
 
-/** The user's token. @throws RelayError `unauthenticated` if it is of another code host */
+/** Reads the user's token. @throws RelayError `unauthenticated` if it is of another code host */
 async function stored({ host, tokens }: RenewParts, userId: string): Promise<TokenOwner | undefined> {
   const owner = await tokens.get(userId)
   if (owner) checkOrigin(host, userId, owner)
@@ -87,7 +88,10 @@ function checkOrigin(host: RenewParts['host'], userId: string, { origin }: Pick<
   throw signInAgain(`The token of ${userId} is from ${origin} and is not sent to ${host.origin}`)
 }
 
-/** What renews a user's token. @throws RelayError `unauthenticated` without a refresh token of this code host, or without an OAuth client */
+/**
+ * Reads the refresh token and the client. @throws RelayError `unauthenticated` without a refresh token of this code
+ * host, or without an OAuth client
+ */
 async function credentials({ host, client, tokens }: RenewParts, userId: string) {
   const used = await tokens.refreshable(userId)
   if (!used) throw signInAgain(`${userId} is not signed in, or the sign-in has ended`)
@@ -99,18 +103,21 @@ async function credentials({ host, client, tokens }: RenewParts, userId: string)
   return { used, client }
 }
 
-/** Exchanges the refresh token and stores the pair. A revocation or a sign-in meanwhile wins, and the pair is revoked. */
+/**
+ * Exchanges the refresh token and stores the new pair. A concurrent revocation or sign-in wins, and the new pair is
+ * revoked.
+ */
 async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> {
   const { host, tokens, log } = parts
   const { used, client } = await credentials(parts, userId)
   let issued: IssuedToken
   try {
-    // Without the signal: the answer is the only copy of the new pair.
+    // Without the signal, because the response is the only copy of the new pair.
     issued = await new TokenEndpoint(host, client, parts).refresh(used)
   } catch (error) {
     if (!(error instanceof TokenError)) throw error
     const isInvalid = INVALID_TOKEN.has(error.code ?? '')
-    // What another process took over or a new sign-in replaced is not the one that was refused.
+    // A refresh token that another process or a new sign-in has replaced is not the refused one.
     const isReplaced = isInvalid && !(await tokens.dropRefresh(userId, used))
     const current = isReplaced ? await stored(parts, userId) : undefined
     if (current) return current
@@ -123,7 +130,8 @@ async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> 
   const owner = { userId, accessToken, expiresAt, origin, account: used.account }
   let failure: RelayError | undefined
   const store = (): Promise<boolean> => tokens.renew(userId, used, issued)
-  // Nothing may come between the answer and this write. When it fails, a shared store may have the pair all the same: it is made again.
+  // The pair is stored directly after the response. A failed write is repeated, since a shared store may have committed
+  // it all the same.
   const isStored = await store()
     .catch(store)
     .catch((error: unknown) => {
@@ -134,7 +142,7 @@ async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> 
     log.debug(`Renewed the token of ${userId}`)
     return owner
   }
-  // A pair that is not stored must not live on at the code host.
+  // A pair that is not stored must not stay valid at the code host.
   await drop(parts, owner)
   if (failure) throw failure
   const current = await stored(parts, userId)
@@ -142,14 +150,14 @@ async function exchange(parts: RenewParts, userId: string): Promise<TokenOwner> 
   return current
 }
 
-/** Codes for an invalid refresh token: RFC 6749 section 5.2, GitHub, Gitea (for one that was used before). */
+/** Error codes for an invalid refresh token: RFC 6749 section 5.2, GitHub, Gitea (for a used one). */
 const INVALID_TOKEN: ReadonlySet<string> = new Set([
   'invalid_grant',
   'bad_refresh_token',
   'unauthorized_client',
 ])
 
-/** Revokes a token that is not stored, or warns that it lives on. */
+/** Revokes a token that is not stored, or warns that it stays valid. */
 async function drop(parts: RenewParts, owner: TokenOwner): Promise<void> {
   const ended = await revokeAt(parts, owner)
   if (ended === 'revoked') return
@@ -160,17 +168,18 @@ async function drop(parts: RenewParts, owner: TokenOwner): Promise<void> {
 }
 
 export interface RevokeOptions extends Cancellable {
-  /** Leaves the token at the code host as it is. */
+  /** Does not revoke the token at the code host. */
   readonly local?: boolean | undefined
 }
 
 export interface Revocation {
-  /** False when nothing was stored for the user. */
+  /** False if nothing was stored for the user. */
   readonly removed: boolean
   /**
-   * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not asked for, nothing to revoke, or the code host
-   * refused to renew it, so that it has ended · `elsewhere`: it is of another code host · `no client`: that needs the OAuth client ·
-   * `expired`: its refresh token, which ends only with a valid token, may still be valid, and could not be renewed.
+   * Result at the code host. `unsupported`: only the user can revoke it there · `skipped`: not requested, nothing to
+   * revoke, or the code host refused to renew it, so that it has ended · `elsewhere`: it is of another code host · `no
+   * client`: revoking needs the OAuth client · `expired`: its refresh token, which ends only with a valid token, may
+   * still be valid, and could not be renewed.
    */
   readonly upstream:
     | 'revoked'
@@ -183,8 +192,8 @@ export interface Revocation {
 }
 
 /**
- * Removes all tokens of the user here, then revokes the removed one at its code host. An expired one is renewed first, so that its refresh
- * token ends, too. A failure at the code host is part of the result.
+ * Removes all tokens of the user here, then revokes the removed one at its code host. An expired one is renewed first,
+ * so that its refresh token ends, too. A failure at the code host is part of the result.
  * @throws RelayError `storage`; the signal's reason, or an AbortError, when `signal` aborts before anything was removed
  */
 export async function revoke(
@@ -197,10 +206,10 @@ export async function revoke(
   if (isExpired && !local)
     await renew(parts, userId, { signal }).catch((error: unknown) => {
       signal?.throwIfAborted()
-      // Whether a refresh token is left decides what may still be valid.
+      // The remaining refresh token, if any, decides what may still be valid.
       if (!(error instanceof RelayError) || error.kind === 'storage') throw error
     })
-  // Another process may have renewed it by now: what counts is what was removed.
+  // Another process may have renewed the token, so the removed one counts.
   const { owner, refreshable } = await tokens.revoke(userId)
   const removed = isExpired || owner !== undefined || refreshable !== undefined
   if (local) return { removed, upstream: 'skipped' }

@@ -8,46 +8,52 @@ import { isNotFound } from '../codehost/rest.js'
 import type { Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
-/** What `relay setup` registered, without a secret: read by every command, also while the keychain is locked. */
+/** Result of `relay setup`, without secrets. Every command reads it, even while the keychain is locked. */
 export type Setup = {
   readonly provider: ProviderName
-  /** The code host that knows the client. Its secret goes to no other, or a checkout's settings could send it elsewhere. */
+  /**
+   * Code host that knows the client. The client's secret is sent to no other, since a checkout's settings could name
+   * one.
+   */
   readonly providerUrl: string
   readonly clientId: string
-  /** The App that the client belongs to, if it is one. */
+  /** App that the client belongs to, if it is one. */
   readonly app?: { readonly id: number; readonly slug: string }
-  /** The App's webhook, if it is active: the address that relay gave it last, and the one before, which it still has if that was interrupted. */
+  /**
+   * The App's webhook, if it is active: its last address set by relay, and the one before, which it still has if the
+   * change was interrupted.
+   */
   readonly hook?: { readonly url: string; readonly former: string }
 }
 
-/** What `relay setup` stores. */
+/** Values that `relay setup` stores. */
 export interface NewSetup extends Pick<Setup, 'provider' | 'providerUrl'> {
   readonly client: OAuthClient
   readonly app: AppIdentity | undefined
-  /** Address of the App's webhook, if that is active. */
+  /** Address of the App's webhook, if it is active. */
   readonly hookUrl: string | undefined
 }
 
-/** The one record of the secrets' store that is not encrypted: see store/open.ts. */
+/** Key of the only record that is not encrypted in the store of secrets: see store/open.ts. */
 const SETUP_KEY = 'setup'
 const SECRETS_KEY = 'setup-secrets'
 
 interface SetupSecrets {
-  /** The secrets of one setup never apply to another. */
+  /** Client that the secrets belong to. They never apply to another one. */
   readonly clientId: string
   readonly clientSecret: string
-  /** The App's, PEM. */
+  /** The App's private key, PEM. */
   readonly privateKey?: string
 }
 
-/** Undefined if `relay setup` has not run. @throws RelayError `storage` */
+/** Reads the result of `relay setup`. Undefined if it has not run. @throws RelayError `storage` */
 export function readSetup(secrets: Pick<Store, 'get'>): Promise<Setup | undefined> {
   return secrets.get<Setup>(SETUP_KEY)
 }
 
 /**
- * The client with its secret, which may have the keychain ask its user.
- * @throws RelayError `storage`, also if another `relay setup` has replaced it meanwhile
+ * Reads the client with its secret. The keychain may ask the user to unlock it.
+ * @throws RelayError `storage`, also if another `relay setup` has replaced the client meanwhile
  */
 export async function readClient(
   secrets: Pick<Store, 'get'>,
@@ -72,8 +78,8 @@ async function readSecrets(
 }
 
 /**
- * Stores a result in place of `before`: what {@link readSetup} gave when the user agreed.
- * @throws RelayError `conflict` if something else is stored by now; `storage`
+ * Stores a result that replaces `before`, the value of {@link readSetup} when the user agreed.
+ * @throws RelayError `conflict` if the stored result has changed since; `storage`
  */
 export async function saveSetup(
   secrets: Pick<Store, 'update'>,
@@ -104,7 +110,7 @@ export async function saveSetup(
   )
 }
 
-/** Removes what `relay setup` stored. @throws RelayError `storage` */
+/** Removes the result of `relay setup`. @throws RelayError `storage` */
 export async function removeSetup(secrets: Pick<Store, 'delete'>): Promise<void> {
   for (const key of [SETUP_KEY, SECRETS_KEY]) await secrets.delete(key)
 }
@@ -112,8 +118,9 @@ export async function removeSetup(secrets: Pick<Store, 'delete'>): Promise<void>
 export type OwnApp = NonNullable<Awaited<ReturnType<typeof findOwnApp>>>
 
 /**
- * The App whose own webhook sends deliveries here, as `relay setup --app-hook` made it; undefined if the profile has none at this code host,
- * or its webhook was left inactive. Its calls reject like those of `AppAccount`, and `signal` cancels them.
+ * Finds the App whose webhook sends deliveries here, as registered by `relay setup --app-hook`. Undefined if the
+ * profile has none at this code host, or its webhook is inactive. Its calls reject like those of `AppAccount`, and
+ * `signal` cancels them.
  * @throws RelayError `storage`
  */
 export async function findOwnApp(
@@ -127,7 +134,7 @@ export async function findOwnApp(
   const account = apps.as({ ...app, privateKey: new Secret(privateKey) }, options)
   const { slug } = app
 
-  /** Its webhook as it is. @throws RelayError `gone` if it has none any more */
+  /** Reads the current webhook. @throws RelayError `gone` if the App has none any more */
   const hook = async (): ReturnType<AppAccount['hook']> => {
     const found = await account.hook().catch((error: unknown) => {
       if (!isNotFound(error)) throw error
@@ -140,12 +147,12 @@ export async function findOwnApp(
   }
   return {
     slug,
-    /** Address that relay gave to its webhook last. */
+    /** Last address that relay gave to its webhook. */
     savedUrl: saved.url,
     log: account.log,
     describe: () => account.describe(),
     hook,
-    /** False also for an App that cannot be asked any more. */
+    /** False also for an App that cannot be called any more. */
     async isInstalledOn(repo: Repo): Promise<boolean> {
       return account.isInstalled(repo).catch((error: unknown) => {
         if (error instanceof RelayError && (error.kind === 'forbidden' || error.kind === 'gone')) return false
@@ -153,8 +160,8 @@ export async function findOwnApp(
       })
     },
     /**
-     * Makes its webhook send JSON to `url`, signed with `secret`. Resolves to what was wrong before.
-     * @throws RelayError `conflict` if somebody gave it an address of their own; `settings` if the code host cannot reach `url`
+     * Makes its webhook send JSON to `url`, signed with `secret`. Resolves to the corrected settings.
+     * @throws RelayError `conflict` if somebody set another address; `settings` if the code host cannot reach `url`
      */
     async repair(url: string, secret: Secret): Promise<readonly string[]> {
       checkReachable(url, hostUrl, options.command)
@@ -164,7 +171,7 @@ export async function findOwnApp(
           'conflict',
           `The webhook of the App ${slug} leads to ${before.url}, which somebody entered there. To have it here, enter ${url} in the settings of the App`,
         )
-      // Saved first: whichever address an interrupted change leaves there is ours.
+      // Saved first, so that either address that an interrupted change leaves there is known as relay's.
       await saveHook(secrets, slug, { url, former: before.url })
       await account.changeHook({ url, secret })
       return [
@@ -176,7 +183,7 @@ export async function findOwnApp(
   }
 }
 
-/** Not over the setup of another App. */
+/** Saves the webhook's addresses, unless another App has been set up. */
 function saveHook(secrets: Pick<Store, 'update'>, slug: string, hook: Setup['hook']): Promise<void> {
   return secrets.update(function* (records): Tx<void> {
     const setup = yield* records.get<Setup>(SETUP_KEY)

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from 'oauth4webapi'
-import { type Cancellable, sleep } from '../base/wait.js'
+import type { Cancellable } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log, LogThrottle } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
@@ -11,8 +11,9 @@ import type { Tokens } from '../tokens/tokens.js'
 import type { AccountParts } from './accounts.js'
 import type { Starts } from './starts.js'
 import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
+import { fieldsOf } from '../json/parse.js'
 
-/** What a sign-in in the browser works with. */
+/** Dependencies of a sign-in in the browser. */
 export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
   readonly host: Pick<CodeHost, 'name' | 'origin' | 'url' | 'apiUrl' | 'oauth' | 'as' | 'refusal'>
   /** Undefined: sign-in is not set up. */
@@ -23,15 +24,18 @@ export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
   readonly redirectUri: () => string
   readonly clock: Clock
   readonly log: Log
-  /** For lines that any page can cause by opening the callback. */
+  /** Rate limiter for lines that any web page can cause by opening the callback. */
   readonly throttle: LogThrottle
   readonly starts: Starts
+  /** Called once the outcome of a sign-in is stored for the program that waits for it. Must not throw. */
+  readonly onOutcome?: (() => void) | undefined
 }
 
 /**
- * Why a sign-in failed, as the browser is sent back with it. `invalid_state`: missing, unknown, used, expired, or of another browser or code
- * host · `access_denied`: the user refused · `provider_unavailable`: the code host failed, gave no usable answer in time, or gave a token
- * without an account · `storage_failed` · `exchange_failed`: everything else.
+ * Reasons of a failed sign-in, with which the browser is redirected. `invalid_state`: missing, unknown, used, expired,
+ * or of another browser or code host · `access_denied`: the user refused · `provider_unavailable`: the code host
+ * failed, gave no usable response in time, or gave a token without an account · `storage_failed` · `exchange_failed`:
+ * everything else.
  */
 export const REASONS = [
   'invalid_state',
@@ -42,12 +46,12 @@ export const REASONS = [
 ] as const
 export type Reason = (typeof REASONS)[number]
 
-/** How a sign-in ended, for the browser. */
+/** Outcome of a sign-in, for the browser. */
 export type Outcome =
   | { readonly auth: 'success'; readonly userId: string }
   | { readonly auth: 'error'; readonly reason: Reason }
 
-/** The same for the program that waits for it. */
+/** Outcome of a sign-in, for the program that waits for it. */
 export type LoginOutcome =
   | { readonly auth: 'success'; readonly userId: string; readonly account: string }
   | { readonly auth: 'error'; readonly reason: Reason; readonly why: string }
@@ -56,14 +60,14 @@ export type LoginOutcome =
 export interface Cookie {
   readonly name: string
   readonly value: string
-  /** Of the callback: browsers send it nowhere else. */
+  /** Path of the callback. Browsers send the cookie nowhere else. */
   readonly path: string
   readonly secure: boolean
   /** Seconds. */
   readonly maxAge: number
 }
 
-/** What identifies a cookie to a browser, and is needed to delete it. */
+/** Properties that identify a cookie to a browser, and are needed to delete it. */
 type CookiePlace = Pick<Cookie, 'name' | 'path' | 'secure'>
 
 export interface CallbackRequest {
@@ -72,26 +76,26 @@ export interface CallbackRequest {
   readonly cookies: Readonly<Record<string, string>>
 }
 
-/** A sign-in while its user is at the code host. */
+/** A sign-in whose user is at the code host. */
 interface PendingSignIn {
   readonly provider: string
   readonly origin: string
   readonly userId: string
   /** PKCE code verifier (RFC 7636 section 4.1). */
   readonly verifier: string
-  /** As it was sent (RFC 6749 section 4.1.3), also if the settings change meanwhile. */
+  /** Redirect URI as it was sent (RFC 6749 section 4.1.3), even if the settings have changed since. */
   readonly redirectUri: string
   /** Nonce under which a program waits for the outcome. */
   readonly login?: string | undefined
 }
 
-/** 10 minutes in milliseconds, as GitHub's codes live. */
+/** 10 minutes in milliseconds, the lifetime of GitHub's codes. */
 const STATE_LIFETIME = 600_000
 const COOKIE = 'relay_oauth_'
 
 /**
- * Begins a sign-in: stores it for 10 minutes, and gives the address of the consent page (RFC 6749 section 4.1.1, RFC 7636 section 4.3) with
- * the cookie to set. With `login`, its outcome is published under that nonce.
+ * Begins a sign-in: stores it for 10 minutes, and returns the address of the consent page (RFC 6749 section 4.1.1, RFC
+ * 7636 section 4.3) with the cookie to set. With `login`, its outcome is published under that nonce.
  * @throws RelayError `not_configured` without an OAuth client; the code host's `refusal`; `rate_limited`; `storage`
  */
 export async function authorize(
@@ -105,7 +109,7 @@ export async function authorize(
       'not_configured',
       'Sign-in is not configured: set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET',
     )
-  // The browser's user would enter a password there.
+  // The user would enter a password there.
   if (host.refusal) throw host.refusal
   parts.starts.take()
   const redirectUri = parts.redirectUri()
@@ -133,15 +137,17 @@ export async function authorize(
 }
 
 /**
- * Ends a sign-in (RFC 6749 section 4.1.2): takes its state, so that of any number of callbacks one can succeed, then exchanges the code, saves
- * the token and publishes the outcome. `spent`: the cookies to delete. Never throws: a failure is an outcome and a line in the log.
+ * Completes a sign-in (RFC 6749 section 4.1.2): redeems its state, so that only one of several callbacks can succeed,
+ * then exchanges the code, saves the token and publishes the outcome. `spent` are the cookies to delete. Never throws:
+ * a failure is an outcome and a line in the log.
  */
 export async function callback(
   parts: SignInParts,
   request: CallbackRequest,
 ): Promise<{ readonly outcome: Outcome; readonly spent: readonly CookiePlace[] }> {
   const { query, cookies } = request
-  // Cancel of Gitea 1.15 is a link without state or error (templates/user/auth/grant.tmpl): it ends every sign-in of this browser.
+  // The Cancel button of Gitea 1.15 is a link without state or error (templates/user/auth/grant.tmpl). It ends every
+  // sign-in of this browser.
   const isBareCancel = !['state', 'code', 'error'].some((name) => query.has(name))
   const given = query.get('state') ?? ''
   const ended = isBareCancel ? begunBy(cookies) : [{ state: given, name: cookieName(given) }]
@@ -150,7 +156,7 @@ export async function callback(
   let outcome: Outcome
   try {
     let pending: PendingSignIn | undefined
-    // First of all, so that a state works once even if the rest fails.
+    // Redeemed first, so that a state works once even if the rest fails.
     for (const { state } of ended) {
       pending = await takePending(parts.store, state)
       if (pending?.login !== undefined) logins.push(pending.login)
@@ -173,14 +179,16 @@ export async function callback(
   return { outcome, spent: sent.map(({ name }) => placeOf(name, redirectUri)) }
 }
 
-/** The sign-ins whose cookie the browser has sent, by state and name of the cookie. */
+/** Sign-ins whose cookie the browser has sent, by state and name of the cookie. */
 function begunBy(cookies: CallbackRequest['cookies']) {
   return Object.entries(cookies)
     .filter(([name]) => name.startsWith(COOKIE))
     .map(([name, value]) => ({ state: stateOf(value), name }))
 }
 
-/** Checks the callback, exchanges its code and saves the token. The account is null if the code host does not name it. */
+/**
+ * Checks the callback, exchanges its code and saves the token. The account is null if the code host does not name it.
+ */
 async function complete(
   parts: SignInParts,
   { query, cookies }: CallbackRequest,
@@ -191,7 +199,7 @@ async function complete(
   const [state = '', ...more] = query.getAll('state')
   const cookie = cookies[cookieName(state)]
   if (cookie === undefined)
-    // One that begins at `localhost` returns to 127.0.0.1, which is another site to a browser.
+    // A sign-in that begins at `localhost` returns to 127.0.0.1, which is another site to a browser.
     throw new SignInFailure(
       'invalid_state',
       `the browser sent no cookie for this sign-in; start it at ${new URL(parts.redirectUri()).origin}`,
@@ -212,13 +220,13 @@ async function complete(
   const account = await accountOf(host, issued.accessToken).then(
     (facts) => facts.login,
     (error: unknown) => {
-      // `relay login` names the account, and page and command must agree on whether there is one.
+      // `relay login` names the account, so page and command must agree on whether there is one.
       if (login !== undefined) throw error
       log.warn(toRelayError(error).message)
       return null
     },
   )
-  // Its refresh token may have outlived the token before.
+  // The previous refresh token may have outlived its access token.
   const { owner, refreshable } = await tokens.save(userId, { ...issued, url: host.url, account })
   const before = owner ?? refreshable
   onAccount({ userId, origin, account, before: before && (before.account ?? null), login })
@@ -226,8 +234,9 @@ async function complete(
 }
 
 /**
- * What the code host says about a token that it has just issued.
- * @throws RelayError as `Account.facts`, which says that the API failed and not the token endpoint, and at which address
+ * Reads the code host's information about a token that was just issued.
+ * @throws RelayError as `Account.facts`, with a message that the API failed and not the token endpoint, and at which
+ * address
  */
 export async function accountOf(
   host: Pick<CodeHost, 'apiUrl' | 'as'>,
@@ -244,7 +253,10 @@ export async function accountOf(
   }
 }
 
-/** Ends a sign-in with this reason. The message is one line without code, token or secret; `cause`: an error of relay itself. */
+/**
+ * Failure of a sign-in with its reason. The message is one line without code, token or secret; `cause` is an error of
+ * relay itself.
+ */
 class SignInFailure extends Error {
   readonly reason: Reason
 
@@ -258,7 +270,7 @@ function toFailure(error: unknown, { host }: SignInParts): SignInFailure {
   if (error instanceof SignInFailure) return error
   if (error instanceof TokenError) {
     const { code, message, passing } = error
-    // A code may have come with the browser, not from there.
+    // An error code may come from the browser instead of the endpoint.
     const where = code === undefined ? ` (${host.oauth.tokenEndpoint})` : ''
     if (passing) return new SignInFailure('provider_unavailable', message + where)
     return new SignInFailure(code === 'access_denied' ? code : 'exchange_failed', message)
@@ -280,31 +292,37 @@ function placeOf(name: string, redirectUri: string): CookiePlace {
 }
 
 /**
- * The state that belongs to a cookie: SHA-256 of its value, base64url (RFC 6749 section 10.12). It does not reveal the cookie, but the
- * cookie alone finds the sign-in.
+ * State that belongs to a cookie: SHA-256 of its value, base64url (RFC 6749 section 10.12). It does not reveal the
+ * cookie, but the cookie alone finds the sign-in.
  */
 export function stateOf(cookie: string): string {
   return createHash('sha256').update(cookie).digest('base64url')
 }
 
-/** 32 bytes in base64url. Anything else is no state, and may be no key of the store. */
+/** Syntax of a state: 32 bytes in base64url. Other text may be no valid key of the store. */
 const STATE = /^[\w-]{43}$/
 const stateKey = (state: string): string => `oauth-state:${state}`
 
-/** Takes a pending sign-in, once. Undefined for a state that is unknown, used or expired. @throws RelayError `storage` */
+/**
+ * Redeems a pending sign-in, once. Undefined for a state that is unknown, used or expired. @throws RelayError `storage`
+ */
 async function takePending(store: Store, state: string): Promise<PendingSignIn | undefined> {
   const pending = STATE.test(state) ? await store.take(stateKey(state)) : undefined
-  return pending === undefined ? undefined : Object(pending)
+  return isPending(pending) ? pending : undefined
+}
+
+function isPending(value: unknown): value is PendingSignIn {
+  const { login = '', ...fields } = fieldsOf(value)
+  const names = ['provider', 'origin', 'userId', 'verifier', 'redirectUri']
+  return [login, ...names.map((name) => fields[name])].every((field) => typeof field === 'string')
 }
 
 /** 5 minutes in milliseconds, for a sign-in in the browser, and for reading its outcome. */
-const LOGIN_LIMIT = 300_000
-/** Too short for a person to notice; a read costs almost nothing. */
-const POLL_MS = 200
+export const LOGIN_LIMIT_MS = 300_000
 const loginKey = (login: string): string => `login:${login}`
 
 /**
- * Checks the nonce under which a program waits for an outcome: 16 to 64 random characters of `[A-Za-z0-9_-]`.
+ * Parses the nonce under which a program waits for an outcome: 16 to 64 random characters of `[A-Za-z0-9_-]`.
  * @throws RelayError `bad_request`
  */
 export function parseLogin(text: string): string {
@@ -312,33 +330,42 @@ export function parseLogin(text: string): string {
   return text
 }
 
-/** A failure is a line in the log only: the sign-in itself has ended. */
+/** Publishes an outcome. A failure is only logged, since the sign-in itself has ended. */
 async function publish(
-  { store, clock, log }: Pick<SignInParts, 'store' | 'clock' | 'log'>,
+  { store, clock, log, onOutcome }: Pick<SignInParts, 'store' | 'clock' | 'log' | 'onOutcome'>,
   login: string,
   outcome: LoginOutcome,
 ): Promise<void> {
   try {
-    await store.put(loginKey(login), { ...outcome }, clock() + LOGIN_LIMIT)
+    await store.put(loginKey(login), { ...outcome }, clock() + LOGIN_LIMIT_MS)
+    onOutcome?.()
   } catch (error) {
     log.error('The outcome of this sign-in could not be stored, so relay login does not see it', error)
   }
 }
 
+function isOutcome(value: unknown): value is LoginOutcome {
+  const { auth } = fieldsOf(value)
+  return auth === 'success' || auth === 'error'
+}
+
 /**
- * Waits until the sign-in with this nonce has ended, in whichever process, and takes its outcome.
- * @throws RelayError `timed_out` after 5 minutes; `storage`; AbortError when `signal` aborts
+ * Takes the outcome of the sign-in with this nonce, in whichever process it has ended.
+ * @param looks when to look for it; its end is that of the wait
+ * @throws RelayError `timed_out` at that end; `storage`; what `looks` throws
  */
 export async function awaitLogin(
   store: Pick<Store, 'get' | 'take'>,
   login: string,
-  { signal }: Cancellable = {},
+  looks: AsyncIterable<unknown>,
 ): Promise<LoginOutcome> {
-  const until = systemClock() + LOGIN_LIMIT
   const key = loginKey(login)
-  while ((await store.get(key)) === undefined) {
-    if (systemClock() >= until) throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
-    await sleep(POLL_MS, { signal })
+  // By the wall clock, by which its state expires, too.
+  const until = systemClock() + LOGIN_LIMIT_MS
+  for await (const _ of looks) {
+    const outcome = (await store.get(key)) === undefined ? undefined : await store.take(key)
+    if (isOutcome(outcome)) return outcome
+    if (systemClock() >= until) break
   }
-  return Object(await store.take(key))
+  throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')
 }

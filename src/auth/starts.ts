@@ -1,19 +1,19 @@
 import { RelayError } from '../base/errors.js'
 
-/** Far more than people begin at once, also behind one application. */
+/** Largest burst: far more sign-ins than people begin at once, also behind one application. */
 const AT_ONCE = 200
-/** Each takes a place in the store for ten minutes, so at most 1,400 do: 2 MB. */
+/** Sustained rate. Each sign-in takes a record in the store for ten minutes, so at most 1,400 do: 2 MB. */
 const PER_SECOND = 2
 
 /**
- * How many sign-ins may still begin. Anybody can begin one, and end it with a call to the code host: without a limit they would fill the
- * disk, and use up the code host's own limit for this OAuth client.
+ * Rate limiter for sign-ins. Anybody can begin one, and end it with a call to the code host: without a limit they would
+ * fill the disk, and use up the code host's own limit for this OAuth client.
  */
 export class Starts {
   #left = AT_ONCE
   #since = performance.now()
 
-  /** Counts one that begins. @throws RelayError `rate_limited` */
+  /** Counts a sign-in that begins. @throws RelayError `rate_limited` */
   take(): void {
     const now = performance.now()
     this.#left = Math.min(AT_ONCE, this.#left + ((now - this.#since) / 1000) * PER_SECOND)

@@ -9,40 +9,41 @@ import { DEFAULTS } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost, OAuthServer } from '../codehost/host.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
-import { excessOf } from '../json/parse.js'
+import { excessOf, fieldsOf } from '../json/parse.js'
 import { describeWithoutQuote } from '../net/errors.js'
 import { redirectTarget } from '../net/redirect.js'
 import type { Refreshable, TokenGrant } from '../tokens/tokens.js'
 
-/** How the token endpoint is called. */
+/** Options for calls of the token endpoint. */
 export interface CallOptions extends Cancellable {
   /** Default: over the network. */
   readonly sendOnce?: SendOnce | undefined
-  /** For a whole call with its answer, in milliseconds. Default: 10 s. */
+  /** Milliseconds for a whole call with its response. Default: 10 s. */
   readonly timeLimit?: number | undefined
-  /** Lifetime of a token for which the answer names none, in milliseconds. Default: 30 days. */
+  /** Lifetime of a token for which the response names none, in milliseconds. Default: 30 days. */
   readonly tokenTtl?: number | undefined
   readonly clock?: Clock | undefined
 }
 
 /** A token that the code host has issued. */
 export interface IssuedToken extends TokenGrant {
-  /** Undefined where the code host does not name them (Gitea; a GitHub App). */
+  /** Undefined if the code host does not name them (Gitea; a GitHub App). */
   readonly scopes: readonly string[] | undefined
 }
 
 /**
- * A call to the token endpoint that brought no token: `provider_timeout` without an answer in time, otherwise `provider_failed`. The
- * message is one line without a secret; it has no cause, which could quote request or response.
+ * Error of a call to the token endpoint that returned no token: `provider_timeout` without a response in time,
+ * otherwise `provider_failed`. The message is one line without a secret. There is no cause, which could quote request
+ * or response.
  */
 export class TokenError extends RelayError {
   override readonly name = 'TokenError'
   /**
-   * `error` of the answer (RFC 6749 section 5.2), whatever its status: GitHub refuses with 200. Empty if it does not look like an error
-   * code. Undefined if the answer has none, or there is no answer.
+   * `error` of the response (RFC 6749 section 5.2), whatever its status: GitHub refuses with 200. Empty if it does not
+   * look like an error code. Undefined if the response has none, or there is no response.
    */
   readonly code: string | undefined
-  /** Whether the same call may succeed later: the endpoint was not reached, did not answer in time, failed, was busy or unreadable. */
+  /** True if the same call may succeed later: the endpoint was unreachable, slow, failing, busy or unreadable. */
   readonly passing: boolean
 
   constructor(
@@ -59,21 +60,21 @@ export class TokenError extends RelayError {
   }
 }
 
-/** Codes for a wrong client: RFC 6749 section 5.2, GitHub. */
+/** Error codes for a wrong client: RFC 6749 section 5.2, GitHub. */
 const UNKNOWN_CLIENT: ReadonlySet<string> = new Set(['invalid_client', 'incorrect_client_credentials'])
 
-/** Whether the code host named a wrong client. A refresh token may still be valid then. */
+/** True if the code host named a wrong client. A refresh token may still be valid then. */
 export function isUnknownClient({ code = '' }: TokenError): boolean {
   return UNKNOWN_CLIENT.has(code)
 }
 
-/** What no server has issued. */
+/** A token that no server has issued. */
 const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
 
 /**
- * The token endpoint of a code host, and the device endpoint next to it (RFC 8628), as an OAuth client calls them: one request for each
- * call, no redirect followed, the answer within 64 KiB. A client needs its secret for everything but the device flow. Every method
- * rejects with {@link TokenError} unless it says otherwise.
+ * Token endpoint of a code host, and the device endpoint next to it (RFC 8628), as an OAuth client calls them. Each
+ * call is one request, which follows no redirect and accepts a response of at most 64 KiB. A client needs its secret
+ * for everything but the device flow. Every method rejects with {@link TokenError} unless documented otherwise.
  */
 export class TokenEndpoint {
   readonly #host: Pick<CodeHost, 'origin' | 'oauth' | 'refusal'>
@@ -82,7 +83,7 @@ export class TokenEndpoint {
   readonly #request: oauth.TokenEndpointRequestOptions
   readonly #options: CallOptions
 
-  /** @throws RelayError the code host's `refusal`, where it is not to be called */
+  /** @throws RelayError the code host's `refusal` */
   constructor(
     host: Pick<CodeHost, 'origin' | 'oauth' | 'refusal'>,
     { id, secret }: { readonly id: string; readonly secret?: Secret | undefined },
@@ -93,7 +94,7 @@ export class TokenEndpoint {
     this.#host = host
     this.#options = options
     const server = {
-      // The library requires an issuer. Where none is known, nothing is compared with this one.
+      // The library requires an issuer. If none is known, nothing is compared with this one.
       issuer: issuer ?? new URL(authorizationEndpoint).origin,
       token_endpoint: tokenEndpoint,
       ...(deviceEndpoint !== undefined && { device_authorization_endpoint: deviceEndpoint }),
@@ -108,8 +109,9 @@ export class TokenEndpoint {
   }
 
   /**
-   * Checks the parameters of a callback as they came (RFC 6749 section 4.1.2: none may occur twice; `iss`: RFC 9207), and exchanges its
-   * code (RFC 6749 section 4.1.3, RFC 7636 section 4.5). An `error` among them is the {@link TokenError}'s code.
+   * Checks the parameters of a callback as received (RFC 6749 section 4.1.2: none may occur twice; `iss`: RFC 9207),
+   * and exchanges its code (RFC 6749 section 4.1.3, RFC 7636 section 4.5). An `error` among them is the {@link
+   * TokenError}'s code.
    */
   async exchange(
     callback: URLSearchParams,
@@ -131,8 +133,8 @@ export class TokenEndpoint {
   }
 
   /**
-   * Exchanges a refresh token for a new pair, which ends the old one (RFC 6749 section 6). No scope is sent: the same ones, and GitHub
-   * allows no other.
+   * Exchanges a refresh token for a new pair, which ends the old one (RFC 6749 section 6). No scope is sent, so the
+   * scopes stay the same; GitHub allows no other.
    */
   refresh({ refreshToken, redirectUri }: Omit<Refreshable, 'origin'>): Promise<IssuedToken> {
     const additionalParameters = redirectUri === undefined ? {} : { redirect_uri: redirectUri }
@@ -143,7 +145,7 @@ export class TokenEndpoint {
     })
   }
 
-  /** Asks for the codes of a device flow (RFC 8628 section 3.1). */
+  /** Requests the codes of a device flow (RFC 8628 section 3.1). */
   deviceCodes(): Promise<oauth.DeviceAuthorizationResponse> {
     const scope = { scope: this.#host.oauth.scopes.join(' ') }
     return asTokenError(async () => {
@@ -152,7 +154,10 @@ export class TokenEndpoint {
     })
   }
 
-  /** Asks once for the token of a device flow (section 3.4); code `authorization_pending` or `slow_down` until the user has decided. */
+  /**
+   * Requests the token of a device flow once (section 3.4). The code is `authorization_pending` or `slow_down` until
+   * the user has decided.
+   */
   deviceToken(deviceCode: string): Promise<IssuedToken> {
     return asTokenError(async () => {
       const answer = await oauth.deviceCodeGrantRequest(...this.#sender, deviceCode, this.#request)
@@ -161,9 +166,9 @@ export class TokenEndpoint {
   }
 
   /**
-   * Whether the code host knows the client. Asked by renewing a token that does not exist, since a client is refused before its token is
-   * (section 5.2); not by a code, for which Gitea has the same error whether secret or code is wrong. Gitea 1.15 checks the id only.
-   * Undefined if the code host did not say. Does not reject.
+   * Checks that the code host knows the client, by renewing a token that does not exist, since a client is refused
+   * before its token is (section 5.2). Exchanging a code would not do: Gitea's error is the same for a wrong secret and
+   * a wrong code. Gitea 1.15 checks the id only. Returns undefined if the code host did not say. Does not reject.
    */
   async knowsClient(): Promise<boolean | undefined> {
     try {
@@ -171,12 +176,13 @@ export class TokenEndpoint {
       return true
     } catch (error) {
       if (!(error instanceof TokenError) || error.code === undefined) return undefined
-      // GitHub's error for an unknown client id is no code: `Not Found` (https://github.com/octokit/auth-oauth-user.js/issues/239).
+      // GitHub's error for an unknown client id is no error code: `Not Found`
+      // (https://github.com/octokit/auth-oauth-user.js/issues/239).
       return error.code !== '' && !isUnknownClient(error)
     }
   }
 
-  /** `redirectUri`: if a renewal has to send it again. */
+  /** @param redirectUri if a renewal has to send it again */
   #toToken(answer: oauth.TokenEndpointResponse, redirectUri?: string): IssuedToken {
     const { tokenTtl = DEFAULTS.tokenTtl, clock = systemClock } = this.#options
     const { access_token: accessToken, refresh_token: refreshToken } = answer
@@ -191,13 +197,13 @@ export class TokenEndpoint {
       refreshExpiresAt: refreshLifetime === undefined ? undefined : now + refreshLifetime,
       redirectUri,
       origin: this.#host.origin,
-      // GitHub separates them by commas, others by spaces (RFC 6749 section 3.3).
+      // GitHub separates scopes by commas, others by spaces (RFC 6749 section 3.3).
       scopes: scopes?.length ? scopes : undefined,
     }
   }
 }
 
-/** The scopes that relay needs and a token lacks; none where the code host does not name those of the token. */
+/** Scopes that relay needs and a token lacks. None if the code host does not name those of the token. */
 export function missingScopes(
   { scopes }: Pick<OAuthServer, 'scopes'>,
   granted: readonly string[] | undefined,
@@ -205,10 +211,10 @@ export function missingScopes(
   return granted ? scopes.filter((scope) => !granted.includes(scope)) : []
 }
 
-/** 64 KiB: answers are below 4 KiB (GitHub), or a little larger where the tokens are JWTs (Gitea). */
+/** 64 KiB: responses are below 4 KiB (GitHub), or a little larger if the tokens are JWTs (Gitea). */
 const MAX_ANSWER = 65_536
 
-/** The library's `fetch`: resolves once the whole answer is there. @throws TokenError */
+/** Implements the library's `fetch`. Resolves once the whole response has arrived. @throws TokenError */
 async function send(
   url: string,
   { headers, body }: { readonly headers: Record<string, string>; readonly body: URLSearchParams },
@@ -226,7 +232,7 @@ async function send(
     if (answer.status >= 500 || answer.status === 429) throw unavailable(`answered ${answer.status}`)
     const elsewhere = redirectTarget(answer, url)
     if (elsewhere !== undefined) throw redirected(answer.status, elsewhere)
-    // The library parses it.
+    // Checked here because the library parses it.
     if (excessOf(bytes.toString()) !== undefined) throw unavailable('answered JSON that is nested too deep')
     const read = ['content-type', 'www-authenticate'].flatMap((name) => {
       const value = answer.header(name)
@@ -249,7 +255,7 @@ async function send(
   }
 }
 
-/** Secrets are sent to the endpoint that was set alone. */
+/** Error for a redirect. It is not followed, because secrets are sent only to the configured endpoint. */
 function redirected(status: number, elsewhere: string): TokenError {
   return new TokenError(
     `the token endpoint answered with a redirect that is not followed (${status}) to ${elsewhere}: if the code host has moved there, set RELAY_PROVIDER_URL`,
@@ -260,22 +266,24 @@ function unavailable(what: string): TokenError {
   return new TokenError(`the token endpoint ${what}`, { passing: true })
 }
 
-/** Visible ASCII, as an Authorization header requires, and short enough for Node's 16 KiB of headers. */
+/**
+ * Syntax of a token: visible ASCII, as an Authorization header requires, and short enough for Node's 16 KiB of headers.
+ */
 const TOKEN = /^[\x21-\x7e]{1,8192}$/
 
-/** 10 years in milliseconds: longer means "for ever", and the end must still be a valid date. */
+/** 10 years in milliseconds. A longer lifetime means "for ever", and the end must still be a valid date. */
 const MAX_LIFETIME = 10 * 365 * 86_400_000
 
-/** Seconds as milliseconds. Some servers send 0 for a token that does not expire. */
+/** Converts seconds to milliseconds. Some servers send 0 for a token that does not expire. */
 function lifetime(seconds: number | undefined): number | undefined {
   if (seconds === undefined || !(seconds > 0)) return undefined
   return Math.min(Math.floor(seconds * 1000), MAX_LIFETIME)
 }
 
-/** Codes of a server that is down or busy (RFC 6749 section 4.1.2.1). */
+/** Error codes of a server that is down or busy (RFC 6749 section 4.1.2.1). */
 const PASSING: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable'])
 
-/** Of an error of the library only its code is used, since it contains request and response. */
+/** Converts errors of the library. Only their code is used, since they contain request and response. */
 async function asTokenError<Result>(
   work: () => Promise<Result>,
   what = 'the token endpoint gave no token',
@@ -284,10 +292,10 @@ async function asTokenError<Result>(
     return await work()
   } catch (error) {
     if (error instanceof TokenError) throw error
-    const { code: kind, cause }: { readonly code?: unknown; readonly cause?: unknown } = Object(error)
+    const { code: kind, cause } = fieldsOf(error)
     const isRefusal =
       error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError
-    const code: unknown = isRefusal ? error.error : Object(Object(cause).body).error
+    const code: unknown = isRefusal ? error.error : fieldsOf(fieldsOf(cause)['body'])['error']
     if (typeof code === 'string' && code !== '')
       throw /^[a-z_]{1,64}$/.test(code)
         ? new TokenError(`the provider answered ${code}`, { code, passing: PASSING.has(code) })

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Providers send one field. The limit bounds the work for a body that consists of `&`. */
+/** Most fields that are parsed. Providers send one; the limit bounds the work for a body that consists of `&`. */
 const MAX_FIELDS = 100
 
 /**
- * The decoded bytes of `payload` in an `application/x-www-form-urlencoded` body. Undefined unless it occurs
- * exactly once, is well-formed UTF-8, and the body has at most {@link MAX_FIELDS} fields.
+ * Decodes the field `payload` of an `application/x-www-form-urlencoded` body to bytes. Returns undefined unless the
+ * field occurs exactly once, is well-formed UTF-8, and the body has at most {@link MAX_FIELDS} fields.
  * @see https://url.spec.whatwg.org/#urlencoded-parsing
  */
 export function formPayload(body: Uint8Array): Uint8Array | undefined {
@@ -17,15 +17,20 @@ export function formPayload(body: Uint8Array): Uint8Array | undefined {
   return value === undefined ? undefined : Buffer.from(value)
 }
 
-/** The fields of a form; of one that is given twice, the last. Empty for more than {@link MAX_FIELDS}. */
+/**
+ * Parses all fields of a form. A repeated field has its last value. Returns no fields if there are more than {@link
+ * MAX_FIELDS}.
+ */
 export function formFields(body: Uint8Array): Readonly<Record<string, string>> {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
-  // Counted first: a megabyte of them would become a hundred.
+  // Fields are counted before they are parsed: parsing a megabyte of them would take a hundred megabytes.
   const isTooMany = text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS
   return isTooMany ? {} : Object.fromEntries(new URLSearchParams(text))
 }
 
-/** Undefined for what is not UTF-8, also by its escapes, and for a `%` without two digits. */
+/**
+ * Decodes one name or value. Returns undefined for invalid UTF-8, escaped or not, and for a `%` without two hex digits.
+ */
 function decode(latin1: string): string | undefined {
   const bytes = Buffer.from(latin1, 'latin1')
   try {
@@ -36,12 +41,13 @@ function decode(latin1: string): string | undefined {
 }
 
 const FIRST_FIELD = Buffer.from('payload=')
-/** Visible ASCII without the marks that every writer of forms escapes, and JSON and XML need. */
+/** Visible ASCII except `"`, `<`, `>`, `` ` `` and others that every form writer escapes and that JSON and XML need. */
 const FORM = /^[!#-;=?-Z_a-z~]+$/
 
 /**
- * Whether a body is a form, by its bytes alone: no signature covers a Content-Type, and JSON or text that is read as a form could have fields
- * in its words. Fields are escaped; only the one `payload` may come first and be written as it is.
+ * True if the bytes of a body look like a form. The Content-Type is not asked: no signature covers it, and JSON or text
+ * that is parsed as a form could have fields in its words. Every field must be escaped, except that a leading `payload`
+ * may be written raw.
  */
 export function isFormBody(body: Uint8Array): boolean {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
@@ -52,18 +58,20 @@ function startsAsPayload(body: Uint8Array): boolean {
   return FIRST_FIELD.equals(body.subarray(0, FIRST_FIELD.length))
 }
 
-/** As {@link formPayload}, of a form whose first field it is: a text inside JSON may contain `&payload=`. */
+/** Like {@link formPayload}, but only if `payload` is the first field: a text inside JSON may contain `&payload=`. */
 export function firstPayload(form: Uint8Array): Uint8Array | undefined {
   return startsAsPayload(form) ? formPayload(form) : undefined
 }
 
-/** Whether a `Content-Type` says that a body is a form; a body of any other type is read as JSON. */
+/** True if a `Content-Type` header names a form. A body of any other type is parsed as JSON. */
 export function isFormType(contentType = ''): boolean {
   const [type = ''] = contentType.split(';')
   return type.trim().toLowerCase() === 'application/x-www-form-urlencoded'
 }
 
-/** A body or an input is larger than its limit, which the message names. The message contains none of the content. */
+/**
+ * Error for a body or input that is larger than its limit. The message names the limit and quotes none of the content.
+ */
 export class TooManyBytes extends Error {
   override readonly name = 'TooManyBytes'
 
@@ -88,12 +96,12 @@ export async function readBounded(stream: AsyncIterable<Uint8Array>, limit: numb
   return Buffer.concat(chunks)
 }
 
-/** 4 KiB: enough of a target's response to see what it says. */
+/** Default size of {@link StartOf}, in bytes: enough of a target's response to recognize it. */
 export const MAX_START = 4096
 
 const NOTHING = new Uint8Array()
 
-/** Collects the first bytes of a response or an output, {@link MAX_START} unless it says otherwise, and drops the rest. */
+/** Collects the first bytes of a response or an output, and drops the rest. */
 export class StartOf {
   readonly #chunks: Uint8Array[] = []
   #room: number
@@ -104,13 +112,13 @@ export class StartOf {
 
   add(chunk: Uint8Array): void {
     if (this.#room === 0) return
-    // A copy, so that these few bytes do not keep the whole chunk in memory.
+    // Copied, so that these few bytes do not keep the whole chunk in memory.
     const start = new Uint8Array(chunk.subarray(0, this.#room))
     this.#room -= start.byteLength
     this.#chunks.push(start)
   }
 
-  /** Whether it drops all that is added from now on. */
+  /** True once all further bytes are dropped. */
   get isFull(): boolean {
     return this.#room === 0
   }

@@ -1,8 +1,9 @@
 import { type Log, silentLog } from './log.js'
 
 /**
- * The options of a program that runs relay, with callbacks that can fail without harm: what one throws, or its promise rejects with, is
- * logged and goes no further. A callback is each function whose name begins with `on`. A log that fails loses the line.
+ * Wraps the callbacks of an embedding program so that their failures are harmless: an exception or a rejected promise
+ * is logged and goes no further. Every function whose name begins with `on` is a callback. A log that fails loses the
+ * line.
  */
 export function isolated<Options extends object>(options: Options & { readonly log?: Log }): Options {
   const { log: given = silentLog } = options
@@ -15,7 +16,7 @@ export function isolated<Options extends object>(options: Options & { readonly l
   const callbacks = namesIn(options).flatMap((name) => {
     const callback: unknown = Reflect.get(options, name)
     if (typeof callback !== 'function') return []
-    // Without the error's own text, which can be anything.
+    // The error's own text is left out, since it can be anything.
     const onFailure = (cause: unknown): void =>
       log.error(`the callback ${name} failed; relay continues`, cause)
     return [[name, guarded((...args) => Reflect.apply(callback, options, args), onFailure)] as const]
@@ -23,12 +24,12 @@ export function isolated<Options extends object>(options: Options & { readonly l
   return { ...options, log, ...Object.fromEntries(callbacks) }
 }
 
-/** Waits for a promise, also for one that is not of Node's own class. */
+/** Awaits a promise, or a thenable of another library. */
 async function settle(result: unknown): Promise<void> {
   await result
 }
 
-/** The names of callbacks that an object has: its own, and the methods of its class. */
+/** Names of an object's callbacks, including the methods of its class. */
 function namesIn(options: object): string[] {
   const names = new Set<string>()
   for (let at: object | null = options; at && at !== Object.prototype; at = Object.getPrototypeOf(at))

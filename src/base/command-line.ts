@@ -1,39 +1,40 @@
-/** The profile where none is named, and none runs alone. */
+/** Profile that is used when none is named and none runs alone. */
 export const DEFAULT_PROFILE = 'default'
-/** The profile of `serve --sandbox` where none is named. */
+/** Profile of `serve --sandbox` when none is named. */
 export const SANDBOX_PROFILE = 'sandbox'
 
-/** The profile that a command line is for, and what decides how it has to be written. */
+/** The profile of a command line, with the settings that decide whether `--profile` must be written. */
 export interface CommandPlace {
   readonly profile: string
-  /** Whether the profile is served with an embedded sandbox: it cannot be served without `--sandbox`. */
+  /** True if the profile is served with an embedded sandbox. It then cannot be served without `--sandbox`. */
   readonly sandbox: boolean
-  /** Whether a flag, the environment or a file names the profile. */
+  /** True if a flag, the environment or a file names the profile. */
   readonly isNamed: boolean
-  /** The profile that the environment and files name, for every command line of the same shell. */
+  /** Profile that the environment and the files name, for every command line of the same shell. */
   readonly ambient?: string | undefined
 }
 
 /**
- * Completes a command line of relay for one profile, where it is to be typed. What names a command in a message is given one: only the edge of the
- * process knows which flags, environment and files choose the profile. @param line without `relay`, `--sandbox` and `--profile`
+ * Completes a command line of relay, given without `relay`, `--sandbox` and `--profile`, for one profile. Every part that
+ * names a command in a message is given one: only the edge of the process knows which flags, environment and files
+ * choose the profile.
  */
 export type Command = (line: string) => string
 
-/** {@link commandLine} for one profile. */
+/** Returns {@link commandLine} for one profile. */
 export function commandsOf(place: CommandPlace): Command {
   return (line) => commandLine(place, line)
 }
 
-/** The commands of a profile of which the name alone is known: it is named wherever another could be meant. */
+/** Completes commands where only the name of the profile is known, and always names it. */
 export function profileCommand(profile: string): Command {
   return (line) => `relay ${line} --profile ${profile}`
 }
 
-/** A command line about no profile, or where none is known: of help, and of a word that cannot be read. */
+/** Completes commands where no profile is known: in help, and for a word that cannot be read. */
 export const anywhere: Command = (line) => `relay ${line}`
 
-/** The commands that start a service. */
+/** Commands that start a service. */
 const START = /^(?:serve|mcp --serve)\b/
 
 /** Whether a command line starts a service. */
@@ -42,14 +43,16 @@ export function isStart(command: string): boolean {
 }
 
 /**
- * A command line of relay that works where it is typed: what starts a sandbox has `--sandbox`, and `--profile` is left out only where the line
- * chooses the same profile without it. All advice is made here. @param command without `relay`, `--sandbox` and `--profile`
+ * Formats a command line of relay that works where it is typed. Commands that start a sandbox get `--sandbox`;
+ * `--profile` is left out only if the same profile is chosen without it. All advice that names a command uses this
+ * function.
+ * @param command without `relay`, `--sandbox` and `--profile`
  */
 export function commandLine({ profile, sandbox, isNamed, ambient }: CommandPlace, command: string): string {
   const starts = isStart(command)
   const line = starts && sandbox ? command.replace(START, '$& --sandbox') : command
   const usual = starts && sandbox ? SANDBOX_PROFILE : DEFAULT_PROFILE
-  // Any other command chooses a profile that runs alone, where none is named.
+  // Without `--profile`, any other command chooses the profile that runs alone.
   const isImplied = profile === usual && (starts ? (ambient ?? usual) === usual : !isNamed)
   return isImplied ? `relay ${line}` : `relay ${line} --profile ${profile}`
 }

@@ -1,11 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Why bytes are not the text that a person meant. The message completes "<file> …" and quotes nothing of it. */
+/** Error for bytes that are not readable text. The message completes "<file> …" and quotes none of the content. */
 export class NotText extends Error {
   override readonly name = 'NotText'
 }
 
-/** Byte order marks (Unicode 16, section 23.8). Those of UTF-32 come first: one begins as that of UTF-16. */
+/**
+ * Byte order marks (Unicode 16, section 23.8). UTF-32 comes first, since its little-endian mark begins like that of
+ * UTF-16.
+ */
 const MARKS: readonly (readonly [
   encoding: 'UTF-32' | 'UTF-16LE' | 'UTF-16BE' | 'UTF-8',
   mark: Uint8Array,
@@ -22,8 +25,9 @@ const SAVE = 'Save it as UTF-8'
 const HAS_NUL = `has NUL characters: it is UTF-16 or UTF-32 without a mark, or no text. ${SAVE}`
 
 /**
- * The text that a person's editor, shell or vault wrote, without its byte order marks: one also stands where such files were put together.
- * Everything that a person gives relay as text is decoded here: UTF-8, and UTF-16 that begins with its mark, as PowerShell and Notepad write it.
+ * Decodes text from an editor, a shell or a vault: UTF-8, or UTF-16 with a byte order mark, as PowerShell and Notepad
+ * write it. Byte order marks are removed, also in the middle, where files were concatenated. All text that a user gives
+ * to relay is decoded here.
  * @throws NotText for any other encoding, and for a NUL
  */
 export function decodeText(bytes: Uint8Array): string {
@@ -32,7 +36,10 @@ export function decodeText(bytes: Uint8Array): string {
   return text.replaceAll(/^\uFEFF+/gm, '')
 }
 
-/** The same bytes, but UTF-8 without a mark where they are text that begins with one: a body that an editor wrote. */
+/**
+ * Converts text that begins with a byte order mark, such as a body saved by an editor, to UTF-8 without one. Other
+ * bytes are returned unchanged.
+ */
 export function withoutMark(bytes: Uint8Array): Uint8Array {
   if (markOf(bytes) === undefined) return bytes
   try {

@@ -1,6 +1,6 @@
 /**
- * Every failure that relay expects, with its HTTP status and exit code. A new failure is a new row here. The status is read in `http/router.ts`, the exit code in `cli/main.ts`,
- * and nowhere else.
+ * Every failure that relay expects, with its HTTP status and exit code. A new failure is a new entry here. Only
+ * `http/router.ts` reads the status, and only `cli/main.ts` the exit code.
  */
 const KINDS = {
   usage: { status: 400, exit: 2 },
@@ -38,9 +38,14 @@ const KINDS = {
 
 export type ErrorKind = keyof typeof KINDS
 
+/** Whether a text from another process is the name of a kind. */
+export function isErrorKind(text: unknown): text is ErrorKind {
+  return typeof text === 'string' && Object.hasOwn(KINDS, text)
+}
+
 /**
- * The kinds whose message, in a command, has words of relay, what its caller has given, and names that the user has set: nothing that came from
- * outside. Each is about the call itself, or about what runs on this machine. Any other message may quote a code host, a sender or a file.
+ * Kinds whose messages contain only relay's own words, the caller's input, and names from the user's settings. Messages
+ * of all other kinds may quote a code host, a sender or a file, so they count as text from outside.
  */
 const OWN_WORDS: ReadonlySet<ErrorKind> = new Set([
   'usage',
@@ -58,31 +63,28 @@ export type ErrorStatus = (typeof KINDS)[ErrorKind]['status']
 export interface RelayErrorOptions extends ErrorOptions {
   /** Whole seconds after which the caller may try again; becomes `Retry-After`. */
   readonly retryAfter?: number | undefined
-  /** For the log alone: what happened in detail, and what to do. Contains no secret and no part of a payload. */
+  /** Details and advice for the log alone. Contains no secret and no part of a payload. */
   readonly detail?: string | undefined
-  /** The message names nothing of this machine, so a client may read it, though its kind says otherwise. */
+  /** Lets clients read the message although its kind forbids it, because it names nothing of this machine. */
   readonly forClients?: boolean | undefined
 }
 
-/**
- * What clients are told of failures whose messages are for the user of this machine: they name its files, its database, and what to do
- * there.
- */
+/** Messages that clients get instead of the real ones, which name files, a database and commands of this machine. */
 const FOR_CLIENTS: Readonly<Partial<Record<ErrorKind, string>>> = {
   storage: 'Storage failed. The log of relay serve says why',
   settings: 'relay cannot do that with its settings. The log of relay serve says why',
 }
 
 /**
- * A failure that relay expects and can explain. `message` is shown to people, so it says what failed and never contains a secret or a
- * payload; `clientMessage` is what an HTTP answer says. Information for the log alone goes into `cause`.
+ * A failure that relay expects and can explain. `message` is shown to users: it says what failed and never contains a
+ * secret or a payload. `clientMessage` is for HTTP responses. Information for the log alone goes into `cause`.
  */
 export class RelayError extends Error {
   override readonly name: string = 'RelayError'
   readonly kind: ErrorKind
   readonly retryAfter: number | undefined
   readonly detail: string | undefined
-  /** What a client may know: names no file of this machine. */
+  /** Message for HTTP clients. Names no file of this machine. */
   readonly clientMessage: string
 
   constructor(kind: ErrorKind, message: string, options: RelayErrorOptions = {}) {
@@ -101,15 +103,15 @@ export class RelayError extends Error {
     return KINDS[this.kind].exit
   }
 
-  /** @internal Whether its message quotes nothing that came from outside. */
+  /** @internal True if the message quotes nothing from outside. */
   get isOwnWords(): boolean {
     return OWN_WORDS.has(this.kind)
   }
 }
 
 /**
- * Converts anything thrown to a {@link RelayError}. The text of an unexpected error stays in `cause`, since it may contain
- * anything. A cancelled wait becomes `cancelled`, a wait past its limit `unavailable`.
+ * Converts anything thrown to a {@link RelayError}. The text of an unexpected error stays in `cause`, since it may
+ * contain anything. A cancelled wait becomes `cancelled`, an expired one `unavailable`.
  */
 export function toRelayError(thrown: unknown): RelayError {
   if (thrown instanceof RelayError) return thrown
@@ -121,17 +123,17 @@ export function toRelayError(thrown: unknown): RelayError {
   return new RelayError('internal', 'Internal error', { cause: thrown })
 }
 
-/** The code of an error from the system or from Node, such as `ENOENT`; undefined for any other error. */
+/** Code of an error from the system or Node, such as `ENOENT`. Undefined for any other error. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }
 
-/** The number of the system's error, as in `os.constants.errno`: libuv has no code for some, such as EDQUOT. */
+/** Number of a system error, as in `os.constants.errno`. Needed because libuv has no code for some, such as EDQUOT. */
 export function systemErrno(error: unknown): number | undefined {
   return error instanceof Error && 'errno' in error ? Math.abs(Number(error.errno)) : undefined
 }
 
-/** The code of such an error for a message, or `unknown reason`. */
+/** Code of such an error for a message, or `unknown reason`. */
 export function errorReason(error: unknown): string {
   return errorCode(error) ?? 'unknown reason'
 }

@@ -15,7 +15,7 @@ export class Disposal implements AsyncDisposable {
     this.#closers.push(close)
   }
 
-  /** Moves everything collected to a new owner; this one then closes nothing. */
+  /** Moves everything collected to a new owner. This one then closes nothing. */
   move(): Disposal {
     const owner = new Disposal()
     owner.#closers = this.#closers

@@ -1,12 +1,12 @@
 /**
- * Messages for people. Nothing below `cli/` prints; it writes to a log that it is given. A message is one line and never
+ * Messages for people. Nothing below `cli/` prints: it writes to a log passed to it. A message is one line and never
  * contains a token, a secret or a body.
  */
 export interface Log {
   debug(message: string): void
   info(message: string): void
   warn(message: string): void
-  /** `cause` is for relay's developers: its stack is shown only with RELAY_DEBUG. */
+  /** `cause` is for relay's developers. Its stack is shown only with RELAY_DEBUG. */
   error(message: string, cause?: unknown): void
 }
 
@@ -18,9 +18,9 @@ export const silentLog: Log = { debug: nothing, info: nothing, warn: nothing, er
 /** Two lines of a terminal: enough to recognize a path, an event or an id. */
 const MAX_EXCERPT = 200
 
-/** Text from outside, cut for a log line to 200 characters. The caller escapes its control characters. */
+/** Shortens text from outside to 200 characters for a log line. The caller escapes its control characters. */
 export function excerpt(text: string): string {
-  // The cut may fall between the two halves of a character.
+  // The cut may fall between two surrogates.
   return text.length > MAX_EXCERPT ? `${text.slice(0, MAX_EXCERPT - 1).replace(/\p{Cs}$/u, '')}…` : text
 }
 
@@ -30,13 +30,13 @@ const PERIOD_MS = 1_000
 const MAX_KINDS = 64
 const OTHER_KINDS = 'other lines'
 
-/** Runs `write`, or counts it where a line of its kind and level was written less than a second ago. */
+/** Runs `write`, or counts the line if one of the same kind and level was written less than a second ago. */
 export type LogThrottle = (kind: string, write: () => void, level?: keyof Log) => void
 
 /**
- * Rate limiter for log lines that an outsider can trigger. `kind` says what equal lines have in common. The first of a kind is
- * written at once; those that follow are counted, and one line a second says how many there were, until a second passes
- * without any. Keeps no process running.
+ * Rate limiter for log lines that an outsider can trigger. `kind` is what equal lines have in common. The first line of
+ * a kind is written at once. Those that follow are counted, and one line a second states the number, until a second
+ * passes without any. Its timers do not keep the process alive.
  */
 export function createLogThrottle(log: Log): LogThrottle {
   const counts = new Map<string, number>()

@@ -20,17 +20,17 @@ import path from 'node:path'
 import { errorReason, RelayError, systemErrno } from './errors.js'
 import { FIXED, inspectPlace } from './trust.js'
 
-// relay's own folders and files. They hold tokens and secrets, so all of them are made, read and written here: where another user can change
-// one, or put another in its place, relay refuses it.
+// relay's own folders and files hold tokens and secrets, so all of them are created, read and written here. relay
+// refuses a path that another user can change or replace.
 
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
-/** What a mode allows the group and others. */
+/** Permission bits of the group and others. */
 const OF_OTHERS = 0o077
 
 /**
- * Whether something is at a path of relay's own. Reads and changes nothing.
- * @throws RelayError `settings` when another user owns it or can change it, with what to do
+ * True if relay's own file or folder exists. Reads and changes nothing.
+ * @throws RelayError `settings`, with the fix, when another user owns it or can change it
  */
 export function isOwn(place: string): boolean {
   return checked(place) !== undefined
@@ -46,35 +46,35 @@ function checked(place: string) {
 }
 
 /**
- * Makes a folder for its owner alone (0700), with those above it that are missing. One that is there is closed to others.
- * @throws RelayError `settings` that names what cannot be made, why, and what to do; as {@link isOwn}
+ * Creates a folder and its missing parents with mode 0700. An existing folder is closed to other users.
+ * @throws RelayError `settings` that names what cannot be created, why, and what to do; as {@link isOwn}
  */
 export function makeOwnFolder(folder: string): void {
-  // Before anything is made in a place of another user.
+  // Checked first, so that nothing is created inside another user's folder.
   if (!isOwn(folder)) makeFolder(folder)
   close(folder, FOLDER_MODE)
 }
 
 /**
- * Makes an empty file for its owner alone (0600). One that is there is closed to others, and not opened.
- * @throws RelayError as {@link isOwn}; the system's error when it cannot be made
+ * Creates an empty file with mode 0600. An existing file is closed to other users, but not opened.
+ * @throws RelayError as {@link isOwn}; the system's error when it cannot be created
  */
 export function makeOwnFile(file: string): void {
   try {
     if (!isOwn(file)) closeSync(openSync(file, 'wx', FILE_MODE))
   } catch (cause) {
-    // Another process may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if (cause instanceof RelayError || !isOwn(file)) throw cause
   }
   closeOwnFile(file)
 }
 
-/** Closes a file to others, if it is there. @throws RelayError as {@link isOwn} */
+/** Closes an existing file to other users. @throws RelayError as {@link isOwn} */
 export function closeOwnFile(file: string): void {
   close(file, FILE_MODE)
 }
 
-/** The text of a file; undefined when there is none, or it cannot be read. @throws RelayError as {@link isOwn} */
+/** Reads a file's text. Returns undefined if it is missing or unreadable. @throws RelayError as {@link isOwn} */
 export function readOwnFile(file: string): string | undefined {
   if (!isOwn(file)) return undefined
   try {
@@ -84,7 +84,7 @@ export function readOwnFile(file: string): string | undefined {
   }
 }
 
-/** The names in a folder; none when there is no folder, or it cannot be read. @throws RelayError as {@link isOwn} */
+/** Lists a folder's names. Returns none if it is missing or unreadable. @throws RelayError as {@link isOwn} */
 export function readOwnFolder(folder: string): readonly string[] {
   if (!isOwn(folder)) return []
   try {
@@ -95,12 +95,12 @@ export function readOwnFolder(folder: string): readonly string[] {
 }
 
 /**
- * Writes a small file that only its owner can read (0600), and its folder. A reader sees the old file or the new one.
+ * Writes a small file with mode 0600, and creates its folder. A reader sees the old file or the new one, never a mix.
  * @throws RelayError as {@link makeOwnFolder}; `storage` when the file cannot be written
  */
 export function writeOwnFile(file: string, text: string): void {
   makeOwnFolder(path.dirname(file))
-  // Under a name that cannot be guessed and that nothing has: a link that waits there would be followed.
+  // The draft has an unguessable name and is created exclusively, so that no prepared link is followed.
   const draft = `${file}.${randomUUID()}.draft`
   try {
     writeFileSync(draft, text, { mode: FILE_MODE, flag: 'wx' })
@@ -111,11 +111,13 @@ export function writeOwnFile(file: string, text: string): void {
   }
 }
 
-/** @throws RelayError as {@link isOwn}; `settings` when it cannot be closed */
+/**
+ * Removes the permissions of other users. @throws RelayError as {@link isOwn}; `settings` when they cannot be removed
+ */
 function close(place: string, mode: number): void {
   const found = checked(place)
   const uid = process.geteuid?.()
-  // Only its owner and root may; what is root's, root has decided.
+  // Only the owner and root may change a mode. A mode that root has set on its own file is left alone.
   if (!found || uid === undefined || (found.mode & OF_OTHERS) === 0 || (uid !== 0 && found.uid !== uid))
     return
   try {
@@ -135,8 +137,8 @@ function close(place: string, mode: number): void {
 }
 
 /**
- * Not by `mkdir`'s `recursive`: Node 20 then tries for ever where a file system says ENOENT in a folder that is there, as
- * procfs and autofs do (measured). This makes one attempt for each name in the path.
+ * Creates a folder and its parents, with one attempt for each name. `mkdir`'s `recursive` is not used: Node 20 loops
+ * for ever where a file system answers ENOENT inside an existing folder, as procfs and autofs do (measured).
  */
 function makeFolder(folder: string): void {
   if (isFolder(folder)) return
@@ -145,7 +147,7 @@ function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: FOLDER_MODE })
   } catch (cause) {
-    // Another process may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if (isFolder(folder)) return
     throw new RelayError(
       'settings',
@@ -155,7 +157,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Why a folder that is not there cannot be made; undefined where nothing speaks against it. */
+/** Reason why a missing folder cannot be created. Undefined if nothing prevents it. */
 export function obstacleTo(folder: string): string | undefined {
   const parent = path.dirname(folder)
   if (parent !== folder && !existsSync(parent)) return obstacleTo(parent)
@@ -190,7 +192,7 @@ function reason(folder: string, cause: unknown): string {
   return lstatSync(folder).isSymbolicLink() ? 'it is a link to what is not a folder' : 'it is not a folder'
 }
 
-/** Why the system refused to write, in words. */
+/** Describes why the system refused a write. */
 function whyNot(cause: unknown): string {
   if (systemErrno(cause) === constants.errno.EDQUOT) return QUOTA
   return REASONS[errorReason(cause)] ?? errorReason(cause)

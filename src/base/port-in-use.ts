@@ -1,9 +1,9 @@
 import { RelayError } from './errors.js'
 
-/** Another program, or another relay, listens on the port. */
+/** Error for a port on which another program, or another relay, listens. */
 export class PortInUse extends RelayError {
   readonly port: number
-  /** The option that sets the port. */
+  /** Option that sets the port. */
   readonly portFlag: string
 
   /** @param how completes "Port 8787 is …" */

@@ -1,47 +1,55 @@
 import type { Clock } from './time.js'
 
-/** Time limits and delays, which a test shortens. Milliseconds. */
+/** Default time limits and delays in milliseconds. Tests shorten them. */
 export const LIMITS = {
-  /** One call to the code host: long enough for a merge of a large repository, and an HTTP client still waits for our answer. */
+  /**
+   * One call to the code host. Long enough to merge in a large repository, and shorter than HTTP clients wait for
+   * relay.
+   */
   codeHost: 25_000,
-  /** A whole call to the token endpoint: a person waits in front of a blank page, or other processes for a lock. */
+  /** One call to the token endpoint. A person waits in front of a blank page, or other processes for a lock. */
   tokenEndpoint: 10_000,
-  /** One attempt at an address. */
+  /** One attempt at an HTTP target. */
   http: 30_000,
   /** One run of a command. */
   command: 600_000,
-  /** Between SIGTERM and SIGKILL of a command. */
+  /** Time between SIGTERM and SIGKILL of a command. */
   grace: 5000,
-  /** The waits between the attempts at a target that asks for a retry. The first is short: a server that restarts answers 502 for a moment. */
+  /**
+   * Delays before the retries that a target asks for. The first is short: a server that restarts answers 502 for a
+   * moment.
+   */
   retries: [1000, 4000, 15_000, 40_000],
-  /** The first wait for a target that is down. */
+  /** First delay for a target that is unreachable. */
   probe: 1000,
-  /** For a request's headers: a slower client is an attack or a broken link. */
+  /** Receiving a request's headers. A slower client is an attack or a broken link. */
   headers: 10_000,
-  /** For a whole request: 25 MiB at 7 Mbit/s. */
+  /** Receiving a whole request: 25 MiB at 7 Mbit/s. */
   request: 30_000,
-  /** Without a byte in either direction: an action takes up to 25 s, and a client that stops reading is cut off. */
+  /**
+   * Time without a byte in either direction. An action takes up to 25 s; a client that stops reading is disconnected.
+   */
   idle: 60_000,
-  /** How long requests in flight may take to finish at the end: an action waits for the code host. */
+  /** Grace period for requests in flight at shutdown, since an action waits for the code host. */
   stop: 30_000,
-  /** How long removing hooks at the end may take, all together. */
+  /** Removing all hooks at shutdown. */
   removal: 5000,
-  /** How often to look whether the user has signed in. */
+  /** Interval between checks whether the user has signed in. */
   signInLook: 2000,
-  /** How long a delivery may take to arrive once the code host was asked for it: usually a second or two. */
+  /** Arrival of a delivery that the code host was asked to redeliver. Usually a second or two. */
   arrival: 30_000,
-  /** First look into the code host's log for a failure; each further one comes after twice that time. */
+  /** First look for a failure in the code host's delivery log. Each further delay is twice as long. */
   logLook: 1000,
-  /** Between two removals of old deliveries. */
+  /** Interval between removals of old deliveries. */
   sweep: 60_000,
 }
 export type Limits = Readonly<typeof LIMITS>
 
-/** What a test may replace around a relay. The program itself replaces nothing. */
+/** Parts of a relay that a test may replace. The program itself replaces none. */
 export interface Seams {
   readonly clock?: Clock | undefined
   readonly random?: (() => number) | undefined
   readonly limits?: Partial<Limits> | undefined
-  /** While it says so, each write fails as if the disk were full. */
+  /** Simulates a full disk: every write fails while `fails` is true. */
   readonly storage?: { readonly fails: boolean } | undefined
 }

@@ -1,4 +1,4 @@
-/** The settings that are secrets, with their variables. The table of settings marks no other ones. */
+/** Environment variables of the settings that are secrets. The table of settings marks exactly these as secret. */
 const OF_SETTINGS = {
   clientSecret: 'RELAY_CLIENT_SECRET',
   webhookSecret: 'RELAY_WEBHOOK_SECRET',
@@ -8,27 +8,30 @@ const OF_SETTINGS = {
   tokenKeyPrevious: 'RELAY_TOKEN_KEY_PREVIOUS',
 } as const
 
-/** What a row of the table of settings says of a secret. */
+/** The columns `env` and `secret` of a secret's entry in the table of settings. */
 export function secretSetting<Name extends keyof typeof OF_SETTINGS>(name: Name) {
   return { env: OF_SETTINGS[name], secret: true } as const
 }
 
-/** The variable with a source's secret. That with `_PREVIOUS` added has the one before it, and `_FILE` added to either names a file. */
+/**
+ * Name of the environment variable with a source's secret. With `_PREVIOUS` appended it names the previous secret; with
+ * `_FILE` appended to either, a file.
+ */
 export function secretVariable(source: string): string {
   return `RELAY_SOURCE_${source.replaceAll('-', '_').toUpperCase()}_SECRET`
 }
 
-/** Variables of sources: {@link secretVariable}, and what can be added to it. */
+/** Matches every variable of a source's secret: {@link secretVariable} with its suffixes. */
 export const SOURCE_SECRET = /^RELAY_SOURCE_[A-Z0-9_]+_SECRET(?:_PREVIOUS)?(?:_FILE)?$/
 
-/** Addresses that may contain passwords, and what libpq's programs and relay read a store's password from. */
+/** Variables that may contain a password in an address, and the one that names libpq's password file. */
 const STANDING_FOR_SECRETS = ['RELAY_STORE', 'RELAY_FORWARD', 'PGPASSFILE']
 
 const ALL: ReadonlySet<string> = new Set(
   [...Object.values(OF_SETTINGS), ...STANDING_FOR_SECRETS].flatMap((name) => [name, `${name}_FILE`]),
 )
 
-/** Whether a variable of relay's own environment holds a secret of relay, may hold one, or names a file with one. */
+/** True if an environment variable holds a secret of relay, may hold one, or names a file with one. */
 export function isSecretVariable(name: string): boolean {
   return ALL.has(name) || SOURCE_SECRET.test(name)
 }

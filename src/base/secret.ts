@@ -3,8 +3,8 @@ import { inspect } from 'node:util'
 const MASK = '[secret]'
 
 /**
- * A string that must not be printed. As text, as JSON or inspected it is a mask, so a careless log line reveals nothing. Only
- * {@link reveal} returns the value.
+ * A string that must not be printed. Converted to text or JSON, or inspected, it is a mask, so a careless log line
+ * reveals nothing. Only {@link reveal} returns the value.
  */
 export class Secret {
   readonly #value: string

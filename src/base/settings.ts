@@ -8,18 +8,18 @@ export { isCodeHost, PROVIDER_NAMES, type ProviderName }
 
 export const STORE_KINDS = ['file', 'keychain', 'memory'] as const
 export type StoreKind = (typeof STORE_KINDS)[number]
-/** Where a profile's data is: on this machine, or in a database that several relays share. */
+/** Location of a profile's data: this machine, or a database that several relays share. */
 export type StorePlace = StoreKind | SharedStore
-/** The same as written in the settings, without a password. */
+/** A {@link StorePlace} as written in the settings, without a password. */
 export type StoreText = StoreKind | SharedAddress
 
-/** The secrets that may have signed a delivery: the current one and, during a rotation, the previous one. */
+/** Secrets that may have signed a delivery: the current one and, during a rotation, the previous one. */
 export interface WebhookSecrets {
   readonly current: Secret
   readonly previous?: Secret | undefined
 }
 
-/** The OAuth application registered at the provider. */
+/** OAuth application registered at the provider. */
 export interface OAuthClient {
   readonly id: string
   readonly secret: Secret
@@ -27,10 +27,13 @@ export interface OAuthClient {
 
 export const ON_DUPLICATE = ['if-failed', 'always', 'never'] as const
 
-/** Where to forward deliveries, as written in the settings: `[name=][match=]url`, `[name=][match=]command`, `match`. */
+/** Forwarding rules as written in the settings: `[name=][match=]url`, `[name=][match=]command`, `match`. */
 export interface RouteSettings {
   readonly forward: readonly string[]
-  /** @internal Whether only a file of the working folder says where to forward: no token of a sender is sent there. Default: false. */
+  /**
+   * @internal True if only a file of the working folder sets `forward`. Such targets get no token of a sender. Default:
+   * false.
+   */
   readonly folderForward?: boolean | undefined
   readonly exec: readonly string[]
   readonly ignore: readonly string[]
@@ -39,40 +42,46 @@ export interface RouteSettings {
 /** A sender of deliveries other than the code host. */
 export interface SourceSettings {
   readonly name: string
-  /** As written: `stripe`, or `hmac header=X-Signature`. */
+  /** Scheme as written: `stripe`, or `hmac header=X-Signature`. */
   readonly scheme: string
-  /** Of a scheme that proves nothing, an empty one. */
+  /** Signing secrets. The secret of a scheme without proof is empty. */
   readonly secrets: WebhookSecrets
-  /** @internal What alone names its scheme, where that is a file of the working folder. */
+  /** @internal The file of the working folder that alone names the scheme, if one does. */
   readonly ofFolder?: string | undefined
 }
 
 /** The complete, checked settings of a relay. Only `cli/settings/` reads the environment. */
 export interface Settings {
   readonly profile: string
-  /** The profile's folder, the only place that is written to. Unused by the memory store. */
+  /** The profile's folder, the only one that relay writes to. Unused by the memory store. */
   readonly folder: string
   readonly provider: ProviderName
   /** The provider's web address without a trailing slash, e.g. `https://github.com`. */
   readonly providerUrl: string
-  /** @internal Why nothing is sent to the provider: a file of the working folder alone names it. Default: it is called. */
+  /**
+   * @internal Error for every call to the provider, because a file of the working folder alone names it. Default: calls
+   * are allowed.
+   */
   readonly hostRefusal?: RelayError | undefined
   readonly oauthClient?: OAuthClient | undefined
   readonly webhookSecrets: WebhookSecrets
   /** Default: none. */
   readonly sources?: readonly SourceSettings[] | undefined
   readonly host: string
-  /** 0 takes any free port. */
+  /** 0 chooses any free port. */
   readonly port: number
   /** Names accepted in a request's Host header, in addition to the loopback names. */
   readonly allowedHosts: readonly string[]
-  /** Whether there is an inspector. Default: true. */
+  /** Serves the inspector. Default: true. */
   readonly inspect?: boolean | undefined
-  /** Whether GET /metrics is answered. Default: false. */
+  /** Serves GET /metrics. Default: false. */
   readonly metrics?: boolean | undefined
-  /** Names accepted in the Host header of a request for the inspector or the metrics, in addition to the loopback names. Default: none. */
+  /**
+   * Names accepted in the Host header of a request for the inspector or the metrics, in addition to the loopback names.
+   * Default: none.
+   */
   readonly inspectHosts?: readonly string[] | undefined
-  /** Address of this service from outside, and base of the redirect URI. Default: the address it listens on. */
+  /** Public address of this service, and base of the redirect URI. Default: the address it listens on. */
   readonly publicUrl?: string | undefined
   /** Page to which a browser returns after signing in. Default: the public address. */
   readonly baseUrl?: string | undefined
@@ -94,7 +103,7 @@ export interface Settings {
   readonly tunnel?: string | undefined
 }
 
-/** The defaults of the settings of a relay. */
+/** Default settings of a relay. */
 export const DEFAULTS = {
   profile: DEFAULT_PROFILE,
   provider: 'github',
@@ -116,22 +125,26 @@ export const DEFAULTS = {
 /** 25 MiB: GitHub sends nothing larger (docs.github.com, webhook payload cap of 25 MB). */
 export const MAX_MAX_BODY = 26_214_400
 export const NO_ROUTES: RouteSettings = { forward: [], exec: [], ignore: [] }
-/** The public server of smee's makers. */
+/** Public server run by smee's authors. */
 export const DEFAULT_TUNNEL = 'https://smee.io'
-/** In place of a tunnel's URL: another channel than the saved one, for example because its address has leaked. */
+/** Setting that asks for a new channel, for example because the saved address has leaked. */
 export const NEW_TUNNEL = 'new'
 
-/** Whether a tunnel's setting is the URL of a channel. A server, or `new`, has relay make one for each source. */
+/**
+ * True if a tunnel's setting is the URL of a channel. For a server, or `new`, relay creates a channel for each source.
+ */
 export function isChannel(tunnel: string): boolean {
   return tunnel !== NEW_TUNNEL && new URL(tunnel).pathname !== '/'
 }
 
-/** Room for any e-mail address (254), and short enough for a store key that also has a hash. Bytes. */
+/**
+ * Longest user id in bytes. Room for any e-mail address (254), and short enough for a store key that also has a hash.
+ */
 const MAX_USER_ID = 256
 
 /**
- * Parses the application's name for a user: 1–256 bytes of UTF-8 without control characters, white space or `/`, and neither `.` nor `..`.
- * It is then safe in a store key, a path and a line of text.
+ * Parses the application's name for a user: 1–256 bytes of UTF-8 without control characters, white space or `/`, and
+ * neither `.` nor `..`. It is then safe in a store key, a path and a line of text.
  * @throws RelayError `bad_request`
  */
 export function parseUserId(text: string): string {

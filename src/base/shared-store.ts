@@ -2,23 +2,24 @@ import { parseUrl } from './address.js'
 import { RelayError } from './errors.js'
 import type { Secret } from './secret.js'
 
-/** The two names of the scheme, as PostgreSQL's own tools take them. */
+/** The two URL schemes that PostgreSQL's own tools accept. */
 const SCHEMES = ['postgres:', 'postgresql:']
 const DEFAULT_PORT = 5432
 /**
- * As libpq means them (PostgreSQL 16, 34.19.1).  `require`: encrypted, but any server is accepted
- * unless `sslrootcert` is given. `verify-ca`: with a certificate of that authority. `verify-full`: which is for that host, too.
+ * TLS modes with libpq's meaning (PostgreSQL 16, 34.19.1). `require` encrypts, but accepts any server unless
+ * `sslrootcert` is given. `verify-ca` requires a certificate of that authority. `verify-full` also requires it to be
+ * for that host.
  */
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 export type SslMode = (typeof SSL_MODES)[number]
 
-/** A shared store as written in the settings. */
+/** Address of a shared store as written in the settings. */
 export type SharedAddress = `postgres://${string}` | `postgresql://${string}`
 
-/** What a shared store's records are encrypted with: 32 bytes each. */
+/** Encryption keys of a shared store's records, 32 bytes each. */
 export interface TokenKeys {
   readonly current: Secret
-  /** The key before it, during a rotation: what it encrypted can still be read. */
+  /** Previous key during a rotation. Records that it encrypted can still be read. */
   readonly previous?: Secret | undefined
 }
 
@@ -34,14 +35,14 @@ export class SharedStore {
   readonly user: string
   readonly database: string
   readonly sslMode: SslMode
-  /** The file with the certificates to trust. Default: those that Node trusts. */
+  /** File with the trusted certificates. Default: those that Node trusts. */
   readonly sslRootCert: string | undefined
   readonly secrets: SharedStoreSecrets
   readonly #address: SharedAddress
 
   /**
-   * `address`: `postgres://user@host[:port]/database`, with `sslmode` and `sslrootcert` as its only parameters.
-   * @throws RelayError `usage` that says what is wrong and repeats nothing of the address.
+   * @param address `postgres://user@host[:port]/database`, with `sslmode` and `sslrootcert` as its only parameters
+   * @throws RelayError `usage` that says what is wrong and repeats nothing of the address
    */
   constructor(address: string, secrets: SharedStoreSecrets = {}) {
     const { address: own, password } = splitPassword(address)
@@ -57,11 +58,11 @@ export class SharedStore {
     if (this.user === '') throw invalid('it has no user')
     if (!/^[^/]+$/.test(this.database)) throw invalid('it has no database')
     if (Object.keys(others).length > 0) throw invalid('its only parameters are sslmode and sslrootcert')
-    // A database on this machine is reached without TLS, any other with all checks, unless the address says otherwise.
+    // By default, TLS is off for a database on this machine and fully verified for any other.
     const isLocal = /^(?:\/.*|localhost|127(?:\.\d{1,3}){3}|::1)$/.test(this.host)
     const mode = SSL_MODES.find((each) => each === (sslmode ?? (isLocal ? 'disable' : 'verify-full')))
     if (!mode) throw invalid(`sslmode must be one of ${SSL_MODES.join(', ')}`)
-    // Any public authority signs certificates for anybody.
+    // Any public authority signs certificates for anybody, so `verify-ca` with those would check nothing.
     if (mode === 'verify-ca' && sslrootcert === undefined)
       throw invalid('sslmode=verify-ca needs sslrootcert=FILE')
     this.sslMode = mode
@@ -78,12 +79,12 @@ export class SharedStore {
   }
 }
 
-/** Whether a setting is meant as the address of a shared store. */
+/** True if a setting looks like the address of a shared store. */
 export function isSharedAddress(text: string): text is SharedAddress {
   return SCHEMES.some((scheme) => text.startsWith(`${scheme}//`))
 }
 
-/** Takes the password out of an address. @throws RelayError `usage` that repeats nothing of it. */
+/** Splits the password off an address. @throws RelayError `usage` that repeats nothing of it */
 export function splitPassword(address: string): {
   readonly address: SharedAddress
   readonly password: string

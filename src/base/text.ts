@@ -1,19 +1,19 @@
 /** Characters that could rewrite a terminal's display: C0 and C1 controls, DEL, line ends, text direction. All below U+10000. */
 const REWRITING = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 
-/** One line of text for a terminal: every character that could rewrite the display is shown as `\u{…}`. */
+/** Escapes one line of text for a terminal: every character that could rewrite the display becomes `\u{…}`. */
 export function printable(text: string): string {
   return text.replaceAll(REWRITING, shown)
 }
 
-/** Several lines of text for a terminal: like {@link printable}, but keeps line feeds and tabs. */
+/** Escapes several lines of text for a terminal. Like {@link printable}, but keeps line feeds and tabs. */
 export function printableText(text: string): string {
   return text.replaceAll(REWRITING, (char) => (char === '\n' || char === '\t' ? char : shown(char)))
 }
 
 /**
- * JSON text for a terminal: the same value, with these characters written as `\uXXXX` (RFC 8259 section 7). Keeps raw line
- * feeds, which occur only between values.
+ * Escapes JSON text for a terminal: the value stays the same, and such characters become `\uXXXX` (RFC 8259 section 7).
+ * Keeps raw line feeds, which occur only between values.
  */
 export function printableJson(json: string): string {
   return json.replaceAll(REWRITING, (char) => (char === '\n' ? char : `\\u${hex(char).padStart(4, '0')}`))
@@ -28,8 +28,8 @@ function hex(char: string): string {
 }
 
 /**
- * The word that was probably meant. Case, hyphens, underscores and a leading `RELAY_` or `--` do not count; of the others
- * the closest one is taken, if at most a third of it is wrong. Undefined when none is.
+ * Finds the word that was probably meant. Case, hyphens, underscores and a leading `RELAY_` or `--` do not count.
+ * Returns the closest word of which at most a third is wrong, or undefined.
  */
 export function suggest(word: string, words: readonly string[]): string | undefined {
   const meant = plain(word)
@@ -40,7 +40,7 @@ export function suggest(word: string, words: readonly string[]): string | undefi
   return best?.candidate
 }
 
-/** ` (did you mean …?)`, or nothing. */
+/** Formats a suggestion as ` (did you mean …?)`, or an empty text. */
 export function didYouMean(word: string, words: readonly string[]): string {
   const found = suggest(word, words)
   return found === undefined ? '' : ` (did you mean ${found}?)`
@@ -53,7 +53,7 @@ export function plain(word: string): string {
     .replaceAll(/[-_]/g, '')
 }
 
-/** Characters to insert, remove, replace, or swap with their neighbour: "optimal string alignment". */
+/** Edit distance: characters to insert, remove, replace, or swap with their neighbour ("optimal string alignment"). */
 function distance(one: string, other: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: other.length + 1 }, (_, j) => j)
@@ -80,19 +80,19 @@ function at(row: readonly number[], index: number): number {
 }
 
 /**
- * Text as one word of a POSIX shell, and of zsh: in single quotes, only the quote itself is special (POSIX, Shell Command Language
- * 2.2.2).
+ * Quotes text as one word of a POSIX shell or zsh. In single quotes, only the quote itself is special (POSIX, Shell
+ * Command Language 2.2.2).
  */
 export function shellWord(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Sets a further line off from the next one. */
+/** Smallest indent of a continuation line, so that it differs from the next entry. */
 const MIN_INDENT = 2
 
 /**
- * Breaks a line at spaces into lines of at most `width` columns, the further ones indented by `indent`, or by less where a long word then
- * fits. A longer word, such as an address to copy, stays whole.
+ * Breaks a line at spaces into lines of at most `width` columns. Continuation lines are indented by `indent`, or by
+ * less if a long word then fits. A longer word, such as an address to copy, stays whole.
  * @param widthOf counts the columns of a word. Default: its characters.
  */
 export function wrap(

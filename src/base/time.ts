@@ -1,9 +1,9 @@
-/** The current instant in milliseconds since 1970-01-01 UTC. Passed as a parameter wherever time decides something. */
+/** Returns the current instant in milliseconds since 1970-01-01 UTC. A parameter wherever time decides something. */
 export type Clock = () => number
 
 export const systemClock: Clock = () => Date.now()
 
-/** Milliseconds since the process started. Nothing sets it back, and it stands still while the machine sleeps. */
+/** Milliseconds since the process started. It never goes back, and stands still while the machine sleeps. */
 export const monotonicClock: Clock = () => performance.now()
 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }

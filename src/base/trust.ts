@@ -5,9 +5,9 @@ import { shellWord } from './text.js'
 
 type Found = Pick<Stats, 'uid' | 'gid' | 'mode'>
 
-/** What decides whether a file is trusted; a test replaces it. */
+/** System calls and user id that decide whether a file is trusted. A test replaces them. */
 export interface System {
-  /** The user whose rights this process has; undefined on Windows, where nothing is checked. */
+  /** Effective user id of this process. Undefined on Windows, where nothing is checked. */
   readonly uid: number | undefined
   readonly lstat: (file: string) => Found
   readonly realpath: (file: string) => string
@@ -17,14 +17,17 @@ const SYSTEM: System = { uid: process.geteuid?.(), lstat: lstatSync, realpath: r
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Root, the user, and for root under sudo the calling user (SUDO_UID), as git does (git-config, safe.directory). */
+/**
+ * Trusted owners: root, the user, and for root under sudo the calling user (SUDO_UID), as in git (git-config,
+ * safe.directory).
+ */
 function ownersFor(uid: number, { SUDO_UID: sudo = '' }: Env): ReadonlySet<number> {
   return new Set([0, uid, ...(uid === 0 && /^\d+$/.test(sudo) ? [Number(sudo)] : [])])
 }
 
 /**
- * Whether a user who is not trusted can write to it. A group with the number of a user is that user's private group (Debian, Fedora); group
- * 0 is root's.
+ * True if an untrusted user can write to the file. A group with the number of a user is that user's private group
+ * (Debian, Fedora); group 0 is root's.
  */
 function isOpen({ gid, mode }: Found, owners: ReadonlySet<number>): boolean {
   return (mode & OTHERS_WRITE) !== 0 || (!owners.has(gid) && (mode & GROUP_WRITE) !== 0)
@@ -39,8 +42,8 @@ const openToStrangers = (name: string, owner: number): string =>
   `other users can write to ${name}, which belongs to user ${owner}`
 
 /**
- * Says why a file of a working folder is not trusted; undefined when it, its folder, and those that a link leads to are the user's or
- * root's, and no other user can write to it.
+ * Returns a function that explains why a file of a working folder is not trusted. It returns undefined if the file, its
+ * folder, and the targets of links belong to the user or root, and no other user can write to them.
  */
 export function createTrust(
   env: Env,
@@ -66,18 +69,21 @@ export function createTrust(
 
 let caller: Env = {}
 
-/** Says once, when the program starts, what sudo has put into its environment. */
+/** Sets the environment in which sudo names the calling user. Called once, when the program starts. */
 export function trustCaller(env: Env): void {
   caller = env
 }
 
-/** File systems whose modes chmod may not change: 9P and drvfs (WSL's /mnt/c), FAT, exFAT, NTFS, FUSE, SMB (`man 2 statfs`). */
+/**
+ * Types of file systems whose modes chmod may not change: 9P and drvfs (WSL's /mnt/c), FAT, exFAT, NTFS, FUSE, SMB
+ * (`man 2 statfs`).
+ */
 const FIXED_MODES: ReadonlySet<number> = new Set([
   0x01021997, 0x53464846, 0x4d44, 0x2011bab0, 0x7366746e, 0x5346544e, 0x65735546, 0x517b, 0xff534d42,
   0xfe534d42,
 ])
 
-/** What else to do where chmod changes nothing; empty where it does. */
+/** Further advice for a file system on which chmod changes nothing. Empty for others. */
 export function whereFixed(place: string): string {
   try {
     return FIXED_MODES.has(statfsSync(place).type) ? `. ${FIXED}` : ''
@@ -86,23 +92,23 @@ export function whereFixed(place: string): string {
   }
 }
 
-/** By Microsoft's page on wsl.conf, section automount. */
+/** Source: Microsoft's page on wsl.conf, section automount. */
 export const FIXED =
   'If chmod changes nothing there, as on a Windows drive of WSL (/mnt/c): move it to the Linux file system, such as your home folder; or write [automount] and below it options = "metadata,umask=022" into /etc/wsl.conf, and run wsl.exe --shutdown'
 
-/** Why a place is not the user's alone, and the command that makes it so. */
+/** Reason why other users can change a path, and the command that prevents it. */
 export interface Hostile {
   readonly why: string
   readonly fix: string
 }
 
-/** As many as Linux follows. */
+/** Linux's own limit for links in one path. */
 const MAX_LINKS = 40
 
 /**
- * What lies at a path that only the user and root can change: every link and every folder on the way counts, since whoever can write to one
- * can put another place there. A folder with the sticky bit, such as /tmp or a new tmpfs, may be open to all: nobody can replace what others
- * have there, and what they put there is theirs, so it is refused itself.
+ * Looks up a path that only the user and root may be able to change. Every link and folder on the way counts, since its
+ * owner could put another file there. A folder with the sticky bit, such as /tmp or a new tmpfs, may be open to all:
+ * nobody can replace what others have there, and what they add themselves is refused.
  * @returns undefined if nothing is there, or it cannot be reached
  */
 export function inspectPlace(file: string): Found | Hostile | undefined {
@@ -118,7 +124,7 @@ export function inspectPlace(file: string): Found | Hostile | undefined {
   let found: Stats | undefined
   let at = root
   try {
-    // The owner of the root folder can change everything: in a user namespace, that is how root's number looks.
+    // The root folder's owner can change everything. In a user namespace, root's number looks like that.
     const above = new Set([...owners, lstatSync(root).uid])
     for (let links = 0; ;) {
       const name = rest.shift()

@@ -3,15 +3,20 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { LIMITS } from './seams.js'
 import { type Clock, systemClock } from './time.js'
 
-/** The last parameter of every function that waits. */
+/** Last parameter of every function that waits. */
 export interface Cancellable {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Keeps time-outs alive: Node 20's `AbortSignal.any` holds its sources weakly, and a collected one never fires (measured). */
+/**
+ * Keeps time-outs alive: Node 20's `AbortSignal.any` holds its sources weakly, and a collected one never fires
+ * (measured).
+ */
 const timeouts = new WeakMap<AbortSignal, AbortSignal>()
 
-/** A signal that aborts with a `TimeoutError` after `ms` milliseconds, or earlier with the reason of `signal`. */
+/**
+ * Returns a signal that aborts with a `TimeoutError` after `ms` milliseconds, or earlier with the reason of `signal`.
+ */
 export function deadline(ms: number, signal?: AbortSignal): AbortSignal {
   const limit = AbortSignal.timeout(ms)
   if (!signal) return limit
@@ -28,12 +33,12 @@ export async function sleep(ms: number, { signal }: Cancellable = {}): Promise<v
   await wait(ms, undefined, signal ? { signal } : {})
 }
 
-/** Resolves once the signal aborts, at once if it has. */
+/** Resolves when the signal aborts, at once if it already has. */
 export async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
 }
 
-/** The functions to call when a signal aborts. */
+/** Functions to call when a signal aborts. */
 const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
@@ -64,7 +69,7 @@ function listen(signal: AbortSignal): Set<() => void> {
   return runs
 }
 
-/** Whether this is the reason of a signal that aborted at its time limit. */
+/** True for the reason of a signal that aborted at its time limit. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'TimeoutError'
 }
@@ -89,7 +94,10 @@ export async function withTimeLimit<T>(
   }
 }
 
-/** The result of `work`, which cannot be cancelled: after `ms` milliseconds it is ignored. @throws TimeoutError then */
+/**
+ * Awaits `work`, which cannot be cancelled, for at most `ms` milliseconds; its result is ignored after that.
+ * @throws TimeoutError after `ms` milliseconds
+ */
 export async function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -104,15 +112,15 @@ export async function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
 
 interface SleepOptions {
   readonly clock?: Clock
-  /** Milliseconds between two looks at the clock. Default: 1 s. */
+  /** Milliseconds between two readings of the clock. Default: 1 s. */
   readonly every?: number
-  /** Milliseconds. Default: 10 s, since the timers of a busy process come seconds late. */
+  /** Milliseconds that count as sleep. Default: 10 s, since the timers of a busy process come seconds late. */
   readonly gap?: number
 }
 
 /**
- * Calls `listener` when the machine, or this process, has slept: the clock has jumped by more than `gap` between two looks at it.
- * Timers stand still meanwhile. Returns a function that ends it. Keeps no process running.
+ * Calls `listener` when the machine, or this process, has slept, which stops all timers: the clock has jumped by more
+ * than `gap` between two readings. Returns a function that ends the watch. Its timer does not keep the process alive.
  */
 export function onSleep(listener: () => void, options: SleepOptions = {}): () => void {
   const { clock = systemClock, every = 1000, gap = 10_000 } = options
@@ -135,26 +143,27 @@ export function probeDelay(failures: number, random: Random, first = LIMITS.prob
   return jittered(Math.min(first * 2 ** (failures - 1), MAX_DELAY_MS), random)
 }
 
-/** Each attempt is a row of the journal, for up to 24 hours. */
+/** Delay after the first minute. Each attempt is a row of the journal, for up to 24 hours. */
 const NEARBY_LATER_MS = 5000
 const NEARBY_SOON_MS = 60_000
 
 /**
- * The same for a target on this machine that has been down for `downFor` milliseconds: 1 s in the first minute, then 5 s,
- * ±20 %. Such a program is restarted many times a minute while it is written, and a refused connection costs nothing.
+ * Delay for a target on this machine that has been unreachable for `downFor` milliseconds: 1 s in the first minute,
+ * then 5 s, ±20 %. Such a program restarts many times a minute while it is written, and a refused connection costs
+ * nothing.
  */
 export function nearbyProbeDelay(downFor: number, random: Random, first = LIMITS.probe): number {
   return jittered(downFor < NEARBY_SOON_MS ? first : NEARBY_LATER_MS, random)
 }
 
-/** `ms` ±20 %, so that many waiting callers do not retry at the same moment. */
+/** Varies `ms` by ±20 %, so that many waiting callers do not retry at the same moment. */
 export function jittered(ms: number, random: Random): number {
   return Math.round(ms * (0.8 + 0.4 * random()))
 }
 
 /**
- * Returns a function that reads a value when it is first called, and again once the last one is `maxAge` milliseconds old. Calls
- * during a read share it, so that at most one is under way. A failure is not kept: the next call reads again.
+ * Returns a function that reads a value when it is first called, and again once the last one is `maxAge` milliseconds
+ * old. Calls during a read share it. A failure is not cached: the next call reads again.
  */
 export function createCached<Value>(maxAge: number, read: () => Promise<Value>): () => Promise<Value> {
   let value: Promise<Value> | undefined

@@ -114,20 +114,22 @@ export async function showAddress(
   out.say(waiting)
 }
 
-/** The instance's address, a one-time code, what to show (default: the list), and whether the code still waits to be used. */
+/**
+ * The instance's address, a one-time code, what to show (default: the list), whether the code still waits to be used, and when to ask that
+ * within so many milliseconds.
+ */
 interface InspectorToOpen {
   readonly url: string
   readonly code: string
   readonly entry?: string | undefined
   readonly isPending: () => Promise<boolean>
+  readonly looks: (limit: number) => AsyncIterable<unknown>
 }
 
 /** A minute: a browser that is started takes seconds, and a person types a code within it. */
 const USE_LIMIT_MS = 60_000
 /** 5 s: a browser that runs has opened the page by then. One that may not read the file never does. */
 const SLOW_MS = 5_000
-/** Short enough that the shell seems to be back at once. Milliseconds. */
-const POLL_MS = 150
 
 /**
  * Opens the inspector in the user's browser, through a private file that is removed once the code was used or a minute later. After 5
@@ -136,21 +138,16 @@ const POLL_MS = 150
  */
 export async function openInspector(
   { env, signal, out }: Shell,
-  { url, code, entry, isPending }: InspectorToOpen,
+  { url, code, entry, isPending, looks }: InspectorToOpen,
 ): Promise<'opened' | 'not started' | 'not used'> {
   // Not by VS Code either: the private file is on this machine, and the code would stand in a process list.
   if (isRemote(env)) return 'not started'
   const suffix = entry === undefined ? '' : `/${entry}`
   using file = writeRedirectFile(env['HOME'] || homedir(), `${url}/inspect/#${code}${suffix}`)
   if (!file || !(await openBrowser(file.url, { env, signal }))) return 'not started'
-  const began = performance.now()
-  for (let isSlow = false; performance.now() < began + USE_LIMIT_MS;) {
-    if (!(await isPending())) return 'opened'
-    await sleep(POLL_MS, { signal })
-    if (isSlow || performance.now() < began + SLOW_MS) continue
-    isSlow = true
-    out.say(`Your browser has not opened the inspector yet. Open ${url}/inspect/ and enter the code ${code}`)
-  }
+  for await (const _ of looks(SLOW_MS)) if (!(await isPending())) return 'opened'
+  out.say(`Your browser has not opened the inspector yet. Open ${url}/inspect/ and enter the code ${code}`)
+  for await (const _ of looks(USE_LIMIT_MS - SLOW_MS)) if (!(await isPending())) return 'opened'
   return 'not used'
 }
 

@@ -10,12 +10,14 @@ import {
   publicId,
   shortNames,
 } from '../dispatch/routes.js'
-import { registered } from '../instance/running.js'
+import type { InstanceStatus } from '../instance/protocol.js'
+import { findInstances } from '../instance/running.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import { Journal } from '../journal/journal.js'
 import type { Entry, Forward, Summary } from '../journal/types.js'
 import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
+import { looks, POLL_MS } from './follow.js'
 import {
   type Attached,
   commandFor,
@@ -135,63 +137,71 @@ export async function warnOfMatches(
   }
 }
 
-/** Short enough for a person and a script; each poll is some fifty microseconds of work. Milliseconds. */
-export const POLL_MS = 100
 /** Bounds the memory for a burst of entries. */
 const MAX_BATCH = 1000
 
 /**
- * The entries after number `after` whose body has the filter's text, in order: existing ones, then those that any process appends, until
- * `signal` aborts. Yields an empty batch about ten times a second. @throws AbortError as `sleep`
+ * The entries after number `after` whose body has the filter's text, in order, read at each look: existing ones, then those that any process
+ * appends. Yields a batch for each look, also an empty one. Ends with the looks.
  */
-export async function* poll(
+export async function* entriesAfter(
   journal: Pick<Journal, 'after' | 'withText'>,
   after: number,
   { text }: Filter,
-  options: Cancellable,
-): AsyncGenerator<readonly Summary[], never> {
-  for (let last = after; ;) {
-    const batch = await journal.after(last, MAX_BATCH)
-    last = batch.at(-1)?.n ?? last
-    const numbers = batch.map(({ n }) => n)
-    const found = text === undefined ? new Set(numbers) : await journal.withText(numbers, text)
-    yield batch.filter(({ n }) => found.has(n))
-    await sleep(batch.length < MAX_BATCH ? POLL_MS : 0, options)
-  }
+  looks: AsyncIterable<unknown>,
+): AsyncGenerator<readonly Summary[], void> {
+  let last = after
+  for await (const _ of looks)
+    for (let isWhole = false; !isWhole;) {
+      const batch = await journal.after(last, MAX_BATCH)
+      isWhole = batch.length < MAX_BATCH
+      last = batch.at(-1)?.n ?? last
+      const numbers = batch.map(({ n }) => n)
+      const found = text === undefined ? new Set(numbers) : await journal.withText(numbers, text)
+      yield batch.filter(({ n }) => found.has(n))
+    }
 }
 
-/**
- * Looks where deliveries are forwarded to now, since routes may have changed, and answers for each target. Without an instance, its flags may
- * have named any.
- */
-export function forwardedNow({ instance, profile, values }: Attached): (id: string) => boolean {
-  const now = instance && (registered(values.home, profile) ?? instance)
-  const known = now && new Set(now.targets.map(({ id }) => id))
+/** Answers for each target whether an instance forwards to it. Without one, its flags may have named any. */
+export function forwardedBy(instance: Pick<InstanceStatus, 'targets'> | undefined): (id: string) => boolean {
+  const known = instance && new Set(instance.targets.map(({ id }) => id))
   return (id) => known?.has(publicId(id)) ?? true
+}
+
+/** The instance of the profile as it is now, since its routes may have changed; where it does not answer, as it was. */
+async function instanceNow(attached: Attached, options: Cancellable): Promise<Attached['instance']> {
+  const { values, profile, instance } = attached
+  return (await findInstances(values.home, { ...options, profile })).running[0] ?? instance
 }
 
 /** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */
 export async function awaitForwarded(
+  shell: Shell,
   journal: Pick<Journal, 'summaries'>,
   entry: Summary,
-  { attached, limit, signal }: { readonly attached: Attached; readonly limit: number } & Cancellable,
+  { attached, limit }: { readonly attached: Attached; readonly limit: number },
 ): Promise<Summary | undefined> {
-  const end = performance.now() + limit
-  for (let last = entry; ; [last = last] = await journal.summaries([entry.n])) {
-    const isForwarded = forwardedNow(attached)
-    const waits = ([id, { status }]: [string, Forward]): boolean => status === 'waiting' && isForwarded(id)
-    if (!Object.entries(last.forwards).some(waits)) return last
-    if (performance.now() >= end) return undefined
-    await sleep(POLL_MS, { signal })
+  let isForwarded = forwardedBy(await instanceNow(attached, shell))
+  for await (const { status } of looks(shell, attached, { limit })) {
+    if (status) isForwarded = await status().then(forwardedBy, () => isForwarded)
+    const [last] = await journal.summaries([entry.n])
+    const waits = ([id, forward]: [string, Forward]): boolean =>
+      forward.status === 'waiting' && isForwarded(id)
+    if (!Object.entries((last ?? entry).forwards).some(waits)) return last ?? entry
   }
+  return undefined
 }
 
 const MAX_NAMED = 10
 
 /** Warns of failures at targets that are no longer configured. @throws RelayError `target_failed` that names the others */
-export function checkForwarded({ out }: Shell, attached: Attached, summaries: readonly Summary[]): void {
+export async function checkForwarded(
+  { out, signal }: Shell,
+  attached: Attached,
+  summaries: readonly Summary[],
+): Promise<void> {
   const names = shortNames(namedTargets(attached))
-  const isForwarded = forwardedNow(attached)
+  const isForwarded = forwardedBy(await instanceNow(attached, { signal }))
   const failures = (isNow: boolean): string | undefined => {
     const found = summaries.flatMap(({ n, forwards }) => {
       const ids = Object.keys(forwards).filter(

@@ -3,10 +3,9 @@ import { commandLine, type CommandPlace, isStart, SANDBOX_PROFILE } from '../bas
 import { RelayError, toRelayError } from '../base/errors.js'
 import { PortInUse } from '../base/port-in-use.js'
 import { Secret } from '../base/secret.js'
-import { DEFAULTS, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
+import { DEFAULTS, isCodeHost, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
-import { namedTargets, Routing } from '../dispatch/routes.js'
 import {
   listProfiles,
   profileExists,
@@ -14,14 +13,15 @@ import {
   type SavedProfile,
   saveProfile,
 } from '../instance/profile.js'
+import type { RunningInstance } from '../instance/protocol.js'
 import {
   checkRegistry,
-  findRunning,
+  explainUnreachable,
+  findInstances,
   portsOfOthers,
   publishInstance,
-  registered,
-  type RunningInstance,
-  secretPrint,
+  type Unreachable,
+  unreachableError,
 } from '../instance/running.js'
 import type { StartOptions } from '../serve/serve.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
@@ -39,6 +39,8 @@ export interface Attached extends Joined, Omit<Parts, 'setup' | 'signIns'> {
   readonly folder: string
   /** The running instance of the profile, which has proved itself. */
   readonly instance: RunningInstance | undefined
+  /** The instance of the profile, where its process is there and cannot be asked. */
+  readonly unreachable: Unreachable | undefined
   readonly saved: SavedProfile | undefined
   /** A setting of this shell that contradicts the instance; only for a command that is `alone`, `tolerant` or a `diagnosis`. */
   readonly conflict: ReturnType<typeof conflictWith>
@@ -47,9 +49,10 @@ export interface Attached extends Joined, Omit<Parts, 'setup' | 'signIns'> {
 /**
  * What a command needs of its profile. `existing`: that there is one (the default). `any`: there need be none. `with client`: the same, if
  * this shell has an OAuth client. `alone`: no instance, so that code host and store are this shell's own. `tolerant`: as `any`, and
- * contradictions are no errors. `diagnosis`: the same of one that exists.
+ * contradictions are no errors. `diagnosis`: the same of one that exists. `answering`: as `existing`, and where an instance runs, that it can
+ * be asked: any other command goes on without one that cannot, with a warning.
  */
-export type Need = 'existing' | 'any' | 'with client' | 'alone' | 'tolerant' | 'diagnosis'
+export type Need = 'existing' | 'answering' | 'any' | 'with client' | 'alone' | 'tolerant' | 'diagnosis'
 
 /**
  * Reads the settings, and finds the running instance that a command works with: that of the named profile or, without a name, the only
@@ -57,8 +60,10 @@ export type Need = 'existing' | 'any' | 'with client' | 'alone' | 'tolerant' | '
  */
 export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'): Promise<Attached> {
   const settings = await openSettings(shell, flags)
-  const instance = await chooseInstance(shell, settings)
-  const own = await settings.read(instance?.profile)
+  const { instance, unreachable } = await chooseInstance(shell, settings)
+  if (unreachable && need === 'answering') throw unreachableError(unreachable)
+  if (unreachable && need !== 'diagnosis') shell.out.log.warn(unreachableError(unreachable).message)
+  const own = await settings.read((instance ?? unreachable?.record)?.profile)
   const { values } = own
   const isTolerant = need === 'tolerant' || need === 'diagnosis'
   const folder = profileFolder(values)
@@ -70,10 +75,10 @@ export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'
       `${conflict.text}. ${conflict.fix}, or name another profile with --profile`,
     )
   const hasNoClient = need === 'with client' && values.clientSecret === undefined
-  const mustExist = need === 'existing' || need === 'diagnosis' || hasNoClient
-  if (!instance && mustExist) checkProfile(settings, own)
+  const mustExist = ['existing', 'answering', 'diagnosis'].includes(need) || hasNoClient
+  if (!instance && !unreachable && mustExist) checkProfile(settings, own)
   const joined = join(instance && need === 'alone' ? { own } : parts)
-  return { ...parts, ...joined, profile: values.profile, folder, conflict }
+  return { ...parts, ...joined, unreachable, profile: values.profile, folder, conflict }
 }
 
 /** The folder that holds all data of the profile. */
@@ -84,18 +89,19 @@ export function profileFolder({ home, profile }: Pick<Values, 'home' | 'profile'
 async function chooseInstance(
   { out, signal }: Shell,
   { home, profile }: OpenSettings,
-): Promise<RunningInstance | undefined> {
-  const running = await findRunning(home, { profile, signal })
-  const [first] = running
-  if (running.length > 1) {
-    const names = running.map(({ profile, pid, url }) => `${profile} (process ${pid} at ${url})`).join(', ')
-    const isOne = running.every((each) => each.profile === first?.profile)
+): Promise<Pick<Attached, 'instance' | 'unreachable'>> {
+  const { running, unreachable } = await findInstances(home, { profile, signal })
+  const all = [...running, ...unreachable.map(({ record }) => record)]
+  const [first] = all
+  if (all.length > 1) {
+    const names = all.map(({ profile, pid, url }) => `${profile} (process ${pid} at ${url})`).join(', ')
+    const isOne = all.every((each) => each.profile === first?.profile)
     const fix = isOne ? 'Stop all but one, or give each its own --profile' : 'Name one with --profile'
     throw new RelayError('usage', `Several relays are running: ${names}. ${fix}`)
   }
   if (first && profile === undefined && first.profile !== DEFAULTS.profile)
     out.say(`Using profile ${first.profile}, which runs at ${first.url}`)
-  return first
+  return { instance: running[0], unreachable: unreachable[0] }
 }
 
 /** Throws for a profile that is named and does not exist; and where none is named, nothing is known of the default one, and there is a sandbox. */
@@ -124,25 +130,17 @@ function checkProfile(settings: OpenSettings, own: Loaded): void {
 export function notRunning(about: Advised): RelayError {
   return new RelayError(
     'unavailable',
-    `The sandbox is not running. ${startText({ ...about, saved: { sandbox: true } })}`,
+    `The sandbox is not running. Start it with ${startCommand({ ...about, saved: { sandbox: true } })}`,
   )
 }
 
 /** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
-export function notServed(about: Advised, more = ''): RelayError {
+export function notServed(about: Advised & Partial<Pick<Attached, 'unreachable'>>, more = ''): RelayError {
+  if (about.unreachable) return unreachableError(about.unreachable)
   return new RelayError(
     'unavailable',
-    `No relay is running for profile ${about.profile}. ${startText(about)}${more}`,
+    `No relay is running for profile ${about.profile}. Start it with ${startCommand(about)}${more}`,
   )
-}
-
-/** How to start the instance, as a sentence. One that does not answer still has the profile, or another program has its process id by now. */
-function startText(about: Advised): string {
-  const start = startCommand(about)
-  const silent = registered(about.values.home, about.profile)
-  return silent
-    ? `Process ${silent.pid} does not answer at ${silent.url}. If it is relay, stop it. Then start ${start}`
-    : `Start it with ${start}`
 }
 
 /** The profile that a command line is for, and what a process knows of it. */
@@ -158,14 +156,10 @@ export interface Advised extends Pick<Loaded, 'origins' | 'ambientProfile' | 'va
 export function commandFor(about: Advised, command: string): string {
   const place = commandPlace(about)
   if (!isStart(command)) return commandLine(place, command)
-  const { home, port, sandboxPort } = about.values
+  const { home, port } = about.values
   const taken = portsOfOthers(home, about.profile)
-  const isFree = (flag: string, value: number): boolean => !taken.has(value) || command.includes(`--${flag} `)
-  const ports = [
-    ...(isFree('port', port) ? [] : ['--port 0']),
-    ...(place.sandbox && !isFree('sandbox-port', sandboxPort) ? ['--sandbox-port 0'] : []),
-  ]
-  return commandLine(place, [command, ...ports].join(' '))
+  const isFree = !taken.has(port) || command.includes('--port ')
+  return commandLine(place, isFree ? command : `${command} --port 0`)
 }
 
 /** The same where neither the instance nor the data is needed. @throws RelayError `settings` */
@@ -234,22 +228,28 @@ export async function explainPort(
   error: unknown,
 ): Promise<unknown> {
   if (!(error instanceof PortInUse)) return error
-  const running = await findRunning(home, { signal })
+  const { running, unreachable } = await findInstances(home, { signal })
   const portOf = (url: string): number => Number(new URL(url).port)
-  const owner = running.find(
+  const silent = unreachable.find(({ record }) => portOf(record.url) === error.port)
+  const sandboxed = running.find(
     ({ url, sandbox, providerUrl }) =>
       portOf(url) === error.port || (sandbox && portOf(providerUrl) === error.port),
   )
+  const owner = sandboxed ?? silent?.record
   if (!owner) return error
   const what = portOf(owner.url) === error.port ? '' : ' with its sandbox'
   const where = `process ${owner.pid} serves profile ${owner.profile}${what} there`
+  const unasked = sandboxed ? undefined : silent
   // With a shared store or in memory, several can serve a profile.
   if (owner.profile !== profile || store === 'memory' || isSharedAddress(store))
-    return new PortInUse(error, `in use: ${where}`, { cause: error })
-  const ports = owner.sandbox ? 'other ports with --port and --sandbox-port' : 'another port with --port'
+    return new PortInUse(error, `in use: ${where}${unasked ? `: ${explainUnreachable(unasked).fix}` : ''}`, {
+      cause: error,
+    })
+  const ports = sandboxed?.sandbox ? 'other ports with --port and --sandbox-port' : 'another port with --port'
+  const also = unasked ? `: ${unreachableError(unasked).message}` : ''
   return new RelayError(
     'unavailable',
-    `Profile ${profile} is already served by process ${owner.pid} at ${owner.url}. Stop it, or choose another profile with --profile, and ${ports}`,
+    `Profile ${profile} is already served by process ${owner.pid} at ${owner.url}. Stop it, or choose another profile with --profile, and ${ports}${also}`,
     { cause: error },
   )
 }
@@ -307,6 +307,11 @@ export function publicAddress({ values, instance }: Pick<Attached, 'values' | 'i
   return instance?.publicUrl ?? publicUrl ?? local
 }
 
+/** The address that the code host sends to through the running tunnel. Undefined if there is none, or it has no channel yet. */
+export function tunnelAddress({ instance }: Pick<Attached, 'instance'>): string | undefined {
+  return instance?.tunnels.find(({ source }) => isCodeHost(source))?.url ?? undefined
+}
+
 /** The callback address, as registered at the code host. The value of port 0 is not known before relay listens. */
 export function redirectUri(publicUrl: string, provider: string): string {
   return `${publicUrl.replace(/:0$/, ':<port>')}/auth/${provider}/callback`
@@ -357,48 +362,25 @@ export function requireSecret(found: FoundSecret | undefined, purpose: string): 
 }
 
 /**
- * Makes a service that this process starts known to the commands of other terminals while it runs, with the repositories of its `--hook`,
- * and has its profile remember how it was used. With a memory store, nothing but the registration is written. It warns if this fails.
+ * Makes a service that this process starts known to the commands of other terminals while it runs, and has its profile remember how it
+ * was used. With a memory store, nothing but the registration is written. It warns if this fails.
  * @throws RelayError `settings` where another user can change what says which instances run
  */
-export function publication({ out }: Shell, loaded: Joined, hooks: readonly string[] = []) {
+export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 'onTaken' | 'shown'> {
   const { values, origins } = loaded
-  const { store, home, profile } = values
+  const { store, home } = values
   if (store !== 'memory') checkRegistry(home)
-  let running: RunningInstance | undefined
   return {
-    onTaken: ((record, settings, sandbox) => {
-      const { current } = settings.webhookSecrets
-      running = {
-        ...record,
-        profile,
-        store,
-        sandbox,
-        ...(settings.hostRefusal && { folderHost: loaded.folderHost }),
-        hooks,
-        sources: (settings.sources ?? []).map(({ name, scheme, ofFolder }) => ({ name, scheme, ofFolder })),
-        targets: namedTargets(new Routing(settings.routes)),
-        secretPrint: secretPrint(record, current),
-        // No other place has the one that is made with a memory store.
-        madeSecret: store === 'memory' && !origins.webhookSecret ? current.reveal() : null,
-      }
+    // No other place has the secret that is made with a memory store.
+    shown: { folderHost: loaded.folderHost, hasMadeSecret: !origins.webhookSecret },
+    onTaken(record, settings, sandbox) {
       // A full or read-only disk stops no start: what is stored is forwarded.
       try {
         remember(loaded, settings, sandbox)
-        return publishInstance(home, running)
+        return publishInstance(home, record)
       } catch (error) {
         out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
         return undefined
-      }
-    }) satisfies StartOptions['onTaken'],
-    /** After a reload. */
-    setRoutes(routing: Pick<Routing, 'routes'>): void {
-      if (!running) return
-      running = { ...running, targets: namedTargets(routing) }
-      try {
-        publishInstance(home, running)
-      } catch {
-        // The names are for display alone.
       }
     },
   }

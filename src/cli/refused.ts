@@ -1,6 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
-import type { RunningInstance } from '../instance/running.js'
+import type { RunningInstance } from '../instance/protocol.js'
+import { unreachableError } from '../instance/running.js'
 import { readPayload } from '../journal/payload.js'
 import type { RefusedEntry, RefusedSummary } from '../server/instance.js'
 import type { Explanation } from '../webhook/explain.js'
@@ -40,6 +41,7 @@ export function refusedWord(id: number): string {
 function instanceOf(attached: Attached): RunningInstance {
   const { instance, profile } = attached
   if (instance) return instance
+  if (attached.unreachable) throw unreachableError(attached.unreachable)
   throw new RelayError(
     'unavailable',
     `Profile ${profile} is not being served, and only the running instance has refused requests. Start it with ${startCommand(attached)}`,
@@ -66,7 +68,7 @@ export async function logRefused(shell: Shell, flags: Flags & FilterFlags): Prom
   const given = Object.keys(flags).find((name) => FILTERS.has(name))
   if (given !== undefined) throw new RelayError('usage', `--refused cannot be combined with --${given}`)
   const { last = Infinity, source } = readFilter({ last: flags.last, source: flags.source }, Date.now())
-  const instance = instanceOf(await attach(shell, flags))
+  const instance = instanceOf(await attach(shell, flags, 'answering'))
   const { refused: all, counts } = await callInstance(instance, 'refused', {}, shell)
   const refused = all.filter((each) => source === undefined || each.source === source)
   for (const each of refused.slice(Math.max(0, refused.length - last)))

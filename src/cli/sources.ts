@@ -6,7 +6,7 @@ import { isCodeHost, type SourceSettings } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { isOfCodeHost, type Recorded } from '../replay/fixture.js'
-import { checkTunnel, readTunnels } from '../serve/tunnel.js'
+import { checkTunnel } from '../serve/tunnel.js'
 import { isEmptySecret, tokenHeaders } from '../schemes/proof.js'
 import type { Database } from '../store/open.js'
 import { readProfileSources } from '../webhook/profile-secret.js'
@@ -110,12 +110,8 @@ async function listSources(
 }
 
 /** Returns the address to enter at a sender: that of the running instance's tunnel, else one below the public address. */
-export async function readAddresses(
-  attached: Attached,
-  data: Pick<Database, 'store'> | undefined,
-): Promise<(source: string) => string> {
-  const { instance } = attached
-  const tunnels = instance && data ? await readTunnels(data.store, instance.pid) : []
+export function addressesOf(attached: Attached): (source: string) => string {
+  const tunnels = attached.instance?.tunnels ?? []
   return (name) =>
     tunnels.find(({ source }) => source === name)?.url ?? publicAddress(attached) + pathOf(name)
 }

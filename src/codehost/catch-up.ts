@@ -9,24 +9,24 @@ import { Refusal } from './rest.js'
 
 export interface CatchUpOptions extends PatienceOptions {
   readonly log: DeliveryLog
-  /** Whose log it is, also in messages: `octo/demo`. */
+  /** Owner of the log, also for messages: `octo/demo`. */
   readonly name: string
   readonly host: Pick<CodeHost, 'origin' | 'logPeriod'>
   readonly journal: Pick<Journal, 'known' | 'keptSince'>
   readonly store: Pick<Store, 'get' | 'put' | 'update'>
   /**
-   * Milliseconds since 1970-01-01 UTC: what was first sent before is left out. Default: what an earlier run had reached, and what is older
-   * than the log's period.
+   * Milliseconds since 1970-01-01 UTC. Deliveries first sent before are left out. Default: the point that an earlier
+   * run reached, but at most the log's period.
    */
   readonly since?: number | undefined
   readonly limits?: Pick<Limits, 'arrival' | 'logLook'> | undefined
-  /** Called if another process is at it, with what to say about it. */
+  /** Called with a message if another process is already catching up. */
   readonly onBusy?: ((text: string) => void) | undefined
-  /** Called before the first of what is missing is asked for, and after each, whether it arrived or not. */
+  /** Called before the first missing delivery is requested, and after each one, whether it arrived or not. */
   readonly onProgress?: ((done: number, missing: number) => void) | undefined
 }
 
-/** A delivery that could not be had. */
+/** A delivery that could not be fetched. */
 export interface Failed {
   readonly delivery: HookDelivery
   readonly why: string
@@ -39,9 +39,10 @@ export interface CaughtUp {
 }
 
 /**
- * What the log has and the journal neither has nor had, oldest first, once for each GUID however often it was sent: as the newest entry
- * of its GUID, in the order of the oldest, which is when the event happened; `first` is that one's id. Without pings: they report nothing
- * that happened, and equal ones that come through a tunnel are one entry. `newest`: the largest id of the log, 0 if it is empty.
+ * Finds the deliveries that are in the log but never were in the journal, oldest first. Each GUID occurs once, however
+ * often it was sent: as its newest entry, in the order of its oldest, which is when the event happened. `first` is the
+ * id of the oldest entry. Pings are left out: they report nothing, and equal ones through a tunnel are one entry.
+ * `newest` is the largest id of the log, or 0 if it is empty.
  * @throws RelayError as the calls do
  */
 export async function findMissed(options: CatchUpOptions): Promise<{
@@ -49,7 +50,7 @@ export async function findMissed(options: CatchUpOptions): Promise<{
   readonly newest: bigint
 }> {
   const { log, journal, store, host, since = Date.now() - host.logPeriod } = options
-  // What retention has removed was here: it is not missing.
+  // Deliveries that retention has removed were received, so they are not missing.
   const start = Math.max(since, await journal.keptSince())
   const reached =
     options.since === undefined ? await store.get<string>(keyOf('catch-up', options)) : undefined
@@ -66,7 +67,8 @@ export async function findMissed(options: CatchUpOptions): Promise<{
     const known = await journal.known([...new Set(recent.map(({ guid }) => guid))])
     for (const delivery of recent.filter(({ guid, event }) => !known.has(guid) && event !== 'ping')) {
       const latest = missing.get(delivery.guid) ?? delivery
-      // A map keeps the place of a key that it has: adding it again moves it to that of its oldest entry.
+      // Setting an existing key keeps its position in the map. Deleting it first moves it to the position of the oldest
+      // entry.
       missing.delete(delivery.guid)
       missing.set(delivery.guid, { ...latest, first: BigInt(delivery.id) })
     }
@@ -76,20 +78,20 @@ export async function findMissed(options: CatchUpOptions): Promise<{
 }
 
 /**
- * `catch-up` is the record with the id in a log up to which every delivery has arrived or was sent again, so that what retention removes
- * never runs again.
+ * Key of a log's record. `catch-up` holds the id up to which every delivery has arrived or was requested, so that a
+ * delivery removed by retention never runs again.
  */
 function keyOf(record: 'catch-up' | 'catch-up-lock', { host, name }: CatchUpOptions): string {
   return `${record}:${host.origin} ${name}`.toLowerCase()
 }
 
-/** Deliveries in a row that do not arrive before the rest is given up: the address does not lead here. */
+/** Failed deliveries in a row after which the rest is given up, because the address does not lead here. */
 const MAX_FAILED_IN_A_ROW = 5
 const GIVEN_UP = `not asked for, since ${MAX_FAILED_IN_A_ROW} in a row did not arrive`
 
 /**
- * Asks the code host for what is missing, oldest first, each once the one before has arrived through the ordinary intake of the running
- * instance. Waits for rate limits, and for another process that does the same.
+ * Requests the missing deliveries again, oldest first, each once the one before has arrived through the intake of the
+ * running instance. Waits for rate limits, and for another process that is already catching up.
  * @throws RelayError as the calls do, when the log cannot be read; `storage`; AbortError when `signal` aborts
  */
 export async function catchUp(options: CatchUpOptions): Promise<CaughtUp> {
@@ -106,7 +108,7 @@ async function askForMissed(options: CatchUpOptions): Promise<CaughtUp> {
   const { deliveries: missing, newest } = await findMissed(options)
   options.onProgress?.(0, missing.length)
   const failed: Failed[] = []
-  /** The largest id below which nothing is missing. */
+  /** Largest id up to which nothing is missing. */
   let reached = newest
   let inARow = 0
   for (const [i, delivery] of missing.entries()) {
@@ -114,7 +116,7 @@ async function askForMissed(options: CatchUpOptions): Promise<CaughtUp> {
     options.onProgress?.(i + 1, missing.length)
     if (!failure) inARow = 0
     else failed.push({ delivery, why: failure.why })
-    // What the code host no longer has says nothing about the next, and is not asked for again.
+    // A delivery that the code host no longer has tells nothing about the next one, and is not requested again.
     if (!failure || failure.isGone) continue
     inARow++
     if (delivery.first <= reached) reached = delivery.first - 1n
@@ -124,19 +126,22 @@ async function askForMissed(options: CatchUpOptions): Promise<CaughtUp> {
   return { missing: missing.length, arrived: missing.length - failed.length, failed }
 }
 
-/** Why a delivery did not arrive, and whether the code host no longer has it. */
+/** Reason why a delivery did not arrive. `isGone` is true if the code host no longer has it. */
 interface Failure {
   readonly why: string
   readonly isGone?: boolean
 }
 
-/** Milliseconds: little compared with the second or two that a redelivery takes. */
+/** Interval of looking for an arrival: short compared with the second or two that a redelivery takes. Milliseconds. */
 const POLL_MS = 25
 
-/** Has one sent again and waits until it arrives; undefined once it has. Looks into the log after 1, 2, 4 s, too, whether that failed. */
+/**
+ * Requests a delivery again and waits until it arrives. Returns undefined once it has. Also looks into the log for a
+ * failure, after 1, 2, 4 s.
+ */
 async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promise<Failure | undefined> {
   const { log, journal, signal, limits = LIMITS } = options
-  // It may have come since they were compared: hundreds of redeliveries take minutes.
+  // Hundreds of redeliveries take minutes, so the delivery may have arrived in the meantime.
   if ((await journal.known([delivery.guid])).size > 0) return undefined
   let failure = await patiently(() => log.redeliver(delivery.id), options).then(() => undefined, notSent)
   const began = performance.now()
@@ -150,7 +155,7 @@ async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promis
     nextLook *= 2
     failure = await patiently(() => log.page(), options).then(
       ({ deliveries }) => failureIn(deliveries, delivery),
-      // A log that cannot be read now says nothing: the delivery may still arrive.
+      // A log that cannot be read now tells nothing, and the delivery may still arrive.
       (error: unknown) => {
         if (toRelayError(error).kind === 'cancelled') throw error
         return undefined
@@ -162,7 +167,7 @@ async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promis
 
 function notSent(error: unknown): Failure {
   if (!(error instanceof RelayError) || error.kind === 'cancelled') throw error
-  // A token without the right gets a 404, too.
+  // A token without the right also gets a 404.
   const lacksRight = error instanceof Refusal && error.missingRight !== undefined
   return {
     why: `it was not sent again: ${error.message}`,
@@ -170,7 +175,7 @@ function notSent(error: unknown): Failure {
   }
 }
 
-/** How the redelivery failed, if the log has it and it did. */
+/** Describes the failure of the redelivery. Undefined if the log has none. */
 function failureIn(deliveries: readonly HookDelivery[], { guid, id }: HookDelivery): Failure | undefined {
   const newest = deliveries.find((entry) => entry.guid === guid)
   if (!newest || newest.id === id || (newest.statusCode >= 200 && newest.statusCode < 300)) return undefined
@@ -182,14 +187,15 @@ export interface PatienceOptions extends Cancellable {
   readonly onWait?: ((why: string, ms: number) => void) | undefined
 }
 
-/** Seconds: GitHub's primary rate limit starts again every hour. */
+/** Longest wait in seconds: GitHub's primary rate limit resets every hour. */
 const MAX_WAIT = 3600
-/** Attempts of a call that the code host fails to answer. */
+/** Most attempts of a call that the code host fails to answer. */
 const MAX_ATTEMPTS = 4
 
 /**
- * Makes a call that may be repeated: after a rate limit, once it is over, and after a failure of the code host (5xx, no answer),
- * a few times. @throws as the call does, at last; AbortError when `signal` aborts
+ * Makes a call that is safe to repeat. Repeats it after a rate limit has ended, and a few times after a failure of the
+ * code host (5xx, no response).
+ * @throws the last error of the call; AbortError when `signal` aborts
  */
 export async function patiently<T>(call: () => Promise<T>, options: PatienceOptions = {}): Promise<T> {
   for (let failures = 0; ;) {
@@ -208,7 +214,7 @@ export async function patiently<T>(call: () => Promise<T>, options: PatienceOpti
   }
 }
 
-/** @throws RelayError `unprocessable` if the code host shows programs no log (Gitea). */
+/** @throws RelayError `unprocessable` if the code host has no delivery log for programs (Gitea) */
 export function requireLog({ words: { noLog } }: Pick<CodeHost, 'words'>): void {
   if (noLog)
     throw new RelayError('unprocessable', `There is nothing to catch up from: ${noLog.why}. ${noLog.fix}`)

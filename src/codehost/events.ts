@@ -3,19 +3,18 @@ import { memberOf } from '../json/parse.js'
 import type { EventSpec, EventTable } from '../schemes/scheme.js'
 
 /**
- * Reads a table of events, one a line: `name: marks | action action …`. The flag `bare` or `repeatable` may stand between the name
- * and the colon, the second with marks of its own: `push repeatable(before==after): ref commits |`. A line that is indented by six
- * spaces or more continues the one before.
- *
- * Event headers are not signed, the payload is: marks are the members that distinguish a payload from those of other events.
- *
+ * Parses a table of events, one per line: `name: marks | action action …`. The flag `bare` or `repeatable` may follow
+ * the name; `repeatable` can have marks of its own: `push repeatable(before==after): ref commits |`. A line indented by
+ * six spaces or more continues the previous one.
+ * Event headers are not signed, but the payload is. Marks are the members that distinguish a payload from those of
+ * other events:
  * - `comment`, `alert.tool`: the payload has this member, even with the value null
  * - `!comment`: it has no such member
  * - `action=started|stopped`: the member is one of these texts
  * - `before==after`: both members are the same text
- *
- * Only members that the code host writes itself are marks, so that no author of an issue or a commit can add or hide one. An event
- * without marks is proved by no payload. One without ` |` is proved, but sent to no hook that relay makes. `*` is any action.
+ * Only members that the code host itself writes are marks, so that no author of an issue or a commit can add or hide
+ * one. An event without marks is proved by no payload. One without ` |` is proved, but sent to no hook that relay
+ * makes. `*` is any action.
  */
 export function eventTable(text: string): EventTable {
   const lines = text
@@ -38,13 +37,13 @@ export function eventTable(text: string): EventTable {
   )
 }
 
-/** Undefined if there is none. */
+/** Splits text into words. Undefined if there are none. */
 function wordsIn(text = ''): readonly string[] | undefined {
   const words = text.split(' ').filter(Boolean)
   return words.length === 0 ? undefined : words
 }
 
-/** The events that a payload may be of. Empty for a payload of a kind that the table does not know. */
+/** Events that a payload may belong to. Empty if the table does not know its kind. */
 export function eventsOf(payload: unknown, table: EventTable): readonly string[] {
   const fitting = (isBare: boolean): readonly string[] =>
     [...table].flatMap(([event, { bare, marks }]) =>
@@ -54,7 +53,7 @@ export function eventsOf(payload: unknown, table: EventTable): readonly string[]
   return own.length > 0 ? own : fitting(true)
 }
 
-/** Whether the code host can send this payload again for something new. `event` is one that the payload is of. */
+/** True if the code host can send this payload again for a new occurrence. `event` is one of the payload's events. */
 export function isRepeatable(event: string, payload: unknown, table: EventTable): boolean {
   return table.get(event)?.repeatable?.every((mark) => isMarked(payload, mark)) ?? false
 }
@@ -68,7 +67,7 @@ function isMarked(payload: unknown, mark: string): boolean {
   return typeof member === 'string' && values.split('|').includes(member)
 }
 
-/** Words for events, and the events that are meant. Not all exist at every code host. */
+/** Common words for events, with the events' names. Not all exist at every code host. */
 const MEANINGS: Readonly<Record<string, readonly string[]>> = {
   branch: ['create'],
   build: ['workflow_run', 'check_run'],
@@ -85,7 +84,7 @@ const MEANINGS: Readonly<Record<string, readonly string[]>> = {
   tag_push: ['create'],
 }
 
-/** Words for actions, the likeliest meaning first. */
+/** Common words for actions, the likeliest action first. */
 const ACTION_MEANINGS: Readonly<Record<string, readonly string[]>> = {
   changed: ['edited', 'updated'],
   close: ['closed', 'completed'],
@@ -102,16 +101,16 @@ const ACTION_MEANINGS: Readonly<Record<string, readonly string[]>> = {
   updated: ['synchronize', 'synchronized', 'edited'],
 }
 
-/** Any action, as people choose them for `repository_dispatch`. */
+/** Any action: users choose those of `repository_dispatch` themselves. */
 const ANY = '*'
 
 /**
- * Why a code host sends nothing that fits this match (`push`, `issues.opened`, `*.closed`), with the nearest right one.
- * Undefined if it may.
+ * Explains why a code host never sends an event for this match (`push`, `issues.opened`, `*.closed`), with the closest
+ * valid one. Undefined if it may.
  */
 export function whyNeverSent(match: string, provider: string, table: EventTable): string | undefined {
   if (match.startsWith(`${provider}/`)) return whyNeverSent(match.slice(provider.length + 1), provider, table)
-  // Of another source, which the table says nothing of.
+  // The match is for another source, which the table does not cover.
   if (match.includes('/')) return undefined
   const [event = '', action = ANY] = match.split('.', 2)
   const known = sentEvents(table)
@@ -134,7 +133,7 @@ function hint(meant: string | undefined): string {
   return meant === undefined ? '' : ` (did you mean ${meant}?)`
 }
 
-/** The match that is probably meant by one that fits none of these events; undefined if nothing is near. */
+/** Finds the match that was probably meant by an invalid one. Undefined if none is close. */
 export function nearestMatch(match: string, table: EventTable): string | undefined {
   const [event = '', action] = match.split('.', 2)
   const known = sentEvents(table)
@@ -150,7 +149,7 @@ export function nearestMatch(match: string, table: EventTable): string | undefin
   return meant === undefined || meant.includes('.') ? meant : withAction(meant)
 }
 
-/** The events that the code host sends, each with its actions. */
+/** Events that the code host sends to hooks, with their actions. */
 export function sentEvents(table: EventTable): ReadonlyMap<string, readonly string[]> {
   return new Map([...table].flatMap(([event, { actions }]) => (actions ? [[event, actions] as const] : [])))
 }

@@ -1,4 +1,4 @@
-// What Gitea copied from GitHub.
+// The part of GitHub's API that Gitea has copied.
 import { z } from 'zod'
 import type * as host from './host.js'
 import { PAGE_SIZE, path, Refusal, type Rest } from './rest.js'
@@ -18,7 +18,7 @@ const comment = z
     body: body ?? '',
     author: user?.login,
   }))
-/** The id of a commit: SHA-1, or SHA-256 in some of Gitea's repositories. */
+/** Id of a commit: SHA-1, or SHA-256 in some of Gitea's repositories. */
 const commit = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
 const head = z.object({ head: z.object({ sha: commit }) })
 
@@ -42,12 +42,12 @@ export const hook = z
     events: events ?? [],
     url: config.url,
     contentType: config.content_type,
-    // GitHub shows stars for a secret; Gitea, and servers that copy GitHub's API, may show nothing.
+    // GitHub shows stars for a secret. Gitea, and servers that copy GitHub's API, may omit it.
     hasSecret: config.secret === undefined ? undefined : true,
     lastResponse: last && last.code !== null ? { code: last.code, message: last.message ?? '' } : undefined,
   }))
 
-/** A pull request is an issue, with the same comments. */
+/** Path of an issue or a pull request, which share numbers and comments. */
 export const issuePath = ({ owner, repo, number }: host.Subject): string =>
   path`/repos/${owner}/${repo}/issues/${number}`
 export const pullPath = ({ owner, repo, number }: host.Subject): string =>
@@ -55,8 +55,8 @@ export const pullPath = ({ owner, repo, number }: host.Subject): string =>
 export const hooksPath = ({ owner, repo }: host.Repo): string => path`/repos/${owner}/${repo}/hooks`
 
 /**
- * States of statuses and conclusions of checks that count as success: with skipped and neutral ones, too, a pull request can be merged
- * (docs.github.com, "About status checks"). Gitea has `skipped` since 1.24.
+ * States of statuses and conclusions of checks that count as success: a pull request can be merged with skipped and
+ * neutral ones (docs.github.com, "About status checks"). Gitea has `skipped` since 1.24.
  */
 const SUCCESSFUL: ReadonlySet<string> = new Set(['success', 'skipped', 'neutral'])
 
@@ -65,10 +65,10 @@ export function checkOf(name: string, says: string, isPending = says === 'pendin
   return { name, state: isPending ? 'pending' : ended, says }
 }
 
-/** The calls of an account that are the same at GitHub and Gitea. */
+/** Calls of an account that are the same at GitHub and Gitea. */
 export abstract class GitHubLikeAccount {
   protected readonly rest: Rest
-  /** Where comments of reviews are. */
+  /** Path segment for the comments of reviews. */
   protected abstract readonly reviewed: 'pulls' | 'issues'
 
   constructor(rest: Rest) {
@@ -98,8 +98,8 @@ export abstract class GitHubLikeAccount {
   }
 
   /**
-   * POST …/reactions of the issue or comment: 201 when added, 200 when it was there already. Gitea's answer has no id, and to it a comment
-   * of a review is a comment like any other.
+   * POST …/reactions of the issue or comment: 201 when added, 200 when it already existed. Gitea returns no id, and
+   * treats a review's comment like any other.
    */
   async react(to: host.Subject, content: host.Reaction, comment?: host.CommentTarget): Promise<host.Reacted> {
     const { owner, repo } = to
@@ -116,23 +116,29 @@ export abstract class GitHubLikeAccount {
   }
 }
 
-/** The fields of a pull request that show why it was not merged. Gitea has no `mergeable_state`, old versions no `draft`. */
+/**
+ * Fields of a pull request that show why it was not merged. Gitea has no `mergeable_state`, old versions no `draft`.
+ */
 const pullState = z.object({
   state: z.string(),
   merged: z.boolean(),
   draft: z.boolean().optional(),
-  /** Null while GitHub checks; at Gitea false also for a draft and while it checks. */
+  /** Null while GitHub is checking. At Gitea false for a draft and while it is checking. */
   mergeable: z.boolean().nullish(),
   mergeable_state: z.string().optional(),
 })
 
-/** Gitea's messages, with 405, for what its pull request does not show. "not allowed to merge [reason: …]" is about approvals or checks. */
+/**
+ * Gitea's messages, with 405, for reasons that its pull request does not show. "not allowed to merge [reason: …]" is
+ * about approvals or checks.
+ */
 const MAY_NOT_MERGE = /^User not allowed to merge/i
 const WORK_IN_PROGRESS = /^Work in progress/i
 
 /**
- * The error to throw for a refused merge. Code hosts answer 404 and 405 for many reasons, so it reads the pull request after these and
- * names the reason: `conflict` or `forbidden`. If there is none, or it cannot be read, `error` itself.
+ * Error for a refused merge. Code hosts answer 404 and 405 for many reasons, so this reads the pull request and names
+ * the reason: `conflict` or `forbidden`. Returns `error` itself if there is no reason, or the pull request cannot be
+ * read.
  * @see docs.github.com/rest/pulls/pulls ("Get a pull request"; the values of `mergeable_state` are those of GraphQL's
  * MergeStateStatus); Gitea's routers/api/v1/repo/pull.go (MergePullRequest) and modules/structs/pull.go
  */

@@ -7,18 +7,21 @@ import { isNotFound, Refusal } from './rest.js'
 
 /** A hook that this profile made or uses. */
 export interface SavedHook extends Repo {
-  /** Null: it was about to be created or changed, which can give it another id (Gitea). */
+  /** Id of the hook. Null while it is being created or changed, which can give it another id (Gitea). */
   readonly id: number | null
   readonly url: string
-  /** The address that it had when it was about to be changed. */
+  /** Address of the hook before a pending change. */
   readonly former: string | null
-  /** Whether the user chose this address: then it stays when that of the tunnel changes. */
+  /** True if the user chose this address, so that it does not follow the tunnel's. */
   readonly chosen: boolean
-  /** Null: every event. */
+  /** Events of the hook. Null: every event. */
   readonly events: readonly string[] | null
-  /** Whether it outlives `relay serve`: made by `relay hook add`, or there before. */
+  /** True if the hook outlives `relay serve`: made by `relay hook add`, or there before. */
   readonly permanent: boolean
-  /** What the code host showed once it had the settings; `secret`: digest of the one that relay gave it. Null: it was about to get them. */
+  /**
+   * The code host's view of the hook after the last change; `secret` is a digest of the secret that relay set. Null
+   * while a change is pending.
+   */
   readonly shown: {
     readonly events: readonly string[]
     readonly hasSecret: boolean
@@ -26,7 +29,10 @@ export interface SavedHook extends Repo {
   } | null
 }
 
-/** The hooks of one code host that the profile made or uses, one for each repository. All methods reject with RelayError `storage`. */
+/**
+ * Hooks of one code host that the profile made or uses, one for each repository. All methods reject with RelayError
+ * `storage`.
+ */
 export class SavedHooks {
   readonly #store: Store
   readonly #prefix: string
@@ -36,7 +42,7 @@ export class SavedHooks {
     this.#prefix = `hook:${origin} `.toLowerCase()
   }
 
-  /** Names of repositories have no capitals of their own. */
+  /** Repository names are case-insensitive. */
   #key({ owner, repo }: Repo): string {
     return `${this.#prefix}${owner}/${repo}`.toLowerCase()
   }
@@ -45,7 +51,7 @@ export class SavedHooks {
     return this.#store.get<SavedHook>(this.#key(repo))
   }
 
-  /** By the name of their repository. */
+  /** Lists the hooks, sorted by the names of their repositories. */
   async list(): Promise<readonly SavedHook[]> {
     const keys = await this.#store.list(this.#prefix)
     const records = await Promise.all(keys.map((key) => this.#store.get<SavedHook>(key)))
@@ -61,15 +67,15 @@ export class SavedHooks {
   }
 }
 
-/** The hooks of a repository as one user may manage them, and what the profile saved about its own. */
+/** A repository's hooks as one user may manage them, with the profile's records of its own. */
 export interface HookPlace {
   readonly host: Pick<CodeHost, 'url' | 'words'>
   readonly hooks: Hooks
   readonly saved: SavedHooks
   readonly repo: Repo
-  /** The command by which the user signs in. */
+  /** Command with which the user signs in. */
   readonly login: string
-  /** Completes a command line of relay for the profile, for messages. */
+  /** Formats a command line of relay for the profile, for messages. */
   readonly command: (line: string) => string
 }
 
@@ -77,30 +83,35 @@ type Explained = Pick<HookPlace, 'host' | 'repo' | 'login' | 'command'>
 
 export interface WantedHook {
   readonly settings: HookSettings
-  /** The user asks for it: it outlives `relay serve`, and gets the settings even if it seems to have them. */
+  /**
+   * True if the user asked for the hook. It then outlives `relay serve`, and gets the settings even if it seems to have
+   * them.
+   */
   readonly permanent: boolean
-  /** Whether the user chose the address. */
+  /** True if the user chose the address. */
   readonly chosen: boolean
 }
 
 export interface RegisteredHook {
   readonly hook: RepoHook
-  /** Whether there was none with its address. */
+  /** True if no hook had its address. */
   readonly created: boolean
-  /** What was wrong with the one that was there, e.g. `it was inactive`; its secret cannot be compared. */
+  /** Corrected settings of an existing hook, e.g. `it was inactive`. Its secret cannot be compared. */
   readonly repaired: readonly string[]
-  /** Whether it outlives `relay serve`. */
+  /** True if the hook outlives `relay serve`. */
   readonly permanent: boolean
-  /** Whether it was there before, and not made by this profile: perhaps by another relay with the same address. */
+  /** True if the hook existed and was not made by this profile, but perhaps by another relay with the same address. */
   readonly found: boolean
 }
 
 /**
- * Makes the repository have exactly one hook with this address and these settings, and saves that it is this profile's. A hook with the
- * address is ours, and so is the one that was made before, unless someone gave it another address. It is left alone if its address,
- * its events and the secret that it was given fit, else changed; a further one is removed, since its deliveries would arrive twice. A
- * hook that was there before is permanent, as is one with `permanent`; what relay made stays as it was.
- * @throws RelayError as the calls do, with the next step; `settings` for an address that the code host cannot reach; `storage`
+ * Ensures that the repository has exactly one hook with this address and these settings, and saves it as this
+ * profile's. The profile's hooks are those with the address, and the one that it made before, unless someone changed
+ * its address. A hook whose address, events and secret are right is left alone, otherwise it is changed. Further hooks
+ * are removed, since their deliveries would arrive twice. A hook that existed before is permanent, as is one with
+ * `permanent`; for one made by relay, that does not change.
+ * @throws RelayError as the calls do, with the next step; `settings` for an address that the code host cannot reach;
+ * `storage`
  */
 export async function registerHook(place: HookPlace, wanted: WantedHook): Promise<RegisteredHook> {
   const { host, hooks, saved, repo } = place
@@ -113,10 +124,10 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
   const save = (created: boolean, hook: Pick<SavedHook, 'id' | 'former' | 'shown'>): Promise<void> =>
     saved.put(repo, { ...hook, url, chosen, events, permanent: lasts(created) })
   const change = async (own: RepoHook): Promise<Ensured> => {
-    // Somebody may have given it another secret since: what a user asks for does not rely on what was remembered.
+    // Somebody may have changed its secret since, so a user's request does not rely on the record.
     const sameSecret = !permanent && before?.id === own.id && before.shown?.secret === secret
     if (sameSecret && fits(own, before, settings)) return { hook: own, created: false, repaired: [] }
-    // Saved first: a hook whose change was interrupted is found by one of its addresses.
+    // Saved first, so that a hook whose change was interrupted is found by one of its addresses.
     await save(false, { id: null, former: own.url, shown: null })
     const hook = await hooks.change(repo, own.id, settings, { sameSecret })
     return { hook, created: false, repaired: differences(own, hook) }
@@ -125,12 +136,12 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
     const [own, ...others] = ownAmong(await hooks.list(repo), before, url)
     for (const { id } of others) await hooks.remove(repo, id).catch(ignoreGone)
     if (own) return change(own)
-    // Saved first: a hook whose creation was interrupted is found by its address.
+    // Saved first, so that a hook whose creation was interrupted is found by its address.
     await save(true, { id: null, former: null, shown: null })
     try {
       return { hook: await hooks.create(repo, settings), created: true, repaired: [] }
     } catch (error) {
-      // Another relay may have created it since the hooks were listed; GitHub then refuses a second one.
+      // Another relay may have created it since the hooks were listed. GitHub then refuses a second one.
       if (!(error instanceof RelayError && error.kind === 'unprocessable')) throw error
       const [found] = ownAmong(await hooks.list(repo), before, url)
       if (!found) throw error
@@ -151,16 +162,16 @@ export async function registerHook(place: HookPlace, wanted: WantedHook): Promis
 
 type Ensured = Pick<RegisteredHook, 'hook' | 'created' | 'repaired'>
 
-/** After these the code host has made nothing, for sure. */
+/** Error kinds after which the code host has certainly created nothing. */
 const REFUSALS: ReadonlySet<ErrorKind> = new Set(['forbidden', 'not_found', 'rate_limited', 'unprocessable'])
 
-/** Differs between repositories, so that equal secrets do not show. */
+/** Digest of a secret that differs between repositories, so that equal secrets cannot be recognized. */
 function digestOf({ host, repo }: HookPlace, { secret }: HookSettings): string {
   const parts = [host.url, `${repo.owner}/${repo.repo}`.toLowerCase(), secret.reveal()]
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 }
 
-/** Whether a hook still is what relay made of it, and that is what is wanted now. The secret is compared before. */
+/** True if a hook still is as relay configured it, and has the wanted settings. The secret is compared separately. */
 function fits(own: RepoHook, { shown, events }: SavedHook, settings: HookSettings): boolean {
   return (
     own.active &&
@@ -169,17 +180,17 @@ function fits(own: RepoHook, { shown, events }: SavedHook, settings: HookSetting
     sameNames(events, settings.events) &&
     sameNames(own.events, shown?.events) &&
     !lacksSecret(own, { shown }) &&
-    // Somebody gave it another secret since.
+    // A 401 shows that somebody changed the secret.
     own.lastResponse?.code !== 401
   )
 }
 
-/** Whether a hook has lost its secret, as far as the code host shows that. */
+/** True if a hook has lost its secret, as far as the code host shows it. */
 export function lacksSecret(
   { hasSecret }: Pick<RepoHook, 'hasSecret'>,
   saved: Pick<SavedHook, 'shown'> | undefined,
 ): boolean {
-  // It showed one when relay gave it.
+  // The code host did show one when relay set it.
   return hasSecret === undefined ? saved?.shown?.hasSecret === true : !hasSecret
 }
 
@@ -192,13 +203,13 @@ function differences(before: RepoHook, now: RepoHook): string[] {
     ...(sameAddress(before.url, now.url) ? [] : [`it led to ${before.url}`]),
     ...(before.active ? [] : ['it was inactive']),
     ...(before.contentType === now.contentType ? [] : [`it sent ${before.contentType}`]),
-    // What shows the new secret would have shown the old one.
+    // A code host that shows the new secret would have shown the old one.
     ...(now.hasSecret && !before.hasSecret ? ['it had no secret'] : []),
     ...(sameNames(before.events, now.events) ? [] : ['it had other events']),
   ]
 }
 
-/** The hooks that are ours, the one made before first, otherwise in the code host's order. */
+/** Selects the profile's own hooks, the one made before first, otherwise in the code host's order. */
 function ownAmong(
   all: readonly RepoHook[],
   before: SavedHook | undefined,
@@ -208,7 +219,7 @@ function ownAmong(
   return all.filter((hook) => isOurs(hook, before, url)).toSorted((one, other) => order(one) - order(other))
 }
 
-/** Whether a hook leads to `url`, or was made before and still has an address that it was given. */
+/** True if a hook leads to `url`, or was made before and still has an address that relay set. */
 export function isOurs(
   hook: Pick<RepoHook, 'id' | 'url'>,
   before: SavedHook | undefined,
@@ -219,19 +230,19 @@ export function isOurs(
   return [before.url, before.former].some((own) => own !== null && sameAddress(hook.url, own))
 }
 
-/** Whether two texts are one web address. */
+/** True if two texts are the same web address. */
 export function sameAddress(one: string, other: string): boolean {
   const address = parseUrl(one)?.href
   return address !== undefined && address === parseUrl(other)?.href
 }
 
-/** Another relay removed it since the hooks were listed. */
+/** Ignores that another relay removed the hook since they were listed. */
 function ignoreGone(error: unknown): void {
   if (!isNotFound(error)) throw error
 }
 
 /**
- * Removes the profile's hook of the repository, and those that lead to `url`. Resolves to what was removed.
+ * Removes the profile's hook of the repository, and those that lead to `url`. Returns the removed hooks.
  * @throws RelayError as the calls do, with the next step; `storage`
  */
 export async function unregisterHook(
@@ -244,7 +255,7 @@ export async function unregisterHook(
     for (const { id } of ours)
       await hooks.remove(repo, id).catch(async (error: unknown) => {
         ignoreGone(error)
-        // Somebody else removed it meanwhile, or the token may see it and not remove it.
+        // Not found means that somebody else removed it, or that the token can read but not remove it.
         if ((await hooks.list(repo)).some((hook) => hook.id === id)) throw error
       })
     await saved.delete(repo)
@@ -255,7 +266,7 @@ export async function unregisterHook(
 }
 
 /**
- * The repository's hooks that this profile made, or that lead to `url`; the one that it made last is first.
+ * Finds the repository's hooks that this profile made, or that lead to `url`. The one that it made last is first.
  * @throws RelayError as the calls do, with the next step; `storage`
  */
 export async function findOwnHooks(place: HookPlace, url: string | undefined): Promise<readonly RepoHook[]> {
@@ -267,7 +278,7 @@ export async function findOwnHooks(place: HookPlace, url: string | undefined): P
   }
 }
 
-/** @throws RelayError `settings` for an address on this machine, when the code host is elsewhere. */
+/** @throws RelayError `settings` for an address on this machine, when the code host is elsewhere */
 export function checkReachable(url: string, host: string, command: HookPlace['command']): void {
   if (!isLoopback(new URL(url).hostname) || isLoopback(new URL(host).hostname)) return
   throw new RelayError(
@@ -276,17 +287,19 @@ export function checkReachable(url: string, host: string, command: HookPlace['co
   )
 }
 
-/** The error of a call about a repository's hooks, with what to do about it. Others stay as they are. */
+/** Adds advice to an error of a call about a repository's hooks. Other errors are returned unchanged. */
 export function explainHookError(error: unknown, place: Explained): unknown {
   const fix = error instanceof RelayError ? fixOf(error, place) : undefined
   if (!(error instanceof RelayError) || fix === undefined) return error
   const { message, retryAfter } = error
-  // A redirect is no failure that ends by itself.
+  // A redirect is not a temporary failure.
   const kind = isMoved(error) ? 'not_found' : error.kind
   return new RelayError(kind, `${message.replace(/\.$/, '')}. ${fix}`, { retryAfter, cause: error })
 }
 
-/** The same for a call about the log of a hook that was seen before: that it is not found is not for want of rights. */
+/**
+ * Adds advice to an error of a call about the log of a known hook, for which "not found" does not mean missing rights.
+ */
 export function explainLogError(error: unknown, place: Explained): unknown {
   if (!(error instanceof RelayError && isNotFound(error))) return explainHookError(error, place)
   const name = `${place.repo.owner}/${place.repo.repo}`
@@ -297,7 +310,7 @@ export function explainLogError(error: unknown, place: Explained): unknown {
   )
 }
 
-/** Whether the code host named another address for the repository, which a write does not follow. */
+/** True if the code host redirected to the repository's new address, which a write does not follow. */
 function isMoved(error: RelayError): boolean {
   return error instanceof Refusal && error.providerStatus >= 300 && error.providerStatus < 400
 }
@@ -323,7 +336,7 @@ function fixOf(error: RelayError, { host, repo: { owner, repo }, login, command 
   return fixes[kind]
 }
 
-/** The cases in which the user's rights are not what is missing, by the code hosts' messages. */
+/** Advice for refusals that are not about the user's rights, by the code hosts' messages. */
 function fixForbidden(message: string, owner: string, login: string): string | undefined {
   if (/OAuth App access restrictions/i.test(message))
     return `Ask an owner of ${owner} to approve the OAuth app in the organization's settings, under third-party access`

@@ -15,24 +15,24 @@ export interface Repo {
 /** An issue or a pull request. */
 export interface Subject extends Repo {
   readonly number: number
-  /** Needed where the two are numbered apart (GitLab). */
+  /** Required if issues and pull requests are numbered separately (GitLab). */
   readonly kind?: 'issue' | 'pull'
 }
 
-/** `url`: its web address. */
+/** Reference to a comment; `url` is its web address. */
 export interface CommentRef {
   readonly id: number
   readonly url: string
 }
 
 export interface Comment extends CommentRef {
-  /** Undefined if the account that wrote it no longer exists. */
+  /** Undefined if the author's account no longer exists. */
   readonly author: string | undefined
   readonly body: string
 }
 
 export interface CommentTarget {
-  /** Of an issue or pull request, or of a review. */
+  /** `comment` belongs to an issue or pull request, `review` to a review. */
   readonly kind: 'comment' | 'review'
   readonly id: number
 }
@@ -51,13 +51,13 @@ export interface HeadChecks {
   readonly checks: readonly Check[]
 }
 
-/** What the code host says about a token. */
+/** Information of the code host about a token. */
 export interface TokenFacts {
-  /** The account that it belongs to. */
+  /** Account that the token belongs to. */
   readonly login: string
   /** Undefined if the code host does not name them (Gitea; GitHub's fine-grained tokens). */
   readonly scopes: readonly string[] | undefined
-  /** Milliseconds since 1970-01-01 UTC; undefined if it does not expire, or the code host does not say. */
+  /** Milliseconds since 1970-01-01 UTC. Undefined if it does not expire, or the code host does not say. */
   readonly expiresAt: number | undefined
 }
 
@@ -68,11 +68,11 @@ export interface MergeOptions {
   readonly method?: MergeMethod | undefined
   readonly title?: string | undefined
   readonly message?: string | undefined
-  /** A whole commit id: merge only if it is the head of the pull request, else `conflict`. */
+  /** Full commit id. Merges only if it is the head of the pull request, else `conflict`. */
   readonly sha?: string | undefined
 }
 
-/** `merged: false`: the code host will merge it later (checks pending). */
+/** Result of a merge. `merged: false` means that the code host will merge later (checks pending). */
 export type Merged =
   | { readonly merged: true; readonly sha: string }
   | { readonly merged: false; readonly sha: null }
@@ -88,23 +88,23 @@ export interface Reacted {
   readonly created: boolean
 }
 
-/** A token, or what gives a valid one for each call: in long work it may have to be renewed. */
+/** A token, or a function that returns a valid one for each call, since it may have to be renewed during long work. */
 export type TokenSource = string | (() => Promise<string>)
 
-/** What all code hosts of one kind have in common. */
+/** Properties that all code hosts of one kind share. */
 export interface HostTraits {
   readonly webhook: HostScheme
   readonly words: HostWords
-  /** The event that a test of a hook delivers. */
+  /** Event that a test of a hook delivers. */
   readonly testEvent: string
-  /** Milliseconds for which its documentation says that it keeps a hook's deliveries; Infinity where it names no end. */
+  /** Documented retention of the delivery log, in milliseconds. Infinity if none is documented. */
   readonly logPeriod: number
 }
 
-/** How to call a code host. */
+/** Settings for calls to a code host. */
 export interface CallingOptions {
   readonly sendOnce: SendOnce
-  /** Why it is not called at all. Undefined: it may be called. */
+  /** Error with which every call rejects. Undefined: calls are allowed. */
   readonly refusal?: RelayError | undefined
   /** Milliseconds for one call, headers and body together. */
   readonly timeLimit: number
@@ -112,23 +112,24 @@ export interface CallingOptions {
 
 /** A kind of code host, independent of its address. */
 export interface HostKind extends HostTraits {
-  /** Whether the web address may have a path. */
+  /** True if the web address may have a path. */
   readonly pathAllowed: boolean
-  /** relay itself emulates it, and makes the OAuth client. */
+  /** True if relay itself emulates it, and creates the OAuth client. */
   readonly isEmulated: boolean
-  /** Opens no connection. The address is a checked one. */
+  /** Opens no connection. The address is already validated. */
   readonly open: (url: URL, calling: CallingOptions) => Omit<CodeHost, 'refusal'>
 }
 
 /**
- * A code host at one address. A call is made once, sends the token to {@link url} or its API's host only, and rejects with RelayError:
- * `invalid_token` (401), `forbidden` (403), `not_found` (404: or no access), `conflict` (405, 409: not mergeable, head changed), `gone`
- * (410), `unprocessable` (422), `rate_limited` (403/429, with `retryAfter`), `provider_failed` (5xx, no connection, malformed answer),
- * `provider_timeout`, `cancelled`. Messages quote the code host's own on one line; never a token.
+ * A code host at one address. A call is made once, sends the token to {@link url} or its API's host only, and rejects
+ * with RelayError: `invalid_token` (401), `forbidden` (403), `not_found` (404: or no access), `conflict` (405, 409: not
+ * mergeable, head changed), `gone` (410), `unprocessable` (422), `rate_limited` (403/429, with `retryAfter`),
+ * `provider_failed` (5xx, no connection, malformed response), `provider_timeout`, `cancelled`. Messages quote the code
+ * host's own on one line, and never a token.
  */
 export interface CodeHost extends HostTraits {
   readonly name: ProviderName
-  /** Why nothing is sent to it: every call rejects with this error. Undefined: it may be called. */
+  /** Error with which every call rejects. Undefined: calls are allowed. */
   readonly refusal?: RelayError | undefined
   /** The web address without a trailing slash. */
   readonly url: string
@@ -140,7 +141,7 @@ export interface CodeHost extends HostTraits {
   readonly probe: Probe
   /** Page on which a user registers an OAuth application by hand. */
   readonly registrationPage: string
-  /** The host as one user calls it; the signal cancels all of its calls. */
+  /** The host as one user calls it. The signal cancels all of these calls. */
   as(token: TokenSource, options?: Cancellable): Account
   /** Registers an OAuth application with a user's token. Absent if the code host has no such call (GitHub). */
   readonly register?: (
@@ -152,22 +153,23 @@ export interface CodeHost extends HostTraits {
   readonly apps?: Apps
 }
 
-/** What one user can do. */
+/** Calls of one user. */
 export interface Account {
   facts(): Promise<TokenFacts>
   comment(on: Subject, body: string): Promise<CommentRef>
-  /** The comments, oldest first; `unprocessable` after 2,500 of them. */
+  /** Comments, oldest first. `unprocessable` after 2,500 of them. */
   comments(on: Subject): AsyncIterable<Comment>
   editComment(on: Subject, id: number, body: string): Promise<CommentRef>
   /** `unprocessable` beyond 2,500 checks or statuses. */
   headChecks(pull: Subject): Promise<HeadChecks>
   merge(pull: Subject, options?: MergeOptions): Promise<Merged>
-  /** Adds a reaction to the subject, or to this comment of it. */
+  /** Adds a reaction to the issue or pull request, or to one of its comments. */
   react(to: Subject, content: Reaction, comment?: CommentTarget): Promise<Reacted>
   readonly hooks: Hooks
   /**
-   * Revokes the token for the application that it was issued to; resolves also for an unknown token, `forbidden` for an unknown application.
-   * Absent where only the user can do it (Gitea, GitHub's personal tokens), and for a token that is not given as text.
+   * Revokes the token for the application that it was issued to. Resolves also for an unknown token; `forbidden` for an
+   * unknown application. Absent if only the user can revoke it (Gitea, GitHub's personal tokens), and for a token that
+   * is not given as text.
    */
   readonly revoke?: (client: OAuthClient) => Promise<void>
 }
@@ -186,19 +188,22 @@ export interface RepoHook {
   readonly url: string
   readonly active: boolean
   readonly contentType: string
-  /** As the code host names them: GitHub has `*` for every event, Gitea several names for one that it was given. */
+  /** Events in the code host's names. GitHub has `*` for every event; Gitea several names for one that was set. */
   readonly events: readonly string[]
   /** Undefined if the code host does not show it: Gitea, and servers like GitHub's that have shown none yet. */
   readonly hasSecret: boolean | undefined
-  /** What its receiver answered last; undefined if nothing was sent, or the code host does not show it. */
+  /** The receiver's last response. Undefined if nothing was sent, or the code host does not show it. */
   readonly lastResponse: { readonly code: number; readonly message: string } | undefined
 }
 
-/** The hooks of repositories. `not_found` also for a token that may not manage them. */
+/** Calls about the hooks of repositories. `not_found` also for a token that may not manage them. */
 export interface Hooks {
   list(repo: Repo): Promise<readonly RepoHook[]>
   create(repo: Repo, settings: HookSettings): Promise<RepoHook>
-  /** Gives a hook these settings and activates it. Gitea cannot change a secret: without `sameSecret` its hook gets another id. */
+  /**
+   * Changes a hook's settings and activates it. Gitea cannot change a secret: without `sameSecret` its hook gets
+   * another id.
+   */
   change(
     repo: Repo,
     id: number,
@@ -206,7 +211,7 @@ export interface Hooks {
     options: { readonly sameSecret: boolean },
   ): Promise<RepoHook>
   remove(repo: Repo, id: number): Promise<void>
-  /** Asks for a delivery of `testEvent`. Gitea sends none for a repository without a commit. */
+  /** Requests a delivery of `testEvent`. Gitea sends none for a repository without a commit. */
   test(repo: Repo, id: number): Promise<void>
   /** Absent if the code host has no log for programs (Gitea). */
   readonly log?: (repo: Repo, id: number) => DeliveryLog
@@ -222,18 +227,18 @@ export interface HookDelivery {
   readonly action: string | null
   /** Milliseconds since 1970-01-01 UTC. */
   readonly deliveredAt: number
-  /** Of the receiver's answer, or the code host's own when there was none. */
+  /** Status of the receiver's response, or the code host's own if there was none. */
   readonly statusCode: number
   readonly status: string
 }
 
 /** The delivery log of one hook, of a repository or an App. */
 export interface DeliveryLog {
-  /** Part of it, newest first. `next`: the cursor of the next, older page; undefined after the last. */
+  /** Reads a page, newest first. `next` is the cursor of the next, older page; undefined after the last. */
   page(
     cursor?: string,
   ): Promise<{ readonly deliveries: readonly HookDelivery[]; readonly next: string | undefined }>
-  /** Asks for the same delivery again. It arrives later, or not. */
+  /** Requests the same delivery again. It arrives later, or not at all. */
   redeliver(id: string): Promise<void>
 }
 
@@ -243,11 +248,11 @@ export interface OAuthServer {
   readonly tokenEndpoint: string
   /** RFC 8628 section 3.1; absent if the code host has no device flow (Gitea). */
   readonly deviceEndpoint?: string
-  /** Required value of `iss` in the callback, if it is sent (RFC 9207); undefined if the host's is unknown. */
+  /** Required value of `iss` in the callback, if it is sent (RFC 9207). Undefined if the host's is unknown. */
   readonly issuer: string | undefined
-  /** The fewest scopes that comment, merge and react need. */
+  /** Smallest set of scopes that comment, merge and react need. */
   readonly scopes: readonly string[]
-  /** Whether a refresh token is exchanged with the redirect URI of its sign-in (GitLab). */
+  /** True if a refresh token is exchanged with the redirect URI of its sign-in (GitLab). */
   readonly repeatsRedirectUri?: boolean
 }
 
@@ -256,31 +261,34 @@ export interface Headed {
   readonly header: HeaderReader
 }
 
-/** Finds out, by a GET without a token, which software answers at an address. */
+/** Identifies the software at an address, by a GET without a token. */
 export interface Probe {
   readonly address: string
-  /** The software, e.g. `Gitea 1.21.0`; undefined for anything else. `json`: undefined if the answer is not JSON. */
+  /**
+   * Returns the software, e.g. `Gitea 1.21.0`, or undefined for anything else. `json` is undefined if the response is
+   * not JSON.
+   */
   readonly recognise: (answer: Headed & { readonly json: unknown }) => string | undefined
 }
 
-/** What differs between code hosts in words. */
+/** Texts that differ between code hosts. */
 export interface HostWords {
   /** Name of its software at the beginning of a sentence: `GitHub`, `The sandbox`. */
   readonly label: string
-  /** What a token needs to manage the hooks of a repository, in the words of its documentation. */
+  /** Rights that a token needs to manage a repository's hooks, in the words of the documentation. */
   readonly hookRights: string
-  /** Why a test of a hook may send nothing or not arrive, a sentence. `url`: the code host's. */
+  /** Explains in a sentence why a test of a hook may send nothing or not arrive. `url` is the code host's. */
   readonly testHint?: (hook: Repo & { readonly url: string; readonly id: number }) => string
-  /** Fields of its form for an OAuth application. */
+  /** Fields of the form for an OAuth application. */
   readonly applicationForm: (application: {
     readonly name: string
     readonly callbackUrl: string
   }) => readonly (readonly [field: string, value: string])[]
-  /** Why nothing can be caught up from it, and what to do; undefined where it has a log for programs. */
+  /** Explains why nothing can be caught up from it, and what to do. Undefined if it has a log for programs. */
   readonly noLog?: { readonly why: string; readonly fix: string }
 }
 
-/** An App, as it authenticates itself: with tokens that its private key signs. */
+/** Identity of an App, which authenticates itself with tokens that its private key signs. */
 export interface AppIdentity {
   readonly id: number
   /** Name of the App in addresses. */
@@ -289,18 +297,18 @@ export interface AppIdentity {
   readonly privateKey: Secret
 }
 
-/** What relay asks of an App that it registers. */
+/** Settings of an App that relay registers. */
 export interface AppRequest {
   /** At most 34 characters; the user can change it. */
   readonly name: string
-  /** Where the code host sends the browser with the code of the new App. */
+  /** Address to which the code host sends the browser with the code of the new App. */
   readonly redirectUrl: string
   readonly callbackUrl: string
-  /** The App's own webhook. Undefined: none. */
+  /** The App's webhook. Undefined: none. */
   readonly hook: { readonly url: string; readonly active: boolean } | undefined
 }
 
-/** An App that was just registered. Its secrets are shown only once. */
+/** A newly registered App. Its secrets are shown only once. */
 export interface RegisteredApp {
   readonly app: AppIdentity
   readonly client: OAuthClient
@@ -310,13 +318,13 @@ export interface RegisteredApp {
   readonly installUrl: string
 }
 
-/** How relay registers an App by a manifest, and what that App can do. */
+/** Registration of an App by a manifest, and calls of an App. */
 export interface Apps {
   /** Page that takes a manifest, of the user's account or of an organization. */
   page(organization: string | undefined): string
   /** The manifest as JSON. */
   manifest(request: AppRequest): string
-  /** Exchanges the code that the manifest flow ends with. It works once. */
+  /** Exchanges the code at the end of the manifest flow. It works once. */
   convert(code: string): Promise<RegisteredApp>
   as(app: AppIdentity, options: AppOptions): AppAccount
 }
@@ -326,18 +334,24 @@ export interface AppOptions extends Cancellable {
   readonly command: Command
 }
 
-/** What an App can do by itself. Also rejects with `forbidden` for a removed key and `gone` for a deleted App, with what to do. */
+/**
+ * Calls of an App as itself. They also reject, with advice, as `forbidden` for a removed key and `gone` for a deleted
+ * App.
+ */
 export interface AppAccount {
-  /** `installations`: accounts that have installed it; undefined at older GitHub Enterprise Servers. */
+  /**
+   * Describes the App. `installations` is the number of accounts that have installed it; undefined at older GitHub
+   * Enterprise Servers.
+   */
   describe(): Promise<Pick<RegisteredApp, 'installUrl'> & { readonly installations: number | undefined }>
   isInstalled(repo: Repo): Promise<boolean>
-  /** Its own webhook. Whether that is active, the code host shows to people only. */
+  /** Reads the App's webhook. The code host shows only to people whether it is active. */
   hook(): Promise<Pick<RepoHook, 'url' | 'contentType' | 'hasSecret'>>
-  /** Makes its webhook send JSON that is signed with this secret, to another address if one is given. */
+  /** Makes the App's webhook send JSON signed with this secret, to another address if one is given. */
   changeHook(settings: { readonly url?: string | undefined; readonly secret: Secret }): Promise<void>
-  /** The log of its webhook: the deliveries of all its repositories. */
+  /** Log of the App's webhook, with the deliveries of all its repositories. */
   readonly log: DeliveryLog
 }
 
-/** How a code host signs: always by the same header, and with a table of its events. */
+/** Scheme of a code host, which always has a table of events. */
 export type HostScheme = WebhookScheme & { readonly events: EventTable }

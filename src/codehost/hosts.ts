@@ -16,14 +16,14 @@ export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
 
 export interface OpenOptions extends Partial<CallingOptions> {
   readonly name: ProviderName
-  /** The web address; a Gitea's may have a path. */
+  /** Web address. That of a Gitea may have a path. */
   readonly url: string
 }
 
 /**
- * The code host of that name at that address. Opens no connection.
- * @throws RelayError `settings` if the address is not absolute, contains credentials, a query or a fragment, or is neither https
- * nor on this machine.
+ * Opens the code host with this name at this address, without a connection.
+ * @throws RelayError `settings` if the address is not absolute, contains credentials, a query or a fragment, or is
+ * neither https nor on this machine
  */
 export function openHost({
   name,

@@ -1,4 +1,4 @@
-// Actions that are made of several calls.
+// Actions that take several calls.
 import { createHash } from 'node:crypto'
 import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
@@ -10,12 +10,12 @@ import type { Account, Check, CodeHost, CommentRef, HeadChecks, Subject } from '
 export interface StickyParts {
   readonly host: Pick<CodeHost, 'origin'>
   readonly account: Pick<Account, 'facts' | 'comment' | 'comments' | 'editComment'>
-  /** Has the lock that keeps two processes of this profile from both adding the comment. */
+  /** Store for the lock that prevents two processes of this profile from both adding the comment. */
   readonly store: Pick<Store, 'get' | 'update'>
 }
 
 /**
- * Parses the key of a sticky comment: 1–100 of `[A-Za-z0-9._:/-]`, which cannot end the HTML comment that it is written in.
+ * Parses the key of a sticky comment: 1–100 of `[A-Za-z0-9._:/-]`, which cannot end the HTML comment that contains it.
  * @throws RelayError `usage`
  */
 export function parseStickyKey(text: string): string {
@@ -24,9 +24,10 @@ export function parseStickyKey(text: string): string {
 }
 
 /**
- * Edits the comment that this account made before with the same key on the same issue, the oldest if there are several, or adds one;
- * `created` then. An HTML comment in its first line, which pages do not show, holds the key: an end may lie in an open code block. Writes
- * once, whatever happens. Processes of one profile take turns; two profiles at the same moment can still add one each.
+ * Edits the oldest comment that this account made with the same key on the same issue, or adds one; `created` is then
+ * true. The key is in an HTML comment, which pages do not show. It is in the first line, since the last one may be
+ * inside an open code block. Writes exactly once. Processes of one profile take turns; two profiles at the same moment
+ * can still add one each.
  * @throws RelayError as the calls do; AbortError when `signal` aborts while another process has the turn
  */
 export async function writeSticky(
@@ -48,13 +49,14 @@ export async function writeSticky(
   })
 }
 
-/** Names in a message: enough to see what is wrong. */
+/** Most names in a message. */
 const MAX_NAMES = 20
-/** Characters of one name. */
+/** Longest name in a message, in characters. */
 const MAX_NAME_LENGTH = 80
 
 /**
- * Checks that all checks and statuses of a head have succeeded. A head without any is not green: its checks may not have begun.
+ * Checks that all checks and statuses of a head have succeeded. A head without any does not pass, since its checks may
+ * not have begun.
  * @throws RelayError `checks_failed` that names the others
  */
 export function requireGreen(pull: string, { sha, checks }: HeadChecks): void {

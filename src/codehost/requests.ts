@@ -3,7 +3,7 @@ import { RelayError } from '../base/errors.js'
 import { parseJson } from '../json/parse.js'
 import { MERGE_METHODS, REACTIONS } from './host.js'
 
-/** Limits of an error response, so that an invalid request is not repeated in full. */
+/** Limits of an error response, so that it does not repeat an invalid request in full. */
 const MAX_PROBLEMS = 10
 const MAX_NAME_LENGTH = 50
 
@@ -66,9 +66,10 @@ export const reactRequest = z
   })
 
 /**
- * Parses the body of an action request. Unknown fields are errors: a misspelled option must not be ignored, because the
- * action cannot be undone.
- * @throws RelayError `bad_request`: not UTF-8, not a JSON object, or invalid fields, which it names.
+ * Parses the body of an action request. Unknown fields are errors, because the action cannot be undone and a misspelled
+ * option must not be ignored.
+ * @throws RelayError `bad_request` for a body that is not UTF-8 or not a JSON object, and for invalid fields, which it
+ * names
  */
 export function parseRequest<T>(schema: z.ZodType<T>, bytes: Uint8Array): T {
   const { success, data, error } = schema.safeParse(parseBody(bytes))

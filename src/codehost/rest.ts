@@ -17,18 +17,21 @@ import { redirectTarget } from '../net/redirect.js'
 import { describeWithoutQuote, isUnreached, millisecondsUntil, parseRetryAfter } from '../net/errors.js'
 import type { CallingOptions, Headed, TokenSource } from './host.js'
 
-/** One code host's REST API. */
+/** REST API of one code host. */
 export interface Api extends CallingOptions {
   /** The code host's name in messages. */
   readonly label: string
   /** The API's address, without a trailing slash. */
   readonly base: string
   readonly headers: Readonly<Record<string, string>>
-  /** The error for a refusal that means something else here than by its status: GitLab answers 401 to a merge that is not allowed. */
+  /** Converts a refusal whose meaning differs from its status: GitLab answers 401 to a forbidden merge. */
   readonly explain?: (refusal: Refusal) => RelayError | undefined
 }
 
-/** Who calls: a user or an App by its token or, with `client`, an application (Basic, RFC 7617) about that token. */
+/**
+ * Caller of the API: a user or an App with its token or, with `client`, an application that authenticates itself
+ * (Basic, RFC 7617) for a call about that token.
+ */
 interface Caller {
   readonly token: TokenSource
   readonly client?: OAuthClient
@@ -39,27 +42,27 @@ type Method = OutboundRequest['method']
 interface Call<T> {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
-  /** Schema of a successful answer; one that is empty or not JSON is `undefined`. */
+  /** Schema of a successful response. An empty body, or one that is not JSON, is `undefined`. */
   readonly answer: ZodType<T>
-  /** Gives integers of more than 15 digits as strings: numbers would round them. */
+  /** Parses integers of more than 15 digits to strings, which numbers would round. */
   readonly exact?: boolean
 }
 
-/** A successful answer. */
+/** A successful response. */
 export interface Answer<T> {
   readonly status: number
   readonly header: HeaderReader
   readonly value: T
 }
 
-/** An answer of 50 of the longest comments, 64 KiB each, is below the limit of one answer. */
+/** Items per page: 50 of the longest comments, 64 KiB each, are below the limit of one response. */
 export const PAGE_SIZE = '50'
 /** With {@link PAGE_SIZE}, 2,500 items: as many comments as GitHub allows on an issue. */
 const MAX_PAGES = 50
 
 /**
- * A path of an API: `` path`/repos/${owner}/${repo}` ``. Encodes each part. `..` survives encoding and would reach other paths with the
- * user's token, and so would a part of a name with slashes, which some servers decode.
+ * Template tag for a path of an API: `` path`/repos/${owner}/${repo}` ``. Encodes each part. `..` survives encoding and
+ * would reach other paths with the user's token, and so would a name with slashes, which some servers decode.
  * @throws RelayError `bad_request` for a part that is empty, one dot or two dots
  */
 export function path(texts: TemplateStringsArray, ...parts: readonly (string | number)[]): string {
@@ -69,7 +72,7 @@ export function path(texts: TemplateStringsArray, ...parts: readonly (string | n
   return String.raw({ raw: texts }, ...parts.map(encodeURIComponent))
 }
 
-/** An API as one caller uses it; without a caller, unauthenticated. The signal cancels every call. */
+/** An API as one caller uses it, or unauthenticated without a caller. The signal cancels every call. */
 export class Rest {
   readonly label: string
   readonly #api: Api
@@ -84,9 +87,9 @@ export class Rest {
   }
 
   /**
-   * Makes one call, once: it is never repeated after a failure, since a write may have been carried out although its answer was lost.
-   * @throws RelayError of the kinds that `CodeHost` lists, {@link Refusal} for an unsuccessful answer; as the source of the token; the
-   * code host's `refusal`, where it is not to be called
+   * Makes one call without retries, since a write may have been carried out although its response was lost.
+   * @throws RelayError of the kinds that `CodeHost` lists, {@link Refusal} for an unsuccessful response; errors of the
+   * token's source; the code host's `refusal`
    */
   call<T>(method: Method, where: string, call: Call<T>): Promise<Answer<T>>
   call(method: Method, where: string, call?: Omit<Call<unknown>, 'answer'>): Promise<Answer<unknown>>
@@ -126,8 +129,8 @@ export class Rest {
   }
 
   /**
-   * The items of a list, read page by page as long as an answer says that there are more.
-   * @throws RelayError as {@link call}; `unprocessable` if there are still more after 50 pages
+   * Yields the items of a list, page by page, as long as a response announces more.
+   * @throws RelayError as {@link call}; `unprocessable` if there are more after 50 pages
    */
   async *items<T>(
     where: string,
@@ -143,7 +146,7 @@ export class Rest {
     throw new RelayError('unprocessable', `${this.label} lists more than relay reads (${MAX_PAGES} pages)`)
   }
 
-  /** All {@link items}. */
+  /** Collects all {@link items}. */
   async all<T>(...list: Parameters<typeof this.items<T>>): Promise<readonly T[]> {
     const all: T[] = []
     for await (const item of this.items(...list)) all.push(item)
@@ -152,8 +155,8 @@ export class Rest {
 }
 
 /**
- * Address of the next page in a `Link` header (RFC 8288; docs.github.com, "Using pagination in the REST API"). Only its query is to
- * be used.
+ * Address of the next page in a `Link` header (RFC 8288; docs.github.com, "Using pagination in the REST API"). Only its
+ * query may be used.
  */
 export function nextLink(header: HeaderReader): URL | undefined {
   const [, address = ''] = /<([^<>]*)>; *rel="next"/.exec(header('link') ?? '') ?? []
@@ -162,17 +165,20 @@ export function nextLink(header: HeaderReader): URL | undefined {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** The headers that say who calls, and the secrets in them, which the code host may repeat and messages must not contain. */
+/**
+ * Headers that authenticate the caller, and the secrets in them, which the code host may repeat and messages must not
+ * contain.
+ */
 async function credentialsOf(caller: Caller | undefined): Promise<{
   readonly headers: Readonly<Record<string, string>>
   readonly secrets: readonly string[]
 }> {
-  // GitHub refuses calls without one.
+  // GitHub refuses calls without a User-Agent.
   const agent = { 'user-agent': 'webhook-relay' }
   if (!caller) return { headers: agent, secrets: [] }
   const { token: source, client } = caller
   const token = typeof source === 'string' ? source : await source()
-  // A header cannot hold any other token; undici's error would quote it.
+  // A header cannot contain any other character, and undici's error would quote the token.
   if (!/^[\x21-\x7e]+$/.test(token)) throw new RelayError('invalid_token', INVALID_TOKEN)
   if (!client) return { headers: { ...agent, authorization: `Bearer ${token}` }, secrets: [token] }
   const basic = Buffer.from(`${client.id}:${client.secret.reveal()}`).toString('base64')
@@ -180,13 +186,13 @@ async function credentialsOf(caller: Caller | undefined): Promise<{
   return { headers: { ...agent, authorization: `Basic ${basic}` }, secrets }
 }
 
-/** A renamed repository takes one redirect; more than a few are a loop. */
+/** A renamed repository takes one redirect. More than a few are a loop. */
 const MAX_REDIRECTS = 3
 
 /**
- * Follows redirects only within the origin, so that the token in the headers reaches no other. A GET follows up to three. A write
- * follows one, and only with 307 or 308, which keep method and body (RFC 9110 section 15.4): after a 301 or 302, clients repeat it
- * as a GET. Returns a redirect that it does not follow, and where that leads.
+ * Sends a request and follows redirects within the origin, so that the token reaches no other. A GET follows up to
+ * three. A write follows one, and only 307 or 308, which preserve method and body (RFC 9110 section 15.4): after a 301
+ * or 302, clients repeat it as a GET. Also returns the target of a redirect that was not followed.
  */
 async function sendFollowing(
   sendOnce: SendOnce,
@@ -207,8 +213,8 @@ async function sendFollowing(
 }
 
 /**
- * Undefined for text that is not JSON. Of several documents, one per line, the last one counts: Gitea 1.15 answers a merge conflict with
- * two, the second being the error.
+ * Parses a response. Undefined for text that is not JSON. Of several documents, one per line, the last one counts:
+ * Gitea 1.15 answers a merge conflict with two, of which the second is the error.
  */
 export function parseAnswer(text: string, exact = false): unknown {
   const parsed = (json: string): unknown => {
@@ -221,7 +227,7 @@ export function parseAnswer(text: string, exact = false): unknown {
   return parsed(text) ?? parsed(text.trimEnd().split('\n').at(-1) ?? '')
 }
 
-/** All integers of so many digits are exact as numbers. */
+/** Integers with this many digits are exact as numbers. */
 const EXACT_DIGITS = 15
 
 function quoteLongIntegers(text: string): string {
@@ -235,15 +241,17 @@ function quoteLongIntegers(text: string): string {
   return quoted + text.slice(from)
 }
 
-/** A code host's refusal. */
+/** Error for a code host's refusal. */
 export class Refusal extends RelayError {
-  /** Status of its answer. */
+  /** Status of the response. */
   readonly providerStatus: number
-  /** What the token lacks, if the answer says so: `one of the scopes repo, admin:repo_hook; it has read:user`. */
+  /**
+   * Right that the token lacks, if the response names it: `one of the scopes repo, admin:repo_hook; it has read:user`.
+   */
   readonly missingRight: string | undefined
-  /** Its message on one line, '' for none. */
+  /** The code host's message on one line, or an empty text. */
   readonly upstreamMessage: string
-  /** Where it redirects, which the message names. */
+  /** Target of a redirect, which the message names. */
   readonly elsewhere: string | undefined
 
   constructor(
@@ -259,7 +267,7 @@ export class Refusal extends RelayError {
     this.elsewhere = answer.elsewhere
   }
 
-  /** @internal Its message quotes the code host, unless that said what relay itself would. */
+  /** @internal False if the message quotes the code host, unless its words are those that relay itself uses. */
   override get isOwnWords(): boolean {
     const own = ['', ...Object.values(KINDS).map(({ text }) => text)]
     return own.includes(this.upstreamMessage) && this.elsewhere === undefined
@@ -272,7 +280,7 @@ export function isNotFound(error: unknown): boolean {
 
 const INVALID_TOKEN = 'Invalid or expired token'
 
-/** Statuses below 500 with a kind of their own, and the text for an answer without a message. */
+/** Kinds for statuses below 500, with the text for a response without a message. */
 const KINDS: Record<number, { kind: ErrorKind; text: string }> = {
   403: { kind: 'forbidden', text: 'not allowed' },
   404: { kind: 'not_found', text: 'Not Found' },
@@ -284,7 +292,10 @@ const KINDS: Record<number, { kind: ErrorKind; text: string }> = {
   423: { kind: 'forbidden', text: 'it is locked' },
 }
 
-/** The error for an unsuccessful answer. A write that failed with 5xx may have happened: a gateway may have sent the answer. */
+/**
+ * Error for an unsuccessful response. A write that failed with 5xx may have been carried out, since a gateway may have
+ * responded.
+ */
 function refusal(
   label: string,
   method: Method,
@@ -308,7 +319,7 @@ function refusal(
     return refused('rate_limited', `${label} refused: ${message || 'too many requests'}`)
   if (status >= 400 && status < 500) {
     const { kind, text } = KINDS[status] ?? { kind: 'unprocessable', text: `status ${status}` }
-    // Code hosts also answer 404 for anything that this user may not see.
+    // Code hosts also answer 404 for anything that the user may not see.
     const hint = status === 404 ? ' (no such repository or number, or no access to it)' : ''
     return refused(kind, `${label} refused: ${message || text}${hint}`)
   }
@@ -317,14 +328,14 @@ function refusal(
   const what = redirected
     ? `answered with a redirect that is not followed (${status})${to}`
     : `failed (${status})`
-  // With 303, a server answers a write that it has carried out (RFC 9110 section 15.4.4).
+  // A server answers 303 to a write that it has carried out (RFC 9110 section 15.4.4).
   const doubt = redirected && status !== 303 ? '' : doubtOf(method)
   return refused('provider_failed', `${label} ${what}${message && `: ${message}`}${doubt}`)
 }
 
 /**
- * What the token lacks for the call. GitHub names the scopes (one is enough) and those of the token; to a fine-grained
- * token the permission (https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api).
+ * Right that the token lacks for the call. GitHub names the scopes (one is enough) and those of the token, and for a
+ * fine-grained token the permission (https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api).
  */
 function missingRightOf({ status, header }: Headed, message: string): string | undefined {
   const permission = header('x-accepted-github-permissions')
@@ -338,18 +349,18 @@ function missingRightOf({ status, header }: Headed, message: string): string | u
   return `one of the scopes ${accepted.join(', ')}; it has ${scopes.join(', ') || 'none'}`
 }
 
-/** The well-formed names of a list in a header. */
+/** Well-formed names of a list in a header. */
 function namesIn(list: string): string[] {
   return list.split(/[,;]/).flatMap((name) => /^[\w:=]{1,50}$/.exec(name.trim())?.[0] ?? [])
 }
 
-/** Milliseconds. GitHub asks to wait at least a minute after a secondary limit that names no time. */
+/** Wait after a limit that names no time, in milliseconds. GitHub asks for at least a minute. */
 const DEFAULT_WAIT_MS = 60_000
-/** Seconds; no sensible limit asks for longer than a day. */
+/** Longest wait in seconds. No sensible limit asks for more than a day. */
 const MAX_WAIT = 86_400
 
 /**
- * Whole seconds to wait when the answer is a rate limit, otherwise undefined. GitHub answers both of its limits with
+ * Whole seconds to wait if the response is a rate limit, otherwise undefined. GitHub answers both of its limits with
  * 403 or 429: the primary one has `x-ratelimit-remaining: 0` and the instant it ends, the secondary one `retry-after`
  * or only a message (docs.github.com, "Rate limits for the REST API").
  */
@@ -368,7 +379,7 @@ function retryAfterOf({ status, header }: Headed, message: string): number | und
   return Math.min(Math.max(Math.ceil(wait / 1000), 1), MAX_WAIT)
 }
 
-/** Characters: one line of a terminal or two. */
+/** Longest message in characters: one or two lines of a terminal. */
 const MAX_LENGTH = 300
 
 const text = z.string().catch('')
@@ -383,9 +394,9 @@ const detail = z.union([
 const errorBody = z.object({ message: text, errors: z.array(detail.catch('')).catch([]) })
 
 /**
- * The message of a code host's error answer, on one line of at most 300 characters; empty when it has none. `errors` may hold
- * objects or strings. The text comes from outside: control and formatting characters are removed, and so are `secrets`
- * in case the code host repeats them.
+ * Message of a code host's error response, on one line of at most 300 characters, or an empty text. `errors` may
+ * contain objects or strings. The text comes from outside: control and formatting characters are removed, and so are
+ * `secrets`, which the code host may repeat.
  */
 function upstreamMessage(json: unknown, secrets: readonly string[]): string {
   const { success, data } = errorBody.safeParse(json)
@@ -397,7 +408,7 @@ function upstreamMessage(json: unknown, secrets: readonly string[]): string {
     .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')
     .trim()
   const line = withoutSecrets(plain, secrets)
-  // The cut may fall between the two halves of a character.
+  // The cut may fall between two surrogates.
   return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1).replace(/\p{Cs}$/u, '')}…` : line
 }
 
@@ -405,7 +416,10 @@ function withoutSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text)
 }
 
-/** The error for a call without a usable answer: `why` is an error or text. A write that may have reached the host may have happened. */
+/**
+ * Error for a call without a usable response; `why` is an error or text. A write that may have reached the host may
+ * have been carried out.
+ */
 function noAnswer(
   label: string,
   method: Method,

@@ -11,17 +11,17 @@ import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
 
 export interface CommandTargetOptions {
   readonly env: Environment
-  /** Milliseconds a command may run. */
+  /** Longest run of a command in milliseconds. */
   readonly limit: number
   /** Milliseconds between SIGTERM and SIGKILL. */
   readonly grace: number
 }
 
 /**
- * Runs a command for each delivery: `/bin/sh -c`, in a process group of its own, with the payload's JSON on standard input. It ends
- * when its shell ends; background processes of the shell continue, and their output is ignored. At the time limit, or when relay
- * stops, the whole group gets SIGTERM and, after the grace period, SIGKILL. A command that cannot be started counts as a target
- * that cannot be reached.
+ * Runs a command for each delivery: `/bin/sh -c`, in its own process group, with the payload's JSON on standard input.
+ * It ends when its shell ends; background processes of the shell continue, and their output is ignored. At the time
+ * limit, or when relay stops, the whole group gets SIGTERM and, after the grace period, SIGKILL. A command that cannot
+ * be started counts as an unreachable target.
  */
 export function openCommandTarget(command: string, { env, limit, grace }: CommandTargetOptions): OpenTarget {
   return {
@@ -46,7 +46,10 @@ export function openCommandTarget(command: string, { env, limit, grace }: Comman
 
 const JOIN = 'exec /bin/sh -c "$0" 2>&1'
 
-/** The first shell joins both outputs in their order. Node reports some failures to start one turn later; there are no streams then. */
+/**
+ * Starts a shell that joins both outputs in order. Node reports some failures to start one turn later; there are no
+ * streams then.
+ */
 function start(command: string, entry: Entry, env: Environment, output: StartOf): ChildProcess {
   const shell = spawn('/bin/sh', ['-c', JOIN, command], {
     detached: true,
@@ -64,9 +67,9 @@ function start(command: string, entry: Entry, env: Environment, output: StartOf)
 const TEMPORARY_FAILURE = 75
 
 /**
- * The result of the shell's exit; undefined when `signal` aborted first, and its process group was ended. A command that failed is
- * not run again, since it may have done half of its work, unless it asks for that.
- * @throws Error of the system when it could not be started.
+ * Result of the shell's exit. Undefined if `signal` aborted first, after the process group was ended. A failed command
+ * is not run again, since it may have done half of its work, unless it asks for that.
+ * @throws Error of the system when it could not be started
  */
 async function exitOf(
   shell: ChildProcess,
@@ -76,7 +79,7 @@ async function exitOf(
   try {
     const [code, by]: (number | string | null)[] = await once(shell, 'exit', { signal })
     if (code === 0) return { outcome: 'succeeded', status: code, error: null }
-    // It crashed or was killed, so its outcome is unknown and it runs again.
+    // It crashed or was killed, so its result is unknown and it runs again.
     if (typeof code !== 'number') return { outcome: 'retry', status: null, error: `ended by ${by}` }
     const outcome = code === TEMPORARY_FAILURE ? 'retry' : 'refused'
     return { outcome, status: code, error: `exit code ${code}` }
@@ -87,7 +90,7 @@ async function exitOf(
   }
 }
 
-/** How long output that was written before the end may take to arrive. */
+/** Wait for output that was written before the end, in milliseconds. */
 const LAST_OUTPUT_MS = 200
 
 async function lastOutput({ stdin, stdout }: ChildProcess): Promise<void> {
@@ -99,10 +102,10 @@ async function lastOutput({ stdin, stdout }: ChildProcess): Promise<void> {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Length limit of a value from a delivery, in bytes of UTF-8. */
+/** Longest value from a delivery, in bytes of UTF-8. */
 const MAX_LENGTH = 1024
 
-/** The environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
+/** Environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
 function commandEnvironment(env: Environment, entry: Entry): Record<string, string | undefined> {
   return {
     ...Object.fromEntries(Object.entries(env).filter(([name]) => !isSecretVariable(name))),
@@ -114,17 +117,20 @@ function commandEnvironment(env: Environment, entry: Entry): Record<string, stri
   }
 }
 
-/** Without control characters, cut at the end of a character. */
+/** Removes control characters, and cuts the text at the end of a character. */
 function clean(text: string): string {
   const room = new Uint8Array(MAX_LENGTH)
   const { written } = new TextEncoder().encodeInto(text.replace(/\p{Cc}/gu, ''), room)
   return Buffer.from(room.subarray(0, written)).toString()
 }
 
-/** How often a group is checked for its end. */
+/** Interval of checking whether a group has ended, in milliseconds. */
 const POLL_MS = 20
 
-/** Ends a group with SIGTERM, then SIGKILL after `grace` milliseconds. Resolves once none runs any more, or SIGKILL was sent. */
+/**
+ * Ends a group with SIGTERM, then SIGKILL after `grace` milliseconds. Resolves once no process runs any more, or
+ * SIGKILL was sent.
+ */
 async function endGroup(group: number, grace: number): Promise<void> {
   signalGroup(group, 'SIGTERM')
   for (const until = performance.now() + grace; signalGroup(group, 0) && runs(group);) {
@@ -133,7 +139,7 @@ async function endGroup(group: number, grace: number): Promise<void> {
   }
 }
 
-/** False when there is no such group. */
+/** False if there is no such group. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal)
@@ -142,7 +148,10 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Whether a process of the group runs: one that ended stays in it while its parent is relay in a container. True without /proc. */
+/**
+ * True if a process of the group runs. A process that ended stays in the group while its parent is relay in a
+ * container, so its state is checked. True without /proc.
+ */
 function runs(group: number): boolean {
   const stateOf = (pid: string): string => {
     try {
@@ -156,11 +165,11 @@ function runs(group: number): boolean {
   }
   try {
     const names = readdirSync('/proc')
-    // A /proc that is empty, or of other processes, says nothing.
+    // A /proc that is empty, or belongs to other processes, is of no use.
     if (!names.includes(String(process.pid))) return true
     return names.some((name) => /^\d+$/.test(name) && /[^ZX]/.test(stateOf(name)))
   } catch {
-    // There is none, or too many files are open: then it must be killed all the same.
+    // There is no /proc, or too many files are open. The group must then be killed in any case.
     return true
   }
 }

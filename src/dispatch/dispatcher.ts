@@ -17,53 +17,59 @@ export interface AttemptEvent {
   readonly entry: Omit<Entry, 'body'>
   readonly route: Route
   readonly attempt: Attempt
-  /** The status of the forward now. */
+  /** Status of the forward after the attempt. */
   readonly forward: Forward
-  /** When it is attempted again, if the target asked for that. Milliseconds. */
+  /** Time of the next attempt in milliseconds, if the target asked for one. */
   readonly retryAt?: number
 }
 
-/** Calls `run` once after `ms` milliseconds, unless the function it returns is called before. */
+/** Calls `run` once after `ms` milliseconds, unless the returned function is called first. */
 export type Timer = (ms: number, run: () => void) => () => void
 
 export interface DispatcherOptions {
   readonly journal: Pick<Journal, 'next' | 'read' | 'record' | 'expire' | 'counts'>
-  /** Entries in flight at once per target; 1 keeps their order. */
+  /** Entries in flight at once per target. 1 keeps their order. */
   readonly concurrency: number
-  /** The environment of commands; relay's own secrets are removed. */
+  /** Environment of commands, from which relay's own secrets are removed. */
   readonly env: Environment
   readonly log: Log
-  /** Whether this relay may send now: another one may have taken over. */
+  /** True while this relay may send. Another one may have taken over. */
   readonly mayRun: () => boolean
   /** Called for each attempt once it is recorded. Must not throw. */
   readonly onAttempt: (event: AttemptEvent) => void
   /** Called when a target goes down, comes up, is no longer configured, or is again. Must not throw. */
   readonly onTarget: (status: TargetStatus) => void
   readonly clock: Clock
-  /** Milliseconds from any start, for waits: nothing sets it back. Default: `clock`. */
+  /** Clock for waits, in milliseconds from any start, which is never set back. Default: `clock`. */
   readonly monotonic?: Clock | undefined
   readonly limits: Pick<Limits, 'http' | 'command' | 'grace' | 'retries' | 'probe'>
   readonly random?: Random | undefined
   readonly timer?: Timer
-  /** What is sent to the address of a route. Default: what came. */
+  /** Converts an entry to the request for a route's address. Default: the entry as received. */
   readonly sendable?: ((entry: Entry, route: Route) => ReturnType<Sendable>) | undefined
-  /** What is sent to a target. Default: HTTP and commands. */
+  /** Opens a target. Default: HTTP and commands. */
   readonly open?: (route: Route) => OpenTarget
 }
 
-/** How long a delivery waits for a target that cannot be reached or is no longer configured: 24 hours. */
+/** Longest wait of a delivery for a target that is unreachable or no longer configured: 24 hours. */
 const MAX_AGE_MS = 86_400_000
-/** It fails by its age only once its target has been down for so long of this run: a laptop that was closed over the weekend loses nothing. */
+/**
+ * Shortest time that a target must have been down during this run before deliveries fail by their age, so that a laptop
+ * that was closed over the weekend loses nothing.
+ */
 const MIN_DOWN_MS = 600_000
-/** Between two failures of a target that is down there are a minute and an attempt; what is beyond that, the machine slept. */
+/**
+ * Longest time between two failures of a target that is down: a minute and an attempt. During any excess the machine
+ * slept.
+ */
 const MAX_PROBE_GAP_MS = 120_000
-/** An answer may ask for a longer wait, up to this: the deliveries behind it wait too. Milliseconds. */
+/** Longest delay that a response may ask for, since the deliveries behind it wait too. Milliseconds. */
 const MAX_RETRY_AFTER_MS = 60_000
-/** Between two tries of storage, at most: a whole queue waits for it. Milliseconds. */
+/** Longest delay between attempts of storage, since a whole queue waits. Milliseconds. */
 const MAX_STORAGE_DELAY_MS = 5000
 const MINUTE_MS = 60_000
 
-/** What all lanes share. */
+/** Dependencies of all lanes. */
 interface Parts extends DispatcherOptions {
   readonly monotonic: Clock
   readonly random: Random
@@ -72,12 +78,12 @@ interface Parts extends DispatcherOptions {
 }
 
 /**
- * Forwards deliveries to their targets, each target independently. The forwards that wait in the journal are the queue: this has in memory
- * only what it is sending, so that a start, also after a crash, continues where the last one ended. Disposing of it interrupts
- * attempts in flight; they are made again after the next start.
+ * Forwards deliveries to their targets, each target independently. The queue is the waiting forwards in the journal.
+ * Only entries in flight are in memory, so that a start, also after a crash, continues where the last one ended.
+ * Disposing of it interrupts attempts in flight; they are made again after the next start.
  */
 export class Dispatcher implements AsyncDisposable {
-  /** Of every configured target, and of those not configured any more for which entries wait. */
+  /** Lanes of every configured target, and of removed ones for which entries wait. */
   readonly #lanes = new Map<string, Lane>()
   readonly #parts: Parts
   readonly #stop = new AbortController()
@@ -88,27 +94,30 @@ export class Dispatcher implements AsyncDisposable {
     this.#parts = { ...options, monotonic, random, timer, signal: this.#stop.signal }
   }
 
-  /** Starts with what waits for these targets, or those that have replaced them. To be called once, first. @throws RelayError `storage` */
+  /**
+   * Starts with the entries that wait for these targets, or for those that have replaced them. Called once, first.
+   * @throws RelayError `storage`
+   */
   async start(routes: () => readonly Route[]): Promise<void> {
-    // Their status comes in this order.
+    // Lanes are created here to determine the order of their status.
     for (const { id } of routes()) this.#laneOf(id)
     await this.#count()
     this.replaceRoutes(routes())
     void this.#everyMinute()
   }
 
-  /** An entry waits for these targets: it was stored, or is to be forwarded again. */
+  /** Announces that an entry waits for these targets, because it was stored or is to be forwarded again. */
   take(targets: readonly string[]): void {
     for (const id of targets) this.#laneOf(id).take()
   }
 
-  /** Looks at the journal again: another relay may have written to it. Does not reject. */
+  /** Reads the journal again, since another relay may have written to it. Does not reject. */
   async refresh(): Promise<void> {
     await this.#count().catch(() => {})
     for (const lane of this.#lanes.values()) lane.wake()
   }
 
-  /** From now on these are the targets. A target that is removed gets what is being sent, and nothing more. */
+  /** Replaces the targets. A removed target finishes its attempts in flight and gets nothing more. */
   replaceRoutes(routes: readonly Route[]): void {
     const configured = new Map(routes.map((route) => [route.id, route]))
     for (const [id, route] of configured) this.#laneOf(id).attach(route)
@@ -120,7 +129,7 @@ export class Dispatcher implements AsyncDisposable {
     return [...this.#lanes.values()].map((lane) => lane.status())
   }
 
-  /** Attempts what waits for configured targets now, instead of after its delay. */
+  /** Attempts the entries that wait for configured targets now, instead of after their delay. */
   retryNow(): void {
     for (const lane of this.#lanes.values()) lane.retryNow()
   }
@@ -131,7 +140,7 @@ export class Dispatcher implements AsyncDisposable {
     await Promise.all([...this.#lanes.values()].map((lane) => lane.close()))
   }
 
-  /** How much waits for each target. */
+  /** Reads the number of waiting entries for each target. */
   async #count(): Promise<void> {
     for (const [id, { waiting }] of await this.#parts.journal.counts())
       if (waiting > 0 || this.#lanes.has(id)) this.#laneOf(id).count(waiting)
@@ -147,7 +156,7 @@ export class Dispatcher implements AsyncDisposable {
     for (const [id, lane] of this.#lanes) if (lane.isOver) this.#lanes.delete(id)
   }
 
-  /** What waits for a target without a route fails at 24 h. Does not reject. */
+  /** Fails entries that have waited 24 h for a target without a route. Does not reject. */
   async #everyMinute(): Promise<void> {
     const { journal, clock, timer, signal, log } = this.#parts
     const except = [...this.#lanes].flatMap(([id, lane]) => (lane.isConfigured ? [id] : []))
@@ -162,26 +171,32 @@ export class Dispatcher implements AsyncDisposable {
   }
 }
 
-/** How long a target could not be reached. Milliseconds; instants but `since` are of the monotonic clock. */
+/** Unavailability of a target. Milliseconds; instants except `since` are of the monotonic clock. */
 interface Down {
   readonly since: number
   readonly began: number
-  /** The last failure. */
+  /** Last failure. */
   readonly at: number
-  /** Milliseconds of this run in which it was down: a machine that sleeps gives it no chance. */
+  /** Milliseconds of this run during which it was down. A sleeping machine does not count. */
   readonly awake: number
   readonly failures: number
   readonly nextProbeAt: number
 }
 
-/** One target. An entry to send again keeps its place. A target that is down gets one at a time, at growing intervals. `#fill` decides all. */
+/**
+ * Queue of one target. An entry to send again keeps its place. A target that is down gets one entry at a time, at
+ * growing intervals. All decisions are in `#fill`.
+ */
 class Lane {
   readonly #id: string
   readonly #parts: Parts
-  /** By entry: Infinity while it is sent and recorded, else the instant of the monotonic clock before which it is not sent again. */
+  /**
+   * Entries in flight or delayed. The value is Infinity while an entry is sent and recorded, else the instant of the
+   * monotonic clock before which it is not sent again.
+   */
   readonly #busy = new Map<number, number>()
   readonly #attempts = new Set<Promise<void>>()
-  /** What is configured; undefined: nothing is sent. */
+  /** Configured route and target. Undefined: nothing is sent. */
   #open: { readonly route: Route; readonly target: OpenTarget } | undefined
   #goneSince: number
   #down: Down | undefined
@@ -201,7 +216,7 @@ class Lane {
     return this.#open !== undefined
   }
 
-  /** Whether it is no longer configured, and nothing waits for it. */
+  /** True if the target is no longer configured, and nothing waits for it. */
   get isOver(): boolean {
     return !this.#open && this.#queued === 0 && this.#busy.size === 0
   }
@@ -223,7 +238,7 @@ class Lane {
     this.wake()
   }
 
-  /** What is being sent ends, what waits stays in the journal. */
+  /** Removes the target. Attempts in flight end, waiting entries stay in the journal. */
   detach(): void {
     if (this.#open) {
       void this.#end(this.#open.target)
@@ -236,7 +251,7 @@ class Lane {
     this.#report()
   }
 
-  /** Resolves once what is being sent, which `signal` interrupts, has ended. Does not reject. */
+  /** Resolves once the attempts in flight, which `signal` interrupts, have ended. Does not reject. */
   async close(): Promise<void> {
     this.#cancel()
     await this.#filling
@@ -271,7 +286,7 @@ class Lane {
     this.wake()
   }
 
-  /** Reports another state. That a target for which nothing waits is gone is no news. */
+  /** Reports a changed state, except the removal of a target for which nothing waits. */
   #report(): void {
     const status = this.status()
     if (status.state === this.#reported || this.isOver) return
@@ -279,7 +294,7 @@ class Lane {
     this.#parts.onTarget(status)
   }
 
-  /** Does not reject. */
+  /** Fills until nothing has changed meanwhile. Does not reject. */
   async #fillAll(): Promise<void> {
     while (this.#isAgain) {
       this.#isAgain = false
@@ -301,7 +316,7 @@ class Lane {
     const problem = `${labelOf(this.#id)}: what waits cannot be read yet`
     const found = (room > 0 && (await this.#stored(problem, read))) || []
     for (const due of found) {
-      // Reading takes time, in which all of this may have changed.
+      // All of this may have changed during the read.
       if (this.#down !== down || this.#open !== open || signal.aborted) {
         this.#isAgain = true
         return
@@ -319,7 +334,7 @@ class Lane {
     if (next < Infinity && !signal.aborted) this.#cancel = timer(Math.max(0, next - now), () => this.wake())
   }
 
-  /** Sends one entry, and records what came of it. Does not reject. */
+  /** Sends one entry and records the result. Does not reject. */
   async #attempt(
     { n, forward: before, earlier }: Due,
     open: { readonly route: Route; readonly target: OpenTarget },
@@ -330,7 +345,7 @@ class Lane {
     const entry = await this.#stored(`#${n} → ${route.label}: cannot be read yet`, () => journal.read(n))
     if (!entry || this.#open !== open || signal.aborted || !mayRun()) {
       this.#busy.delete(n)
-      // Also if the target was opened again meanwhile: this entry counted as being sent.
+      // Woken also if the target was opened again meanwhile, because this entry counted as being sent.
       return this.wake()
     }
     const [at, began] = [clock(), monotonic()]
@@ -367,7 +382,7 @@ class Lane {
   }
 
   async #markDown({ target }: Route, isProbe: boolean): Promise<void> {
-    // An attempt that was under way when the target went down is no further failure.
+    // An attempt that was in flight when the target went down is not a further failure.
     if (this.#down && !isProbe) return
     const { clock, monotonic, random, limits, journal, log } = this.#parts
     const now = monotonic()
@@ -392,7 +407,10 @@ class Lane {
     if (expired > 0) log.warn(`${labelOf(this.#id)}: ${expiredText(expired)}`)
   }
 
-  /** Repeats what storage fails to do, the attempt never: the target has the delivery. Undefined once relay stops. Does not reject. */
+  /**
+   * Repeats a failed storage call, but never the attempt, since the target has the delivery. Undefined once relay
+   * stops. Does not reject.
+   */
   async #stored<Result>(problem: string, work: () => Promise<Result>): Promise<Result | undefined> {
     const { log, random, limits, signal, timer } = this.#parts
     for (let failures = 1; ; failures++) {
@@ -420,7 +438,7 @@ function expiredText(count: number): string {
 
 const DOWN: ReadonlySet<Outcome> = new Set(['unreachable', 'timed out'])
 
-/** The status of a forward after an attempt. One that is interrupted waits, whatever its age. */
+/** Status of a forward after an attempt. After an interrupted one it waits, whatever its age. */
 function nextForward(
   { tries, since }: Forward,
   { outcome, status, error }: DeliveryResult,
@@ -434,7 +452,7 @@ function nextForward(
   return { status: 'failed', tries: tries + 1, since, reason: `${reason}, ${tries + 1} times` }
 }
 
-/** A target never rejects: what does is a defect, which must not be first in the queue for ever. */
+/** Result for a target that rejected. That is a defect, and must not stay first in the queue for ever. */
 function defect(error: unknown): DeliveryResult {
   const why = error instanceof RelayError ? error.message : 'relay failed to send it'
   return { outcome: 'refused', status: null, answer: new Uint8Array(), error: why }

@@ -1,4 +1,4 @@
-import { decoded } from '../base/address.js'
+import { decodeUserinfo } from '../base/address.js'
 import { isTimeout } from '../base/wait.js'
 import type { Clock } from '../base/time.js'
 import { type Header, isSendable, passedOn } from '../http/headers.js'
@@ -9,19 +9,21 @@ import { DeliverySender } from '../net/delivery-sender.js'
 import { redirectTarget } from '../net/redirect.js'
 import { type OpenTarget, unanswered } from './target.js'
 
-/** An entry as its receiver can verify it now, without the headers of the connection on which it came. */
+/** Converts an entry so that its receiver can verify it now, without the headers of the original connection. */
 export type Sendable = (entry: Entry) => Pick<Entry, 'headers' | 'body'>
 
-/** The outcome of an HTTP status. 3xx is final: redirects are not followed, since the bytes were signed for one receiver. */
+/**
+ * Outcome of an HTTP status. 3xx is final: redirects are not followed, since the bytes were signed for one receiver.
+ */
 function statusOutcome(status: number): Outcome {
   if (status >= 200 && status < 300) return 'succeeded'
   return status >= 500 || [408, 425, 429].includes(status) ? 'retry' : 'refused'
 }
 
 /**
- * Posts deliveries to an address with the recorded bytes and headers, through {@link DeliverySender}. If the answer is not HTTP,
- * the delivery has failed: sending it again to that port would change nothing. `limit`: milliseconds of an attempt, from connecting to
- * the end of the answer.
+ * Opens an HTTP target, which posts deliveries with the recorded bytes and headers through {@link DeliverySender}. If
+ * the response is not HTTP, the delivery has failed: sending it again to that port would change nothing.
+ * @param limit milliseconds of an attempt, from connecting to the end of the response
  */
 export function openHttpTarget(
   url: string,
@@ -35,9 +37,10 @@ export function openHttpTarget(
   const sender = new DeliverySender(url, limit)
   return {
     async deliver(entry, attempt, { signal }) {
-      // What cannot be sent is no failure of the target.
+      // Called outside the try: a failure here is not the target's.
       const { headers: all, body } = sendable(entry)
-      // A request has one (RFC 9110 section 11.6.2): that of a sender whose token is there gives way to the target's own.
+      // A request has only one such header (RFC 9110 section 11.6.2). The target's own credentials take precedence over
+      // a sender's token.
       const rest = own ? all.filter(([name]) => name.toLowerCase() !== 'authorization') : all
       const sent = [...forwardedHeaders(rest, attempt), ...(own ? [own] : [])]
       try {
@@ -66,33 +69,39 @@ export function openHttpTarget(
   }
 }
 
-/** The user name and password of the target's own address (RFC 7617). */
+/** Credentials in the target's own address (RFC 7617). */
 function basic({ username, password }: URL): Header | undefined {
   if (username === '' && password === '') return undefined
-  const both = [username, password].map(decoded).join(':')
+  const both = [username, password].map(decodeUserinfo).join(':')
   return ['Authorization', `Basic ${Buffer.from(both).toString('base64')}`]
 }
 
-/** The header that relay adds. */
+/** Header that relay adds. */
 const ATTEMPT = 'X-Relay-Attempt'
 
-/** The headers for a target: the sender's, in their order and spelling, and the number of the attempt. */
+/** Headers for a target: the sender's, in their order and spelling, and the number of the attempt. */
 function forwardedHeaders(all: readonly Header[], attempt: number): Header[] {
   const headers = all.filter(
-    // With one that is not sendable, the delivery would never be sent.
+    // A header that cannot be sent would block the delivery for ever.
     (header) => header[0].toLowerCase() !== ATTEMPT.toLowerCase() && isSendable(header),
   )
   return [...headers, [ATTEMPT, String(attempt)]]
 }
 
-/** Bytes of names and values that are stored of an answer, as many as of its body: no web framework's answer has more. */
+/**
+ * Most bytes of a response's header names and values that are stored, the same as for its body. No web framework's
+ * response has more.
+ */
 const MAX_HEADER_BYTES = 4096
 /** Headers whose values are credentials for the target. */
 const SECRET = /^(?:set-cookie2?|authorization|authentication-info|proxy-.*)$/i
-/** In place of such a value: that it was there explains a session; what it was would let others take the session over. */
+/**
+ * Replacement for such a value: that it existed explains a session, while its value would let others take the session
+ * over.
+ */
 const NOT_KEPT = '(not stored)'
 
-/** The headers of a target's answer that are stored with an attempt: the first ones, without credentials. */
+/** Headers of a target's response that are stored with an attempt: the first ones, without credentials. */
 function answerHeaders(headers: readonly Header[]): readonly Header[] {
   let room = MAX_HEADER_BYTES
   const kept: Header[] = []

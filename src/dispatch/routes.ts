@@ -8,17 +8,17 @@ import type { Delivery, ForwardCounts } from '../journal/types.js'
 import { EVENT_NAMES } from '../codehost/schemes.js'
 import type { Target, TargetStatus } from './target.js'
 
-/** Which deliveries go where. */
+/** Rule that forwards matching deliveries to a target. */
 export interface Route {
   readonly match: Match
   readonly target: Target
-  /** The target's id in the journal: `<match>=<address>` or `<match>=exec:<command>`, as written. */
+  /** Id of the target in the journal: `<match>=<address>` or `<match>=exec:<command>`, as written. */
   readonly id: string
-  /** The id on one line, without a match that is `*`, and without the password and query of an address. */
+  /** The id on one line, without the match `*`, and without the password and query of an address. */
   readonly label: string
-  /** What the user calls the target. It is no part of its id. */
+  /** The user's name for the target. It is not part of the id. */
   readonly name?: string
-  /** Whether only a file of the working folder names it. */
+  /** True if only a file of the working folder names the target. */
   readonly ofFolder?: boolean
 }
 
@@ -32,16 +32,17 @@ const EXEC = 'exec:'
 const ALL = '*'
 
 /**
- * Reads `[name=][match=]url`; without a match it is for every delivery. A single word before the address is the match if it is
- * an event or resembles one, otherwise the name. `3000` and `localhost:3000/hooks` are addresses on this machine.
- * @throws RelayError `settings`, naming what is wrong.
+ * Parses `[name=][match=]url`. Without a match, the route is for every delivery. A single word before the address is
+ * the match if it is an event or resembles one, otherwise the name. `3000` and `localhost:3000/hooks` are addresses on
+ * this machine.
+ * @throws RelayError `settings` that names the problem
  */
 export function parseForward(text: string): Route {
   const { name, rest: whole } = readName(text.trim(), isAddress, OF_SOURCE)
   const at = isAddress(whole) ? -1 : whole.indexOf('=')
   const written = whole.slice(at + 1).trim()
   const url = expandLocal(written)
-  // Other text with a slash before its `=` is an address that was not recognized, and can contain a password.
+  // Other text with a slash before its `=` is an unrecognized address, which can contain a password.
   const match = at === -1 ? ALL : whole.slice(0, at).trim()
   if (!isHttp(url) || (match.includes('/') && !SOURCE_MATCH.test(match)))
     throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address${hintFor(written)}`)
@@ -51,16 +52,19 @@ export function parseForward(text: string): Route {
 
 const OF_SOURCE = `${SOURCE}/[\\w:*-][\\w.: /*-]*`
 const SOURCE_MATCH = new RegExp(`^${OF_SOURCE}$`)
-/** Before a command, an event with spaces has words like GitLab's `Push Hook`: `bin/run x=1` and `bin/run ENV=1` are commands. */
+/**
+ * Before a command, an event with spaces must look like GitLab's `Push Hook`: `bin/run x=1` and `bin/run ENV=1` are
+ * commands.
+ */
 const OF_SOURCE_BEFORE_COMMAND = `${SOURCE}/[\\w:*-][\\w.:/*-]*(?: [A-Z][a-z][\\w.:/*-]*)*`
 const BEFORE_COMMAND = new RegExp(`^\\s*(${OF_SOURCE_BEFORE_COMMAND}|[^\\s=]*)=(.*)$`, 's')
 
 const NAMED = /^([a-z][\w-]{0,31})=(.*)$/is
 
 /**
- * The target's name, if the text begins with one: a word that is no event, before a match or, where `isTarget` holds for the
- * rest, before the target itself. There, a word that resembles an event is probably a misspelt match, and no name. `ofSource`: the pattern of
- * a match that names its source.
+ * Splits the target's name off, if the text begins with one: a word that is no event, before a match or, if `isTarget`
+ * accepts the rest, before the target itself. There, a word that resembles an event is probably a misspelt match, and
+ * no name. `ofSource` is the pattern of a match that names its source.
  */
 function readName(
   text: string,
@@ -78,9 +82,10 @@ function readName(
 }
 
 /**
- * Reads `[name=][match=]command`; without a match it is for every delivery. A word before the first `=` is the match, unless a
- * match follows it, so a command that begins with an assignment needs one of its own: `*=NAME=value command`.
- * @throws RelayError `settings`, naming what is wrong.
+ * Parses `[name=][match=]command`. Without a match, the route is for every delivery. A word before the first `=` is the
+ * match, unless a match follows it, so a command that begins with an assignment needs an explicit match: `*=NAME=value
+ * command`.
+ * @throws RelayError `settings` that names the problem
  */
 export function parseExec(text: string): Route {
   const { name, rest: whole } = readName(text.trim(), () => false, OF_SOURCE_BEFORE_COMMAND)
@@ -95,35 +100,35 @@ export function parseExec(text: string): Route {
   return createRoute(readMatch(isMatch ? match : ALL), { kind: 'command', command }, name)
 }
 
-/** The label of the target with this id. */
+/** Label of the target with this id. */
 export function labelOf(id: string): string {
   const [, match = '', target = ''] = /^([^=]*)=(.*)$/s.exec(id) ?? ['', '', id]
   const shown = target.startsWith(EXEC) ? target : asRequested(target)
   return (match === '' || match === ALL ? shown : `${match}=${shown}`).replaceAll(/\s+/g, ' ')
 }
 
-/** Whether the target with this id is a command. */
+/** True if the target with this id is a command. */
 export function isCommand(id: string): boolean {
   return /^[^=]*=exec:/.test(id)
 }
 
-/** What the target with this id answered: `202`, or `exit 1` for a command. */
+/** Formats a target's result: `202`, or `exit 1` for a command. */
 export function formatStatus(id: string, status: number): string {
   return isCommand(id) ? `exit ${status}` : String(status)
 }
 
-/** The id as other processes know it: without the password and query of an address, so that two targets can share it. */
+/** The id for other processes: without the password and query of an address, so that two targets can share it. */
 export function publicId(id: string): string {
   const label = labelOf(id)
   return id.startsWith(`${ALL}=`) ? `${ALL}=${label}` : label
 }
 
-/** Hides user name, password and query. Also for text that is no address, which error messages quote. */
+/** Hides user name, password and query. Also accepts text that is not an address, which error messages quote. */
 export function withoutSecrets(url: string): string {
   return url.replace(/\/\/[^/?#]*@/, '//***@').replace(/\?.*$/s, '?…')
 }
 
-/** The address that is requested, however it was written; without user name, password and query. */
+/** The address that is requested, in normal form, without user name, password and query. */
 function asRequested(target: string): string {
   if (!isHttp(target)) return withoutSecrets(target)
   const { protocol, username, password, host, pathname, search } = new URL(target)
@@ -132,9 +137,9 @@ function asRequested(target: string): string {
 }
 
 /**
- * The URL standard reads some texts as another host than a person does: `http://a\@b/` goes to `a`, `http://127.1/` to
- * 127.0.0.1 (https://url.spec.whatwg.org, sections 3.5 and 4.4).
- * @throws RelayError `settings` saying how to write it.
+ * Refuses an address that the URL standard reads as another host than a person does: `http://a\@b/` goes to `a`,
+ * `http://127.1/` to 127.0.0.1 (https://url.spec.whatwg.org, sections 3.5 and 4.4).
+ * @throws RelayError `settings` that says how to write it
  */
 function checkHost(url: string, whole: string): void {
   if (url.includes('\\'))
@@ -146,7 +151,7 @@ function checkHost(url: string, whole: string): void {
     throw invalid(`'${withoutSecrets(whole)}' goes to the host ${hostname}: write that name`)
 }
 
-/** `: write https://…` for a host on another machine, the limit for a port beyond it. */
+/** Advice for an address: `: write https://…` for a host on another machine, the limit for a port beyond it. */
 function hintFor(text: string): string {
   if (/^(?:localhost)?:?\d{5,}(?=[/?#]|$)/i.test(text)) return ': a port is at most 65535'
   const isHost = /^(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?=[/?#]|$)/i.test(text)
@@ -158,7 +163,7 @@ function isAddress(text: string): boolean {
 }
 
 function isHttp(text: string): boolean {
-  // Other spellings of an address would not be recognized where its password is hidden.
+  // Other spellings of an address would not be recognized when its password is hidden.
   return /^https?:\/\//i.test(text) && parseUrl(text) !== undefined
 }
 
@@ -175,7 +180,7 @@ function invalid(why: string): RelayError {
   return new RelayError('settings', `Invalid route: ${why}`)
 }
 
-/** The fields of a delivery that decide its targets. */
+/** Fields of a delivery that determine its targets. */
 export type Routed = Pick<Delivery, 'event' | 'action' | 'provider' | 'verifiedBy'>
 
 /** The current routes. */
@@ -183,22 +188,22 @@ export class Routing {
   routes: readonly Route[] = []
   ignore: readonly Match[] = []
 
-  /** @throws RelayError `settings` naming the route, or `usage` naming the match, that cannot be read. */
+  /** @throws RelayError `settings` naming the invalid route, or `usage` naming the invalid match */
   constructor(settings: RouteSettings) {
     this.replace(settings)
   }
 
-  /** The ids of the targets a delivery goes to, each once. */
+  /** Ids of the targets of a delivery, each once. */
   targetsOf(delivery: Routed): readonly string[] {
     return [...new Set(routesFor(this.routes, this.ignore, delivery).map(({ id }) => id))]
   }
 
-  /** The match of the ignore rule that keeps it from every target, if there is one. */
+  /** The ignore rule that matches a delivery, if there is one. */
   ignoredBy(delivery: Routed): string | undefined {
     return this.ignore.find((match) => matches(match, delivery))?.text
   }
 
-  /** @throws RelayError as the constructor, and nothing is changed. */
+  /** Replaces all routes. @throws RelayError as the constructor, without a change */
   replace({ forward, folderForward: ofFolder = false, exec, ignore }: RouteSettings): void {
     const addresses = forward.map((text) => ({ ...parseForward(text), ...(ofFolder && { ofFolder }) }))
     const routes = [...addresses, ...exec.map(parseExec)]
@@ -207,15 +212,15 @@ export class Routing {
   }
 }
 
-/** Whether a route takes a delivery, and why, for a person. */
+/** Decision whether a route accepts a delivery, with the reason for a person. */
 export interface Explanation {
-  /** The route's label. */
+  /** Label of the route. */
   readonly target: string
   readonly matched: boolean
   readonly why: string
 }
 
-/** The routes that a delivery takes: every one that matches, unless the delivery is ignored. */
+/** Routes that accept a delivery: all that match, unless the delivery is ignored. */
 export function routesFor(
   routes: readonly Route[],
   ignore: readonly Match[],
@@ -225,17 +230,20 @@ export function routesFor(
   return routes.filter(({ match }) => takes(match, delivery))
 }
 
-/** Whether a route with this match takes a delivery. What nothing proves is only for routes that name its source. */
+/**
+ * True if a route with this match accepts a delivery. Deliveries without proof are only for routes that name their
+ * source.
+ */
 function takes(match: Match, delivery: Routed): boolean {
   return matches(match, delivery) && (delivery.verifiedBy !== 'none' || namesSource(match))
 }
 
-/** The match that keeps a delivery from every target; undefined if there is none, also where no route takes it. */
+/** The ignore rule that matches a delivery. Undefined if there is none, even if no route accepts it. */
 export function ignoredBy(ignore: readonly string[], delivery: Routed): string | undefined {
   return ignore.find((text) => matches({ text }, delivery))
 }
 
-/** Explains for every route whether a delivery takes it. */
+/** Explains for every route whether it accepts a delivery. */
 export function explain(
   routes: readonly { readonly label: string; readonly match: string }[],
   ignore: readonly string[],
@@ -258,7 +266,10 @@ export function explain(
 
 export type NamedTarget = Pick<Route, 'id' | 'name'>
 
-/** The targets by their {@link publicId}. Those that differ only in their secrets have no names: it is not known which one is meant. */
+/**
+ * Targets by their public id. Targets that differ only in their secrets have no names, since it is unknown which one is
+ * meant.
+ */
 export function namedTargets({ routes }: Pick<Routing, 'routes'>): readonly NamedTarget[] {
   const targets = routes.map(({ id, name }) => ({ id: publicId(id), name }))
   return targets.map(({ id, name }) => {
@@ -268,8 +279,8 @@ export function namedTargets({ routes }: Pick<Routing, 'routes'>): readonly Name
 }
 
 /**
- * A short name for each target, by its id: the one that its route gives, else an address's host and port or the first word of
- * a command. Targets that would share a name get the rest of the address or command too, then their match.
+ * Short name for each target, by its id: the name of its route, else an address's host and port or the first word of a
+ * command. Targets that would share a name get the rest of the address or command too, then their match.
  */
 export function shortNames(targets: readonly NamedTarget[]): ReadonlyMap<string, string> {
   const candidates = new Map<string, readonly string[]>()
@@ -285,7 +296,7 @@ export function shortNames(targets: readonly NamedTarget[]): ReadonlyMap<string,
   )
 }
 
-/** Names of a target that are possible, the shortest first. */
+/** Possible names of a target, the shortest first. */
 function namesOf(id: string): readonly string[] {
   const label = labelOf(id)
   const target = label.replace(/^[^=/]*=(?=exec:|https?:)/, '')
@@ -298,27 +309,27 @@ function namesOf(id: string): readonly string[] {
   return [address.replace(/[/?].*$/s, ''), address, label]
 }
 
-/** A route, or a target that is no longer configured and still has deliveries waiting. Contains no password. */
+/** A route, or a removed target that still has deliveries waiting. Contains no password. */
 export interface LiveRoute extends ForwardCounts {
   readonly match: string
   readonly label: string
-  /** What the user calls the target. */
+  /** The user's name for the target. */
   readonly name?: string | undefined
   /** `idle`: no relay runs that would forward to it. */
   readonly state: TargetStatus['state'] | 'idle'
-  /** When it went down, or was removed. Milliseconds. */
+  /** Time at which it went down, or was removed. Milliseconds. */
   readonly since?: number | undefined
-  /** When a target that is down is attempted next. Milliseconds. */
+  /** Time of the next attempt at a target that is down. Milliseconds. */
   readonly nextProbeAt?: number | undefined
 }
 
 export interface LiveRoutes {
   readonly routes: readonly LiveRoute[]
-  /** The matches of deliveries that go nowhere. */
+  /** Ignore rules. */
   readonly ignore: readonly string[]
 }
 
-/** The routes, each with the state of its target and the numbers of its deliveries in the journal. */
+/** Lists the routes with the state of each target and the numbers of its deliveries in the journal. */
 export function liveRoutes(
   { routes, ignore }: Pick<Routing, 'routes' | 'ignore'>,
   targets: readonly TargetStatus[],

@@ -5,53 +5,60 @@ import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
 import { inTime } from '../base/wait.js'
 
-/** Type of `c.env`. Its parts are missing when the application is called in-process, so a handler must work without them. */
+/**
+ * Type of `c.env`. Its members are missing when the application is called in-process, so a handler must work without
+ * them.
+ */
 export type HttpEnv = {
   Bindings: HttpBindings & {
     readonly bodies: BodyTotal
-    /** Called when bytes of a wanted body arrive. */
+    /** Called when bytes of a body arrive that a handler reads. */
     readonly onProgress: () => void
-    /** Calls `run` once the answer is made, which the client need not have read. */
+    /** Calls `run` once the response is made, even if the client has not read it yet. */
     readonly onAnswer: (run: () => void) => void
   }
 }
 
-/** 64 MiB: 64 of the largest bodies at the default limit, and far less than a workstation has. */
+/** 64 MiB: 64 of the largest bodies at the default limit, and far less than the memory of a workstation. */
 const MIN_TOTAL = 67_108_864
-/** With a higher limit per body, all may have as much as four of the largest. */
+/** With a higher limit per body, all bodies together may be as large as four of the largest. */
 const LARGEST_BODIES = 4
-/** 512 bytes: what Node holds for one chunk of a body besides its bytes (measured: 400 to 500). */
+/** 512 bytes: Node's memory for a chunk of a body in addition to its bytes (measured: 400 to 500). */
 const CHUNK_OVERHEAD = 512
-/** 5 s: by then the bodies read at the same time have ended, unless their senders stall. */
+/** 5 s: by then the bodies that are read now have ended, unless their senders stall. */
 const RETRY_AFTER_SECONDS = 5
 
 /** A body in memory. */
 interface Held {
-  /** When it began, by `performance.now()`. */
+  /** Start of the body, by `performance.now()`. */
   readonly began: number
-  /** Bytes that are counted for it. */
+  /** Bytes that are counted for the body. */
   size: number
-  /** Ends it, and gives its bytes back. */
+  /** Ends the body with an error. */
   readonly end: (refusal: RelayError) => void
 }
 
 /**
- * Room for the bodies in memory, from their arrival until the answer: an announced length costs a client nothing. Where there is no room
- * for more bytes, the unfinished body that has held most for longest is ended. So clients that keep bodies back, or send a byte now and then,
- * which needs no signature, take no room from a delivery that arrives, although a slow line has it pause.
+ * Limits the memory of all bodies, from their arrival until the response. An announced length is not counted, since it
+ * costs a client nothing. When the limit is exceeded, the unfinished body with the largest product of size and age is
+ * refused. So clients that hold bodies back, or send a byte now and then, take no room from a delivery that arrives,
+ * even over a slow line.
  */
 export class BodyTotal {
   readonly #limit: number
   #used = 0
-  /** Those that are not whole. */
+  /** Bodies that have not arrived completely. */
   readonly #unfinished = new Set<Held>()
 
-  /** `maxBody`: the largest body that a handler reads, in bytes. */
+  /** @param maxBody the largest body that a handler reads, in bytes */
   constructor(maxBody: number) {
     this.#limit = Math.max(MIN_TOTAL, LARGEST_BODIES * maxBody)
   }
 
-  /** Counts these bytes of an unfinished body, which may end other ones, or this one where all others are whole. */
+  /**
+   * Counts bytes of an unfinished body. Over the limit, this refuses other unfinished bodies, or this one if all others
+   * are complete.
+   */
   take(body: Held, bytes: number): void {
     this.#unfinished.add(body)
     body.size += bytes
@@ -66,7 +73,9 @@ export class BodyTotal {
     }
   }
 
-  /** By its size and its age. One that just began has held nothing yet, whatever its size. */
+  /**
+   * The unfinished body with the largest product of size and age. A new body has cost nothing yet, whatever its size.
+   */
   #dearest(): Held | undefined {
     const now = performance.now()
     let [found, most]: [Held | undefined, number] = [undefined, -1]
@@ -77,7 +86,7 @@ export class BodyTotal {
     return found
   }
 
-  /** From now on its bytes are kept until they are released. */
+  /** Marks a body as complete: it is not refused any more, and counts until it is released. */
   finish(body: Held): void {
     this.#unfinished.delete(body)
   }
@@ -90,10 +99,10 @@ export class BodyTotal {
 }
 
 /**
- * Reads the exact bytes of a request's body. The bytes past `limit` are never kept. The router reads the rest of a refused body
- * before it answers (see {@link discardBody}), so that the client reads the answer.
+ * Reads the exact bytes of a request's body. Bytes past `limit` are dropped. The router reads the rest of a refused
+ * body before it responds (see {@link discardBody}), so that the client reads the response.
  * @throws RelayError `too_large` over the limit (in bytes), `cancelled` when the client disconnects before the end,
- * `unavailable` when it is ended for other bodies (see {@link BodyTotal}).
+ * `unavailable` when other bodies need the room (see {@link BodyTotal})
  */
 export async function readBody(
   { env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>,
@@ -129,11 +138,11 @@ async function receive(
   }
   outgoing.once('close', release)
   onAnswer(release)
-  // The response to a pipelined request has no socket yet, and then does not close.
+  // The response to a pipelined request has no socket yet, so it does not close.
   socket.once('close', release)
   const refusal = await reading.ended
   bodies.finish(held)
-  // The listeners hold on to `chunks` until the request closes.
+  // Cleared here, because the listeners reference `chunks` until the request closes.
   const all = chunks
   chunks = []
   if (refusal) {
@@ -145,15 +154,18 @@ async function receive(
   return first && all.length === 1 ? first : Buffer.concat(all, bytes)
 }
 
-/** A body that is read. */
+/** A body that is being read. */
 interface Reading {
-  /** Resolves at the end; with an error if it was ended before, or with `cancelled` when the client goes away first. */
+  /**
+   * Resolves at the end of the body. Resolves with an error if {@link end} was called with one, or with `cancelled` if
+   * the client disconnects first.
+   */
   readonly ended: Promise<RelayError | undefined>
-  /** Ends it: no more chunks are taken. */
+  /** Stops reading: further chunks are ignored. */
   readonly end: (refusal?: RelayError) => void
 }
 
-/** Reads a body. `take` is called with each chunk, in order. */
+/** Reads a body. Calls `onChunk` with each chunk, in order. */
 function readChunks(incoming: IncomingMessage, take: (chunk: Uint8Array) => void): Reading {
   let isOver = false
   let settle: (refusal?: RelayError) => void = () => {}
@@ -162,13 +174,13 @@ function readChunks(incoming: IncomingMessage, take: (chunk: Uint8Array) => void
     isOver = true
     settle(refusal)
   }
-  // Each request closes: an error is made only for one that was not read to its end.
+  // Every request emits `close`. Only an incomplete one is an error.
   const gone = (): void => {
     if (!isOver) end(new RelayError('cancelled', 'The client went away'))
   }
   // A destroyed request emits no more events.
   if (incoming.destroyed) gone()
-  // The listeners stay when it is over: removing them costs more than ignoring their events.
+  // The listeners stay at the end: removing them costs more than ignoring their events.
   else
     incoming
       .on('data', (chunk: Uint8Array) => isOver || take(chunk))
@@ -182,12 +194,18 @@ function tooLarge(): RelayError {
   return new RelayError('too_large', 'Request too large')
 }
 
-/** 32 MiB: above the largest body any provider sends (25 MiB), so that an honest client always reads its answer. */
+/**
+ * 32 MiB: more than the largest body that any provider sends (25 MiB), so that an honest client always reads its
+ * response.
+ */
 const MAX_DISCARD_BYTES = 33_554_432
-/** 5 s: half of the time that a provider waits for an answer. */
+/** 5 s: half of the time that a provider waits for a response. */
 const DISCARD_TIMEOUT_MS = 5_000
 
-/** Reads the rest of a body, at most 32 MiB or 5 s, before a refusal: an answer sent while the client still writes is lost. Never rejects. */
+/**
+ * Reads the rest of a body, at most 32 MiB or 5 s, before a refusal, because a client that still writes misses the
+ * response. Never rejects.
+ */
 export async function discardBody(env: Partial<HttpBindings> | undefined): Promise<void> {
   const { incoming, outgoing } = env ?? {}
   // A destroyed request emits no more events.
@@ -204,14 +222,18 @@ export async function discardBody(env: Partial<HttpBindings> | undefined): Promi
   if (refusal?.kind !== 'too_large') return
   incoming.pause()
   if (outgoing) outgoing.shouldKeepAlive = false
-  // Node calls this once the answer is written. Its own version would reset the connection of a client that still writes.
+  // Node calls this once the response is written. Its own version would reset the connection of a client that still
+  // writes.
   incoming.socket.destroySoon = () => closeGently(incoming.resume().socket)
 }
 
-/** 1 s: time for a client that still writes to read the answer. */
+/** 1 s: time for a client that still writes to read the response. */
 const LINGER_MS = 1_000
 
-/** Writes `last`, and destroys the socket a second later: at once would reset a client that still writes (RFC 9112 section 9.6). */
+/**
+ * Writes `last`, and destroys the socket a second later. At once would reset a client that still writes (RFC 9112
+ * section 9.6).
+ */
 export function closeGently(socket: Duplex, last?: string): void {
   socket.end(last)
   setTimeout(() => socket.destroy(), LINGER_MS).unref()

@@ -1,10 +1,10 @@
-/** One header as received: the name's own spelling, the value decoded as latin1. */
+/** One header as received: the name in its own spelling, the value decoded as latin1. */
 export type Header = readonly [name: string, value: string]
 
 /** All values of each header, by lower-case name. */
 export type HeaderLines = ReadonlyMap<string, readonly string[]>
 
-/** Indexes the headers once, so that several look-ups stay cheap. */
+/** Indexes headers by name, for several look-ups. */
 export function indexHeaders(headers: readonly Header[]): HeaderLines {
   const lines = new Map<string, string[]>()
   for (const [name, value] of headers) {
@@ -16,13 +16,16 @@ export function indexHeaders(headers: readonly Header[]): HeaderLines {
   return lines
 }
 
-/** The header's value if it occurs exactly once. Of two values it is unclear which one counts. */
+/** Returns a header's value if the header occurs exactly once. Of two values it is unclear which one counts. */
 export function only(lines: HeaderLines, name: string): string | undefined {
   const values = lines.get(name)
   return values?.length === 1 ? values[0] : undefined
 }
 
-/** Headers of one connection (RFC 9110 section 7.6.1), or set again for each, like Host and Content-Length. */
+/**
+ * Headers of one connection (RFC 9110 section 7.6.1), and those that each connection sets again, like Host and
+ * Content-Length.
+ */
 const OF_ONE_HOP = new Set([
   'host',
   'content-length',
@@ -35,23 +38,26 @@ const OF_ONE_HOP = new Set([
   'expect',
 ])
 const CONNECTION = 'connection'
-/** Names of headers with credentials. They are not stored, and forwarded only where relay itself knows the value. */
+/** Headers with credentials. They are not stored, and forwarded only if relay itself knows the value. */
 export const CREDENTIALS = /^(?:authorization|cookie|proxy-.*|x-gitlab-token)$/i
 
-/** relay's own headers: a request from outside cannot have them stored or forwarded. */
+/** relay's own headers. A request from outside cannot have them stored or forwarded. */
 const OWN_HEADER = /^x-relay-/i
 
-/** Whether relay stores and forwards a header of this name, so that a receiver can still check what it proves. */
+/** True if relay stores and forwards a header of this name, so that a receiver can verify it again. */
 export function isKept(name: string): boolean {
   return !isMadeAgain(name) && !CREDENTIALS.test(name)
 }
 
-/** Whether a header is of one connection or of relay itself, which each make their own. */
+/** True for a header that belongs to one connection or to relay itself, and is never copied. */
 export function isMadeAgain(name: string): boolean {
   return OF_ONE_HOP.has(name.toLowerCase()) || OWN_HEADER.test(name)
 }
 
-/** The headers that a forwarded delivery keeps: not those of one connection, those that `Connection` names, or credentials. */
+/**
+ * Selects the headers of a forwarded delivery: all but those of one connection, those that `Connection` names, and
+ * credentials.
+ */
 export function passedOn(headers: readonly Header[]): Header[] {
   const named = namedByConnection(headers)
   return headers.filter(([name]) => {
@@ -74,7 +80,7 @@ function namedByConnection(headers: readonly Header[]): ReadonlySet<string> {
   return named
 }
 
-/** A lower-case header name as code hosts and people spell it: `x-github-hook-id` → `X-GitHub-Hook-ID`. */
+/** Spells a lower-case header name as code hosts do: `x-github-hook-id` → `X-GitHub-Hook-ID`. */
 export function spelledHeader(name: string): string {
   return name
     .split('-')

@@ -3,15 +3,15 @@ import { html, raw } from 'hono/html'
 
 export interface Page {
   readonly title: string
-  /** Made with `html` of hono/html, which escapes the values inserted. */
+  /** Content made with `html` of hono/html, which escapes the inserted values. */
   readonly body: ReturnType<typeof html>
-  /** Where its forms may be sent and then redirected: a CSP source list. Default: nowhere. */
+  /** Addresses to which its forms may be sent and then redirected: a CSP source list. Default: none. */
   readonly formAction?: string
-  /** CSS in addition to the CSS of every page. */
+  /** CSS in addition to that of every page. */
   readonly style?: string
 }
 
-/** The CSS of every page, light and dark. White text on --go, --stop and --idle has a contrast of at least 4.5. */
+/** CSS of every page, light and dark. White text on --go, --stop and --idle has a contrast of at least 4.5. */
 const STYLE = `
 :root { color-scheme: light dark; --line: #8885; --soft: #8881; --go: #1f883d; --stop: #cf222e; --idle: #57606a; --link: #0969da }
 @media (prefers-color-scheme: dark) { :root { --go: #238636; --link: #4493f8 } }

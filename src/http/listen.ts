@@ -12,49 +12,51 @@ import { LIMITS, type Limits } from '../base/seams.js'
 import { BodyTotal, closeGently, type HttpEnv } from './body.js'
 import { errorBody, errorResponse } from './router.js'
 
-/** Answers requests; the `fetch` of an application. */
+/** Answers a request; the `fetch` of an application. */
 export type FetchHandler = (request: Request, env: HttpEnv['Bindings']) => Response | Promise<Response>
 
 export interface Listener {
   /** Address for clients, e.g. `http://127.0.0.1:8787`. */
   readonly url: string
   readonly port: number
-  /** Stops accepting, closes idle connections and lets requests in flight finish; closes the rest after the grace period. */
+  /**
+   * Stops accepting, closes idle connections and lets requests in flight finish. Closes the rest after the grace
+   * period.
+   */
   close(): Promise<void>
 }
 
 export interface ListenOptions {
   readonly host: string
-  /** 0 takes any free port. */
+  /** 0 chooses any free port. */
   readonly port: number
   readonly log: Log
-  /** The largest body that a handler reads, in bytes: all bodies together may have four times as much, at least 64 MiB. */
+  /**
+   * Largest body that a handler reads, in bytes. All bodies together may have four times as much, and at least 64 MiB.
+   */
   readonly maxBody?: number
-  /** The option that sets the port, for the error message. Default: `--port`. */
+  /** Option that sets the port, for the error message. Default: `--port`. */
   readonly portFlag?: string
   /**
-   * Milliseconds; `grace`: how long close() waits for requests in flight, by default 10 s; `keepAlive`: how long a connection is kept for
-   * the next request, by default {@link KEEP_ALIVE_MS}.
+   * Limits in milliseconds. `grace` is how long close() waits for requests in flight, by default 10 s. `keepAlive` is
+   * how long an idle connection stays open, by default {@link KEEP_ALIVE_MS}.
    */
   readonly limits?: Partial<Pick<Limits, 'headers' | 'request' | 'idle' | 'grace'> & { keepAlive: number }>
 }
 
 /**
- * Longer than any reverse proxy keeps a connection that it may send the next request on: the one that closes first must be the proxy, since
- * a POST that is on its way meanwhile is reset and lost. nginx and AWS have 60 s, Go, Traefik and cloudflared 90 s, Caddy 120 s, Node's
- * fetch and Google's load balancers 600 s; Google asks a server for 620 s (cloud.google.com/load-balancing/docs/https, "Timeouts and retries").
- * Where connections become scarce, those that have been idle longest are closed first.
+ * Longer than any reverse proxy keeps an idle connection. The proxy must close first, since a POST that is sent while
+ * the server closes is reset and lost. nginx and AWS have 60 s, Go, Traefik and cloudflared 90 s, Caddy 120 s, Node's
+ * fetch and Google's load balancers 600 s; Google asks a server for 620 s (cloud.google.com/load-balancing/docs/https,
+ * "Timeouts and retries"). When connections become scarce, those that have been idle longest are closed first.
  */
 const KEEP_ALIVE_MS = 620_000
 
-/**
- * Open connections, the one that made progress longest ago first: the response last started on each, and those that are not sent
- * yet.
- */
+/** Open connections, ordered by their last progress, oldest first. */
 type Connections = Map<Duplex, Connection>
 interface Connection {
   latest?: ServerResponse
-  /** In the order of their requests: relay works for the first. */
+  /** Responses that are not sent yet, in the order of their requests. relay works on the first. */
   readonly unanswered: Set<ServerResponse>
 }
 
@@ -62,16 +64,16 @@ interface Connection {
 const MAX_UNANSWERED = 16
 
 /**
- * Serves `fetch` over HTTP/1.1. Every response has an `X-Request-Id`, and every error is `{"error": …}`, including those for
- * requests that the HTTP parser refuses.
- * @throws RelayError `unavailable` when the server cannot listen, usually because the port is in use.
+ * Serves `fetch` over HTTP/1.1. Every response has an `X-Request-Id`, and every error is `{"error": …}`, including
+ * those for requests that the HTTP parser refuses.
+ * @throws RelayError `unavailable` when the server cannot listen, usually because the port is in use
  */
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
   const { host, log } = options
   const limits = { ...LIMITS, grace: 10_000, keepAlive: KEEP_ALIVE_MS, ...options.limits }
   const connections: Connections = new Map()
   const server = createServer({
-    // Otherwise Node answers an HTTP/1.1 request without Host itself, with an empty body.
+    // Otherwise Node itself answers an HTTP/1.1 request without Host, with an empty body.
     requireHostHeader: false,
     headersTimeout: limits.headers,
     requestTimeout: limits.request,
@@ -79,29 +81,29 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
     // Otherwise Node checks the limits above only every 30 s.
     connectionsCheckingInterval: Math.min(1_000, limits.headers),
   })
-  // A client may end its side after the request (`nc -N`): Node would close the connection and lose the answer. The property
-  // is not documented, only read in Node's `lib/_http_server.js`.
+  // A client may end its side after the request (`nc -N`). Node would then close the connection and lose the response.
+  // The property is undocumented (lib/_http_server.js).
   Object.assign(server, { httpAllowHalfOpen: true })
   server.timeout = limits.idle
   const most = maxConnections()
   const throttled = createLogThrottle(log)
   server.on('connection', (socket) => {
     connections.set(socket, { unanswered: new Set() })
-    // One for each body, and some of Node's.
+    // Each body adds a listener, and Node adds some.
     socket.setMaxListeners(2 * MAX_UNANSWERED)
     socket.once('close', () => connections.delete(socket))
-    // Node removes its own listener at CONNECT and upgrade, and an error without a listener ends the process. The failed
-    // socket closes by itself.
+    // Node removes its own listener at CONNECT and upgrade, and an error without a listener ends the process. The
+    // failed socket closes by itself.
     socket.on('error', () => {})
     if (connections.size <= most) return
     const which =
       closeOne(connections, socket) === socket ? 'a new connection' : 'the connection that waited longest'
-    // So that a user whose own programs need more knows the limit.
+    // Tells a user whose own programs need more connections about the limit.
     const closed = `${which} was closed at once: ${most} are open, the limit (a higher ulimit -n may raise it)`
     throttled(closed, () => log.warn(closed))
   })
   server.on('clientError', (error, socket) => refuse(error, socket, connections.get(socket)?.latest))
-  // The bytes that a client sends after CONNECT are discarded: left unread, they would reset the connection.
+  // Bytes that a client sends after CONNECT are discarded: unread, they would reset the connection.
   server.on('connect', ({ socket }) =>
     refuse(new Error('CONNECT'), socket.resume(), connections.get(socket)?.latest),
   )
@@ -115,7 +117,7 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
     if (code === 'EADDRINUSE') throw new PortInUse(options, 'in use', { cause })
     throw new RelayError('unavailable', whyNot(code, options), { cause })
   }
-  // For example no free file descriptor: it passes, and must not end the process.
+  // A failed accept, for example without a free file descriptor, passes and must not end the process.
   server.on('error', (error) => log.error('accepting a connection failed', error))
   let closed: Promise<void> | undefined
   const address = server.address()
@@ -131,7 +133,7 @@ async function stop(server: Server, connections: Connections, grace: number): Pr
   const closed = once(server, 'close')
   server.close()
   for (const [socket, { latest }] of connections) {
-    // To Node a connection that never sent a request is not idle.
+    // Node does not count a connection that never sent a request as idle.
     if (latest) latest.shouldKeepAlive = false
     else socket.destroy()
   }
@@ -140,7 +142,7 @@ async function stop(server: Server, connections: Connections, grace: number): Pr
   clearTimeout(cut)
 }
 
-/** Notes that a client did something. Half a header block is nothing. */
+/** Moves a connection to the end of the order because its client did something. Half a header block does not count. */
 function progress(connections: Connections, socket: Duplex): void {
   const state = connections.get(socket)
   if (!state) return
@@ -149,8 +151,9 @@ function progress(connections: Connections, socket: Duplex): void {
 }
 
 /**
- * Closes a connection and returns it. Of those before `newest`: the one that has waited for its client longest; where relay works for
- * all, the oldest that does not deliver, since anybody can make a sign-in slow, and closing one loses nothing. Else `newest`.
+ * Closes one connection to make room, and returns it. First choice is the one that has waited for its client longest.
+ * If relay works on all, it is the oldest that carries no delivery: anybody can make a sign-in slow, and closing one
+ * loses nothing. Otherwise it is `newest`.
  */
 function closeOne(connections: Connections, newest: Duplex): Duplex {
   const others = [...connections].filter(([socket]) => socket !== newest)
@@ -159,18 +162,18 @@ function closeOne(connections: Connections, newest: Duplex): Duplex {
   return closed.destroy()
 }
 
-/** Whether relay works for a request that may be a delivery, whatever comes behind it. */
+/** True if relay is working on a request that may be a delivery, whatever is pipelined behind it. */
 function delivers([, { unanswered }]: readonly [Duplex, Connection]): boolean {
   const [first] = unanswered
   return first?.req.method === 'POST'
 }
 
-/** Idle, or in the middle of a request, or with an answer that the client does not read. */
+/** True if the connection is idle, its request is incomplete, or its client does not read the response. */
 function isWaiting([socket, { latest, unanswered }]: readonly [Duplex, Connection]): boolean {
   return unanswered.size === 0 || latest?.req.complete !== true || socket.writableLength > 0
 }
 
-/** Why the server cannot listen, and what to do. */
+/** Explains why the server cannot listen, and what to do. */
 function whyNot(code: string | undefined, { host, port, portFlag = '--port' }: ListenOptions): string {
   if (code === 'EACCES') return `Port ${port} needs privileges. Choose one above 1023 with ${portFlag}.`
   return `Cannot listen on ${host}, port ${port} (${code}). Choose another address with --host.`
@@ -194,7 +197,7 @@ function answerRequests(
     return response
   }
   const listener = getRequestListener(answer, {
-    // Its own Request and Response would replace those of the whole process.
+    // The adapter would otherwise replace Request and Response of the whole process.
     overrideGlobalObjects: false,
     errorHandler(error) {
       const isRefused = error instanceof RequestError
@@ -204,7 +207,7 @@ function answerRequests(
   const respond = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const { socket } = incoming
     const connection = connections.get(socket)
-    // A client that sends on without reading would fill the memory with requests and responses.
+    // A client that sends requests without reading responses would fill the memory.
     if (!connection || connection.unanswered.size >= MAX_UNANSWERED) return void socket.destroy()
     connection.latest = outgoing
     connection.unanswered.add(outgoing)
@@ -221,16 +224,17 @@ function answerRequests(
     })
   }
   server.on('request', respond)
-  // Otherwise Node answers an unknown expectation itself, with an empty 417.
+  // Otherwise Node itself answers an unknown expectation, with an empty 417.
   server.on('checkExpectation', respond)
   server.on('checkContinue', (incoming, outgoing) => {
-    // Sent only when a handler reads the body: of a request refused earlier, the client never sends it.
+    // `100 Continue` is sent only when a handler reads the body. The client then never sends the body of a request that
+    // is refused earlier.
     incoming.once('resume', () => void (outgoing.headersSent || outgoing.writeContinue()))
     respond(incoming, outgoing)
   })
 }
 
-/** Runs these once an answer is made, or has failed. */
+/** Runs callbacks once a response is made, or has failed. */
 async function runAfter(
   response: Response | Promise<Response>,
   waiting: readonly (() => void)[],
@@ -238,17 +242,20 @@ async function runAfter(
   try {
     await response
   } catch {
-    // Answered by the listener.
+    // The listener answers a failure.
   }
   for (const run of waiting) run()
 }
 
 /** 4,096: with 16 KiB of headers for each, 64 MiB. */
 const MAX_CONNECTIONS = 4_096
-/** relay and its sandbox have a listener each, which leaves half of the descriptors for the store, targets and commands. */
+/**
+ * One quarter: relay and its sandbox have a listener each, which leaves half of the descriptors for the store, targets
+ * and commands.
+ */
 const DESCRIPTOR_SHARE = 1 / 4
 
-/** By the files and connections that this process may have open (Linux: proc(5)). */
+/** Limits the number of connections to a share of the file descriptors that this process may open (Linux: proc(5)). */
 function maxConnections(): number {
   try {
     const [, descriptors] = /^Max open files +(\d+) /m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
@@ -259,12 +266,15 @@ function maxConnections(): number {
   }
 }
 
-/** Answers what the parser refused, for which there is no response object. A client must not take it for `latest`, if that is pending. */
+/**
+ * Responds to a request that the parser refused, for which there is no response object. The client must not mistake it
+ * for the pending response `latest`.
+ */
 function refuse(error: Error, socket: Duplex, latest: ServerResponse | undefined): void {
   const code = errorCode(error)
   if (code === 'ECONNRESET') return void socket.destroy()
   if (!socket.writable) return
-  // The refused bytes belong to the body of the request whose response is next, and none of that response is sent.
+  // The refused bytes are the body of the request whose response is next, and none of that response is sent.
   const isAbout = latest && !latest.req.complete && latest.socket !== null && !latest.headersSent
   if (!latest || latest.writableFinished || isAbout) {
     closeGently(socket, refusal(code))
@@ -272,18 +282,19 @@ function refuse(error: Error, socket: Duplex, latest: ServerResponse | undefined
     latest.shouldKeepAlive = false
     latest.once('close', () => socket.destroy())
   } else {
-    // The body broke off after its response had started, or while an earlier one was pending: the request can never end.
+    // The body broke off after its response had started, or while an earlier one was pending, so the request can never
+    // end.
     socket.destroy()
   }
 }
 
-/** By Node's own codes: nodejs.org/api/http.html, event 'clientError'. */
+/** Error responses by Node's codes: nodejs.org/api/http.html, event 'clientError'. */
 const REFUSALS: Readonly<Record<string, RelayError>> = {
   HPE_HEADER_OVERFLOW: new RelayError('header_too_large', 'Request header fields too large'),
   ERR_HTTP_REQUEST_TIMEOUT: new RelayError('request_timeout', 'Request timeout'),
 }
 
-/** A whole response, as text. */
+/** Formats a whole error response as text. */
 function refusal(code = ''): string {
   const error = REFUSALS[code] ?? new RelayError('bad_request', 'Bad request')
   const body = JSON.stringify(errorBody(error))
@@ -298,7 +309,7 @@ function refusal(code = ''): string {
   ].join('\r\n')
 }
 
-/** A client cannot call a wildcard address, which includes the loopback address. */
+/** Address for clients. They cannot connect to a wildcard address, which includes the loopback address. */
 function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -5,18 +5,21 @@ import { excerpt, type Log, createLogThrottle, type LogThrottle } from '../base/
 import { isLoopback } from '../base/address.js'
 import { discardBody, type HttpEnv } from './body.js'
 
-/** Check of a Host header; true: it may be answered. */
+/** Checks a Host header. True if the request may be answered. */
 export type HostCheck = (host: string | undefined) => boolean
 
-/** Parts of every application that listens. */
+/** Dependencies of every application that listens. */
 export interface RouterParts {
   readonly hostAllowed: HostCheck
   readonly log: Log
-  /** Called with a request that matches no route, and the status of its answer. Returns a detail for the log. */
+  /** Called with a request that matches no route, and the status of its response. Returns a detail for the log. */
   readonly onUnrouted?: (c: Context<HttpEnv>, status: number) => string | undefined
 }
 
-/** An application without routes. The Host check comes before those added to it, and errors are `{"error": …}`, also 404 and 405. */
+/**
+ * Creates an application without routes. It checks the Host before any route, and responds `{"error": …}` to errors,
+ * also for 404 and 405.
+ */
 export function createRouter({ hostAllowed, log, onUnrouted }: RouterParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>()
   const answer = async (error: unknown, c: Context<HttpEnv>, headers = {}): Promise<Response> => {
@@ -32,11 +35,11 @@ export function createRouter({ hostAllowed, log, onUnrouted }: RouterParts): Hon
     const refused = new RelayError('method_not_allowed', 'Method not allowed', options)
     return answer(refused, c, { Allow: allow.join(', ') })
   })
-  // Not async, and nothing after next(): it runs for every request.
+  // Neither async nor with code after next(), since it runs for every request.
   app.use((c, next) => {
-    // A request made in-process has no Host header, only its address.
+    // A request made in-process has no Host header, only an address.
     const host = c.env?.incoming ? c.req.header('host') : new URL(c.req.url).host
-    // RFC 9112 section 3.2: several Host headers, joined by a comma here, are a bad request.
+    // RFC 9112 section 3.2: several Host headers, joined here by a comma, are a bad request.
     if (host === undefined || host.includes(',')) throw new RelayError('bad_request', 'Bad request')
     if (!hostAllowed(host)) throw new RelayError('forbidden', 'Forbidden host')
     return next()
@@ -44,7 +47,7 @@ export function createRouter({ hostAllowed, log, onUnrouted }: RouterParts): Hon
   return app
 }
 
-/** The methods that the routing table has for a path; GET implies HEAD. */
+/** Methods that the routing table has for a path. GET implies HEAD. */
 function allowedMethods(app: Hono<HttpEnv>, path: string): string[] {
   const methods = new Set(app.routes.map(({ method }) => method))
   const allowed = [...methods].filter((method) =>
@@ -54,9 +57,10 @@ function allowedMethods(app: Hono<HttpEnv>, path: string): string[] {
 }
 
 /**
- * Check of the Host header against DNS rebinding: a web page that points its own name at this machine sends that name.
- * Accepts `localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`, the address listened on and the `allowed` names. If that
- * address is not loopback, any IP literal too, since no name was looked up then. Ignores ports, case and one trailing dot.
+ * Creates the check of the Host header against DNS rebinding: a web page that points its own name at this machine sends
+ * that name. Accepts `localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`, the address listened on and the `allowed` names.
+ * If that address is not loopback, any IP literal too, since no name was looked up then. Ignores ports, case and one
+ * trailing dot.
  */
 export function hostCheck({ host, allowed }: { host: string; allowed: readonly string[] }): HostCheck {
   const bound = isIPv6(host) ? `[${host.toLowerCase()}]` : host.toLowerCase()
@@ -70,7 +74,10 @@ export function hostCheck({ host, allowed }: { host: string; allowed: readonly s
 
 const HOST = /^(?:(\[[0-9a-f:.]+\])|([0-9a-z_-]+(?:\.[0-9a-z_-]+)*)\.?)(?::\d{0,5})?$/
 
-/** The name or bracketed address in a Host header (RFC 9110 section 7.2), lower-case, without port and trailing dot. */
+/**
+ * Extracts the name or bracketed address from a Host header (RFC 9110 section 7.2), in lower case, without port and
+ * trailing dot.
+ */
 function nameOf(host: string): string | undefined {
   const [, address, name] = HOST.exec(host.toLowerCase()) ?? []
   return address ?? name
@@ -80,7 +87,9 @@ function isAddress(name: string): boolean {
   return name.startsWith('[') ? isIPv6(name.slice(1, -1)) : isIPv4(name)
 }
 
-/** Refuses (`forbidden`) other names than `hostAllowed` accepts, where a proxy in front has put its own name in their place. */
+/**
+ * Refuses (`forbidden`) a request whose `X-Forwarded-Host`, set by a proxy in front, names a host that is not allowed.
+ */
 export function requireForwardedHost(hostAllowed: HostCheck): MiddlewareHandler<HttpEnv> {
   return (c, next) => {
     const asked = c.req.header('x-forwarded-host')
@@ -90,9 +99,9 @@ export function requireForwardedHost(hostAllowed: HostCheck): MiddlewareHandler<
 }
 
 /**
- * The answer to a failed request: `{"error": "<clientMessage>"}` with the status of the error's kind, `Retry-After` where the error
- * has one, `WWW-Authenticate` where a bearer token is required (RFC 6750 section 3). An unexpected error is 500 `Internal
- * error`; its cause goes only to the log. The log line names the `request`.
+ * Responds to a failed request with `{"error": "<clientMessage>"}` and the status of the error's kind. Adds
+ * `Retry-After` if the error has one, and `WWW-Authenticate` if a bearer token is required (RFC 6750 section 3). An
+ * unexpected error is 500 `Internal error`; its cause goes only to the log. The log line names the `request`.
  */
 export function errorResponse(
   thrown: unknown,
@@ -108,7 +117,7 @@ export function errorResponse(
   })
 }
 
-/** The body of every error. */
+/** Body of every error response. */
 export function errorBody(error: RelayError): { error: string } {
   return { error: error.clientMessage }
 }
@@ -123,10 +132,13 @@ function headersOf({ kind, retryAfter }: RelayError): Record<string, string> {
   }
 }
 
-/** Logged at debug level: requests that browsers and scanners make by themselves, and refusals whose reason is logged elsewhere. */
+/**
+ * Kinds that are logged at debug level: requests that browsers and scanners make by themselves, and refusals whose
+ * reason is logged elsewhere.
+ */
 const MINOR: ReadonlySet<ErrorKind> = new Set(['not_found', 'method_not_allowed', 'invalid_signature'])
 
-/** One throttle for each log, even where several applications write to it. */
+/** One throttle per log, even if several applications write to it. */
 const throttles = new WeakMap<Log, LogThrottle>()
 
 function report(error: RelayError, log: Log, request: string): void {

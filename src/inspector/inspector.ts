@@ -64,7 +64,7 @@ const PAGES = [
 /** Loaded, and made, when it is first asked for: see relay.ts. */
 export async function createInspector(parts: InspectorParts): Promise<Inspector> {
   const { clock, store, hostAllowed, log } = parts
-  const sessions = new Sessions(store, clock)
+  const sessions = new Sessions(store, clock, parts.onCodeUsed)
   const live = new LiveHub(parts)
   const { page, preloading, missing, assets } = await openShell(parts.place)
   const app = createRouter({ hostAllowed, log })

@@ -8,7 +8,7 @@ import type { HostCheck } from '../http/router.js'
 import type { Journal } from '../journal/journal.js'
 import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
-import type { TunnelStatus } from '../tunnel/tunnel.js'
+import type { TunnelStatus } from '../instance/protocol.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
 import type { Sources } from '../webhook/signature.js'
@@ -50,6 +50,8 @@ export interface InspectorParts {
   readonly hostAllowed: HostCheck
   /** Aborts when the instance stops. */
   readonly stopped: AbortSignal
+  /** Called when a one-time code has opened the inspector. Must not throw. */
+  readonly onCodeUsed?: () => void
   readonly clock: Clock
   readonly log: Log
 }

@@ -31,12 +31,15 @@ interface SessionRecord {
 export class Sessions {
   readonly #store: Store
   readonly #clock: Clock
+  readonly #onCodeUsed: () => void
   /** When each code ends, by the code's digest. */
   readonly #codes = new Map<string, number>()
 
-  constructor(store: Store, clock: Clock) {
+  /** @param onCodeUsed called when a code has opened a session. Must not throw */
+  constructor(store: Store, clock: Clock, onCodeUsed: () => void = () => {}) {
     this.#store = store
     this.#clock = clock
+    this.#onCodeUsed = onCodeUsed
   }
 
   /** A one-time code, `xxxx-xxxx-xxxx-xxxx`. */
@@ -62,6 +65,7 @@ export class Sessions {
   async open(code: string): Promise<{ readonly cookie: string; readonly key: string } | undefined> {
     if (!this.isPending(code)) return undefined
     this.#codes.delete(digest(normalized(code)))
+    this.#onCodeUsed()
     const session = { cookie: secret(), key: secret() }
     const until = this.#clock() + SESSION_LIFE_MS
     await this.#dropOldest()

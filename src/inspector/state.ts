@@ -8,7 +8,7 @@ import type { Minute, Summary } from '../journal/types.js'
 import type { InstanceState, Timeline, TunnelState } from './api.js'
 import type { InspectorParts } from './parts.js'
 import { KEYCHAIN_LIMIT_MS } from '../tokens/tokens.js'
-import type { TunnelStatus } from '../tunnel/tunnel.js'
+import type { TunnelStatus } from '../instance/protocol.js'
 import { pathOf } from '../webhook/signature.js'
 
 /** 5 s: reading who is signed in decrypts every token. */

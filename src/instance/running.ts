@@ -1,91 +1,22 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { existsSync, rmdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { deadline, type Cancellable } from '../base/wait.js'
+import { parseUrl } from '../base/address.js'
+import { type Cancellable, deadline, isTimeout } from '../base/wait.js'
 import { errorCode, RelayError } from '../base/errors.js'
-import { isOwn, readOwnFolder } from '../base/own-files.js'
-import type { Secret } from '../base/secret.js'
-import type { Settings, SourceSettings, StoreText } from '../base/settings.js'
+import { isOwn, readOwnFile, readOwnFolder, writeOwnFile } from '../base/own-files.js'
+import type { Settings } from '../base/settings.js'
 import { databaseExists, databaseFiles } from '../store/open.js'
-import { LOCK_FILE, lockProfile, readRecord, SAVED_FILE, writeRecord } from './profile.js'
-
-/** The running `serve` of a profile. `key` lets it prove at `url` that it wrote this record. */
-export interface InstanceRecord {
-  readonly v: 1
-  readonly pid: number
-  readonly url: string
-  readonly provider: string
-  readonly providerUrl: string
-  /** Address for browsers, often the same as `url`. */
-  readonly publicUrl: string
-  /** Its OAuth client, also used to renew tokens. Null: none. */
-  readonly clientId: string | null
-  /** Largest webhook body that it accepts, in bytes. */
-  readonly maxBody: number
-  /** 32 random bytes, base64url. Never sent anywhere. */
-  readonly key: string
-  /** ISO 8601 in UTC. */
-  readonly startedAt: string
-}
-
-type OwnFields = Omit<InstanceRecord, 'v' | 'clientId' | 'key' | 'startedAt'> & {
-  readonly clientId?: string | undefined
-}
-
-/** The record of an instance that starts now, with a key of its own. */
-export function createInstanceRecord(own: OwnFields, now: number): InstanceRecord {
-  const key = randomBytes(32).toString('base64url')
-  return { v: 1, ...own, clientId: own.clientId ?? null, key, startedAt: new Date(now).toISOString() }
-}
-
-/** A running instance as the commands of other terminals see it. */
-export interface RunningInstance extends InstanceRecord {
-  readonly profile: string
-  readonly store: StoreText
-  /** Whether it started its code host, the sandbox, itself. */
-  readonly sandbox: boolean
-  /** What alone names its code host, where that is a file of the folder that it was started in: no secret goes there. */
-  readonly folderHost?: string | undefined
-  /** {@link secretPrint} of its webhook secret. */
-  readonly secretPrint: string
-  /** The webhook secret, where the instance made one that no file holds: with a memory store. Null otherwise. */
-  readonly madeSecret: string | null
-  /** The repositories of `--hook`, as `owner/name`. */
-  readonly hooks: readonly string[]
-  /** Its sources besides the code host, without their secrets. */
-  readonly sources?: readonly Pick<SourceSettings, 'name' | 'scheme' | 'ofFolder'>[]
-  /** Its targets without their secrets, with the names that its routes give: they may come from its flags alone. */
-  readonly targets: readonly { readonly id: string; readonly name?: string }[]
-}
-
-/** HMAC-SHA256 of a text under the record's key, in hex: the answer to a challenge, or the proof of a request. */
-export function prove(record: InstanceRecord, text: string): string {
-  return createHmac('sha256', Buffer.from(record.key, 'base64url')).update(text).digest('hex')
-}
-
-/**
- * Header with which another command proves that it reads the profile's data: {@link prove} of its request's body. A body is no
- * valid challenge for GET /health, so no answer to a challenge is such a proof.
- */
-export const PROOF_HEADER = 'X-Relay-Proof'
-
-/** Whether a proof is the one expected; undefined: none is. */
-export function sameProof(expected: string | undefined, given = ''): boolean {
-  if (expected === undefined) return false
-  const [own, other] = [Buffer.from(expected), Buffer.from(given)]
-  return own.length === other.length && timingSafeEqual(own, other)
-}
-
-/** Hex digits of a fingerprint: enough to distinguish two secrets. */
-const PRINT_DIGITS = 16
-
-/**
- * A fingerprint of the webhook secret, to compare it with that of another terminal. Only who has the record's key can
- * compute it. Its text contains a space, so it is no answer to a challenge.
- */
-export function secretPrint(record: InstanceRecord, secret: Secret): string {
-  return prove(record, `webhook secret ${secret.reveal()}`).slice(0, PRINT_DIGITS)
-}
+import { askInstance, openChanges, type ChangeStream } from './client.js'
+import { LOCK_FILE, lockProfile, SAVED_FILE } from './profile.js'
+import {
+  type InstanceRecord,
+  type InstanceStatus,
+  PROTOCOL,
+  prove,
+  type RunningInstance,
+  sameProof,
+} from './protocol.js'
 
 const RUNNING = '.running'
 
@@ -104,33 +35,97 @@ export function checkRegistry(home: string): void {
 }
 
 /**
- * Registers a running instance in the data folder, until it is disposed of. Removes the entries of processes that are gone.
- * @throws RelayError as {@link writeRecord}.
+ * Registers a running instance in the data folder, until it is disposed of. Removes the records of processes that are gone.
+ * @throws RelayError `settings` when the folder cannot be used, `storage` when the file cannot be written
  */
-export function publishInstance(home: string, running: RunningInstance): Disposable {
-  const file = path.join(folderOf(home), `${running.profile}-${running.pid}.json`)
-  writeRecord(file, running)
-  for (const { file, entry } of readEntries(home)) if (!isAlive(entry)) rmSync(file, { force: true })
+export function publishInstance(home: string, record: InstanceRecord): Disposable {
+  const file = path.join(folderOf(home), `${record.profile}-${record.pid}.json`)
+  writeOwnFile(file, `${JSON.stringify(record)}\n`)
+  for (const { file, record } of readEntries(home)) if (!isAlive(record)) rmSync(file, { force: true })
   return { [Symbol.dispose]: () => rmSync(file, { force: true }) }
 }
 
+/** The instances of a data folder. */
+export interface Instances {
+  /** Those that have proved themselves, the newest first. Of several relays of one shared store, the newest. */
+  readonly running: readonly RunningInstance[]
+  /** Those that run and cannot be asked, one for each profile that has no other. */
+  readonly unreachable: readonly Unreachable[]
+}
+
+/** An instance whose process is there and cannot be asked. */
+export interface Unreachable {
+  readonly record: InstanceRecord
+  /** `silent`: it does not answer, so that it may be stopped. `version`: it has another {@link PROTOCOL} than this program. */
+  readonly why: 'silent' | 'version'
+}
+
+/** What is wrong with such an instance, and what to do next. */
+export function explainUnreachable({ record: { pid }, why }: Unreachable) {
+  return why === 'silent'
+    ? {
+        text: `process ${pid} serves this profile but does not answer`,
+        fix: `kill -CONT ${pid} continues it if it is stopped; otherwise end it with kill -KILL ${pid}, and start it again`,
+      }
+    : {
+        text: `process ${pid} serves this profile with another version of relay`,
+        fix: `restart it: end it with kill ${pid}, and start it again`,
+      }
+}
+
+/** The same as one sentence, and as the error of a command that needs the instance. */
+export function unreachableError(unreachable: Unreachable): RelayError {
+  const { text, fix } = explainUnreachable(unreachable)
+  return new RelayError('unavailable', `${text}: ${fix}`)
+}
+
 /**
- * The instances that run on this data folder and have proved it, the newest first; with `profile`, only those of that profile.
- * Of several relays of one shared store, the newest. Writes nothing.
+ * The instances that run on this data folder; with `profile`, only those of that profile. Writes nothing. Takes {@link PROOF_LIMIT_MS} where
+ * one does not answer.
  * @throws RelayError `settings` where another user could have written what says so; the signal's reason
  */
-export async function findRunning(
+export async function findInstances(
   home: string,
   { profile, signal }: Cancellable & { readonly profile?: string | undefined },
-): Promise<readonly RunningInstance[]> {
-  const alive = aliveEntries(home).filter((entry) => profile === undefined || entry.profile === profile)
-  const proofs = await Promise.all(alive.map((entry) => isProven(entry, signal)))
-  const proven = alive.filter((_, i) => proofs[i])
-  return proven.filter(
-    (entry, i) =>
-      entry.store === 'memory' ||
-      !proven.slice(0, i).some((newer) => newer.store !== 'memory' && newer.profile === entry.profile),
+): Promise<Instances> {
+  const found = await Promise.all(aliveRecords(home, profile).map((record) => lookAt(record, signal)))
+  const proven = found
+    .flatMap((each) => (each && 'startedAt' in each ? [each] : []))
+    .toSorted((one, other) => other.startedAt.localeCompare(one.startedAt))
+  const running = proven.filter(
+    (each, i) =>
+      each.store === 'memory' ||
+      !proven.slice(0, i).some((newer) => newer.store !== 'memory' && newer.profile === each.profile),
   )
+  const others = found.flatMap((each) => (each && 'why' in each ? [each] : []))
+  const unreachable = others.filter(
+    ({ record }, i) =>
+      ![...running, ...others.slice(0, i).map((other) => other.record)].some(
+        ({ profile }) => profile === record.profile,
+      ),
+  )
+  return { running, unreachable }
+}
+
+/**
+ * Opens the stream of changes of the instance that runs for a profile. Undefined where none runs; an {@link Unreachable} where it cannot be
+ * asked. @throws the signal's reason; RelayError as {@link findInstances}
+ */
+export async function followInstance(
+  home: string,
+  { profile, signal }: Cancellable & { readonly profile: string },
+): Promise<(ChangeStream & { readonly record: InstanceRecord }) | Unreachable | undefined> {
+  let silent: Unreachable | undefined
+  for (const record of aliveRecords(home, profile)) {
+    if (record.v !== PROTOCOL) continue
+    try {
+      return Object.assign(await openChanges(record, { limit: PROOF_LIMIT_MS, signal }), { record })
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (isTimeout(error)) silent ??= { record, why: 'silent' }
+    }
+  }
+  return silent
 }
 
 /**
@@ -144,16 +139,23 @@ export async function takeProfile({
 }: Pick<Settings, 'store' | 'folder'>): Promise<TakenProfile | undefined> {
   if (store !== 'file' && store !== 'keychain') return undefined
   const discard = remover(folder)
+  const [home, profile] = [path.dirname(folder), path.basename(folder)]
   try {
     const lock = await lockProfile(folder, () => {
-      const owner = registered(path.dirname(folder), path.basename(folder))
+      const [owner] = aliveRecords(home, profile)
       return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
     })
     return { discard, [Symbol.dispose]: () => lock[Symbol.dispose]() }
   } catch (error) {
-    // Else the other process has made it.
-    if (!(error instanceof RelayError) || error.kind !== 'unavailable') await discard()
-    throw error
+    if (!(error instanceof RelayError) || error.kind !== 'unavailable') {
+      // Else the other process has made it.
+      await discard()
+      throw error
+    }
+    const [unreachable] = (await findInstances(home, { profile })).unreachable
+    if (!unreachable) throw error
+    const text = `${error.message}: ${unreachableError(unreachable).message}`
+    throw new RelayError('unavailable', text, { cause: error })
   }
 }
 
@@ -193,42 +195,50 @@ function remover(folder: string): () => Promise<void> {
   }
 }
 
-/** The process that holds a profile, as far as the data folder says: it need not answer. */
-export function registered(home: string, profile: string): RunningInstance | undefined {
-  return aliveEntries(home).find((entry) => entry.profile === profile)
-}
-
-/** The ports that relays of other profiles have, with their sandboxes, as far as the data folder says. */
+/** Returns the ports at which relays of other profiles listen, as far as the data folder says. */
 export function portsOfOthers(home: string, profile: string): ReadonlySet<number> {
-  const others = aliveEntries(home).filter((entry) => entry.profile !== profile)
-  const urls = others.flatMap(({ url, sandbox, providerUrl }) => (sandbox ? [url, providerUrl] : [url]))
-  return new Set(urls.map((url) => Number(new URL(url).port)))
+  const others = aliveRecords(home, undefined).filter((record) => record.profile !== profile)
+  return new Set(others.map(({ url }) => Number(new URL(url).port)))
 }
 
-/** The newest first. */
-function aliveEntries(home: string): readonly RunningInstance[] {
-  return readEntries(home)
-    .flatMap(({ entry }) => (entry && isAlive(entry) ? [entry] : []))
-    .toSorted((one, other) => other.startedAt.localeCompare(one.startedAt))
+/** The records of processes that are there, also of those that do not answer. */
+function aliveRecords(home: string, profile: string | undefined): readonly InstanceRecord[] {
+  return readEntries(home).flatMap(({ record }) =>
+    record && isAlive(record) && (profile === undefined || record.profile === profile) ? [record] : [],
+  )
 }
 
 interface Entry {
   readonly file: string
-  /** Undefined for a file that is not an entry. */
-  readonly entry: RunningInstance | undefined
+  /** Undefined for a file that is no record of any version. */
+  readonly record: InstanceRecord | undefined
 }
 
 function readEntries(home: string): readonly Entry[] {
   const folder = folderOf(home)
   const names = readOwnFolder(folder).filter((name) => name.endsWith('.json'))
   const files = names.map((name) => path.join(folder, name))
-  return files.map((file) => ({ file, entry: readRecord<RunningInstance>(file) }))
+  return files.map((file) => ({ file, record: readRecord(file) }))
 }
 
-/** Whether a process with the id runs. It may not be the one that wrote the entry. */
-function isAlive(entry: RunningInstance | undefined): boolean {
+/** @throws RelayError `settings` where another user could have written it */
+function readRecord(file: string): InstanceRecord | undefined {
+  const text = readOwnFile(file)
   try {
-    return entry !== undefined && process.kill(entry.pid, 0)
+    const record: InstanceRecord = JSON.parse(text ?? '')
+    const { v, pid, url, profile, key } = record
+    const isRecord = [url, profile, key].every((each) => typeof each === 'string') && Number.isInteger(v)
+    // Signal 0 to a number that is not positive asks about a group of processes.
+    return isRecord && Number.isInteger(pid) && pid > 0 && parseUrl(url) ? record : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a process with the id runs. It may not be the one that wrote the record. */
+function isAlive(record: InstanceRecord | undefined): boolean {
+  try {
+    return record !== undefined && process.kill(record.pid, 0)
   } catch (error) {
     // Any error but "no such process" means that it exists and belongs to another user.
     return errorCode(error) !== 'ESRCH'
@@ -239,22 +249,44 @@ function isAlive(entry: RunningInstance | undefined): boolean {
 const PROOF_LIMIT_MS = 2000
 
 /**
- * Whether the record's address is served by the instance that wrote the record. The request carries a random challenge
- * and nothing else, so another program at this address learns nothing.
+ * The instance that wrote a record, if it is still there. Undefined: it is gone, since nothing listens at its address, or what answers there
+ * has not its key.
  * @throws the signal's reason when the caller aborts.
  */
-async function isProven(record: InstanceRecord, signal: AbortSignal | undefined): Promise<boolean> {
+async function lookAt(
+  record: InstanceRecord,
+  signal: AbortSignal | undefined,
+): Promise<RunningInstance | Unreachable | undefined> {
+  const limited = { limit: PROOF_LIMIT_MS, signal }
+  try {
+    if (record.v !== PROTOCOL)
+      return (await isProven(record, limited)) ? { record, why: 'version' } : undefined
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the instance has proved this answer, and is of the same protocol
+    const status = (await askInstance(record, 'status', {}, limited)) as InstanceStatus
+    return { ...status, ...record }
+  } catch (error) {
+    signal?.throwIfAborted()
+    return isTimeout(error) ? { record, why: 'silent' } : undefined
+  }
+}
+
+/**
+ * Whether the record's address is served by the instance that wrote the record, of any version. The request carries a random challenge
+ * and nothing else, so another program at this address learns nothing.
+ */
+async function isProven(
+  record: InstanceRecord,
+  { limit, signal }: Cancellable & { readonly limit: number },
+): Promise<boolean> {
   const challenge = randomBytes(32).toString('base64url')
-  // Loaded late: HTTP takes longer to load than all else that a command does while no relay runs.
   const { createLoopbackClient } = await import('../net/loopback.js')
   using client = createLoopbackClient()
-  try {
-    const request = { method: 'GET', headers: { 'X-Relay-Challenge': challenge } } as const
-    const limited = { signal: deadline(PROOF_LIMIT_MS, signal) }
-    const response = await client.send(new URL('/health', record.url), request, limited)
-    return sameProof(prove(record, challenge), response.header('X-Relay-Instance'))
-  } catch {
-    signal?.throwIfAborted()
-    return false
-  }
+  const request = { method: 'GET', headers: { 'X-Relay-Challenge': challenge } } as const
+  const limited = deadline(limit, signal)
+  const { header } = await client
+    .open(new URL('/health', record.url), request, { signal: limited })
+    .catch((error: unknown) => {
+      throw limited.aborted ? limited.reason : error
+    })
+  return sameProof(prove(record, challenge), header('X-Relay-Instance'))
 }

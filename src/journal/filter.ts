@@ -4,26 +4,29 @@ import { parseDuration } from '../base/time.js'
 import { type Delivery, isFailedAttempt, type Summary } from './types.js'
 
 /**
- * Which deliveries are meant, as written. Of the code host: `push`, `pull_request.opened`, `pull_request.*`, `*.closed`. Of another source:
- * `stripe/invoice.paid`, `stripe/invoice.*`, `slack/*`. Of all: `*`.
+ * Pattern for events as the user writes it. For the code host: `push`, `pull_request.opened`, `pull_request.*`,
+ * `*.closed`. For another source: `stripe/invoice.paid`, `stripe/invoice.*`, `slack/*`. For all: `*`.
  */
 export interface Match {
   readonly text: string
 }
 
-/** A word of letters, digits, `_ . : -` and inner spaces: what events may be called, less a dot at either end. */
+/** Name of an event: letters, digits, `_ . : -` and inner spaces, without a dot at either end. */
 const NAME = '[\\w:-](?:[\\w.: -]*[\\w:-])?'
 const WHOLE = new RegExp(`^(?:\\*|${NAME})(?:\\.(?:\\*|${NAME}))?$`)
 /** The name of a source. */
 export const SOURCE = '[a-z][a-z0-9-]{0,31}'
-/** Its events may have slashes too. A `*` may stand for the rest of a name. */
+/** Pattern with a source. Its events may also have slashes, and a `*` may stand for the rest of a name. */
 const OF_SOURCE = new RegExp(`^${SOURCE}/(?:\\*|[\\w:-](?:[\\w.: /-]*(?:[\\w:-]|[\\w.: /-]\\*))?)$`)
-/** Events are at most 100 characters, so are the actions people choose for `repository_dispatch`. */
+/**
+ * Longest pattern. Events have at most 100 characters, and so do the actions that users choose for
+ * `repository_dispatch`.
+ */
 const MAX_LENGTH = 240
 
 /**
- * Reads `event` or `event.action`, where `*` may stand for all of either part, never for a piece of one; or `source/event`, where it may
- * stand for the end of the event.
+ * Parses `event` or `event.action`, in which `*` may stand for either part as a whole, or `source/event`, in which it
+ * may stand for the end of the event.
  * @throws RelayError `usage`
  */
 export function parseMatch(text: string): Match {
@@ -35,7 +38,7 @@ export function parseMatch(text: string): Match {
   throw new RelayError('usage', `Invalid match${named}: write ${form}`)
 }
 
-/** A delivery that fits a match. `*` as a name is matched only by `*`. */
+/** Event that a pattern matches. `*` as a name is matched only by `*`. */
 export function exampleOf({ text }: Match): Pick<Delivery, 'event' | 'action' | 'provider'> {
   const at = text.indexOf('/')
   if (at !== -1) return { provider: text.slice(0, at), event: text.slice(at + 1), action: null }
@@ -43,14 +46,15 @@ export function exampleOf({ text }: Match): Pick<Delivery, 'event' | 'action' | 
   return { provider: PROVIDER_NAMES[0], event, action }
 }
 
-/** Whether a match names its source. One that proves nothing is taken by no other. */
+/** True if a pattern names its source. A delivery without proof is matched only by such patterns. */
 export function namesSource({ text }: Match): boolean {
   return text.includes('/')
 }
 
 /**
- * Of the code host, an event alone, and `event.*`, mean it with any action and with none; `*.action` means any event with that action. Of
- * another source, an event alone, and `event.*`, mean it and all whose name continues it after a dot.
+ * True if a delivery matches a pattern. For the code host, an event alone, and `event.*`, match it with any action and
+ * with none; `*.action` matches any event with that action. For another source, an event alone, and `event.*`, match it
+ * and every name that continues it after a dot.
  */
 export function matches(
   { text }: Match,
@@ -74,36 +78,36 @@ function continues(event: string, wanted: string): boolean {
 }
 
 /**
- * What became of a delivery: a forward failed, a forward waits, every forward has succeeded, or it was forwarded to no target. One can have
- * `failed` and `waiting` at once.
+ * Status of a delivery: a forward failed, a forward waits, every forward has succeeded, or it was forwarded to no
+ * target. `failed` and `waiting` can hold at once.
  */
 export type DeliveryStatus = 'failed' | 'waiting' | 'succeeded' | 'none'
 
 export const DELIVERY_STATUSES: readonly DeliveryStatus[] = ['failed', 'waiting', 'succeeded', 'none']
 
-/** What is looked for; everything given must hold. */
+/** Search criteria. All that are given must hold. */
 export interface Filter {
-  /** Any one of them; an empty list is the same as none given. */
+  /** Matches any of these. An empty list matches everything. */
   readonly events?: readonly Match[]
   /** `owner/name`, in any case. */
   readonly repo?: string
   /** The name of a source. */
   readonly source?: string
-  /** Received at or after this instant, in milliseconds; Infinity: only what comes from now on. */
+  /** Received at or after this instant, in milliseconds. Infinity: only future deliveries. */
   readonly since?: number
   /** Received before this instant, in milliseconds. */
   readonly until?: number
-  /** `failed attempt`: a forward failed, or an answer asked for another attempt. */
+  /** `failed attempt`: a forward failed, or a target asked for another attempt. */
   readonly status?: DeliveryStatus | 'failed attempt'
-  /** Text that the body contains, in any case of the letters a to z. */
+  /** Text that the body contains. The case of the letters a to z is ignored. */
   readonly text?: string
-  /** At most so many, the newest. */
+  /** Only the newest N entries. */
   readonly last?: number
   /** Only entries with a smaller number. */
   readonly before?: number
 }
 
-/** Whether an entry is looked for, apart from its text, when it was received, and how many there may be. */
+/** True if an entry meets the criteria that concern its summary: all but text, time and number. */
 export function passes(
   summary: Pick<Summary, 'event' | 'action' | 'provider' | 'repo' | 'forwards'>,
   { events = [], repo, source, status }: Filter,
@@ -135,12 +139,12 @@ export interface FilterText {
   readonly text?: string | undefined
 }
 
-/** Longer than anybody types. */
+/** Longest text to search for: longer than anybody types. */
 const MAX_TEXT = 200
 
 /**
- * Reads a filter. `nameOf` says how a part is called in messages: `--since` on the command line.
- * @throws RelayError `usage` that begins with the name of the part.
+ * Parses a filter. `nameOf` returns the name of a part for messages, such as `--since` on the command line.
+ * @throws RelayError `usage` that begins with the name of the part
  */
 export function parseFilter(
   { event, repo, source, since, until, status, text }: FilterText,
@@ -167,7 +171,7 @@ export function parseFilter(
   }
 }
 
-/** The match with the source that is looked for, where it names none: events of the code host alone are written without. */
+/** Adds the filter's source to a pattern that has none. Only events of the code host are written without a source. */
 function ofSource(match: string, source: string | undefined): string {
   const isNamed = source === undefined || isCodeHost(source) || match.startsWith(`${source}/`)
   return isNamed ? match : `${source}/${match}`
@@ -175,13 +179,13 @@ function ofSource(match: string, source: string | undefined): string {
 
 /** A date, or a date and time with or without its zone (RFC 3339, whose `T` can be a space). */
 const ISO = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
-/** Milliseconds since 1970, from 2001 on: what a page has of the instants that it shows. */
+/** Milliseconds since 1970, from 2001 on, as the inspector's page writes instants. */
 const MILLISECONDS = /^\d{12,15}$/
 
 /**
- * Reads a filter's `name` (`--since`), in milliseconds: a duration ago (`1h`), an instant (`2026-01-31T12:00Z`; local time without a zone;
+ * Parses an instant to milliseconds: a duration ago (`1h`), an instant (`2026-01-31T12:00Z`; local time without a zone;
  * milliseconds since 1970), or `now`.
- * @throws RelayError `usage` that begins with the name.
+ * @throws RelayError `usage` that begins with `name`
  */
 export function parseInstant(name: string, text: string, now: number): number {
   if (text === 'now') return now
@@ -194,7 +198,10 @@ export function parseInstant(name: string, text: string, now: number): number {
   )
 }
 
-/** Reads `--since`. `now` is Infinity: it means entries that do not exist yet, whatever any clock says. @throws as {@link parseInstant} */
+/**
+ * Parses `--since`. `now` becomes Infinity, which means future entries, whatever any clock says. @throws as {@link
+ * parseInstant}
+ */
 export function parseSince(name: string, text: string, now: number): number {
   return text === 'now' ? Infinity : parseInstant(name, text, now)
 }
@@ -202,11 +209,11 @@ export function parseSince(name: string, text: string, now: number): number {
 function fixedInstant(text: string): number {
   if (MILLISECONDS.test(text)) return Number(text)
   if (!ISO.test(text) || !isDay(text.slice(0, 10))) return Number.NaN
-  // JavaScript reads a date alone as UTC.
+  // JavaScript parses a date without a time as UTC.
   return Date.parse(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T'))
 }
 
-/** False for a day that does not exist, such as 31 February, which Date.parse reads as a day in March. */
+/** False for a day that does not exist, such as 31 February, which Date.parse accepts as a day in March. */
 function isDay(date: string): boolean {
   const at = Date.parse(`${date}T00:00Z`)
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date)

@@ -9,43 +9,43 @@ import * as writing from './write.js'
 export type JournalChange =
   /** The entry is new, or its duplicates, forwards or attempts have changed. */
   | { readonly type: 'changed'; readonly n: number }
-  /** Retention has removed entries: `oldest` is the first that is left. */
+  /** Retention has removed entries; `oldest` is the first that is left. */
   | { readonly type: 'removed'; readonly oldest: number }
 
-/** What metrics count. None of it may throw. */
+/** Events for metrics. No method may throw. */
 export interface JournalObserver {
   stored(delivery: Delivery, result: 'stored' | 'duplicate' | 'unavailable', seconds: number): void
   recorded(attempt: Attempt, seconds: number): void
-  /** A forward has ended. */
+  /** Called when a forward has ended. */
   ended(target: string, status: Forward['status']): void
 }
 
 export interface JournalOptions {
   readonly observer?: (() => JournalObserver | undefined) | undefined
-  /** Called after each change that this process has made durable. Must not throw. */
+  /** Called after each durable change by this process. Must not throw. */
   readonly onChange?: ((change: JournalChange) => void) | undefined
   /** The wall clock. */
   readonly clock?: Clock | undefined
 }
 
 export interface Retention extends Cancellable {
-  /** How long entries are kept, in milliseconds since they were received. */
+  /** Age up to which entries are kept, in milliseconds since they were received. */
   readonly keep: number
-  /** What the database may take in storage, in bytes. */
+  /** Largest size of the database, in bytes. */
   readonly keepMax: number
 }
 
 /**
- * Between steps, in milliseconds, so that most of the time is left to intake. With 2 ms, a step usually removed only the few entries that
- * had arrived since the last one (a fifth more processor time).
+ * Pause between steps in milliseconds, which leaves most of the time to intake. With 2 ms, a step usually removed only
+ * the few entries that had arrived since the last one (a fifth more processor time).
  */
 const PAUSE_MS = 20
-/** What a delivery takes beyond its body: its row, its headers, the entries of indexes. Bytes. */
+/** Size of a delivery beyond its body in bytes: row, headers and index entries. */
 const OVERHEAD = 4096
 
 /**
- * The durable, ordered record of deliveries and of their forwarding. Every method rejects with RelayError `storage` when the database
- * fails.
+ * Durable, ordered record of deliveries and of their forwarding. Every method rejects with RelayError `storage` when
+ * the database fails.
  */
 export class Journal extends JournalQueries {
   readonly #sql: Sql
@@ -71,7 +71,7 @@ export class Journal extends JournalQueries {
     })
   }
 
-  /** Records a delivery and its forwards in one transaction; resolved means durable. What it already has is counted on its entry. */
+  /** Records a delivery and its forwards in one transaction, durably. A duplicate is counted on its entry. */
   async append(delivery: Delivery, plan: Plan): Promise<Receipt> {
     const began = performance.now()
     const receipt = await this.#appender.append({ delivery, plan }).catch((error: unknown) => {
@@ -84,26 +84,30 @@ export class Journal extends JournalQueries {
     return receipt
   }
 
-  /** Lets the forwards of an entry to these targets wait again, also where they succeeded or never were. False when there is no such entry. */
+  /**
+   * Queues the forwards of an entry to these targets again, even those that succeeded or never existed. False if there
+   * is no such entry.
+   */
   async again(n: number, targets: readonly string[]): Promise<boolean> {
     const found = await this.#sql.write(() => writing.again(n, targets, this.#clock()), { announces: [n] })
     this.#changed(n)
     return found
   }
 
-  /** Writes the counts of duplicates that are not written yet. Does not reject. */
+  /** Writes the counts of duplicates that are still in memory. Does not reject. */
   flush(): Promise<void> {
     return this.#duplicates.flush()
   }
 
-  /** Rejects if a delivery could not be stored now: it writes as `append` does, but changes nothing. */
+  /** Rejects if a delivery could not be stored now. Writes as `append` does, but changes nothing. */
   check(): Promise<void> {
     return this.#sql.write(() => writing.check(), { grows: OVERHEAD })
   }
 
   /**
-   * Records an attempt and the forward's new status in one transaction; nothing when the entry is gone. It may be repeated. An attempt whose
-   * connection failed like the target's last one is counted on that one; beyond 4,096 of an entry, the last one is replaced.
+   * Records an attempt and the forward's new status in one transaction, or nothing if the entry is gone. It may be
+   * repeated. An attempt whose connection failed like the target's last one is counted on that one; beyond 4,096
+   * attempts of an entry, the last one is replaced.
    */
   async record(n: number, attempt: Attempt, forward: Forward): Promise<void> {
     const began = performance.now()
@@ -113,7 +117,10 @@ export class Journal extends JournalQueries {
     this.#changed(n)
   }
 
-  /** Fails what waits for a target, or for any but those that have a route, since before an instant. Resolves to how many. */
+  /**
+   * Fails forwards that have waited since before an instant, for one target or for all without a route. Resolves to
+   * their number.
+   */
   async expire(before: number, which: writing.Expiring): Promise<number> {
     for (let expired = 0; ;) {
       const step = await this.#sql.write(() => writing.expire(before, which), { announces: [] })
@@ -127,8 +134,8 @@ export class Journal extends JournalQueries {
   }
 
   /**
-   * Removes the oldest entries while they are older than `keep` or the database is larger than `keepMax`; never one that waits, nor the
-   * newest. Ends after the step under way when `signal` aborts. Resolves to how many.
+   * Removes the oldest entries while they are older than `keep` or the database is larger than `keepMax`, but never one
+   * that waits, nor the newest. Ends after the current step when `signal` aborts. Resolves to the number removed.
    */
   async sweep({ keep, keepMax, signal }: Retention): Promise<number> {
     const isStopped = (): boolean => signal?.aborted === true
@@ -145,7 +152,7 @@ export class Journal extends JournalQueries {
         await sleep(PAUSE_MS, { signal }).catch(() => {})
       }
     }
-    // First, because an entry that comes after the next query is not old.
+    // Read first, because an entry that arrives after the next query is not old.
     const newest = await this.newest()
     const young = await this.firstSince(this.#clock() - keep)
     await remove(young ?? newest, async () => Infinity)
@@ -164,7 +171,7 @@ function secondsSince(began: number): number {
   return (performance.now() - began) / 1000
 }
 
-/** Deliveries in one transaction: enough for a burst. */
+/** Most deliveries in one transaction: enough for a burst. */
 const MAX_APPENDED = 64
 
 interface Pending extends writing.Appended {
@@ -172,11 +179,11 @@ interface Pending extends writing.Appended {
   readonly reject: (error: unknown) => void
 }
 
-/** Records in one transaction what arrives until it begins, so that a burst takes few statements. */
+/** Groups the deliveries that arrive before a transaction begins, so that a burst takes few statements. */
 class Appender {
   readonly #sql: Sql
   #pending: Pending[] = []
-  /** Bytes of those that no room was asked for yet. */
+  /** Bytes for which no room was requested yet. */
   #grown = 0
   #isScheduled = false
 
@@ -192,10 +199,10 @@ class Appender {
     })
   }
 
-  /** Does not reject. */
+  /** Writes the pending deliveries. Does not reject. */
   async #write(): Promise<void> {
     this.#isScheduled = true
-    // What joins later is counted with the next.
+    // Deliveries that join later are counted with the next transaction.
     const grows = this.#grown
     this.#grown = 0
     let batch: Pending[] | undefined
@@ -205,7 +212,8 @@ class Appender {
       for (const [i, receipt] of receipts.entries()) batch?.[i]?.resolve(receipt)
     } catch (error) {
       if (!batch) {
-        // It failed before its turn came: so would each that joined it, after another such wait.
+        // The transaction failed before it began, so the deliveries that joined it would fail too, after another such
+        // wait.
         batch = this.#pending.splice(0)
         this.#isScheduled = false
       }
@@ -221,12 +229,12 @@ class Appender {
   }
 }
 
-/** Between two writes: a person who watches the number sees it change soon enough. Milliseconds. */
+/** Interval between writes in milliseconds, short enough for a person who watches the number. */
 const PERIOD_MS = 1000
 
 /**
- * Counts duplicates in memory. The first is written at once, those that follow together, once a second, so that a flood of duplicates
- * costs no commit each. A crash loses the counts of a second, and nothing else.
+ * Counts duplicates in memory. The first is written at once, those that follow together once a second, so that a flood
+ * of duplicates does not cost a commit each. A crash loses only the counts of a second.
  */
 class Duplicates {
   readonly #write: (counts: ReadonlyMap<number, number>) => Promise<void>
@@ -243,7 +251,7 @@ class Duplicates {
     if (!this.#timer) this.#begin()
   }
 
-  /** Does not reject: a count that cannot be written is lost. */
+  /** Writes the counts. Does not reject: a count that cannot be written is lost. */
   async flush(): Promise<void> {
     const counts = this.#counts
     this.#counts = new Map()

@@ -3,8 +3,8 @@ import { parseJson } from '../json/parse.js'
 import type { Delivery } from './types.js'
 
 /**
- * The bytes of the JSON that a delivery carries: its body, or what a form has in its first field, `payload`. Undefined where a form has none.
- * Intake reads the same, so what a command gets is what was signed and what the event was named from.
+ * Bytes of the JSON in a delivery: its body, or the first field of a form if that is `payload`. Undefined if a form has
+ * none. Intake reads the same bytes, so that a command gets what was signed and what named the event.
  */
 export function jsonOf({ body }: Pick<Delivery, 'body'>): Uint8Array | undefined {
   return isFormBody(body) ? firstPayload(body) : body
@@ -12,14 +12,14 @@ export function jsonOf({ body }: Pick<Delivery, 'body'>): Uint8Array | undefined
 
 /** The JSON value in a delivery. */
 export interface Payload {
-  /** Whether a form holds the JSON text. */
+  /** True if the JSON is in a form. */
   readonly form: boolean
   /** The JSON text as received. */
   readonly text: string
   readonly value: unknown
 }
 
-/** Undefined when the body holds none. */
+/** Parses the JSON in a delivery. Undefined if it has none. */
 export function readPayload(delivery: Pick<Delivery, 'body'>): Payload | undefined {
   const bytes = jsonOf(delivery)
   if (!bytes) return undefined

@@ -18,32 +18,38 @@ import type { rowOf } from './write.js'
 
 /** Entries read at once: some milliseconds, and bounded memory. */
 const PAGE = 256
-/** Of those whose bodies are searched. */
+/** Entries read at once if their bodies are searched. */
 const TEXT_PAGE = 128
-/** Entries of the index by time that one query goes through: a millisecond. */
+/** Index entries by time in one query, which takes a millisecond. */
 const TIME_STEP = 5000
-/** Numbers that one query goes through: some milliseconds where no index finds those that match. */
+/** Entries of one minute that are counted, in some milliseconds. The busiest minutes of a workstation have fewer. */
+const MAX_OF_MINUTE = 10_000
+const MINUTE_MS = 60_000
+/** Range of numbers in one query, which takes some milliseconds without an index. */
 const WINDOW = 4096
-/** Bytes of bodies that are searched at once, in 2 milliseconds: as many as a page has if they are small, or a large one. */
+/** Bytes of bodies searched at once, in 2 milliseconds: a page of small ones, or one large one. */
 const TEXT_BYTES = 131_072
-/** Values in one query: SQLite takes at least 999. */
+/** Most values in one query: SQLite allows at least 999. */
 const MAX_VALUES = 400
-/** Different events of a journal, with their actions; of more, every entry is looked at. */
+/** Most different events, with their actions, for which the index is used. With more, every entry is read. */
 const MAX_EVENTS = 300
-/** A clock may be corrected by so much; an entry received later than that from now came while it was wrong. Milliseconds. */
+/**
+ * Largest correction of a clock. An entry received later than that from now was stored while the clock was wrong.
+ * Milliseconds.
+ */
 const CORRECTION_MS = 60_000
 
-/** A step of a search through the journal. */
+/** One step of a search through the journal. */
 export interface WalkStep {
-  /** What passes the filter, newest first. Often nothing, where no index helps. */
+  /** Matching entries, newest first. Often empty if no index helps. */
   readonly found: readonly Summary[]
-  /** The numbers from here on were looked at. 0: all. */
+  /** Number from which on all entries were examined. 0: all entries were. */
   readonly before: number
 }
 
-/** What is asked of the journal, by any process, also while others write. An entry that is removed is left out. */
+/** Queries of the journal. They work in any process, also while others write. Removed entries are left out. */
 export class JournalQueries {
-  // Private also at run time: with the database, a program that embeds relay could write entries that nothing proves.
+  // Private also at run time: with the database, a program that embeds relay could write entries without proof.
   readonly #sql: Sql
   readonly #clock: Clock
 
@@ -62,26 +68,27 @@ export class JournalQueries {
     return { ...delivery, body: row.bytes }
   }
 
-  /** The number of the newest entry; 0 when there is none. */
+  /** Number of the newest entry, or 0. */
   async newest(): Promise<number> {
     const [row] = await this.#sql.query<{ n: number | null }>('SELECT max(n) AS n FROM delivery')
     return row?.n ?? 0
   }
 
-  /** The number of entries. */
+  /** Number of entries. */
   async count(): Promise<number> {
-    const query = 'SELECT coalesce(sum(received), 0) AS count FROM minute'
-    const [row] = await this.#sql.query<{ count: number }>(query)
+    // Numbers have no gaps but those that removed entries left.
+    const query = 'SELECT (SELECT max(n) FROM delivery) - entries AS count FROM removed'
+    const [row] = await this.#sql.query<{ count: number | null }>(query)
     return row?.count ?? 0
   }
 
-  /** At most `limit` entries with a number above `n`, oldest first. */
+  /** Reads at most `limit` entries with numbers above `n`, oldest first. */
   async after(n: number, limit: number): Promise<readonly Summary[]> {
     const query = 'SELECT * FROM delivery WHERE n > ? ORDER BY n LIMIT ?'
     return this.#summaries(await this.#sql.query<DeliveryRow>(query, [n, limit]))
   }
 
-  /** The entries with these numbers that exist, in the order of the numbers given. */
+  /** Reads the existing entries with these numbers, in the given order. */
   async summaries(numbers: readonly number[]): Promise<readonly Summary[]> {
     const rows = await this.#among<DeliveryRow>(
       (which) => `SELECT * FROM delivery WHERE n IN ${which}`,
@@ -91,12 +98,15 @@ export class JournalQueries {
     return this.#summaries(numbers.flatMap((n) => byNumber.get(n) ?? []))
   }
 
-  /** The entries that pass the filter, newest first. Reads only as far as it is iterated. */
+  /** Yields the entries that match the filter, newest first. Reads only as far as it is iterated. */
   async *select(filter: Filter = {}): AsyncGenerator<Summary> {
     for await (const { found } of this.walk(filter)) yield* found
   }
 
-  /** {@link select} in steps of some milliseconds, for a caller that may stop before something is found. The event loop turns in between. */
+  /**
+   * {@link select} in steps of some milliseconds, for a caller that may stop before a match is found. The event loop
+   * turns between steps.
+   */
   async *walk(filter: Filter): AsyncGenerator<WalkStep> {
     const { status, repo, source, text, since = -Infinity, until = Infinity } = filter
     const events = await this.#eventsOf(filter)
@@ -135,28 +145,28 @@ export class JournalQueries {
     }
   }
 
-  /** Which of these entries have the text in their body, in any case of the letters a to z. */
+  /** Selects the entries whose body contains the text. The case of the letters a to z is ignored. */
   async withText(numbers: readonly number[], text: string): Promise<ReadonlySet<number>> {
     const query = (which: string): string => `SELECT n, size FROM delivery WHERE n IN ${which}`
     return this.#withText(await this.#among(query, numbers), text)
   }
 
-  /** In the order made. */
+  /** Attempts of an entry, in order. */
   async attempts(n: number): Promise<readonly Attempt[]> {
     const query = 'SELECT * FROM attempt WHERE n = ? ORDER BY seq'
     return (await this.#sql.query<AttemptRow>(query, [n])).map(toAttempt)
   }
 
-  /** The last attempt of each of these entries at each of its targets. */
+  /** Last attempt of each of these entries at each of its targets. */
   async lastAttempts(numbers: readonly number[]): Promise<readonly LastAttempt[]> {
-    // Without the answers, which take most of the room.
+    // Without the responses, which are most of the data.
     const query = (which: string): string =>
       `SELECT n, target, outcome, status, ms FROM attempt WHERE n IN ${which} ORDER BY n, seq`
     const rows = await this.#among<LastAttempt>(query, numbers)
     return [...new Map(rows.map((row) => [`${row.n} ${row.target}`, row])).values()]
   }
 
-  /** The oldest forwards that wait for a target, at most `limit`, without those of the entries `except`. */
+  /** Oldest forwards that wait for a target, at most `limit`, without the entries `except`. */
   async next(target: string, limit: number, except: Iterable<number>): Promise<readonly Due[]> {
     const busy = [...except]
     const rest = busy.length === 0 ? '' : `AND n NOT IN (${marks(busy.length)})`
@@ -168,7 +178,7 @@ export class JournalQueries {
     return rows.map((row) => ({ n: row.n, forward: toForward(row), earlier: row.earlier }))
   }
 
-  /** How many forwards to each target have which status, and since when the first waits. */
+  /** Counts the forwards to each target by status, with the start of the longest wait. */
   async counts(): Promise<ReadonlyMap<string, TargetCounts>> {
     const rows = await this.#sql.query<TargetCounts & { readonly target: string }>(
       `SELECT target, waiting, succeeded, failed, (SELECT since FROM forward
@@ -177,14 +187,32 @@ export class JournalQueries {
     return new Map(rows.map(({ target, ...counts }) => [target, counts]))
   }
 
-  /** The minutes of this span, in milliseconds, in which deliveries were received, with how many; `failed`: of those, how many have. */
+  /**
+   * Counts the deliveries received in each minute of a span, oldest first. `from` and `until` are in milliseconds, each at the start of
+   * a minute. Minutes without any delivery are left out.
+   */
   async minutes(from: number, until: number): Promise<readonly Minute[]> {
-    const query =
-      'SELECT minute, received, failed FROM minute WHERE minute >= ? AND minute < ? ORDER BY minute'
-    return this.#sql.query<Minute>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
+    const minutes: Minute[] = []
+    for (let end = until; ;) {
+      const [newest] = await this.#sql.query<{ at: number | null }>(
+        'SELECT max(received_at) AS at FROM delivery WHERE received_at >= ? AND received_at < ?',
+        [from, end],
+      )
+      if (typeof newest?.at !== 'number') return minutes.toReversed()
+      const minute = Math.floor(newest.at / MINUTE_MS)
+      const [row] = await this.#sql.query<Omit<Minute, 'minute'>>(
+        `SELECT count(*) AS received, count(CASE WHEN EXISTS (
+            SELECT 1 FROM forward WHERE forward.n = entry.n AND ${FAILED_ATTEMPT}) THEN 1 END) AS failed
+          FROM (SELECT n FROM delivery WHERE received_at >= ? AND received_at < ? LIMIT ${MAX_OF_MINUTE}) AS entry`,
+        [minute * MINUTE_MS, end],
+      )
+      if (row) minutes.push({ minute, ...row })
+      end = minute * MINUTE_MS
+      await setImmediate()
+    }
   }
 
-  /** Those of the delivery ids that the journal has, under any hook, with the newest entry of each. */
+  /** Finds known delivery ids, under any hook, with the newest entry of each. */
   async known(deliveryIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const query = (which: string): string =>
       `SELECT delivery_id AS id, n FROM delivery WHERE delivery_id IN ${which} ORDER BY n`
@@ -192,15 +220,15 @@ export class JournalQueries {
     return new Map(rows.map(({ id, n }) => [id, n]))
   }
 
-  /** The instant from which on nothing was removed, now at the latest: a clock may have been ahead. */
+  /** Instant since which nothing was removed, now at the latest, because a clock may have been ahead. */
   async keptSince(): Promise<number> {
     const [row] = await this.#sql.query<{ until: number }>('SELECT until FROM removed')
     return Math.min((row?.until ?? 0) + 1, this.#clock())
   }
 
-  /** The number of the first entry that was received at this instant or later; undefined when there is none. */
+  /** Number of the first entry received at this instant or later. Undefined if there is none. */
   protected async firstSince(instant: number): Promise<number | undefined> {
-    // A clock may have been wrong, so the one that is first by time need not be it.
+    // A clock may have been wrong, so the first entry by time need not have the lowest number.
     const query = `SELECT min(n) AS n, max(received_at) AS last, count(*) AS count FROM
       (SELECT n, received_at FROM delivery WHERE received_at BETWEEN ? AND ? ORDER BY received_at, n LIMIT ${TIME_STEP}) AS step`
     const end = this.#clock() + CORRECTION_MS
@@ -212,13 +240,13 @@ export class JournalQueries {
       ])
       first = Math.min(first, row?.n ?? Infinity)
       if (!row || row.count < TIME_STEP) return first === Infinity ? undefined : first
-      // Of those at one instant, the first came first.
+      // Of entries with the same instant, the lowest number was already found.
       from = row.last + 1
       await setImmediate()
     }
   }
 
-  /** The rows for which a column has one of the values. */
+  /** Reads the rows in which a column has one of the values. */
   async #among<Row extends object>(
     query: (which: string) => string,
     values: readonly SqlValue[],
@@ -239,17 +267,17 @@ export class JournalQueries {
     // Node 20 has no Map.groupBy.
     const byEntry = new Map<number, [string, Forward][]>(rows.map(({ n }) => [n, []]))
     for (const row of forwards) byEntry.get(row.n)?.push([row.target, toForward(row)])
-    // From entries, because a target's id is any text: `__proto__` would be lost as a key that is assigned.
+    // Built from entries, because a target's id is any text: assigning the key `__proto__` would lose it.
     return rows.map((row) => ({
       ...toDelivery(row),
       forwards: Object.fromEntries(byEntry.get(row.n) ?? []),
     }))
   }
 
-  /** The events of the journal that are looked for: with them, the index finds their entries. Undefined: all are. */
+  /** Events of the journal that match the filter, with which the index finds their entries. Undefined: all events. */
   async #eventsOf({ events = [] }: Filter): Promise<readonly string[] | undefined> {
     if (events.length === 0 || events.some(({ text }) => text === '*' || text === '*.*')) return undefined
-    // One look into the index for each event that there is.
+    // One index look-up for each existing event.
     const rows = await this.#sql.query<{ event: string }>(
       `WITH RECURSIVE each (event) AS (
         SELECT min(event) FROM delivery UNION ALL
@@ -258,7 +286,7 @@ export class JournalQueries {
     )
     if (rows.length > MAX_EVENTS) return undefined
     const all = rows.map(({ event }) => event)
-    // The index does not say whose they are: those of other sources are sorted out later.
+    // The index does not include the source, so events of other sources are filtered out later.
     return all.filter((event) =>
       events.some((match) => matches(match, { ...split(event), provider: exampleOf(match).provider })),
     )
@@ -287,26 +315,26 @@ export class JournalQueries {
 }
 
 const FORWARDS = 'SELECT 1 FROM forward WHERE forward.n = delivery.n'
-/** Where an index has those that match, each `?` is an end of the range of numbers that a query goes through. */
+/** Conditions for a status. If an index finds the entries, each `?` is an end of the query's range of numbers. */
 const STATUS: Readonly<Record<NonNullable<Filter['status']>, string>> = {
   failed: `n IN (SELECT n FROM forward WHERE status = 'failed' AND n >= ? AND n < ?)`,
   'failed attempt': `n IN (SELECT n FROM forward WHERE ${FAILED_ATTEMPT} AND n >= ? AND n < ?)`,
-  // The targets lead the index.
+  // The index begins with the target.
   waiting: `n IN (SELECT n FROM forward WHERE status = 'waiting'
     AND target IN (SELECT target FROM target WHERE waiting > 0) AND n >= ? AND n < ?)`,
   succeeded: `EXISTS (${FORWARDS}) AND NOT EXISTS (${FORWARDS} AND status <> 'succeeded')`,
   none: `NOT EXISTS (${FORWARDS})`,
 }
 
-/** The event and the action that are stored as one. */
+/** Splits the stored event into event and action. */
 function split(stored: string): Pick<Delivery, 'event' | 'action'> {
   const [event = '', ...action] = stored.split('\n')
   return { event, action: action.length === 0 ? null : action.join('\n') }
 }
 
 /**
- * Matches text in bytes that are read as latin1, with A to Z in either case. Not by the flag `i`: beyond ASCII, a byte is only part of a
- * letter, and has no other case.
+ * Creates a pattern for text in bytes decoded as latin1, with A to Z in either case. The flag `i` is not used: beyond
+ * ASCII, a byte is only part of a letter, and has no other case.
  */
 function anyCase(text: string): RegExp {
   const chars = Array.from(Buffer.from(text), (byte) => {

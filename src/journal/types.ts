@@ -1,134 +1,142 @@
 import type { Header } from '../http/headers.js'
 
-/** How a delivery's signature verified: with its source's current secret or the one before it; `none`: nothing proves it. */
+/**
+ * Result of verifying a delivery's signature: it matches the source's current secret or the previous one. `none`: the
+ * source has no proof.
+ */
 export type VerifiedBy = 'current' | 'previous' | 'none'
 
-/** Of a delivery that came through a tunnel, which does not carry the bytes that were signed. */
+/** Restoration of a delivery from a tunnel, which does not preserve the signed bytes. */
 export type Restored = {
-  /** How they were got back, in a word or two. */
+  /** Method of the restoration, in a word or two. */
   readonly how: string
   /** SHA-256 of the signed bytes, base64url. It identifies the delivery, because the headers are not signed. */
   readonly sha256: string
   /** Set if the payload does not prove the event: it fits others too, or none that is known. */
   readonly unproved?: true
-  /** Set if the sender can send these bytes for two things that happened, since they hold neither a time nor an id; or if it signs the id. */
+  /**
+   * Set if the sender can send the same bytes for two occurrences, since they contain neither a time nor an id, or if
+   * it signs the id.
+   */
   readonly repeatable?: true
 }
 
-/** One webhook request that proved genuine. */
+/** One webhook request that was verified. */
 export interface Delivery {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly receivedAt: number
-  /** The source: the code host's name, or that of another sender. */
+  /** Source: the code host's name, or that of another sender. */
   readonly provider: string
-  /** How it is signed, as the settings write it; the source's name if absent. */
+  /** Scheme of the signature, as the settings write it. Default: the source's name. */
   readonly scheme?: string
   readonly event: string
   /** The sender's id of the delivery. */
   readonly deliveryId: string
-  /** The sender's id of the hook; empty where it sends none. */
+  /** The sender's id of the hook. Empty if it sends none. */
   readonly hookId: string
-  /** In the order received, without those that carry credentials. */
+  /** Headers in the order received, without credentials. */
   readonly headers: readonly Header[]
   /** The exact bytes that were signed and sent. */
   readonly body: Uint8Array
   readonly verifiedBy: VerifiedBy
-  /** The payload's `action`, `repository.full_name` and issue or pull-request number, where it has them. */
+  /** The payload's `action`, `repository.full_name` and issue or pull-request number, if it has them. */
   readonly action: string | null
   readonly repo: string | null
   readonly number: number | null
-  /** The branch or tag of a push, of what was created or deleted, or of a release, as the payload spells it: `refs/heads/main`, `v1.0`. */
+  /**
+   * Branch or tag of a push, a creation or deletion, or a release, as the payload spells it: `refs/heads/main`, `v1.0`.
+   */
   readonly ref?: string
-  /** Absent where it came over HTTP, byte for byte. */
+  /** Absent for a delivery that came over HTTP, byte for byte. */
   readonly restored?: Restored
 }
 
-/** A delivery's place in the journal. */
+/** Result of appending a delivery to the journal. */
 export interface Receipt {
   /** The entry's number: 1, 2, 3 … */
   readonly n: number
-  /** True when the journal already had this delivery; `n` is then that entry. */
+  /** True if the journal already had this delivery; `n` is then that entry. */
   readonly duplicate: boolean
-  /** The ids of the targets that wait for it. Of a duplicate, some may have waited before. */
+  /** Ids of the targets that wait for it. For a duplicate, some may have waited before. */
   readonly targets: readonly string[]
-  /** As of {@link Entry}. */
+  /** As in {@link Entry}. */
   readonly ignoredBy?: string
 }
 
-/** A journal entry: the delivery, its number, how often it came again, and whether it was ignored. */
+/** A journal entry: the delivery, its number, its duplicates, and the rule that ignored it. */
 export interface Entry extends Delivery {
   readonly n: number
   readonly duplicates: number
-  /** The match of the ignore rule that kept it from every target when it came. */
+  /** The ignore rule that kept the delivery from every target. */
   readonly ignoredBy?: string
 }
 
-/** What is known of an entry without its body. */
+/** An entry without its body. */
 export type Summary = Omit<Entry, 'body'> & {
-  /** Bytes of the body. */
+  /** Size of the body in bytes. */
   readonly size: number
   readonly forwards: Forwards
 }
 
-/** The status of the forward of an entry to one target. `failed` is final until the delivery comes again. */
+/** Status of the forward of an entry to one target. `failed` is final unless the delivery arrives again. */
 export type ForwardStatus = 'waiting' | 'succeeded' | 'failed'
 
 export type Forward = {
   readonly status: ForwardStatus
-  /** Answers that asked for a retry, since it began to wait. */
+  /** Attempts in this wait after which the target asked for a retry. */
   readonly tries: number
-  /** When it began to wait, in milliseconds. */
+  /** Start of the wait, in milliseconds. */
   readonly since: number
-  /** Why it failed, for a person. */
+  /** Reason of a failure, for a person. */
   readonly reason?: string
 }
 
 /**
- * Whether it failed, or an answer asked for another attempt. An attempt that found its target unreachable is none of these: the target is
- * down then, and the delivery waits. As FAILED_ATTEMPT of store/schema.ts.
+ * True if a forward failed, or a target asked for another attempt. An unreachable target does not count: the delivery
+ * waits until it is back. Same as FAILED_ATTEMPT of store/schema.ts.
  */
 export function isFailedAttempt({ status, tries }: Pick<Forward, 'status' | 'tries'>): boolean {
   return status === 'failed' || tries > 0
 }
 
-/** By target id. An entry without any was never to be forwarded. */
+/** Forwards by target id. Empty for an entry without targets. */
 export type Forwards = Readonly<Record<string, Forward>>
 
-/** How many forwards have each status. */
+/** Number of forwards by status. */
 export type ForwardCounts = Readonly<Record<ForwardStatus, number>>
 
-/** The forwards to one target. */
+/** Number of forwards to one target. */
 export interface TargetCounts extends ForwardCounts {
-  /** When the first that waits began to, in milliseconds; null where none waits. */
+  /** Start of the longest wait in milliseconds, or null if none waits. */
   readonly oldest: number | null
 }
 
-/** What one attempt came to. */
+/** Outcome of one attempt. */
 export type Outcome = 'succeeded' | 'retry' | 'refused' | 'unreachable' | 'timed out' | 'killed'
 
 /** One attempt, or several in a row whose connection failed in the same way. */
 export interface Attempt {
-  /** When it began, in milliseconds; of several, the last. */
+  /** Start in milliseconds; of several, the last. */
   readonly at: number
   readonly target: string
   readonly outcome: Outcome
-  /** The HTTP status or exit code; null when there was none. */
+  /** HTTP status or exit code, or null. */
   readonly status: number | null
-  /** How long it took; of several, the last. */
+  /** Duration in milliseconds; of several, the last. */
   readonly ms: number
-  /** The start of the target's answer or output: the first 4096 bytes. */
+  /** First 4096 bytes of the target's response or output. */
   readonly answer: Uint8Array
-  /** The answer's headers, without credentials; absent where there was no HTTP answer. */
+  /** Headers of the response, without credentials. Absent without an HTTP response. */
   readonly headers?: readonly Header[]
-  /** At most {@link MAX_ERROR} characters are stored. */
+  /** Error message. At most {@link MAX_ERROR} characters are stored. */
   readonly error: string | null
   readonly count: number
 }
 
-/** Enough for any message of the system. */
+/** Longest error in characters: enough for any message of the system. */
 export const MAX_ERROR = 1024
 
-/** A forward that waits, and how many attempts were made before. */
+/** A waiting forward, with the number of earlier attempts. */
 export interface Due {
   readonly n: number
   readonly forward: Forward
@@ -136,59 +144,60 @@ export interface Due {
 }
 
 /**
- * Which targets a delivery that came again is forwarded to: those where it failed and those that are new, all that do not have it waiting,
- * or none.
+ * Forwarding of a duplicate: to targets where it failed and new ones, to all that do not already wait for it, or to
+ * none.
  */
 export type OnDuplicate = 'if-failed' | 'always' | 'never'
 
-/** What becomes of a delivery that is appended. */
+/** Forwarding of a delivery that is appended. */
 export interface Plan {
-  /** The ids of the targets that it is forwarded to, in the order of the routes. */
+  /** Ids of the targets that it is forwarded to, in the order of the routes. */
   readonly targets: readonly string[]
-  /** The match of the rule that ignores it; there are no targets then. */
+  /** The ignore rule that matches it. There are no targets then. */
   readonly ignoredBy?: string | undefined
   readonly onDuplicate: OnDuplicate
 }
 
-/** The last attempt at a target: what a line of a list shows of it. */
+/** Last attempt at a target, for a line of a list. */
 export interface LastAttempt extends Pick<Attempt, 'target' | 'outcome' | 'status' | 'ms'> {
   readonly n: number
 }
 
-/** The deliveries received in one minute. */
+/** Deliveries received in one minute. */
 export interface Minute {
-  /** Its number since 1970. */
+  /** Number of the minute since 1970. */
   readonly minute: number
+  /** At most 10,000 are counted. */
   readonly received: number
-  /** How many have failed at a target, or needed another attempt there. */
+  /** Number of those counted that failed at a target, or needed another attempt. */
   readonly failed: number
 }
 
-/** The header of a delivery that a user edited and sent: the number of the entry that it is a copy of. Only relay sets it. */
+/** Header of a delivery that a user edited and sent: the number of the original entry. Only relay sets it. */
 export const EDITED_HEADER = 'X-Relay-Edited'
 
 export function isEditedHeader(name: string): boolean {
   return name.length === EDITED_HEADER.length && name.toLowerCase() === EDITED_HEADER.toLowerCase()
 }
 
-/** The number of the entry that a delivery is an edited copy of; undefined for one that came from outside. */
+/** Number of the entry that a delivery is an edited copy of. Undefined for one from outside. */
 export function editedFrom({ headers }: Pick<Delivery, 'headers'>): number | undefined {
   const [, value] = headers.find(([name]) => isEditedHeader(name)) ?? []
   return value === undefined ? undefined : Number(value)
 }
 
-/** What a delivery is about within its repository: `#12`, a branch or a tag; null where the payload names none. */
+/** Subject of a delivery within its repository: `#12`, a branch or a tag. Null if the payload names none. */
 export function subjectOf({ number, ref }: Pick<Delivery, 'number' | 'ref'>): string | null {
   if (number !== null) return `#${number}`
   return ref === undefined ? null : shortRef(ref)
 }
 
-/** The name of a branch or tag; the event says which of the two it is. */
+/** Name of a branch or tag. The event tells which one it is. */
 export function shortRef(ref: string): string {
   return ref.replace(/^refs\/(?:heads|tags)\//, '')
 }
 
-/** Why an entry was forwarded to no target. */
+/** Explains why an entry was forwarded to no target. */
 export function ignoredText(ignoredBy: string): string {
   return `ignored by ${ignoredBy}`
 }

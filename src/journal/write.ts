@@ -1,29 +1,26 @@
 import { MAX_START } from '../base/bytes.js'
 import { isCodeHost } from '../base/settings.js'
-import { FAILED_ATTEMPT } from '../store/schema.js'
 import { ask, marks, execute, type SqlValue, type Statement, type Tx } from '../store/sql.js'
 import {
   type Attempt,
   type Delivery,
   type Forward,
   type ForwardStatus,
-  isFailedAttempt,
   MAX_ERROR,
-  type Minute,
   type OnDuplicate,
   type Plan,
   type Receipt,
 } from './types.js'
 
 /**
- * The key under which a delivery is known: source and delivery id. GitHub gives one event the same id for every hook that gets it, so that
- * the second hook of a repository brings a duplicate. Ids, not digests: GitHub's begin with the time, so a burst writes one page.
- *
- * One that came through a tunnel is known by what was signed: the ids are not signed, and anyone with the tunnel's address could send a body
- * again under others, or spoil an id before the delivery comes that has it. Where the payload does not prove the event of a code host, the
- * event takes part, so that a copy under another does not take the place of the genuine one; other senders name it only in a header, which
- * anybody could write again and again, so that their bytes count once. Where the sender can send the same bytes again for something new, the
- * id does.
+ * Key that identifies a delivery: source and delivery id. GitHub gives an event the same id for every hook, so the
+ * second hook of a repository sends a duplicate. Ids are used instead of digests because GitHub's begin with the time,
+ * so a burst writes one page.
+ * A delivery from a tunnel is identified by its signed bytes: ids are not signed, and anyone with the tunnel's address
+ * could send a body again under another id, or use up the id of a future delivery. If the payload does not prove the
+ * event of a code host, the event is part of the key, so that a copy under another event does not replace the genuine
+ * one. Other senders name the event only in a header, which anybody could vary, so their bytes count once. If the
+ * sender can send the same bytes for something new, the id is part of the key.
  */
 function keyOf(delivery: Delivery): string {
   const { provider, scheme = provider, deliveryId, restored } = delivery
@@ -34,7 +31,9 @@ function keyOf(delivery: Delivery): string {
   return repeatable ? `${bytes} ${deliveryId}` : bytes
 }
 
-/** The event as it is stored: with its action, which only a code host has. An event may have dots, and never a line feed. */
+/**
+ * Event as it is stored, with the action, which only code hosts have. An event may have dots, but never a line feed.
+ */
 export function eventOf({ event, action }: Pick<Delivery, 'event' | 'action'>): string {
   return action === null ? event : `${event}\n${action}`
 }
@@ -54,7 +53,7 @@ type Known = {
 const KNOWN =
   'SELECT n, key, source, delivery_id, event, repo, number, hook_id, ignored_by FROM delivery WHERE'
 
-/** A delivery to record, and what becomes of it. */
+/** A delivery to record, with its forwarding. */
 export interface Appended {
   readonly delivery: Delivery
   readonly plan: Plan
@@ -68,14 +67,15 @@ interface New {
 }
 
 /**
- * Records deliveries and their forwards, in their order. What is there already is a duplicate: it changes nothing unless it is forwarded
- * again, so that it costs no flush. One that another hook (or the App) brought is never forwarded again, whatever the rule: one event
- * runs once.
+ * Records deliveries and their forwards, in order. A duplicate changes nothing unless it is forwarded again, so that it
+ * costs no flush. One that came through another hook (or the App) is never forwarded again, whatever the rule, because
+ * one event must run once.
  */
 export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
   const keys = padded(all.map(({ delivery }) => keyOf(delivery)))
   const ids = padded(all.map(({ delivery }) => delivery.deliveryId))
-  // Through a tunnel the key is a digest, and two hooks may send different bytes. The newest entry is there for its number.
+  // From a tunnel the key is a digest, and two hooks may send different bytes, so ids are compared too. The newest
+  // entry is read for its number.
   const found = yield* ask<Known>(
     `${KNOWN} key IN (${marks(keys.length)})
       UNION ALL ${KNOWN} delivery_id IN (${marks(ids.length)}) AND hook_id <> ''
@@ -112,13 +112,19 @@ function ignoredBy({ ignored_by: text }: Known): Pick<Receipt, 'ignoredBy'> {
   return text === null ? {} : { ignoredBy: text }
 }
 
-/** As many as a power of two, with the first again and again: few texts of statements, so that connections keep them prepared. */
+/**
+ * Pads values to a power of two by repeating the first one. Statements then have few different texts, which connections
+ * keep prepared.
+ */
 function padded(values: readonly string[]): string[] {
   const count = 2 ** Math.ceil(Math.log2(values.length))
   return Array.from({ length: count }, (_, i) => values[i] ?? values[0] ?? '')
 }
 
-/** Adds targets that are new, or failed, by the rule; never those of another event, which is not signed. */
+/**
+ * Adds targets that are new or failed, according to the rule. A delivery with another event, which is not signed, adds
+ * none.
+ */
 function* appendAgain(found: Known, delivery: Delivery, plan: Plan): Tx<Receipt> {
   const isSameEvent = found.event === eventOf(delivery) && plan.ignoredBy === undefined
   const wanted = isSameEvent ? plan.targets : []
@@ -126,30 +132,31 @@ function* appendAgain(found: Known, delivery: Delivery, plan: Plan): Tx<Receipt>
   return { n: found.n, duplicate: true, targets, ...ignoredBy(found) }
 }
 
-/** The rows are inserted together: a statement for each would take a round trip's share of PostgreSQL's time. */
+/** Inserts rows together: on PostgreSQL, a statement for each would cost a round trip. */
 function insertNew(all: readonly New[]): Statement[] {
   const rows = all.map(({ row }) => row)
   const bodies = all.map(({ row, bytes }) => ({ n: row.n, bytes }))
   const forwards = all.flatMap(({ row, targets }) => newForwards(row.n, targets, row.received_at))
-  const received = counted(rows.map((row) => Math.floor(row.received_at / 60_000)))
   const waiting = counted(all.flatMap(({ targets }) => targets))
   return [
     ...insert('delivery', rows),
     ...insert('body', bodies),
     ...insert('forward', forwards),
-    ...[...received].map(([minute, count]) => countMinute(minute, count, 0)),
     ...[...waiting].map(([target, count]) => countForwards(target, { waiting: count })),
   ]
 }
 
-/** How often each is there. */
+/** Counts equal keys. */
 function counted<Key>(all: readonly Key[]): ReadonlyMap<Key, number> {
   const counts = new Map<Key, number>()
   for (const key of all) counts.set(key, (counts.get(key) ?? 0) + 1)
   return counts
 }
 
-/** Without the id of its hook, an equal id may be chance. Two sources take one event each, for routes of their own. */
+/**
+ * True for the same event from another hook. Without a hook id, equal delivery ids may be a coincidence. Two sources
+ * store an event each, for their own routes.
+ */
 function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
   const { provider, hookId, repo, number } = delivery
   const isSame = known.event === eventOf(delivery) && known.repo === repo && known.number === number
@@ -158,7 +165,7 @@ function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
   )
 }
 
-/** A row of `delivery`, without its number, its key and what ignores it. */
+/** Columns of `delivery`, except its number, its key and its ignore rule. */
 export function rowOf(delivery: Delivery) {
   const { provider, repo, number, ref = null, restored } = delivery
   return {
@@ -178,7 +185,9 @@ export function rowOf(delivery: Delivery) {
   }
 }
 
-/** Lets the forwards of an entry to these targets wait again, even those that succeeded; false when there is no such entry. */
+/**
+ * Queues the forwards of an entry to these targets again, even those that succeeded. False if there is no such entry.
+ */
 export function* again(n: number, targets: readonly string[], since: number): Tx<boolean> {
   const found = yield* ask('SELECT n FROM delivery WHERE n = ?', n)
   if (found.length === 0) return false
@@ -186,14 +195,14 @@ export function* again(n: number, targets: readonly string[], since: number): Tx
   return true
 }
 
-/** The statuses in which a forward is made again by each rule; `undefined`: it never was. */
+/** Statuses of forwards that are made again under each rule. `undefined` is a new forward. */
 const DUE: Readonly<Record<OnDuplicate, readonly (ForwardStatus | undefined)[]>> = {
   never: [],
   'if-failed': ['failed', undefined],
   always: ['failed', 'succeeded', undefined],
 }
 
-/** Gives all targets that then wait for the entry. */
+/** Queues forwards again, and returns all targets that then wait for the entry. */
 function* waitAgain(
   n: number,
   targets: readonly string[],
@@ -207,7 +216,6 @@ function* waitAgain(
   const before = new Map(rows.map(({ target, status }) => [target, status]))
   const due = [...new Set(targets)].filter((target) => DUE[rule].includes(before.get(target)))
   const missing = due.filter((target) => !before.has(target))
-  if (due.length > 0) yield* execute(countFailed(n, -1))
   yield* execute(
     ...due.flatMap((target) => {
       const status = before.get(target)
@@ -217,19 +225,21 @@ function* waitAgain(
     }),
     ...insert('forward', newForwards(n, missing, since)),
   )
-  if (due.length > 0) yield* execute(countFailed(n, 1))
   const waiting = [...before].filter(([, status]) => status === 'waiting').map(([target]) => target)
   return [...new Set([...waiting, ...due])]
 }
 
-/** What a target's answer may fill of an entry: the power of two above what one that is down for 24 h makes, probed once a minute. */
+/**
+ * Most attempts of an entry: the power of two above the number for a target that is down for 24 h, probed once a
+ * minute.
+ */
 const MAX_ATTEMPTS = 4096
-/** Attempts that count as one when they follow each other with the same error. */
+/** Outcomes that count as one attempt if they follow each other with the same error. */
 const ALIKE: ReadonlySet<string> = new Set(['unreachable', 'timed out'])
 
 /**
- * Records an attempt and the forward's new status; nothing when the entry is gone. To record the same attempt again changes nothing more,
- * so that a caller who does not know whether a write succeeded may repeat it.
+ * Records an attempt and the forward's new status, or nothing if the entry is gone. Recording the same attempt again
+ * changes nothing, so a caller that does not know whether a write succeeded may repeat it.
  */
 export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void> {
   const { target, at, outcome, status, ms } = attempt
@@ -238,10 +248,10 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
   const answer = attempt.answer.subarray(0, MAX_START)
   const error = attempt.error?.slice(0, MAX_ERROR) ?? null
   const headers = attempt.headers ? JSON.stringify(attempt.headers) : null
-  // Beyond that, the last one is replaced.
+  // Beyond the limit, the last attempt is replaced.
   const seq = Math.min(found.newest + 1, MAX_ATTEMPTS)
   const isSame = found.outcome === outcome
-  yield* finish(n, target, forward, found)
+  yield* finish(n, target, forward, found.before)
   if (isSame && found.at === at) return
   if (isSame && found.error === error && ALIKE.has(outcome))
     yield* execute({
@@ -255,8 +265,8 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
   }
 }
 
-/** The status of a forward, the last attempt at its target, and the number of its entry's last attempt. */
-const RECORDED = `SELECT forward.status AS before, forward.tries, last.seq, last.at, last.outcome, last.error,
+/** Status of a forward, the last attempt at its target, and the number of its entry's last attempt. */
+const RECORDED = `SELECT forward.status AS before, last.seq, last.at, last.outcome, last.error,
     (SELECT coalesce(max(seq), 0) FROM attempt WHERE attempt.n = forward.n) AS newest
   FROM forward LEFT JOIN attempt AS last ON last.n = forward.n AND last.seq = (
     SELECT max(seq) FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target)
@@ -264,7 +274,6 @@ const RECORDED = `SELECT forward.status AS before, forward.tries, last.seq, last
 
 type Recorded = {
   readonly before: ForwardStatus
-  readonly tries: number
   readonly newest: number
   readonly seq: number | null
   readonly at: number | null
@@ -272,23 +281,15 @@ type Recorded = {
   readonly error: string | null
 }
 
-/** Sets the status of a forward that had this one; nothing where it has ended. */
-export function* finish(
-  n: number,
-  target: string,
-  forward: Forward,
-  { before, tries }: Pick<Recorded, 'before' | 'tries'>,
-): Tx<void> {
-  // Another relay has ended it, while the one whose attempt this was stood still: it is not sent again.
+/** Changes the status of a forward from `before`, unless it has already ended. */
+export function* finish(n: number, target: string, forward: Forward, before: ForwardStatus): Tx<void> {
+  // Another relay has ended the forward while the one that made this attempt was suspended. It is not sent again.
   if (before !== 'waiting' && forward.status !== 'succeeded') return
-  const mayCount = isFailedAttempt({ status: before, tries }) || isFailedAttempt(forward)
-  if (mayCount) yield* execute(countFailed(n, -1))
   const change = { [before]: -1, [forward.status]: 1 }
   yield* execute(
     setForward(n, target, forward),
     ...(before === forward.status ? [] : [countForwards(target, change)]),
   )
-  if (mayCount) yield* execute(countFailed(n, 1))
 }
 
 function setForward(n: number, target: string, { status, tries, since, reason }: Forward): Statement {
@@ -298,13 +299,16 @@ function setForward(n: number, target: string, { status, tries, since, reason }:
   }
 }
 
-/** Forwards that one step fails. */
+/** Most forwards that one step fails. */
 const EXPIRE_STEP = 200
 
-/** Which waiting forwards have waited too long: of one target, or of all targets but those that have a route. */
+/** Selects forwards of one target, or of all targets except those with a route. */
 export type Expiring = { readonly target: string } | { readonly except: readonly string[] }
 
-/** Fails forwards that wait since before an instant. Gives those of one step; there may be more unless it is none. */
+/**
+ * Fails forwards that have waited since before an instant. Returns those of one step; there may be more unless it is
+ * empty.
+ */
 export function* expire(
   before: number,
   which: Expiring,
@@ -320,19 +324,22 @@ export function* expire(
   )
   for (const { n, target, tries, since } of rows) {
     const forward: Forward = { status: 'failed', tries, since, reason: 'older than 24 h' }
-    yield* finish(n, target, forward, { before: 'waiting', tries })
+    yield* finish(n, target, forward, 'waiting')
   }
   return rows
 }
 
-/** A forward that waits keeps its entry, and the newest entry stays because the next gets its number from it. */
+/**
+ * Condition for removable entries. A waiting forward keeps its entry, and the newest entry stays because the next
+ * number is derived from it.
+ */
 const REMOVABLE = `n < (SELECT max(n) FROM delivery)
   AND NOT EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND forward.status = 'waiting')`
 
-/** Entries looked at, and at most removed, in one step: some milliseconds, which a delivery may have to wait for. */
+/** Most entries examined and removed in one step: some milliseconds, for which a delivery may have to wait. */
 const SWEEP_STEP = 500
 
-/** The last of the entries that a step goes through: enough to remove so many bytes, or all that it looks at. */
+/** Query for the last entry of a step: enough to remove so many bytes, or the limit of a step. */
 const LAST_OF_STEP = `SELECT max(n) AS last FROM (
   SELECT n, sum(bytes) OVER (ORDER BY n) - bytes AS before FROM (
     SELECT n, CASE WHEN ${REMOVABLE} THEN size ELSE 0 END AS bytes FROM delivery
@@ -340,7 +347,10 @@ const LAST_OF_STEP = `SELECT max(n) AS last FROM (
   ) AS candidate
 ) AS step WHERE before < ?`
 
-/** Removes the oldest entries with numbers above `after` and below `end`, up to `bytes`. Gives the last that it looked at, 0 for none, and how many it removed. */
+/**
+ * Removes the oldest entries with numbers above `after` and below `end`, up to `bytes`. Returns the last entry
+ * examined, 0 for none, and the number removed.
+ */
 export function* remove(
   after: number,
   end: number,
@@ -358,18 +368,20 @@ export function* remove(
     last,
   )
   for (const { target, status, count } of counts) yield* execute(countForwards(target, { [status]: -count }))
-  const minutes = yield* ask<Minute & { readonly until: number }>(
-    `SELECT received_at / 60000 AS minute, count(*) AS received, max(received_at) AS until,
-      count(CASE WHEN ${HAS_FAILED} THEN 1 END) AS failed
-      FROM delivery WHERE ${which} GROUP BY received_at / 60000`,
+  const rows = yield* ask<{ received_at: number }>(
+    `DELETE FROM delivery WHERE ${which} RETURNING received_at`,
     after,
     last,
   )
-  yield* execute(...minutes.map((each) => countMinute(each.minute, -each.received, -each.failed)))
-  const until = Math.max(0, ...minutes.map((each) => each.until))
-  yield* ask('UPDATE removed SET until = ? WHERE until < ?', until, until)
-  const rows = yield* ask(`DELETE FROM delivery WHERE ${which} RETURNING n`, after, last)
-  yield* ask('DELETE FROM minute WHERE received = 0')
+  if (rows.length > 0) {
+    const until = Math.max(...rows.map((row) => row.received_at))
+    yield* ask(
+      'UPDATE removed SET entries = entries + ?, until = CASE WHEN until < ? THEN ? ELSE until END',
+      rows.length,
+      until,
+      until,
+    )
+  }
   yield* ask('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
   return { last, removed: rows.length }
 }
@@ -379,7 +391,7 @@ export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {
   yield* execute(...[...counts].map(([n, more]) => ({ sql, values: [more, n] })))
 }
 
-/** A row that nothing ever sees. It is written and flushed all the same, so that an ill disk fails, or a server that only reads. */
+/** Writes and flushes a row that no query reads, to detect a failing disk or a read-only server. */
 export function* check(): Tx<void> {
   yield* ask(`INSERT INTO kv (key, value) VALUES ('check', '')`)
   yield* ask(`DELETE FROM kv WHERE key = 'check'`)
@@ -387,10 +399,13 @@ export function* check(): Tx<void> {
 
 type Row = Readonly<Record<string, SqlValue>>
 
-/** Rows in one statement; PostgreSQL takes 65,535 values. */
+/** Most rows in one statement. PostgreSQL allows 65,535 values. */
 const MAX_ROWS = 32
 
-/** Inserts rows of the same columns. As many in each statement as a power of two: few texts, so that connections keep them prepared. */
+/**
+ * Inserts rows with the same columns. Each statement has a power of two of rows, so that there are few texts, which
+ * connections keep prepared.
+ */
 function insert(table: string, rows: readonly Row[]): Statement[] {
   const statements: Statement[] = []
   const columns = Object.keys(rows[0] ?? {})
@@ -405,12 +420,12 @@ function insert(table: string, rows: readonly Row[]): Statement[] {
   return statements
 }
 
-/** One row for each target. */
+/** Rows of new forwards, one for each target. */
 function newForwards(n: number, targets: readonly string[], since: number): Row[] {
   return targets.map((target, position) => ({ n, target, position, status: 'waiting', tries: 0, since }))
 }
 
-/** Changes how many forwards to a target have each status. */
+/** Changes the number of forwards to a target by status. */
 function countForwards(target: string, changes: Partial<Readonly<Record<ForwardStatus, number>>>): Statement {
   const { waiting = 0, succeeded = 0, failed = 0 } = changes
   return {
@@ -418,25 +433,5 @@ function countForwards(target: string, changes: Partial<Readonly<Record<ForwardS
       ON CONFLICT (target) DO UPDATE SET waiting = target.waiting + excluded.waiting,
         succeeded = target.succeeded + excluded.succeeded, failed = target.failed + excluded.failed`,
     values: [target, waiting, succeeded, failed],
-  }
-}
-
-/** Adds to a minute, which is named by its number since 1970. */
-function countMinute(minute: number, received: number, failed: number): Statement {
-  return {
-    sql: `INSERT INTO minute (minute, received, failed) VALUES (?, ?, ?)
-      ON CONFLICT (minute) DO UPDATE SET received = minute.received + excluded.received, failed = minute.failed + excluded.failed`,
-    values: [minute, received, failed],
-  }
-}
-
-const HAS_FAILED = `EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND ${FAILED_ATTEMPT})`
-
-/** Counts an entry in its minute if it has failed: taken off before its forwards change, and added after. */
-function countFailed(n: number, change: 1 | -1): Statement {
-  return {
-    sql: `UPDATE minute SET failed = failed + ? WHERE minute =
-      (SELECT received_at / 60000 FROM delivery WHERE n = ? AND ${HAS_FAILED})`,
-    values: [change, n],
   }
 }

@@ -4,8 +4,9 @@ import { endOfString, MAX_DEPTH } from './text.js'
 const [QUOTE, BRACKET, END_BRACKET, BRACE, END_BRACE] = [0x22, 0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Parses bytes or text as JSON, strictly: UTF-8 without a byte order mark, one value of any type with nothing after it, and at most
- * {@link MAX_DEPTH} nested and {@link MAX_CONTAINERS} arrays and objects. All text from outside is parsed here.
+ * Parses bytes or text as strict JSON: UTF-8 without a byte order mark, one value of any type with nothing after it,
+ * and at most {@link MAX_DEPTH} nested and {@link MAX_CONTAINERS} arrays and objects. All text from outside is parsed
+ * here.
  * @throws SyntaxError for anything else. The message quotes none of the text.
  * @see RFC 8259 sections 2 and 8.1
  */
@@ -23,16 +24,19 @@ export function parseJson(json: Uint8Array | string): unknown {
   }
 }
 
-/** What {@link parseJson} says of text that is nested too deep. */
+/** Error message of {@link parseJson} for text that is nested too deep. */
 export const TOO_DEEP = 'nested too deep'
 
-/** As many arrays and objects as 1 MiB can have, the default limit of a body: of more, V8 needs longer than in proportion to their size. */
+/**
+ * Most arrays and objects: the number that fits into 1 MiB, the default limit of a body. For more, V8's time grows
+ * faster than their number.
+ */
 const MAX_CONTAINERS = 349_525
 
 /**
- * What makes text too dear to parse: more than {@link MAX_DEPTH} nested arrays and objects, or more than {@link MAX_CONTAINERS} of them in all. V8
- * accepts any depth and number. It takes ten times as long for 1 MB of brackets as for other text, and seconds and a gigabyte for 25 MB: this
- * is found in the text, before it is parsed.
+ * Explains why text is too expensive to parse: more than {@link MAX_DEPTH} nested arrays and objects, or more than
+ * {@link MAX_CONTAINERS} in all. Returns undefined if it is not. Checked before parsing, because V8 accepts any depth
+ * and number: it takes ten times as long for 1 MB of brackets as for other text, and seconds and a gigabyte for 25 MB.
  */
 export function excessOf(text: string): string | undefined {
   let [depth, containers] = [0, 0]
@@ -47,17 +51,22 @@ export function excessOf(text: string): string | undefined {
   return undefined
 }
 
-/** Whether a parsed value is a JSON object. */
+/** True for a JSON object. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The member at a path of names joined by dots; undefined if there is none; JSON has no other undefined. */
+/** Returns the members of a value from outside; none if it is no object. */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {}
+}
+
+/** Returns the member at a path of names joined by dots. Undefined means missing, since JSON has no undefined. */
 export function memberOf(payload: unknown, path: string): unknown {
   return path.split('.').reduce(ownMember, payload)
 }
 
-/** An object's own member: a payload may be any JSON value, and name one `__proto__`. */
+/** Returns an object's own member. A payload may be any JSON value, and have a member called `__proto__`. */
 export function ownMember(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   return Object.getOwnPropertyDescriptor(value, key)?.value

@@ -1,12 +1,12 @@
-/** Deeper than any payload, and shallow enough for programs that read JSON recursively. */
+/** Deepest accepted nesting: deeper than any payload, and shallow enough for programs that read JSON recursively. */
 export const MAX_DEPTH = 1000
 
 /** A token of JSON text: punctuation (`{ } [ ] : ,`), a string with its quotes, or a number or literal. */
 export interface Token {
   readonly start: number
-  /** Past its last character. */
+  /** Index after its last character. */
   readonly end: number
-  /** Number of arrays and objects around it. Their own brackets are outside. */
+  /** Number of arrays and objects around it. A bracket does not count its own. */
   readonly depth: number
 }
 
@@ -15,7 +15,7 @@ const BACKSLASH = 0x5c
 const WHITE_SPACE = /[ \t\r\n]*/y
 const SCALAR = /[^ \t\r\n{}[\]:,"]+/y
 
-/** Whether the text ends inside an array or an object. */
+/** True if the text ends inside an array or an object. */
 export function isCutOff(text: string): boolean {
   if (!/^\s*[{[]/.test(text)) return false
   let depth = 0
@@ -29,8 +29,9 @@ export function isCutOff(text: string): boolean {
 }
 
 /**
- * The tokens of JSON text, in order, without white space. Text keeps what values lose: large numbers, escapes, repeated names and the
- * order of numeric names. Checks neither the order of the tokens nor how numbers, literals and strings are written.
+ * Yields the tokens of JSON text in order, without white space. Text keeps what values lose: large numbers, escapes,
+ * repeated names and the order of numeric names. Neither the order of the tokens nor the syntax of numbers, literals
+ * and strings is checked.
  * @throws RangeError for more than `maxDepth` nested arrays and objects.
  * @see RFC 8259 section 2
  */
@@ -52,7 +53,10 @@ function endOfToken(text: string, start: number, first: string): number {
   return '{}[]:,'.includes(first) ? start + 1 : skip(SCALAR, text, start)
 }
 
-/** The index after the closing quote of the string that begins at `start`; the length of the text if it has none. */
+/**
+ * Returns the index after the closing quote of the string that begins at `start`, or the text's length if there is
+ * none.
+ */
 export function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -68,8 +72,8 @@ function skip(pattern: RegExp, text: string, from: number): number {
 }
 
 /**
- * Well-formed JSON with one value a line, indented by two spaces. Changes only white space. Of members with one name all are there,
- * also those that the value does not have: where they are nested too deep, the text is returned as it is.
+ * Formats well-formed JSON with one value per line, indented by two spaces. Changes only white space, so repeated names
+ * stay. Text that is nested too deep is returned unchanged.
  */
 export function layOut(json: string): string {
   const parts: string[] = []
@@ -87,15 +91,15 @@ export function layOut(json: string): string {
 }
 
 /**
- * The text with another value at a path of names, and every other byte as it was; undefined where the path leads to no text, number or
- * literal. Of members with one name the last counts, as in JSON.parse.
+ * Replaces the value at a path of names and leaves every other byte unchanged. Returns undefined if the path leads to
+ * no text, number or literal. Of repeated names the last counts, as in JSON.parse.
  */
 export function replaceScalar(
   text: string,
   path: readonly string[],
   value: string | number,
 ): string | undefined {
-  /** The name before the value that is read, at each depth. */
+  /** Name before the current value, at each depth. */
   const names: (string | undefined)[] = []
   let before = ''
   let found: Token | undefined
@@ -114,9 +118,9 @@ export function replaceScalar(
 const SCALAR_VALUE = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
 
 /**
- * The line, counted from 1, of the member or item at `path` in JSON text. If it does not exist, that of its closest existing
- * parent; if a name is repeated, the last one counts, as in JSON.parse. In malformed text that of the first wrong token; the last
- * line if something is missing at the end.
+ * Returns the line, counted from 1, of the member or item at `path`. If it is missing, the line of its closest existing
+ * parent; of repeated names the last counts, as in JSON.parse. In malformed text, the line of the first wrong token, or
+ * the last line if the text ends too early.
  */
 export function lineOf(text: string, path: readonly PropertyKey[] = []): number {
   const rest = tokens(text)
@@ -129,7 +133,7 @@ export function lineOf(text: string, path: readonly PropertyKey[] = []): number 
     return true
   }
   const passes = (mark: string): boolean => token !== undefined && raw() === mark && next()
-  /** Whether the path, which leads into the value around `key`, leads on to it. */
+  /** Follows the path into the value around `key`. Returns true if it leads on to `key`. */
   const leads = (key: PropertyKey, depth: number, at = text.length): boolean => {
     if (path[depth] !== key) return false
     if (depth >= foundDepth) [found, foundDepth] = [at, depth]
@@ -149,7 +153,7 @@ export function lineOf(text: string, path: readonly PropertyKey[] = []): number 
     while (passes(','))
     return passes(']')
   }
-  /** False at the first token that is wrong. */
+  /** Consumes one value. Returns false at the first wrong token. */
   const value = (depth: number, isOn: boolean): boolean => {
     if (passes('{')) return passes('}') || members(depth, isOn)
     if (passes('[')) return passes(']') || items(depth, isOn)
@@ -159,7 +163,7 @@ export function lineOf(text: string, path: readonly PropertyKey[] = []): number 
   try {
     isWellFormed = value(0, true) && token === undefined
   } catch {
-    // Nested too deep.
+    // Text that is nested too deep is malformed.
   }
   return text.slice(0, isWellFormed ? found : (token?.start ?? text.length)).split('\n').length
 }

@@ -8,15 +8,15 @@ import { type Route, shortNames } from '../dispatch/routes.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, requireForwardedHost } from '../http/router.js'
 import type { Journal, JournalObserver } from '../journal/journal.js'
-import type { TunnelStatus } from '../tunnel/tunnel.js'
+import type { TunnelStatus } from '../instance/protocol.js'
 import type { RefusedKind, RefusedList } from '../webhook/refused.js'
 
 export interface MetricsParts {
   readonly routes: () => readonly Route[]
   readonly refused: () => Pick<RefusedList, 'counts'>
-  /** One for each source, if there is a tunnel. */
+  /** Status of the tunnel of each source, if there is a tunnel. */
   readonly tunnels: () => readonly TunnelStatus[]
-  /** Rejects while the instance cannot take deliveries. */
+  /** Rejects while the instance cannot accept deliveries. */
   readonly ready: () => Promise<void>
   /** Check of the Host header, stricter than the service's own. */
   readonly hostAllowed: (host: string | undefined) => boolean
@@ -24,7 +24,7 @@ export interface MetricsParts {
   readonly log: Log
 }
 
-/** The metrics of the running instance, for Prometheus. */
+/** Metrics of the running instance, for Prometheus. */
 export interface Metrics {
   /** Counts what the journal records from now on. */
   readonly observer: JournalObserver
@@ -32,15 +32,17 @@ export interface Metrics {
   readonly fetch: FetchHandler
 }
 
-/** Seconds: from a commit in memory to the limit of a call, 4 s. */
+/** Buckets in seconds, from a commit in memory to the time limit of storage, 4 s. */
 const STORAGE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 4]
-/** Seconds: from an answer of this machine to the limits of an address, 30 s, and of a command, 10 min. */
+/**
+ * Buckets in seconds, from a response on this machine to the time limits of an address, 30 s, and of a command, 10 min.
+ */
 const ATTEMPT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600]
-/** Milliseconds. Prometheus gives up after 10 s; what storage has not answered by then is left out. */
+/** Time limit of storage in milliseconds. Prometheus gives up after 10 s; later results are left out. */
 const LIMIT_MS = 2000
-/** Milliseconds for which the queues count as read. */
+/** Age in milliseconds up to which read queues are reused. */
 const CACHE_MS = 5000
-/** Each reason of a refusal, which counts 0 until it occurs. */
+/** Reasons of a refusal, which count 0 until they occur. */
 const NONE: Readonly<Record<RefusedKind, number>> = {
   no_signature: 0,
   invalid_signature: 0,
@@ -49,7 +51,7 @@ const NONE: Readonly<Record<RefusedKind, number>> = {
   wrong_path: 0,
 }
 
-/** Loads prom-client with this file. */
+/** Creates the metrics. Loads prom-client with this file. */
 export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsParts): Metrics {
   const { routes, refused, tunnels, ready } = parts
   const register = new Registry()
@@ -58,13 +60,13 @@ export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsPa
   const { forwards, connected } = metrics
   const labelOf = createTargetLabels(routes)
   const readQueues = createQueueReader(journal, parts, metrics, labelOf)
-  // Requests that come at the same time share one answer.
+  // Concurrent requests share one response.
   const text = createCached(0, async () => {
-    // An increase from nothing is not seen, so what has not happened yet counts 0.
+    // Prometheus does not see an increase from nothing, so values that have not occurred yet are 0.
     for (const target of new Set(routes().map(({ id }) => labelOf(id))))
       for (const status of ['succeeded', 'failed']) forwards.inc({ target, status }, 0)
     connected.reset()
-    // The code host's has no label.
+    // The code host's tunnel has no label.
     for (const { source, state } of tunnels())
       connected.set(isCodeHost(source) ? {} : { source }, Number(state === 'connected'))
     metrics.refused.reset()
@@ -97,7 +99,7 @@ export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsPa
   }
 }
 
-/** Returns a function that brings the metrics of the queues up to date. It does not reject. */
+/** Returns a function that updates the metrics of the queues. It does not reject. */
 function createQueueReader(
   journal: Pick<Journal, 'counts'>,
   { routes, clock, log }: MetricsParts,
@@ -128,7 +130,7 @@ function createQueueReader(
   }
 }
 
-/** The names, labels and help of all metrics but Node's own. */
+/** Creates all metrics except Node's own. */
 function createAll(register: Registry) {
   const registers = [register]
   const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
@@ -184,24 +186,28 @@ function createAll(register: Registry) {
   }
 }
 
-/** A user has a handful of targets; reloaded settings can name others again and again. */
+/** Most labels. A user has a handful of targets, but reloaded settings can name others again and again. */
 const MAX_LABELS = 100
-/** The label of all targets beyond {@link MAX_LABELS}. */
+/** Label of all targets beyond {@link MAX_LABELS}. */
 const OTHERS = 'others'
-/** A name, a host and port, or the name of a program. A command that begins with anything else could show what is secret in it. */
+/**
+ * Syntax of a label: a name, a host and port, or the name of a program. A command that begins with anything else could
+ * reveal a secret.
+ */
 const SHORT = /^[\w.:[\]-]{1,64}$/
 const UNNAMED = 'command'
 
 /**
- * Gives each target its label, the same id always the same one: the name that the route gives, else host and port, else the name of the
- * command's program; never a path, a query, a password or arguments. Where several targets would share a label, the later ones get a number.
+ * Returns a function from a target's id to its label, which never changes: the name of its route, else host and port,
+ * else the name of the command's program. Labels contain no path, query, password or arguments. Targets that would
+ * share a label get numbers.
  */
 function createTargetLabels(routes: () => readonly Route[]): (id: string) => string {
   const labels = new Map<string, string>()
   const create = (id: string): string => {
     if (labels.size >= MAX_LABELS) return OTHERS
     const name = routes().find((route) => route.id === id)?.name
-    // Named alone, a target has its shortest name.
+    // Alone, a target has its shortest name.
     const short = shortNames([{ id, ...(name !== undefined && { name }) }]).get(id) ?? ''
     const base = SHORT.test(short) ? short : UNNAMED
     const used = new Set(labels.values())
@@ -211,7 +217,7 @@ function createTargetLabels(routes: () => readonly Route[]): (id: string) => str
     return label
   }
   const labelOf = (id: string): string => labels.get(id) ?? create(id)
-  // In the order of the routes, so that they have the same after a restart.
+  // Assigned in the order of the routes, so that labels are the same after a restart.
   for (const { id } of routes()) labelOf(id)
   return labelOf
 }

@@ -1,24 +1,31 @@
 import type { Agent, ClientRequest } from 'node:http'
 import { isIP, type Socket } from 'node:net'
-import { decoded, isLoopback } from '../base/address.js'
+import { decodeUserinfo, isLoopback } from '../base/address.js'
 import { proxyFor, ProxyAnswerError } from './proxy.js'
 import { TlsError, watchTls } from './tls.js'
 
 export interface AgentOptions {
-  /** Milliseconds for which an idle connection is kept for the next request. Default: each request has a connection of its own. */
+  /**
+   * Milliseconds for which an idle connection is kept for the next request. Default: each request has its own
+   * connection.
+   */
   readonly keepAlive?: number
 }
 
-/** How requests to an address travel. */
+/** Connection to an address, either direct or through a proxy. */
 export interface Way {
   readonly agent: Agent
-  /** A proxy that reads the requests, and gets the whole address in each (RFC 9112 section 3.2.2); undefined for one that only connects. */
+  /**
+   * A proxy that reads the requests, so that each contains the whole address (RFC 9112 section 3.2.2). Undefined for a
+   * tunnelling proxy.
+   */
   readonly reader: URL | undefined
 }
 
 /**
- * Opens the way for requests to an address: straight to this machine, elsewhere through the proxy that the variables of this process name. As
- * browsers do, it has a proxy connect for https alone: many refuse to for http, as Squid does in its usual settings.
+ * Chooses the connection to an address: direct on this machine, elsewhere through the proxy that the environment names.
+ * As in browsers, only https is tunnelled with CONNECT, because many proxies, such as Squid by default, refuse that for
+ * http.
  * @throws ProxySettingError
  */
 export function openWay(url: URL, { keepAlive }: AgentOptions = {}): Way {
@@ -30,7 +37,7 @@ export function openWay(url: URL, { keepAlive }: AgentOptions = {}): Way {
     Object.assign(agent, { createConnection: () => connectTo(proxy) })
     return { agent, reader: proxy }
   }
-  // Documented, and left out of Node's types: it may answer later (nodejs.org/api/http.html, agent.createConnection).
+  // The callback is documented but missing in Node's types (nodejs.org/api/http.html, agent.createConnection).
   Object.assign(agent, {
     createConnection(given: object, done: (error: Error | null, socket?: Socket) => void): void {
       openTunnel(proxy, url, (error, socket) => {
@@ -50,26 +57,26 @@ function connectTo(proxy: URL): Socket {
   return connect({ ...place, servername: isIP(place.host) === 0 ? place.host : '' })
 }
 
-/** The header by which a request signs in to a proxy, where its address has a user name. */
+/** Header that authenticates a request to a proxy whose address has a user name. */
 export function proxyCredentials({ username, password }: URL): readonly (readonly [string, string])[] {
   if (username === '') return []
-  const credentials = Buffer.from([username, password].map(decoded).join(':')).toString('base64')
+  const credentials = Buffer.from([username, password].map(decodeUserinfo).join(':')).toString('base64')
   return [['Proxy-Authorization', `Basic ${credentials}`]]
 }
 
-/** The client of Node for a protocol. Loaded when it is used: short commands send nothing. */
+/** Node's client for a protocol. Loaded on first use, since short commands send nothing. */
 export function protocolOf({ protocol }: URL) {
   return protocol === 'https:'
     ? process.getBuiltinModule('node:https')
     : process.getBuiltinModule('node:http')
 }
 
-/** {@link watchTls}, with what this process trusts. */
+/** {@link watchTls} with the certificates that this process trusts. */
 function watchConnection(request: ClientRequest, url: URL): (error: Error) => Error {
   return watchTls(request, url, process.env['NODE_EXTRA_CA_CERTS'])
 }
 
-/** The same for a request of this way. */
+/** {@link watchTls} for a request over this route, whose TLS may be that of a proxy. */
 export function watchWay(request: ClientRequest, url: URL, { reader }: Way): (error: Error) => Error {
   if (!reader) return watchConnection(request, url)
   const explain = watchConnection(request, reader)
@@ -80,10 +87,10 @@ function proxyTo(url: URL): URL | undefined {
   return isLoopback(url.hostname) ? undefined : proxyFor(url, process.env)
 }
 
-/** 20 s: longer than a proxy tries to connect, and less than relay waits for an answer. */
+/** 20 s: longer than a proxy tries to connect, and less than relay waits for a response. */
 const CONNECT_LIMIT_MS = 20_000
 
-/** Opens a connection to an address through a proxy (RFC 9110 section 9.3.6). */
+/** Opens a connection to an address through a proxy's CONNECT (RFC 9110 section 9.3.6). */
 function openTunnel(proxy: URL, url: URL, done: (error: Error | null, socket?: Socket) => void): void {
   const { hostname, port } = url
   const authority = `${hostname}:${port || (url.protocol === 'https:' ? 443 : 80)}`
@@ -104,19 +111,22 @@ function openTunnel(proxy: URL, url: URL, done: (error: Error | null, socket?: S
       socket.destroy()
       done(new ProxyAnswerError(statusCode))
     })
-    // The caller may have given up: without an end, the connection would stay.
+    // The caller may have given up. Without this, the connection would stay open.
     .once('timeout', () => request.destroy(new ProxyAnswerError()))
     .once('error', (error) => done(ofProxy(explain(error))))
     .end()
 }
 
-/** Whose certificate it is matters: the messages of other failures are of the whole way. */
+/** Names the proxy in a TLS error, since it matters whose certificate failed. Other errors are returned unchanged. */
 function ofProxy(error: Error): Error {
   if (!(error instanceof TlsError)) return error
   return new TlsError(`TLS with the proxy failed: ${error.message}`, { cause: error, isUnreached: true })
 }
 
-/** The options of a request for its host. Node's `URL` has IPv6 addresses in brackets, its sockets have them without. */
+/**
+ * Request options for a URL's host and port. Node's `URL` puts IPv6 addresses in brackets; its sockets take them
+ * without.
+ */
 export function hostOf({ hostname, port, protocol }: URL) {
   const standard = protocol === 'https:' ? 443 : 80
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || standard) }

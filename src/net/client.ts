@@ -7,13 +7,13 @@ import { hostOf, openWay, protocolOf, proxyCredentials, watchWay, type Way } fro
 import { unpacked } from './encoding.js'
 import { ProxyAnswerError } from './proxy.js'
 
-/** Returns a header's value; ignores the case of its name, and joins several lines with commas. */
+/** Returns a header's value. Ignores the case of its name, and joins several lines with commas. */
 export type HeaderReader = (name: string) => string | undefined
 
 /** A header line: name and value. */
 export type HeaderLine = readonly [name: string, value: string]
 
-/** A request to a code host or a tunnel's server. */
+/** Request to a code host or a tunnel's server. */
 export interface OutboundRequest extends Cancellable {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
@@ -23,19 +23,22 @@ export interface OutboundRequest extends Cancellable {
 export interface OutboundResponse {
   readonly status: number
   readonly header: HeaderReader
-  /** Rejects with an `EncodingError` where it is compressed and not well formed. */
+  /** Response body. Rejects with an `EncodingError` if its compression cannot be undone. */
   readonly body: AsyncIterable<Uint8Array>
   /** Abandons the rest of the body, which closes the connection. */
   readonly discard: () => void
 }
 
-/** Sends one request, once, and resolves with the response's headers. @throws the error of the connection; `NetFailure`; the signal's reason */
+/**
+ * Sends a request once, without retries, and resolves with the response's headers.
+ * @throws the error of the connection; `NetFailure`; the signal's reason
+ */
 export type SendOnce = (url: string, request: OutboundRequest) => Promise<OutboundResponse>
 
 /**
- * {@link SendOnce} over the network. Each request has a connection of its own: if a write fails on a connection that the server
- * just closed, it is unknown whether it arrived. Follows no redirect. Asks for a body without content encoding (RFC 9110 section
- * 12.5.3), and reads one that comes compressed nevertheless.
+ * {@link SendOnce} over the network. Each request has its own connection: if a write fails on a reused connection that
+ * the server just closed, it is unknown whether it arrived. Follows no redirect. Asks for an uncompressed body (RFC
+ * 9110 section 12.5.3), and decompresses one that is compressed nevertheless.
  */
 export const sendOnce: SendOnce = async (address, { method, headers, body, signal }) => {
   const url = new URL(address)
@@ -54,47 +57,50 @@ export const sendOnce: SendOnce = async (address, { method, headers, body, signa
 /** 4 MiB: many times the longest response to our calls (a pull request with both repositories, about 60 KiB). */
 const MAX_TEXT = 4 * 1_048_576
 
-/** The body as text. @throws TooManyBytes over 4 MiB; the error of the connection; the signal's reason */
+/** Reads a response body as text. @throws TooManyBytes over 4 MiB; the error of the connection; the signal's reason */
 export async function readText({ body }: Pick<OutboundResponse, 'body'>): Promise<string> {
   return String(await readBounded(body, MAX_TEXT))
 }
 
-/** 256 KiB, as browsers take: debugging tools of web frameworks put whole logs into headers. */
+/** 256 KiB, the limit of browsers: debugging tools of web frameworks put whole logs into headers. */
 const MAX_HEADERS = 262_144
-/** 16 KiB: the headers of a response that the parser refuses are read up to this length. */
+/** 16 KiB: largest header block that is recovered from a response that the parser refuses. */
 const MAX_SALVAGED = 16_384
 
-/** A request to any address. */
+/** Request to any address. */
 export interface ExchangeRequest extends Cancellable {
   readonly method: string
-  /** Sent in this order and spelling, after Host and Connection, and before Content-Length. */
+  /** Header lines, sent in this order and spelling, after Host and Connection and before Content-Length. */
   readonly lines: readonly HeaderLine[]
   readonly body?: string | Uint8Array | undefined
   readonly way: Way
-  /** Whether the connection may serve another request afterwards. Default: no. */
+  /** Allows the connection to serve another request afterwards. Default: false. */
   readonly keepsAlive?: boolean
 }
 
-/** A response whose headers have arrived. */
+/** Response whose headers have arrived. */
 export interface Response {
   readonly status: number
   readonly header: HeaderReader
-  /** Every header line; names in lower case. */
+  /** Every header line, names in lower case. */
   readonly lines: readonly HeaderLine[]
   readonly body: Readable
 }
 
 export interface Exchange {
-  /** Rejects with the error of the connection, {@link NotHttpError}, or the signal's reason, at once. */
+  /** Rejects with the error of the connection, {@link NotHttpError}, or at once with the signal's reason. */
   readonly response: Promise<Response>
-  /** Whether it went over a connection that had served a request before, and nothing of a response came. */
+  /** True if the connection had served a request before, and no byte of a response came. */
   readonly isStale: () => boolean
 }
 
-/** The response is not HTTP/1: probably another kind of server listens there. The message says which, where its first bytes do. */
+/**
+ * Error for a response that is not HTTP/1, probably from another kind of server. The message names the protocol if its
+ * first bytes reveal it.
+ */
 export class NotHttpError extends Error {
   override readonly name = 'NotHttpError'
-  /** Its first bytes, where they are of another protocol. */
+  /** The first bytes of the response, if they are of another protocol. */
   readonly start: Uint8Array
   readonly isTls: boolean
 
@@ -109,17 +115,17 @@ export class NotHttpError extends Error {
   }
 }
 
-/** Protocols whose servers speak first, or answer a request so. */
+/** Protocols whose servers speak first, or answer an HTTP request like this. */
 const OTHER_PROTOCOLS: readonly (readonly [RegExp, string])[] = [
   [/^HTTP\/[023]/i, 'another version'],
   [/^SSH-/, 'SSH'],
   [/^[1-5]\d\d[ -]/, 'mail or FTP'],
 ]
 
-/** The protocol whose first bytes these are, where it is a known one. */
+/** Recognizes a protocol by its first bytes. Undefined if unknown. */
 function protocolIn(start: Uint8Array): string | undefined {
   const [type = 0, major, third = 0, frame] = start
-  // A record with an alert or a handshake (RFC 8446 section 5.1).
+  // A TLS record with an alert or a handshake (RFC 8446 section 5.1).
   if ((type === 0x15 || type === 0x16) && major === 3) return 'TLS'
   // A SETTINGS frame of less than 256 bytes (RFC 9113 section 6.5).
   if (type === 0 && major === 0 && third % 6 === 0 && frame === 4) return 'HTTP/2'
@@ -128,8 +134,8 @@ function protocolIn(start: Uint8Array): string | undefined {
 }
 
 /**
- * Sends one request. Follows no redirect. Reads responses that clients usually take although HTTP forbids them (LF line ends, folded headers,
- * a length given twice): whatever sent them has done its work, and must not be asked for it again.
+ * Sends one request. Follows no redirect. Accepts invalid responses that other clients accept, too (LF line ends,
+ * folded headers, a repeated length): the server has done its work, and the request must not be repeated.
  */
 export function exchange(url: URL, asked: ExchangeRequest): Exchange {
   const { method, body, way, signal } = asked
@@ -145,13 +151,13 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
   const explain = watchWay(request, url, way)
   const start = new StartOf(MAX_SALVAGED)
   let [before, isReused] = [0, false]
-  // Also of a request that is given up before it is sent.
+  // Also handles errors of a request that is cancelled before it is sent.
   request.on('error', () => {})
   request.once('socket', (socket) => {
     before = socket.bytesRead
     isReused = request.reusedSocket
     const note = (chunk: Uint8Array): void => start.add(chunk)
-    // Before the parser, which may refuse them.
+    // Listens before the parser, which may refuse these bytes.
     socket.prependListener('data', note)
     request.once('close', () => socket.off('data', note))
   })
@@ -162,7 +168,7 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
       if (incoming) incoming.on('error', () => {}).destroy(toError(signal?.reason))
       else request.destroy()
     }
-    // At once if it has aborted.
+    // Aborts at once if the signal already has.
     const ignore = signal ? onAbort(signal, abort) : () => {}
     request
       .once('response', (message) => {
@@ -172,7 +178,7 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
         message.destroy()
         reject(new ProxyAnswerError(statusCode))
       })
-      // Another protocol after all (101).
+      // A response that switches to another protocol (101).
       .once('upgrade', (_, socket) => {
         socket.destroy()
         reject(new NotHttpError(new Uint8Array(), { why: 'it changes to another protocol' }))
@@ -190,10 +196,10 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
   return { response, isStale: () => isReused && (request.socket?.bytesRead ?? before) === before }
 }
 
-/** RFC 9110 section 15.5.8: of the proxy, whatever the server would say. */
+/** RFC 9110 section 15.5.8. Such a response comes from the proxy, not from the server. */
 const PROXY_AUTHENTICATION_REQUIRED = 407
 
-/** As a list, which Node sends as it is. */
+/** Header lines as a list, which Node sends unchanged. */
 function headersFor({ host }: URL, { lines: own, body, way, keepsAlive = false }: ExchangeRequest): string[] {
   const lines = way.reader ? [...proxyCredentials(way.reader), ...own] : own
   const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
@@ -215,14 +221,15 @@ function readerOf(lines: readonly HeaderLine[]): HeaderReader {
   }
 }
 
-/** The first line of a final response, as clients take it. */
+/** Status line of a final response, as leniently as other clients read it. */
 const STATUS_LINE = /^HTTP\/\d(?:\.\d)?[ \t]+([2-9]\d\d)(?!\d)[^\n]*\n/i
-/** Interim responses, and blank lines, before it. */
+/** Interim responses and blank lines before the final response. */
 const INTERIM = /^(?:\s+|HTTP\/\d(?:\.\d)?[ \t]+1\d\d(?!\d)[^]*?\n\r?\n)+/i
 
 /**
- * A final response that the parser refuses, or that broke off, from its first bytes: its status is clear. Undefined where its headers do not
- * end in them, unless the server has closed the connection, after which nothing follows.
+ * Recovers the final response from the first bytes of one that the parser refused or that broke off, since its status
+ * is clear. Undefined if its headers are incomplete, unless the server has closed the connection, after which nothing
+ * follows.
  */
 function salvage(start: Uint8Array, isEnded: boolean): Response | undefined {
   const final = Buffer.from(start).toString('latin1').replace(INTERIM, '')

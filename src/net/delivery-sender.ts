@@ -8,31 +8,35 @@ import { unpacked } from './encoding.js'
 
 /** A target's response to a delivery. */
 interface DeliveryResponse extends Omit<Response, 'body'> {
-  /** The start of the body, without the codings that its headers name; as it came where they cannot be undone. */
+  /** First bytes of the body, decompressed. Unchanged if they cannot be decompressed. */
   readonly start: Uint8Array
 }
 
 /** 1 s, the rest of a burst: the longer a connection is idle, the likelier the target closes it. */
 const KEEP_ALIVE_MS = 1000
 
-/** Sends deliveries to one address, over a connection for each parallel request. Dispose of it once no request is pending. */
+/**
+ * Sends deliveries to one address, with one connection for each parallel request. Dispose of it once no request is
+ * pending.
+ */
 export class DeliverySender implements AsyncDisposable {
   readonly #url: URL
   readonly #limit: number
   #way: Way | undefined
 
-  /** `limit`: milliseconds for a whole request, from connecting to the end of the response. */
+  /** @param limit milliseconds for a whole request, from connecting to the end of the response */
   constructor(url: string, limit: number) {
     this.#url = new URL(url)
     this.#limit = limit
   }
 
   /**
-   * Posts a body byte for byte. Follows no redirect. If the target closes a reused connection instead of answering, most likely while it was
-   * idle (RFC 9112 section 9.3.1), sends the request once more on a connection of its own. The target may have read it the first time, which
-   * is safe: deliveries arrive at least once. Of 200 deliveries to such a target, 33 were lost without that (measured).
-   * @throws `TimeoutError` at the limit; the signal's reason; `NotHttpError`; otherwise the error of the connection, which
-   * `describeConnectionError` describes.
+   * Posts a body byte for byte. Follows no redirect. If the target closes a reused connection instead of answering,
+   * most likely while it was idle (RFC 9112 section 9.3.1), the request is sent once more on a new connection. The
+   * target may have read it the first time, which is safe: deliveries arrive at least once. Of 200 deliveries to such a
+   * target, 33 were lost without that (measured).
+   * @throws `TimeoutError` at the limit; the signal's reason; `NotHttpError`; otherwise the error of the connection,
+   * which `describeConnectionError` describes
    */
   post(lines: readonly HeaderLine[], body: Uint8Array, signal: AbortSignal): Promise<DeliveryResponse> {
     const url = this.#url
@@ -54,13 +58,18 @@ export class DeliverySender implements AsyncDisposable {
   }
 }
 
-/** Codes for a connection that the other side closed. */
+/** Error codes of a connection that the other side closed. */
 const CLOSED = new Set(['ECONNRESET', 'EPIPE'])
 
-/** 256 KiB: a body up to this length is read completely, so that its connection can be reused; a longer one is cut off. */
+/**
+ * 256 KiB. A body up to this length is read completely, so that its connection can be reused. A longer one is cut off.
+ */
 const MAX_READ = 262_144
 
-/** The status decides: a body that is interrupted, also by the signal, is no failure. */
+/**
+ * Reads the first bytes of a response's body. An interrupted body, also one interrupted by the signal, is no failure:
+ * the status decides.
+ */
 async function withStart({ body, ...head }: Response): Promise<DeliveryResponse> {
   const encoding = head.header('content-encoding')
   const packed: Uint8Array[] = []
@@ -74,13 +83,15 @@ async function withStart({ body, ...head }: Response): Promise<DeliveryResponse>
       if (read > MAX_READ) break
     }
   } catch {
-    // The part that arrived is enough.
+    // The bytes that arrived are enough.
   }
   const text = encoding === undefined ? undefined : await startOf(packed, encoding)
   return { ...head, start: text ?? start.bytes }
 }
 
-/** The start of what a compressed body says, also where its end is missing; undefined where it cannot be read, or is empty. */
+/**
+ * Decompresses the first bytes of a body, even if its end is missing. Undefined if that fails, or the body is empty.
+ */
 async function startOf(packed: readonly Uint8Array[], encoding: string): Promise<Uint8Array | undefined> {
   const start = new StartOf()
   try {
@@ -89,7 +100,7 @@ async function startOf(packed: readonly Uint8Array[], encoding: string): Promise
       if (start.isFull) break
     }
   } catch {
-    // What came before may still be text.
+    // The bytes before the failure may still be text.
   }
   return start.bytes.length === 0 ? undefined : start.bytes
 }

@@ -2,7 +2,7 @@ import { pipeline, type Transform } from 'node:stream'
 import { printable } from '../base/text.js'
 import { NetFailure } from './failure.js'
 
-/** A body is compressed in a way that cannot be read. */
+/** Error for a body whose compression relay cannot undo. */
 export class EncodingError extends NetFailure {
   override readonly name = 'EncodingError'
 
@@ -11,17 +11,17 @@ export class EncodingError extends NetFailure {
   }
 }
 
-/** Characters of a `Content-Encoding` that a message shows. */
+/** Most characters of a `Content-Encoding` in a message. */
 const MAX_SHOWN = 60
-/** Each is a further decompressor that a server can have relay run: no server uses more than one. */
+/** Most codings of one body. Each costs a further decompressor, and no server uses more than one. */
 const MAX_CODINGS = 3
 
 type Bytes = AsyncIterable<Uint8Array>
 
 /**
- * A body as it was before the codings that its `Content-Encoding` names (RFC 9110 section 8.4). It is unpacked as it is read, and not ahead:
- * the reader bounds what a few bytes may become. What breaks off is unpacked as far as it came.
- * @throws EncodingError for a coding that this Node cannot unpack, or more than three; while it is read, where it is not well formed
+ * Undoes the codings that a body's `Content-Encoding` names (RFC 9110 section 8.4). Decompresses only as fast as it is
+ * read, so that the reader limits the size. A truncated body is decompressed up to its end.
+ * @throws EncodingError for a coding that this Node cannot undo, or more than three; during reading, for malformed data
  */
 export function unpacked(body: Bytes, encoding = ''): Bytes {
   const names = encoding.split(',').map((name) => name.trim().toLowerCase().replace(/^x-/, ''))
@@ -31,7 +31,7 @@ export function unpacked(body: Bytes, encoding = ''): Bytes {
   return openers.reduceRight<Bytes>((packed, open) => (open ? unpack(packed, open, encoding) : packed), body)
 }
 
-/** Opens a decompressor for a body that begins with a byte. */
+/** Opens a decompressor for a body with this first byte. */
 type Opener = (first: number) => Transform
 
 async function* unpack(packed: Bytes, open: Opener, encoding: string): AsyncGenerator<Uint8Array> {
@@ -64,16 +64,20 @@ function openerOf(coding: string): Opener | undefined {
     case 'gzip':
       return () => zlib.createGunzip(part)
     case 'deflate':
-      // Some servers leave out the header that RFC 1950 asks for, whose first byte ends in 8.
+      // Some servers omit the header that RFC 1950 requires, whose first byte ends in 8.
       return (first) => ((first & 0x0f) === 8 ? zlib.createInflate(part) : zlib.createInflateRaw(part))
     case 'br':
       return () => zlib.createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
     case 'zstd': {
-      // From Node 22.15 (RFC 8878).
-      const { createZstdDecompress }: { createZstdDecompress?: () => Transform } = Object(zlib)
-      return createZstdDecompress
+      // Available from Node 22.15 (RFC 8878).
+      const create: unknown = Reflect.get(zlib, 'createZstdDecompress')
+      return isMaker(create) ? create : undefined
     }
     default:
       return undefined
   }
+}
+
+function isMaker(value: unknown): value is () => Transform {
+  return typeof value === 'function'
 }

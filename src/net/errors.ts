@@ -2,16 +2,17 @@ import { type HeaderReader, NotHttpError } from './client.js'
 import { NetFailure } from './failure.js'
 import { ProxySettingError } from './proxy.js'
 import { describeTls, TlsError } from './tls.js'
+import { fieldsOf } from '../json/parse.js'
 
 const BROKEN = 'connection closed before an answer'
 const TOO_MANY_HEADERS = 'the answer has more headers than relay accepts (256 KiB)'
-/** Whatever the parser found wrong: its messages speak of its own rules. */
+/** Replaces the parser's own messages, which speak of its internal rules. */
 const NO_HTTP =
   'the answer is not HTTP: check that the address is http or https as the server expects, and the port right'
 const NO_HTTP_BUT_TLS = 'the answer is not HTTP but TLS: set https:// in the address'
 const TOO_LATE = 'no answer in time'
 
-/** The usual reasons in plain words, by the codes of Node. */
+/** Descriptions of the usual failures, by Node's error codes. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: BROKEN,
@@ -26,7 +27,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: TOO_MANY_HEADERS,
 }
 
-/** Codes of errors that mean that nothing reached the server. */
+/** Error codes that mean that nothing reached the server. */
 const UNREACHED: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -35,26 +36,28 @@ const UNREACHED: ReadonlySet<string> = new Set([
   'ENETUNREACH',
 ])
 
-/** Why a request got no response. Equal reasons have equal text, so that repetitions can be counted. */
+/** Explains why a request got no response. Equal reasons have equal text, so that repetitions can be counted. */
 export function describeConnectionError(error: unknown): string {
   const message = error instanceof Error ? error.message : ''
   return describeKnown(error) ?? (message || describeWithoutQuote(error))
 }
 
-/** The same for a request with a secret: leaves out the error's own message, which may quote the request. */
+/**
+ * Like {@link describeConnectionError}, for a request with a secret: omits the error's own message, which may quote the
+ * request.
+ */
 export function describeWithoutQuote(error: unknown): string {
   return describeKnown(error) ?? codeOf(error) ?? 'connection failed'
 }
 
-/** Whether no part of the request can have reached the server. */
+/** True if no part of the request can have reached the server. */
 export function isUnreached(error: unknown): boolean {
   if (error instanceof TlsError) return error.isUnreached
   return error instanceof ProxySettingError || UNREACHED.has(codeOf(error) ?? '')
 }
 
 function describeKnown(error: unknown): string | undefined {
-  const { name }: { name?: unknown } = Object(error)
-  if (name === 'TimeoutError') return TOO_LATE
+  if (fieldsOf(error)['name'] === 'TimeoutError') return TOO_LATE
   if (error instanceof NetFailure) return error.message
   if (error instanceof NotHttpError && error.isTls) return NO_HTTP_BUT_TLS
   const coded = withCode(error)
@@ -64,13 +67,13 @@ function describeKnown(error: unknown): string | undefined {
 }
 
 function codeOf(error: unknown): string | undefined {
-  const { code }: { code?: unknown } = Object(withCode(error))
+  const { code } = fieldsOf(withCode(error))
   return typeof code === 'string' ? code : undefined
 }
 
-/** The error or, as with errors of `fetch`, its cause that has a code. */
+/** Returns the error or, as for errors of `fetch`, the cause that has a code. */
 function withCode(error: unknown): unknown {
-  const { code, cause }: { code?: unknown; cause?: unknown } = Object(error)
+  const { code, cause } = fieldsOf(error)
   return typeof code === 'string' || !(cause instanceof Error) ? error : withCode(cause)
 }
 
@@ -78,8 +81,9 @@ function withCode(error: unknown): unknown {
 const MAX_WAIT_MS = 86_400_000
 
 /**
- * Milliseconds to wait by `Retry-After`, at most a day: seconds or a date (RFC 9110 section 10.2.3). Undefined for anything else. `now`:
- * milliseconds.
+ * Parses `Retry-After`, in seconds or as a date (RFC 9110 section 10.2.3), to milliseconds, at most a day. Undefined
+ * for anything else.
+ * @param now milliseconds
  */
 export function parseRetryAfter(header: HeaderReader, now: number): number | undefined {
   const text = header('retry-after') ?? ''
@@ -87,7 +91,10 @@ export function parseRetryAfter(header: HeaderReader, now: number): number | und
   return text.endsWith(' GMT') ? millisecondsUntil(Date.parse(text), header, now) : undefined
 }
 
-/** Milliseconds until an instant, from 0 to a day, from the response's own `Date` if it has one: clocks may differ. Undefined for NaN. */
+/**
+ * Milliseconds until an instant, from 0 to a day. Relative to the response's own `Date` if it has one, since clocks may
+ * differ. Undefined for NaN.
+ */
 export function millisecondsUntil(instant: number, header: HeaderReader, now: number): number | undefined {
   const date = Date.parse(header('date') ?? '')
   const wait = instant - (Number.isNaN(date) ? now : date)

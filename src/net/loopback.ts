@@ -8,34 +8,56 @@ interface HttpRequest {
   readonly body?: string | undefined
 }
 
-export interface HttpResponse {
+interface ResponseHead {
   readonly status: number
-  /** Returns a header's value; ignores the case of its name. */
+  /** Returns a header's value. Ignores the case of its name. */
   readonly header: (name: string) => string | undefined
+}
+
+export interface HttpResponse extends ResponseHead {
   readonly text: string
 }
 
+/** A response whose body is read as it arrives. Reading throws when the signal of its request aborts or the connection breaks. */
+export interface HttpStream extends ResponseHead {
+  readonly body: AsyncIterable<Buffer>
+}
+
 /**
- * Sends one request, once, and reads the whole response. Follows no redirect.
- * @throws AbortError when the signal aborts; TooManyBytes for a response over 1 MiB; an Error with a `code` when connecting fails
- * or the connection breaks.
+ * Sends a request once, without retries, and reads the whole response. Follows no redirect.
+ * @throws AbortError when the signal aborts; TooManyBytes for a response over 1 MiB; an Error with a `code` when
+ * connecting fails or the connection breaks
  */
 export type SendRequest = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpResponse>
 
 /** 1 MiB: a thousand times relay's longest response. */
 const MAX_ANSWER = 1_048_576
 
-/** A client for plain HTTP to this machine, without a proxy. On `node:http`: loading undici takes longer than a short command does. */
-export function createLoopbackClient(): Disposable & { readonly send: SendRequest } {
+/** Sends one request, once, and resolves once the head of the response is there. @throws as {@link SendRequest} */
+export type OpenRequest = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpStream>
+
+/**
+ * A client for plain HTTP to this machine, without a proxy. On `node:http`: loading undici takes longer than a short command does. Disposing
+ * of it closes its connection.
+ */
+export function createLoopbackClient(): Disposable & {
+  readonly send: SendRequest
+  readonly open: OpenRequest
+} {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const open: OpenRequest = async (url, { method, headers, body }, { signal } = {}) => {
+    const incoming = await responseTo(httpRequest(url, { method, headers, agent, signal }).end(body))
+    return {
+      status: incoming.statusCode ?? 0,
+      header: (name) => [incoming.headers[name.toLowerCase()]].flat()[0],
+      body: incoming,
+    }
+  }
   return {
-    async send(url, { method, headers, body }, { signal } = {}) {
-      const incoming = await responseTo(httpRequest(url, { method, headers, agent, signal }).end(body))
-      return {
-        status: incoming.statusCode ?? 0,
-        header: (name) => [incoming.headers[name.toLowerCase()]].flat()[0],
-        text: String(await readBounded(incoming, MAX_ANSWER)),
-      }
+    open,
+    async send(url, request, options) {
+      const { body, ...head } = await open(url, request, options)
+      return { ...head, text: String(await readBounded(body, MAX_ANSWER)) }
     },
     [Symbol.dispose]: () => agent.destroy(),
   }

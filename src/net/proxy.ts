@@ -2,12 +2,15 @@ import { BlockList, isIP, isIPv4 } from 'node:net'
 import { parseUrl } from '../base/address.js'
 import { NetFailure } from './failure.js'
 
-/** A variable for a proxy whose value cannot be used. The message names it, and not its value, which can hold a password. */
+/**
+ * Error for a proxy variable with an unusable value. The message names the variable but not the value, which can
+ * contain a password.
+ */
 export class ProxySettingError extends NetFailure {
   override readonly name = 'ProxySettingError'
 }
 
-/** A proxy did not connect: it refused with this status or, without one, did not answer. */
+/** Error for a proxy that did not connect: it answered this status or, if undefined, nothing. */
 export class ProxyAnswerError extends NetFailure {
   override readonly name = 'ProxyAnswerError'
 
@@ -19,8 +22,9 @@ export class ProxyAnswerError extends NetFailure {
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * The proxy for requests to an address; undefined where there is none. From the variables that curl and Go read: HTTPS_PROXY or HTTP_PROXY by
- * the address's scheme, else ALL_PROXY, unless NO_PROXY names the host; each also in lower case, which wins. A proxy without a scheme is http.
+ * Finds the proxy for an address, or undefined. Reads the variables that curl and Go read: HTTPS_PROXY or HTTP_PROXY by
+ * the address's scheme, else ALL_PROXY, unless NO_PROXY names the host. Each may be lower case, which wins. A proxy
+ * without a scheme is http.
  * @throws ProxySettingError
  */
 export function proxyFor(url: URL, env: Env): URL | undefined {
@@ -48,7 +52,10 @@ function parseProxy(text: string, variable: string): URL {
   )
 }
 
-/** Whether NO_PROXY names a host: entries between commas, semicolons or spaces, each a name, an address, or a range of addresses. */
+/**
+ * True if NO_PROXY names the host. Its entries are names, addresses or ranges of addresses, separated by commas,
+ * semicolons or spaces.
+ */
 function isExcluded(url: URL, list: string): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   const port = url.port || (url.protocol === 'https:' ? '443' : '80')
@@ -59,15 +66,18 @@ function isExcluded(url: URL, list: string): boolean {
   })
 }
 
-/** Splits `host:8080`, `[::1]:8080` and `[fd00::]/8:8080`; an IPv6 address without brackets has no port. Omits a dot at the end of a name. */
+/**
+ * Splits `host:8080`, `[::1]:8080` and `[fd00::]/8:8080`. An IPv6 address without brackets has no port. Omits dots at
+ * the end of a name.
+ */
 function splitPort(entry: string): readonly [name: string, port?: string | undefined] {
   const [, name = entry, port] = /^(\[[^\]]*\](?:\/\d+)?|[^:]*)(?::(\d+))?$/.exec(entry) ?? []
   return [name.replaceAll(/[[\]]|\.+$/g, ''), port]
 }
 
 /**
- * Whether an entry names a host. `*`: every one. `10.0.0.0/8`: the addresses of the range. `example.com`: that and what ends in
- * `.example.com`, also written `.example.com` or `*.example.com`. Any other `*`, as in `192.168.*`, stands for any characters.
+ * True if an entry names a host. `*` names every host, and `10.0.0.0/8` a range. `example.com`, `.example.com` and
+ * `*.example.com` name that domain and its subdomains. Any other `*`, as in `192.168.*`, stands for any characters.
  */
 function names(entry: string, host: string): boolean {
   const domain = entry.replace(/^\*?\./, '')
@@ -81,7 +91,10 @@ function isLike(host: string, pattern: string): boolean {
   return new RegExp(`^${pattern.split(/\*+/).map(literal).join('.*')}$`).test(host)
 }
 
-/** Whether a host is an address of a range, `10.0.0.0/8`, or the one address. A text that is no range has none. */
+/**
+ * True if a host is an address of a range such as `10.0.0.0/8`, or that single address. False for a text that is no
+ * range.
+ */
 function isInRange(host: string, range: string): boolean {
   const [network = '', bits] = range.split('/')
   if (isIP(host) === 0 || isIP(network) === 0) return false

@@ -3,19 +3,19 @@ import { parseUrl } from '../base/address.js'
 import { printable } from '../base/text.js'
 import type { Response } from './client.js'
 
-/** Characters of an address that a message shows. */
+/** Most characters of an address in a message. */
 const MAX_SHOWN = 300
 
 /**
- * Where a response to a request to `from` redirects, for a message: without user name, query and fragment, which can hold secrets. Undefined
- * where it is no redirect, or does not lead to an http address.
+ * Formats the address to which a response redirects, for a message: without user name, query and fragment, which can
+ * hold secrets. Undefined if it is no redirect, or not to an http address.
  */
 export function redirectTarget(
   { status, header }: Pick<Response, 'status' | 'header'>,
   from: string | URL,
 ): string | undefined {
   const location = status >= 300 && status <= 399 ? header('location') : undefined
-  // Node reads headers as latin1; browsers read this one as UTF-8.
+  // Node decodes headers as latin1; browsers decode this one as UTF-8.
   const bytes = Buffer.from(location ?? '', 'latin1')
   const text = isUtf8(bytes) ? bytes.toString() : location
   const url = text ? parseUrl(text, String(from)) : undefined

@@ -4,12 +4,15 @@ import { errorCode } from '../base/errors.js'
 import { printable } from '../base/text.js'
 import { NetFailure } from './failure.js'
 
-/** TLS could not be set up with a server, or is perhaps missing. The message says why, and what to do, in words of its own. */
+/**
+ * Error for a failed TLS connection, or for a server that perhaps expects TLS. The message says why and what to do, and
+ * quotes no library.
+ */
 export class TlsError extends NetFailure {
   override readonly name = 'TlsError'
-  /** Node's code. */
+  /** Error code of Node. */
   readonly code: string
-  /** Whether no part of a request can have been read. */
+  /** True if the server cannot have read any part of the request. */
   readonly isUnreached: boolean
 
   constructor(message: string, { cause, isUnreached = false }: { cause: Error; isUnreached?: boolean }) {
@@ -19,19 +22,21 @@ export class TlsError extends NetFailure {
   }
 }
 
-/** What is known of a server whose TLS failed. */
+/** Information about a server whose TLS failed. */
 interface Peer {
-  /** The host of the address, as it is asked for. */
+  /** Host in the requested address. */
   readonly host?: string
-  /** A file with certificates that are trusted besides Node's. */
+  /** File of additional trusted certificates. */
   readonly authorities?: string | undefined
-  /** Its certificate, and those that signed it, as far as they were sent or are trusted. */
+  /** The server's certificate and its signers, as far as they were sent or are trusted. */
   readonly chain?: readonly PeerCertificate[]
 }
 
 /**
- * Watches the connection of a request to an https address. Gives a function that puts a {@link TlsError} in the place of an error of TLS, and
- * returns any other. `authorities`: the file of NODE_EXTRA_CA_CERTS. Node's error does not have the certificate, and the connection is closed when it comes.
+ * Watches the TLS connection of a request. Returns a function that converts a TLS error to a {@link TlsError}, and
+ * returns any other error unchanged. The certificate is recorded while connecting, because Node's error does not have
+ * it and the connection is closed by then.
+ * @param authorities the file of NODE_EXTRA_CA_CERTS
  */
 export function watchTls(
   request: ClientRequest,
@@ -47,8 +52,8 @@ export function watchTls(
     isBegun = true
     isSecure = request.reusedSocket
     if (isSecure || !(socket instanceof TLSSocket)) return
-    // Node emits it before it checks the certificate, and its own listener closes the connection. The event is not documented, only read in
-    // Node's lib/_tls_wrap.js: without it, the words name no certificate.
+    // Node emits `secure` before it checks the certificate, and its own listener closes the connection. The event is
+    // undocumented (lib/_tls_wrap.js); without it, the message names no certificate.
     socket.prependOnceListener('secure', () => {
       isSecure = true
       chain = chainOf(socket.getPeerCertificate(true))
@@ -80,16 +85,16 @@ const TOO_OLD = 'it speaks only a version of TLS before 1.2, which relay does no
 const CERTIFICATE =
   'it wants a certificate of its client, which relay does not have: use an address that asks for none'
 
-/** Whether the server ended a new connection without a byte, as most do that expect TLS. */
+/** True if the server closed a new connection without sending a byte, as most servers that expect TLS do. */
 function isHungUp({ socket, reusedSocket }: ClientRequest, error: Error): boolean {
   const isEnded = socket?.readableEnded === true && socket.bytesRead === 0
   return errorCode(error) === 'ECONNRESET' && !reusedSocket && isEnded
 }
 
-/** TLS alerts by which a server says that it misses a certificate, or does not take it (RFC 8446 section 6.2). */
+/** TLS alerts that ask for a client certificate, or reject it (RFC 8446 section 6.2). */
 const CERTIFICATE_WANTED: ReadonlySet<number> = new Set([41, 42, 43, 44, 45, 46, 48, 49, 116])
 
-/** Why TLS failed, by the error of Node or OpenSSL; undefined for an error of something else. Quotes neither. */
+/** Explains why TLS failed, from the error of Node or OpenSSL, without quoting it. Undefined for any other error. */
 export function describeTls(error: unknown, peer: Peer = {}): string | undefined {
   const code = errorCode(error) ?? ''
   if (isInvalid(error)) return describeCertificate(code, peer)
@@ -108,7 +113,7 @@ export function describeTls(error: unknown, peer: Peer = {}): string | undefined
   return `no TLS connection${reason && ` (${reason})`}: check that the address is https and the port right`
 }
 
-/** What servers say in an alert, for the host that was asked for. */
+/** Explanations of a server's TLS alerts, for the requested host. */
 const ALERTS: Readonly<Record<number, (host: string) => string>> = {
   40: () => NO_COMMON,
   70: () => TOO_OLD,
@@ -122,13 +127,13 @@ const ALERTS: Readonly<Record<number, (host: string) => string>> = {
 const NOT_TLS =
   /wrong version number|packet length too long|record layer failure|unknown protocol|http request/
 
-/** The number of an alert that the server sent, which OpenSSL names in the same words since 1.0. */
+/** Number of the alert that the server sent. OpenSSL's wording has been the same since 1.0. */
 function alertOf(error: unknown): number | undefined {
   const [, number] = /SSL alert number (\d+)/.exec(messageOf(error)) ?? []
   return number === undefined ? undefined : Number(number)
 }
 
-/** OpenSSL's reason: the last but two parts of `80DC…:error:0A00010B:SSL routines:function:reason:file:line:`, or in Node's code. */
+/** OpenSSL's reason, from `80DC…:error:0A00010B:SSL routines:function:reason:file:line:` or from Node's code. */
 function reasonOf(error: unknown): string {
   const [, reason] = /error:[\dA-F]+:[^:]*:[^:]*:([^:]*):/i.exec(messageOf(error)) ?? []
   const words = reason ?? (errorCode(error) ?? '').replace(/^ERR_O?SSL_|^EPROTO$/, '')
@@ -142,7 +147,10 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : ''
 }
 
-/** Codes of a certificate that is not valid, which are X509_V_ERR_… of OpenSSL (nodejs.org/api/tls.html, "X509 certificate error codes"). */
+/**
+ * Error codes for an invalid certificate: X509_V_ERR_… of OpenSSL (nodejs.org/api/tls.html, "X509 certificate error
+ * codes").
+ */
 const INVALID =
   /^(?!ERR_O?SSL_)(?:(?:.+_)?(?:CERT|CRL)(?:_.+)?|UNABLE_TO_.+|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH|UNSPECIFIED)$/
 
@@ -150,7 +158,7 @@ function isInvalid(error: unknown): boolean {
   return INVALID.test(errorCode(error) ?? '')
 }
 
-/** Codes of a certificate whose signer is not trusted. */
+/** Error codes for a certificate of an untrusted signer. */
 const UNKNOWN =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT(?:_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_UNTRUSTED)$/
 
@@ -193,13 +201,13 @@ function describeUnknown(code: string, { chain = [], authorities }: Peer): strin
   return `its certificate is from an unknown authority${whose}; ${set}, and start relay again${sent}`
 }
 
-/** `"server.test" (signed by "Company CA")` */
+/** Formats a certificate: `"server.test" (signed by "Company CA")`. */
 function signed(certificate: PeerCertificate): string {
   const name = quoted(certificate.subject, namesOf(certificate)[0])
   return `${name} (signed by ${isSelfSigned(certificate) ? 'itself' : quoted(certificate.issuer)})`
 }
 
-/** A certificate of a chain whose first one is the server's own. */
+/** Formats a certificate of the chain, with its role. */
 function which(certificate: PeerCertificate, own: PeerCertificate | undefined): string {
   return certificate === own ? signed(certificate) : `${quoted(certificate.subject)}, which signed it,`
 }
@@ -208,7 +216,7 @@ function isSelfSigned({ subject, issuer }: PeerCertificate): boolean {
   return JSON.stringify(subject) === JSON.stringify(issuer)
 }
 
-/** `"Company CA"`: the common name, else the organization, which certificates of public authorities have. */
+/** Formats a name such as `"Company CA"`: the common name, else the organization, as for public authorities. */
 function quoted(
   { CN: name, O: organization, OU: unit }: Partial<PeerCertificate['subject']>,
   other?: string,
@@ -219,14 +227,14 @@ function quoted(
   return given === undefined ? 'a certificate without a name' : `"${clean(given)}"`
 }
 
-/** The hosts for which a certificate is. */
+/** Host names in a certificate. */
 function namesOf({ subjectaltname: names = '', subject }: PeerCertificate): string[] {
   const listed = names.split(', ').flatMap((name) => /^(?:DNS|IP Address):"?(.+?)"?$/.exec(name)?.[1] ?? [])
   const common = [subject.CN].flat().flatMap((name: string | undefined) => name ?? [])
   return (listed.length > 0 ? listed : common).map(clean)
 }
 
-/** Names of a certificate that a message lists: public ones have up to a hundred. */
+/** Most host names in a message. Public certificates have up to a hundred. */
 const MAX_NAMES = 5
 
 function listOf(names: readonly string[]): string {
@@ -234,26 +242,26 @@ function listOf(names: readonly string[]): string {
   return names.slice(0, MAX_NAMES).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-/** Characters of a name: as many as a host's can have. */
+/** Longest name in characters, which is that of a host name. */
 const MAX_NAME = 253
 
-/** A name that a server gives itself. */
+/** Limits and escapes a name that a server gives itself. */
 function clean(name: string): string {
   return printable(name.slice(0, MAX_NAME))
 }
 
-/** `2026-11-20 12:00 UTC` */
+/** Formats a date: `2026-11-20 12:00 UTC`. */
 function dateOf(text: string): string {
   return `${new Date(text).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
-/** Certificates of a chain that are looked at: a server may send any number. */
+/** Most certificates of a chain that are examined. A server may send any number. */
 const MAX_CHAIN = 10
 
 function chainOf(own: DetailedPeerCertificate): readonly PeerCertificate[] {
   const chain: PeerCertificate[] = []
   let next: DetailedPeerCertificate | undefined = own
-  // The last one, which signed itself, names itself.
+  // A self-signed certificate is its own issuer.
   while (next?.subject && !chain.includes(next) && chain.length < MAX_CHAIN) {
     chain.push(next)
     next = next.issuerCertificate

@@ -5,11 +5,11 @@ import { replaceScalar } from '../json/text.js'
 import type { Style } from '../schemes/scheme.js'
 import { writeJson } from '../webhook/encodings.js'
 
-/** A place in a payload, and its new value. */
+/** New value for a path in a payload. */
 export interface Edit {
   readonly path: readonly (string | number)[]
   readonly value: unknown
-  /** Change nothing else, though the payload then contradicts itself. */
+  /** Changes nothing else, even if the payload then contradicts itself. */
   readonly only?: boolean
 }
 
@@ -18,7 +18,9 @@ const STEP = /([^.[\]]+)|\[(\d+)\]/g
 
 type Fields = Record<string, unknown>
 
-/** `https://github.com/octo/demo` of `https://github.com/octo/demo/issues/1#issuecomment-5`, and the rest. */
+/**
+ * Splits `https://github.com/octo/demo/issues/1#issuecomment-5` into the repository's address, the number and the rest.
+ */
 const NUMBERED = /^(https?:\/\/\S+?)\/(?:issues|pulls?)\/(\d+)(?=[/#?.]|$)/
 const ADDRESS = /^(?:https?|git|ssh):\/\/\S+$|^git@\S+$/
 const SHA = /^[0-9a-f]{40}$/
@@ -35,23 +37,23 @@ export function parseEdit(text: string, { only = false } = {}): Edit {
   return { path, value: readValue(text.slice(equals + 1)), ...(only && { only }) }
 }
 
-/** Parses `a.b[0]`; undefined for anything else. */
+/** Parses `a.b[0]`. Undefined for anything else. */
 export function readPath(text: string): Edit['path'] | undefined {
   if (!PATH.test(text)) return undefined
   return [...text.matchAll(STEP)].map(([, name, index]) => name ?? Number(index))
 }
 
 export interface BodyKind {
-  /** Whether the JSON is in the `payload` of a form. */
+  /** True if the JSON is in the `payload` of a form. */
   readonly form: boolean
-  /** Whose escapes its strings have. */
+  /** Style whose string escapes the JSON has. */
   readonly style: Style
 }
 
 /**
- * Applies the edits to a body, with their {@link adapt consequences}, and writes it in its own style: compact or indented, with the
- * same white space at its end. Creates missing objects on the way to a place.
- * @throws RelayError `usage` if the body is not JSON, or a place cannot exist in it.
+ * Applies edits to a body, with their {@link adapt consequences}, and writes it in its own style: compact or indented,
+ * with the same white space at its end. Creates missing objects along a path.
+ * @throws RelayError `usage` if the body is not JSON, or a path cannot exist in it
  */
 export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style }: BodyKind): Uint8Array {
   const bytes = form ? firstPayload(body) : body
@@ -69,12 +71,12 @@ export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style
   return Buffer.from(fields.toString())
 }
 
-/** A member of the JSON and the text or number that relay itself sets there. */
+/** A member of the JSON, and the text or number that relay itself sets there. */
 export type Member = readonly [path: readonly string[], value: string | number]
 
 /**
- * Sets members of a body, or fields of a form without JSON. Every other byte stays, but where a member is new or in a form: then as
- * {@link editBody}.
+ * Sets members of a body, or fields of a form without JSON. Every other byte stays, unless a member is new or in a
+ * form; those are written like {@link editBody}.
  */
 export function setMembers(body: Uint8Array, members: readonly Member[], kind: BodyKind): Uint8Array {
   return members.reduce((before, [path, value]) => {
@@ -120,15 +122,15 @@ function put(target: object, path: readonly (string | number)[], value: unknown)
   put(inner, rest, value)
 }
 
-/** Not by assignment, which would set the prototype for `__proto__`. */
+/** Defines a property. An assignment would set the prototype for `__proto__`. */
 function define(target: object, step: string | number, value: unknown): void {
   Object.defineProperty(target, step, { value, enumerable: true, writable: true, configurable: true })
 }
 
 /**
- * Changes the places of a payload that must change with a field: copies of the same object, the number of an issue or pull
- * request, and addresses that contain its number, a repository's name, a login, an id or a commit. The field itself stays. Text
- * that people wrote stays too. A place that does not exist has no consequences.
+ * Changes everything in a payload that must change with a field: copies of the same object, the number of an issue or
+ * pull request, and addresses that contain its number, a repository's name, a login, an id or a commit. The field
+ * itself stays, and so does text that people wrote. A path that does not exist has no consequences.
  */
 function adapt(payload: unknown, { path, value }: Edit): void {
   const field = String(path.at(-1))
@@ -145,7 +147,10 @@ function adapt(payload: unknown, { path, value }: Edit): void {
   }
 }
 
-/** A login belongs to one person in one role: the sender can become another than the owner who had the same name. */
+/**
+ * Copies of an object. One with a login has none, because a login belongs to one person in one role: the sender can
+ * become another than the owner with the same name.
+ */
 function copiesOf(payload: unknown, { id, login, url, node_id: node }: Fields): Fields[] {
   if (id === undefined || login !== undefined || (url ?? node) === undefined) return []
   return objectsIn(payload).filter(
@@ -168,7 +173,7 @@ function renumber(payload: unknown, owner: Fields, old: number, value: unknown):
   })
 }
 
-/** The addresses of the repository whose issue or pull request `number` this object is. */
+/** Addresses of the repository in which this object is the issue or pull request `number`. */
 function repositoriesOf(object: Fields, number: number): string[] {
   return Object.values(object).flatMap((text) => {
     const [, place, found] = typeof text === 'string' ? (NUMBERED.exec(text) ?? []) : []
@@ -203,7 +208,7 @@ function renameRepository(payload: unknown, old: string, full: string): void {
   mapStrings(payload, (text) => (ADDRESS.test(text) ? replaceSegments(text, old, full) : text))
 }
 
-/** Also `name`, which pushes have, and Gitea's `username`. */
+/** Renames a user, also in `name`, which pushes have, and in Gitea's `username`. */
 function renameUser(user: Fields, old: string, login: string): void {
   for (const field of ['login', 'name', 'username']) if (user[field] === old) user[field] = login
   for (const [key, text] of Object.entries(user))
@@ -234,15 +239,20 @@ function objectsIn(value: unknown): Fields[] {
   return containersIn(value).filter((each) => !Array.isArray(each))
 }
 
-/** Every object and list in a value, and the value itself. */
+/** Every object and list in a value, including the value itself. */
 function containersIn(value: unknown): Fields[] {
-  if (typeof value !== 'object' || value === null) return []
-  const container: Fields = Object(value)
-  return [container, ...Object.values(container).flatMap(containersIn)]
+  if (!isContainer(value)) return []
+  return [value, ...Object.values(value).flatMap(containersIn)]
 }
 
 function at(value: unknown, path: Edit['path']): Fields | undefined {
   let found: unknown = value
-  for (const step of path) found = Object.getOwnPropertyDescriptor(Object(found), step)?.value
-  return typeof found === 'object' && found !== null ? Object(found) : undefined
+  for (const step of path)
+    found = isContainer(found) ? Object.getOwnPropertyDescriptor(found, step)?.value : undefined
+  return isContainer(found) ? found : undefined
+}
+
+/** An object, or a list by its indexes. */
+function isContainer(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
 }

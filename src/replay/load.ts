@@ -15,19 +15,19 @@ import { lineOf } from '../json/text.js'
 import { senderScheme } from '../schemes/senders.js'
 import { type Fixture, fixtureBody, PAYLOAD_ENCODINGS, toFixture } from './fixture.js'
 
-// Loaded only by commands that read fixtures: reading the schema's library takes longer than most commands do.
+// Loaded only by commands that read fixtures, since loading the schema library takes longer than most commands do.
 
 export interface LoadOptions extends Cancellable {
-  /** The event, the source and its scheme of a file that holds a bare payload. Default: `github`, and the source's name. */
+  /** Event, source and scheme of a file with a bare payload. Default: `github`, and the source's name. */
   readonly event?: string | undefined
   readonly provider?: string | undefined
   readonly scheme?: string | undefined
-  /** The stream that `-` names. */
+  /** Stream that `-` names. */
   readonly stdin?: Readable | undefined
 }
 
 export interface NamedFixture {
-  /** The file's path as given, or as found in a folder. */
+  /** Path of the file as given, or as found in a folder. */
   readonly name: string
   readonly fixture: Fixture
 }
@@ -35,15 +35,15 @@ export interface NamedFixture {
 /** A fixture that exists and may not have been read yet. */
 export interface FoundFixture {
   readonly name: string
-  /** Reads and checks it. @throws RelayError as {@link findFixtures} */
+  /** Reads and checks the fixture. @throws RelayError as {@link findFixtures} */
   readonly load: () => Fixture
 }
 
-/** Bytes. JSON can write each byte of a body as six characters; the headers have a mebibyte. */
+/** Largest file in bytes. JSON can write each byte of a body as six characters; the headers have a mebibyte. */
 const MAX_FILE = 6 * MAX_MAX_BODY + 1_048_576
 const TOO_LARGE = `must be at most ${MAX_MAX_BODY / 1_048_576} MiB`
 const BODIES = ['body', 'bodyBase64', 'payload'] as const
-/** Reasons, in the words of an error, for codes that need some. */
+/** Descriptions of error codes that are not clear by themselves. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'not UTF-8',
@@ -51,7 +51,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const text = (form: RegExp, what: string) => z.string(`must be ${what}`).regex(form, `must be ${what}`)
 
-/** Whether a text is a scheme that relay knows. */
+/** True if a text is a scheme that relay knows. */
 export function isScheme(scheme: string): boolean {
   try {
     return isCodeHost(scheme) || senderScheme(scheme) !== undefined
@@ -65,7 +65,10 @@ const headerValue = text(
   'text in latin1 without control characters, or a list of such',
 )
 
-/** A fixture file. It can hold any delivery that the journal can. `fixtures/fixture.schema.json` is this as JSON Schema. */
+/**
+ * Schema of a fixture file, which can contain any delivery of the journal. `fixtures/fixture.schema.json` is its JSON
+ * Schema.
+ */
 export const fixtureSchema = z
   .strictObject(
     {
@@ -140,12 +143,12 @@ export async function* loadFixtures(
 }
 
 /**
- * The fixtures that paths name: standard input (`-`), a file, or every `*.json` in a folder and its subfolders except
- * `*.schema.json`, ordered by name. A regular file is read when it is loaded; anything that can be read only once, such as a pipe,
- * is read and checked here. Other JSON is a bare payload if `event` names its event; its bytes become the body, and it gets a
- * new delivery id.
- * @throws RelayError `usage` naming the file: missing, unreadable, not UTF-8, not a fixture (with line and field), or a folder
- * without such files; `too_large`; and the signal's reason.
+ * Finds the fixtures that paths name: standard input (`-`), a file, or every `*.json` in a folder and its subfolders
+ * except `*.schema.json`, ordered by name. A regular file is read when it is loaded; anything that can be read only
+ * once, such as a pipe, is read and checked here. Other JSON is a bare payload if `event` names its event; its bytes
+ * become the body, and it gets a new delivery id.
+ * @throws RelayError `usage` naming the file: missing, unreadable, not UTF-8, not a fixture (with line and field), or a
+ * folder without such files; `too_large`; and the signal's reason
  */
 export async function* findFixtures(
   paths: readonly string[],
@@ -175,7 +178,7 @@ async function find(file: string, options: LoadOptions): Promise<FoundFixture> {
   const { stdin, signal } = options
   const name = file === '-' ? 'standard input' : file
   try {
-    // Not found out by opening it: that would take a pipe from its writer.
+    // The file is not opened to find out, which would consume a pipe.
     if (file !== '-' && statSync(file).isFile())
       return { name, load: () => parse(readRegular(file), name, options) }
     const source = file === '-' ? stdin : createReadStream(file)
@@ -229,8 +232,8 @@ function parse(
 }
 
 /**
- * The fixture that a file holds. `name` is that of the file in errors.
- * @throws RelayError `usage` naming file, line and field when it does not match `fixture.schema.json`.
+ * Parses the content of a fixture file. `name` is the file's name in errors.
+ * @throws RelayError `usage` naming file, line and field when it does not match `fixture.schema.json`
  */
 export function parseFixture(text: string, name: string): Fixture {
   return check(parseFile(text, name), text, name)
@@ -245,7 +248,7 @@ function parseFile(text: string, name: string): unknown {
 }
 
 function check(value: unknown, text: string, name: string): Fixture {
-  // Returns the value itself: the schema's copy would lack a header called __proto__.
+  // Returns the value itself, because the schema's copy would lack a header called __proto__.
   if (isFixture(value)) return value
   const [path, why] = problemOf(value) ?? [[], 'not a fixture']
   const field = path.length > 0 ? `${path.map(String).join('.')}: ` : ''
@@ -256,7 +259,7 @@ function isFixture(value: unknown): value is Fixture {
   return problemOf(value) === undefined
 }
 
-/** What is wrong, and in which field. */
+/** Finds the first problem and its field. Undefined for a valid fixture. */
 function problemOf(value: unknown): readonly [path: readonly PropertyKey[], why: string] | undefined {
   const { data, error } = fixtureSchema.safeParse(value)
   if (error) {
@@ -277,21 +280,21 @@ function problemOf(value: unknown): readonly [path: readonly PropertyKey[], why:
   return isExact ? undefined : [['bodyBase64'], 'must be base64']
 }
 
-/** The folder of the fixtures in this package. */
+/** Folder of the fixtures in this package. */
 export function packagedFolder(): string {
-  // Resolves a file of the package: a folder cannot be resolved.
+  // Resolves a file of the package, since a folder cannot be resolved.
   const file = createRequire(import.meta.url).resolve('webhook-relay/package.json')
   return path.join(path.dirname(file), 'fixtures')
 }
 
-/** The events that this package has a fixture of, `event` or `event.action`, sorted. */
+/** Events with a packaged fixture, `event` or `event.action`, sorted. */
 export function packagedEvents(provider: string): string[] {
   const folder = path.join(packagedFolder(), provider)
   const names = existsSync(folder) ? readdirSync(folder).map((file) => path.basename(file, '.json')) : []
   return names.filter((name) => !name.endsWith('.form')).toSorted()
 }
 
-/** One of {@link packagedEvents}. @throws RelayError `usage` if the file was damaged. */
+/** Reads the fixture of one of {@link packagedEvents}. @throws RelayError `usage` if the file was damaged */
 export function packagedFixture(provider: string, event: string): Fixture {
   const file = path.join(packagedFolder(), provider, `${event}.json`)
   return parseFixture(readFileSync(file, 'utf8'), file)

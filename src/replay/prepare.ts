@@ -18,7 +18,7 @@ import { provenBy, signedBytes, type Source } from '../webhook/signature.js'
 import { type BodyKind, type Edit, editBody, type Member, setMembers } from './edit.js'
 import type { Recorded } from './fixture.js'
 
-/** The part to corrupt after signing. */
+/** Part to corrupt after signing. */
 export type Tamper = 'signature' | 'body'
 
 export interface PrepareOptions {
@@ -26,30 +26,31 @@ export interface PrepareOptions {
   readonly secret: Secret | undefined
   readonly edits?: readonly Edit[]
   readonly tamper?: Tamper | undefined
-  /** Gives it a new delivery id; where the id is signed, only if the body is changed or made up anyway. */
+  /** Gives the delivery a new id. If the id is signed, only a changed or synthesized body gets one. */
   readonly freshId?: boolean
-  /** The body is not as a sender sent it. */
+  /** True if the body is not as a sender sent it. */
   readonly isMade?: boolean
-  /** Sends what is recorded, however old. */
+  /** Sends the recorded signature, however old it is. */
   readonly keepSignature?: boolean | undefined
   /** Milliseconds since 1970-01-01 UTC. Default: now. */
   readonly now?: number
 }
 
 export interface Prepared extends WebhookRequest {
-  /** Whether it was signed again because its signed time is too long ago. */
+  /** True if it was signed again because its signed time is too long ago. */
   readonly isRenewed: boolean
 }
 
-/** Headers with the id of a delivery, with its event and with a signature, of any code host. */
+/** Headers of any code host with the id of a delivery, its event and a signature. */
 const DELIVERY = /^x-[a-z]+-delivery$/i
 const EVENT = /^x-[a-z]+-event$/i
 const SIGNATURE = /^x-[a-z]+-signature(?:-256)?$/i
 
 /**
- * The request for a recorded delivery. Keeps the recorded bytes and signature if the secret made that signature and its time is within
- * the sender's tolerance; otherwise signs it as its sender does, now. Adds the headers that a hand-written fixture lacks.
- * @throws RelayError `usage` as {@link editBody}; `settings` for a scheme that relay does not know the parts of
+ * Prepares the request for a recorded delivery. Keeps the recorded bytes and signature if the secret made that
+ * signature and its time is within the sender's tolerance. Otherwise signs them now, as the sender does. Adds the
+ * headers that a hand-written fixture lacks.
+ * @throws RelayError `usage` as {@link editBody}; `settings` for a scheme with parts that relay does not know
  */
 export function prepare(
   recorded: Recorded,
@@ -81,14 +82,15 @@ export function prepare(
   const timed = setMembers(body, timeIn(secret, scheme, now), kind)
   const bytes = signedBytes(index, timed, scheme) ?? timed
   const lines = signAgain(headers, secret, bytes, scheme, now)
-  // After signing, so that the signature no longer fits.
+  // Corrupted after signing, so that the signature does not match.
   return { ...tampered({ headers: lines, body: timed }, scheme, tamper), isRenewed: isStale && !isMade }
 }
 
 /**
- * An entry as it is forwarded: as it came, unless its sender's token is not stored, or the time that its signature covers is so long ago
- * that its receiver would refuse it. Then it is signed with the current secret of its source. What nothing proved when it came is not:
- * anybody may have sent it before its source had a secret. Without `withToken`, a token stays away: it is the secret itself.
+ * Prepares an entry for forwarding. It is forwarded as received, unless the sender's token is not stored, or the signed
+ * time is so old that the receiver would refuse it. Then it is signed with the current secret of its source. An entry
+ * that arrived without proof is never signed, since anybody may have sent it before the source had a secret. Without
+ * `withToken`, a token is left out, because it is the secret itself.
  */
 export function forwardable(
   entry: Entry,
@@ -114,7 +116,7 @@ function isStaleNow(proof: Proof | undefined, lines: HeaderLines, body: Uint8Arr
   return staleness(proof, { lines, payload }, now) !== undefined
 }
 
-/** The sender's id of a delivery, as intake reads it. */
+/** Reads the sender's id of a delivery, as intake does. */
 export function deliveryId(
   { headers, body }: WebhookRequest,
   { provider, scheme: text = provider }: Pick<Recorded, 'provider' | 'scheme'>,
@@ -133,7 +135,7 @@ function isIdHeader(name: string, { id, events }: WebhookScheme): boolean {
   return events ? DELIVERY.test(name) : id.includes(name.toLowerCase())
 }
 
-/** The ids in a body. */
+/** Ids in a body. */
 function idsIn(
   body: Uint8Array,
   lines: HeaderLines,
@@ -148,7 +150,7 @@ function idsIn(
   })
 }
 
-/** A new id like one that is known: what stands before its last `_` stays, as in Stripe's `evt_`. */
+/** Creates an id in the form of a known one, whose text up to the last `_` is preserved, as in Stripe's `evt_`. */
 function likeId(known: string, fresh: string): string {
   const start = known.slice(0, known.lastIndexOf('_') + 1)
   return start === '' ? fresh : start + fresh.replaceAll('-', '')
@@ -163,7 +165,7 @@ function withFreshId(
 ): Uint8Array {
   const ids = idsIn(body, lines, scheme).map(([path, known]): Member => [
     path,
-    // A number that only this id gives.
+    // A number derived from the new id alone.
     typeof known === 'number'
       ? Number.parseInt(fresh.replaceAll('-', '').slice(0, 13), 16)
       : likeId(known, fresh),
@@ -171,7 +173,7 @@ function withFreshId(
   return setMembers(body, ids, kind)
 }
 
-/** The signed time in the body, now. */
+/** Member of the body with the signed time, set to now. */
 function timeIn(secret: Secret, scheme: WebhookScheme, now: number): Member[] {
   const [time] = proofsFor(secret, scheme).flatMap((proof) => proof.time ?? [])
   return time && isInBody(time.place) ? [[time.place.slice(2).split('.'), Math.floor(now / time.unit)]] : []
@@ -197,12 +199,15 @@ function complete(recorded: Recorded, { event, id, events }: WebhookScheme): Hea
       ? []
       : [['Content-Type', 'application/json'] as const]),
     ...lacking(event, EVENT, recorded.event),
-    // An id that its sender did not give is relay's own.
+    // An id that the sender did not provide is relay's own.
     ...(!events && own === digestOf(body) ? [] : lacking(id, DELIVERY, own)),
   ]
 }
 
-/** Signs every signature header present, and those that the sender always sends; SHA-1 only if it was present. */
+/**
+ * Creates all signature headers that were present, and those that the sender always sends. SHA-1 only if it was
+ * present.
+ */
 function signAgain(
   headers: readonly Header[],
   secret: Secret,
@@ -225,7 +230,8 @@ function signAgain(
         .digest('hex')
       signatures.set(key, [name, isSha1 ? `sha1=${digest}` : digest])
     }
-  // In the place and spelling of the first line with the name, without its others; the rest at the end.
+  // Each signature replaces the first line with its name, in position and spelling. Further lines with the name are
+  // removed, and new ones are appended.
   const names = new Set(signatures.keys())
   const lines = headers.flatMap(([name, value]): Header[] => {
     const key = name.toLowerCase()
@@ -247,7 +253,7 @@ function tampered(
   return { headers, body: tamper === 'body' ? corruptedBody(body) : body }
 }
 
-/** Changes the last digit of a signature; of base64, one that counts. */
+/** Changes the last significant digit of a signature. */
 function corrupted([name, value]: Header, { proofs, events }: WebhookScheme): Header {
   const isProof = proofs.some(({ header }) => header === name.toLowerCase())
   if (!isProof && !(events && SIGNATURE.test(name))) return [name, value]
@@ -257,7 +263,7 @@ function corrupted([name, value]: Header, { proofs, events }: WebhookScheme): He
   return [name, value.slice(0, at) + (value[at] === '0' ? '1' : '0') + value.slice(at + 1)]
 }
 
-/** Changes the last decimal digit, so that JSON stays JSON; without a digit, adds a space. */
+/** Changes the last decimal digit, so that JSON stays JSON. Without a digit, adds a space. */
 function corruptedBody(body: Uint8Array): Uint8Array {
   const at = body.findLastIndex((byte) => byte >= 0x30 && byte <= 0x39)
   if (at === -1) return Buffer.concat([body, Buffer.from(' ')])

@@ -16,16 +16,19 @@ import { isIdentifying, isProvingHeader } from './redact/names.js'
 import { Replacements } from './redact/replacements.js'
 import type { Span } from './redact/span.js'
 
-/** JSON in a string of JSON, a form in a part of a form: deeper ones are read as text. */
+/**
+ * Deepest nesting of JSON in a string of JSON, or a form in a field of a form. Deeper content is treated as plain text.
+ */
 const MAX_NESTED = 20
-/** How long the work holds the event loop: Ctrl-C then takes effect. Milliseconds. */
+/** Longest time in milliseconds that the work blocks the event loop, so that Ctrl-C takes effect. */
 const HOLD_MS = 50
 const BYTE_ORDER_MARKS = /^\uFEFF+/
 
 /**
- * A delivery that is safe to pass on, with a key of its own in place of its sender's: without the headers that prove it; e-mail addresses,
- * tokens, and what looks like a secret by its name or form are replaced, in headers, JSON, forms, multipart content, XML and text. Content
- * keeps its structure, and every byte that is not replaced. Takes time in proportion to the size of the body.
+ * Redacts a delivery, so that it is safe to pass on. Removes the headers that prove it, and adds a key of the fixture's
+ * own. Replaces e-mail addresses, tokens, and everything that its name or form identifies as a secret, in headers,
+ * JSON, forms, multipart content, XML and text. Content keeps its structure, and every byte that is not replaced. Takes
+ * time in proportion to the size of the body.
  * @throws RelayError `usage` for a body that is not text; the signal's reason when it aborts
  */
 export async function redact(recorded: Recorded, signal: AbortSignal): Promise<Recorded> {
@@ -54,17 +57,17 @@ export async function redact(recorded: Recorded, signal: AbortSignal): Promise<R
       body: Buffer.from(await redaction.of(Buffer.from(body).toString(), { isForm })),
     }
   }
-  // Twice, since what one place shows to be a secret may stand in another before it.
+  // Runs twice, because a value that is recognized as a secret may occur earlier without its name.
   await redacted()
   redaction.repeat()
   return { ...(await redacted()), secret: randomBytes(24).toString('hex') }
 }
 
 interface About {
-  /** What the text is the value of. */
+  /** Name of the value. */
   readonly name?: string
   readonly isForm?: boolean
-  /** In how many other texts this one is. */
+  /** Number of texts that contain this one. */
   readonly depth?: number
 }
 
@@ -77,12 +80,12 @@ class Redaction {
     this.#signal = signal
   }
 
-  /** From now on, what was found to be a secret so far is replaced everywhere. */
+  /** Replaces the secrets found so far everywhere from now on. */
   repeat(): void {
     this.#replacements.repeat()
   }
 
-  /** A text without its secrets, which are looked for in each of its parts, or in it as it is. */
+  /** Redacts a text: each of its parts if it is structured, otherwise the plain text. */
   async of(text: string, { name = '', isForm = false, depth = 0 }: About = {}): Promise<string> {
     await this.#rest()
     const [marks = ''] = BYTE_ORDER_MARKS.exec(text) ?? []
@@ -144,7 +147,7 @@ class Redaction {
     return performance.now() - this.#since > HOLD_MS
   }
 
-  /** Lets signals and timers be heard, where the last time is long ago. @throws the signal's reason */
+  /** Yields to signals and timers if the work has run for too long. @throws the signal's reason */
   async #rest(): Promise<void> {
     if (!this.#isTired) return
     await setImmediate()
@@ -153,7 +156,7 @@ class Redaction {
   }
 }
 
-/** Of what overlaps, all of it: as the larger one says, if that contains the other. */
+/** Merges overlapping spans. A span that contains another one determines the kind. */
 function joined(spans: Span[]): Span[] {
   const all: Span[] = []
   for (const span of spans.toSorted((one, other) => one.start - other.start || other.end - one.end))
@@ -161,7 +164,7 @@ function joined(spans: Span[]): Span[] {
   return all
 }
 
-/** Adds a span whose end is not before that of the last one, or within it. */
+/** Appends a span that ends after the last one or lies within it, and merges the two if they overlap. */
 function joinLast(spans: Span[], span: Span): void {
   const last = spans.at(-1)
   if (!last || span.start >= last.end) spans.push(span)

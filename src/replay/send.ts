@@ -5,30 +5,30 @@ import { DeliverySender } from '../net/delivery-sender.js'
 import { describeConnectionError } from '../net/errors.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 
-/** The response, or the reason for none. */
+/** Response of a target, or the reason for none. */
 export interface Answer {
-  /** Null if there was no answer; `error` then says why. */
+  /** Null if there was no response; `error` then has the reason. */
   readonly status: number | null
   readonly error: string | null
-  /** Milliseconds from connecting to the end of the answer. */
+  /** Milliseconds from connecting to the end of the response. */
   readonly ms: number
-  /** The start of the body. */
+  /** First bytes of the body. */
   readonly body: Uint8Array
 }
 
 export type Sender = ReturnType<typeof openSender>
 
-/** The time limit that relay also has for its targets. */
+/** Time limit in milliseconds, the same as for relay's targets. */
 const TIME_LIMIT_MS = 30_000
 
 /**
- * Sends to one address. Follows no redirect. Reaches other machines through the proxy that HTTP_PROXY,
+ * Opens a connection to one address. Follows no redirect. Reaches other machines through the proxy that HTTP_PROXY,
  * HTTPS_PROXY and NO_PROXY name.
  */
 export function openSender(url: string) {
   const sender = new DeliverySender(url, TIME_LIMIT_MS)
   return {
-    /** Posts a request once, byte for byte. @throws only the signal's reason. */
+    /** Posts a request once, byte for byte. @throws only the signal's reason */
     async send(
       { headers, body }: WebhookRequest,
       { signal = new AbortController().signal }: Cancellable = {},
@@ -48,14 +48,14 @@ export function openSender(url: string) {
   }
 }
 
-/** The statuses that `--expect` allows, as written: `2xx`, `401`. @throws RelayError `usage` */
+/** Parses the statuses that `--expect` allows: `2xx`, `401`. @throws RelayError `usage` */
 export function parseExpectation(text: string) {
   if (!/^[1-5](?:xx|\d\d)$/.test(text))
     throw new RelayError('usage', '--expect: must be a status such as 401, or a class such as 2xx')
   const wanted = text.replace('xx', '')
   return {
     text,
-    /** Whether this status is allowed; null means that there was no answer. */
+    /** True if the status is allowed. Null means that there was no response. */
     fits: (status: number | null): boolean => status !== null && String(status).startsWith(wanted),
   }
 }

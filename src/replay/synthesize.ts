@@ -6,7 +6,7 @@ import { didYouMean } from '../base/text.js'
 import { nearestMatch, sentEvents } from '../codehost/events.js'
 import { hostScheme, schemeOf } from '../codehost/schemes.js'
 import { indexHeaders } from '../http/headers.js'
-import { isObject, parseJson } from '../json/parse.js'
+import { fieldsOf, isObject, parseJson } from '../json/parse.js'
 import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { SCHEME_NAMES } from '../schemes/senders.js'
 import { payloadOf } from '../webhook/intake.js'
@@ -16,13 +16,13 @@ import { type Fixture, fixtureBody, fromFixture, type Recorded } from './fixture
 import { packagedEvents, packagedFixture } from './load.js'
 import { deliveryId, prepare } from './prepare.js'
 
-/** The repository that made-up deliveries are about: the sandbox's. */
+/** Repository of synthesized deliveries, which is the sandbox's. */
 const REPO = 'octo/demo'
 
-/** The code hosts of the fixtures' web addresses. */
+/** Web addresses of code hosts in fixtures. */
 const FIXTURE_HOSTS = /https:\/\/(?:github\.com|gitea\.example\.com)(?=\/)/g
 
-/** The common ones first. The first action of an event is the usual one. */
+/** Common events, which are listed first. The first action of an event is the usual one. */
 const COMMON: Readonly<Record<string, string>> = {
   github: `ping push check_run.completed check_suite.completed create delete fork issues.opened issues.closed
     issues.edited issues.labeled issues.reopened issue_comment.created issue_comment.deleted issue_comment.edited
@@ -34,7 +34,7 @@ const COMMON: Readonly<Record<string, string>> = {
     issue_comment.edited pull_request.opened pull_request.closed pull_request.reopened pull_request.synchronized`,
 }
 
-/** The events that this package has a fixture of, for a code host or the text of a scheme: `event` or `event.action`. */
+/** Events with a packaged fixture, for a code host or the text of a scheme: `event` or `event.action`. */
 export function triggers(provider: string): string[] {
   if (!isCodeHost(provider)) return examplesOf(provider).map(({ event }) => event)
   const folder = folderOf(provider)
@@ -50,8 +50,8 @@ export function triggers(provider: string): string[] {
 }
 
 /**
- * Creates an unsigned delivery about the sandbox's repository, as the code host at `url` would send it now: the fixture of the event,
- * about another repository and with the dates of now. An event without its action means the usual action.
+ * Creates an unsigned delivery about the sandbox's repository, as the code host at `url` would send it now: the fixture
+ * of the event, with another repository and current dates. An event without an action has the usual one.
  * @throws RelayError `usage` when there is no fixture of the event
  */
 export function synthesize(
@@ -89,14 +89,15 @@ function withFreshId(recorded: Recorded): Recorded {
   return { ...recorded, ...request, deliveryId: deliveryId(request, recorded) }
 }
 
-/** A scheme of one's own has none. */
+/** Packaged fixtures of a scheme. One that the user defines has none. */
 function examplesOf(scheme: string): readonly Fixture[] {
   const isPackaged = SCHEME_NAMES.includes(scheme)
   return isPackaged ? packagedEvents(scheme).map((name) => packagedFixture(scheme, name)) : []
 }
 
 /**
- * Creates an unsigned delivery of any sender, of an event that this package has an example of; one of a code host has the addresses of `url`.
+ * Creates an unsigned delivery of any sender from a packaged example of the event. One of a code host has the addresses
+ * of `url`.
  * @throws RelayError `usage` when there is none
  */
 export function exampleOf(
@@ -136,9 +137,10 @@ interface ExampleOptions {
 }
 
 /**
- * Creates an unsigned delivery of these bytes, with an id of its own unless `keepId`. `added` names the members that the sender has for the
- * event and the id and that the body lacked.
- * @throws RelayError `usage` where the event is neither given nor in the body, the body is of another, or its scheme has no place for it
+ * Creates an unsigned delivery of these bytes, with a new id unless `keepId`. `added` names the members for the
+ * sender's event and id that the body lacked.
+ * @throws RelayError `usage` if the event is neither given nor in the body, the body has another one, or its scheme has
+ * no location for it
  */
 export function deliveryOf(
   { name: source, schemeText: text }: Sent,
@@ -153,9 +155,9 @@ export function deliveryOf(
   const textAt = (places: readonly Place[]): string | undefined =>
     places.map((place) => asName(valueAt(place, lines, payload))).find((value) => typeof value === 'string')
   const [place] = scheme.event
-  // As intake names a slash command.
+  // Without its slash, as intake names a slash command.
   const known = textAt(scheme.event)?.replace(/^\//, '')
-  // One column holds both: `Merge Request Hook.open`.
+  // Event and action together, in the form of the journal: `Merge Request Hook.open`.
   const action = textAt(scheme.action)
   const wanted =
     action !== undefined && given?.endsWith(`.${action}`)
@@ -210,19 +212,19 @@ function folderOf(provider: string): string {
   return provider === 'gitea' ? 'gitea' : 'github'
 }
 
-/** What was there before the event, with dates of its own. */
+/** Members that existed before the event, whose dates do not change. */
 const LASTING =
   /^(?:repo|repository|forkee|organization|sender|owner|user|pusher|app|installation|hook|milestone)$/
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
 function editsOf(payload: unknown, now: number): Edit[] {
   const value = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z')
-  const { repository }: { readonly repository?: unknown } = Object(payload)
+  const { repository } = fieldsOf(payload)
   const rename = repository ? [{ path: ['repository', 'full_name'], value: REPO }] : []
   return [...rename, ...instantsIn(payload).map((path) => ({ path, value, only: true }))]
 }
 
-/** The places of the dates of what the event is about. */
+/** Paths of the dates that belong to the event. */
 function instantsIn(value: unknown, path: Edit['path'] = []): Edit['path'][] {
   if (typeof value === 'string') return INSTANT.test(value) ? [path] : []
   if (typeof value !== 'object' || value === null) return []

@@ -71,12 +71,12 @@ interface App {
   installedAt: string | undefined
 }
 
-/** What the user is asked to register. */
+/** A registration that the user has to confirm. */
 interface Registration extends Pick<App, 'manifest' | 'owner'> {
   readonly state: string | undefined
 }
 
-/** A new App, and what only the answer to its code shows. */
+/** A newly registered App, with the secrets that only the response to its code shows. */
 interface Registered {
   readonly app: App
   readonly secrets: Json
@@ -86,7 +86,7 @@ interface Registered {
 export class Apps {
   readonly #host: Host
   readonly #apps = new Map<string, App>()
-  /** Taken by codes, each once, within an hour. */
+  /** New Apps by the code of the manifest flow. Each is redeemed once, within an hour. */
   readonly registered: Once<Registered>
 
   constructor(host: Host) {
@@ -94,7 +94,7 @@ export class Apps {
     this.registered = new Once(host.clock, FLOW_MS)
   }
 
-  /** App with this id or client id: a token's `iss` may be either. */
+  /** Finds the App with this id or client id: a token's `iss` may be either. */
   find(issuer: string): App | undefined {
     return [...this.#apps.values()].find(({ id, clientId }) => String(id) === issuer || clientId === issuer)
   }
@@ -104,7 +104,10 @@ export class Apps {
     return found(this.#apps.get(slug))
   }
 
-  /** Registers an App, with its client and its hook. Returns its code, or why no App can have this name, for the user. */
+  /**
+   * Registers an App, with its client and its hook. Returns its code, or the reason for the user why the name is
+   * refused.
+   */
   async register({ manifest, owner }: Registration): Promise<{ code: string } | { refusal: string }> {
     const { name, hook_attributes: attributes, default_events: events } = manifest
     const slug = name
@@ -134,13 +137,13 @@ export class Apps {
     const made = { id, slug, owner, manifest, clientId, publicKey: keys.publicKey, hookId: hook?.id }
     const app: App = { ...made, createdAt: this.#host.state.now(), installedAt: undefined }
     this.#apps.set(slug, app)
-    // Like GitHub's, device flow is off until the owner switches it on.
+    // As at GitHub, device flow is off until the owner switches it on.
     this.#host.oauth.addClient({ id: clientId, secret: client_secret, deviceFlow: false, isApp: true })
     const secrets = { client_secret, webhook_secret: hook ? secret : null, pem: keys.privateKey }
     return { code: this.registered.put({ app, secrets }) }
   }
 
-  /** Installs the App on the account. From then on its hook gets events. */
+  /** Installs the App on the account. Its hook receives events from then on. */
   install(app: App): void {
     if (app.installedAt !== undefined) return
     const { state, payloads, hooks } = this.#host
@@ -200,7 +203,7 @@ export function appRoutes(apps: Apps, host: Host): Hono<AppEnv> {
 }
 
 /**
- * The App that a token authenticates: JWT, RS256, `iss` the App's id or client id, valid for at most 10 minutes
+ * Finds the App that a token authenticates: JWT, RS256, `iss` the App's id or client id, valid for at most 10 minutes
  * (https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app).
  * `now` is in seconds.
  * @throws GitHubError 401, or 404 for an App that is not registered
@@ -306,7 +309,7 @@ export function appPages(apps: Apps, { clock }: Host): Hono<HttpEnv> {
       return installedPage(app)
     })
 
-  /** Asks the user to register the App of a manifest. Every organization is the user's. */
+  /** Asks the user to register the App of a manifest. Every organization belongs to the user. */
   async function ask(c: Context<HttpEnv>, owner: string): Promise<Response> {
     if (!ACCOUNT_NAME.test(owner)) throw new GitHubError(404, 'Not Found')
     const text = (await readForm(c)).get('manifest') ?? ''

@@ -6,9 +6,9 @@ import type { Clock } from '../base/time.js'
 import { discardBody, type HttpEnv } from '../http/body.js'
 
 /**
- * Operations of the sandbox that can be made to fail. `device`: asking for the codes of the device flow. `convert`: exchanging the
- * code of an App's manifest. `hook`: everything about hooks except their delivery log, which is `deliveries`, and `redeliver`.
- * `checks`: checks and statuses. `push`: writing a file.
+ * Operations of the sandbox that can be made to fail. `device`: requesting the codes of the device flow. `convert`:
+ * exchanging the code of an App's manifest. `hook`: all calls about hooks except their delivery log, which is
+ * `deliveries`, and `redeliver`. `checks`: checks and statuses. `push`: writing a file.
  */
 export type Operation =
   | 'token'
@@ -25,9 +25,9 @@ export type Operation =
   | 'push'
 
 /**
- * How an operation fails. `answer`: it sends this response and does nothing. `slow`: it runs `ms` milliseconds later, or
- * not at all if the client has disconnected by then. `late`: it runs, and responds `ms` milliseconds later. `reset`: it resets
- * the connection and does nothing. `reset-after`: it runs, then resets the connection instead of responding.
+ * Kinds of failure. `answer`: sends this response and does nothing. `slow`: runs `ms` milliseconds later, or not at all
+ * if the client has disconnected by then. `late`: runs, and responds `ms` milliseconds later. `reset`: resets the
+ * connection and does nothing. `reset-after`: runs, then resets the connection instead of responding.
  */
 export type Fault =
   | {
@@ -45,7 +45,9 @@ const SLOW_MS = 60_000
 const RETRY_AFTER_S = 60
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
 
-/** Predefined faults, and what to say of the repository that has it: every write to `octo/fault-<name>` has that fault. */
+/**
+ * Predefined faults, each with the description of its repository. Every write to `octo/fault-<name>` has that fault.
+ */
 const PRESET_FAULTS = {
   '502': {
     description: 'Writes are answered 502 Bad Gateway',
@@ -127,7 +129,7 @@ export class Faults {
     this.#always.clear()
   }
 
-  /** Ends every slow operation, since the sandbox closes. */
+  /** Ends every slow operation when the sandbox closes. */
   close(): void {
     this.#closed.abort()
   }
@@ -164,13 +166,13 @@ export class Faults {
     return typeof fault === 'string' ? PRESETS.get(fault)?.at(this.#clock()) : fault
   }
 
-  /** Until the client disconnects, or the sandbox closes. */
+  /** Waits until the time has passed, the client disconnects, or the sandbox closes. */
   #pause(c: Context<HttpEnv>, ms: number): Promise<void> {
     return sleep(ms, { signal: AbortSignal.any([c.req.raw.signal, this.#closed.signal]) })
   }
 }
 
-/** Resets the client's connection. A call in this process, which has none, fails like a bug. */
+/** Resets the client's connection. An in-process call, which has none, fails like a bug. */
 function reset(c: Context<HttpEnv>): Response {
   c.env.incoming.socket.resetAndDestroy()
   return RESPONSE_ALREADY_SENT

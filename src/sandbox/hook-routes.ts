@@ -48,8 +48,8 @@ export function hookRoutes(host: Host): Hono<HttpEnv> {
   }
 
   /**
-   * Reads the settings of a new hook, with GitHub's defaults, event `push` and format `form`, or changes of a `known` one. Like
-   * GitHub, `config` replaces all settings, and so removes a secret that it does not repeat.
+   * Reads the settings of a new hook, with GitHub's defaults, event `push` and format `form`, or the changes of a
+   * `known` one. As at GitHub, `config` replaces all settings, and so removes a secret that it does not repeat.
    * @throws GitHubError 422, also when another hook of the repository has the same receiver and event
    */
   async function readHook(c: Context<HttpEnv>, repo: string, known?: Hook): Promise<HookInput> {
@@ -65,7 +65,7 @@ export function hookRoutes(host: Host): Hono<HttpEnv> {
   }
 }
 
-/** Whether GitHub takes both for one hook. The secret, which it does not show, is no part of that here (unverified). */
+/** True if GitHub considers both the same hook. The secret, which it does not show, is not compared (unverified). */
 function conflicts(one: HookInput, other: HookInput): boolean {
   const keyOf = ({ config }: HookInput): string =>
     `${config.content_type} ${config.insecure_ssl} ${config.url()}`
@@ -74,14 +74,14 @@ function conflicts(one: HookInput, other: HookInput): boolean {
   return overlaps && keyOf(one) === keyOf(other)
 }
 
-/** Routes for the delivery log of a hook, which `findHook` finds (https://docs.github.com/rest/repos/webhooks). */
+/** Routes for the delivery log of the hook that `findHook` returns (https://docs.github.com/rest/repos/webhooks). */
 export function deliveryRoutes({ faults, hooks }: Host, findHook: (c: Context) => Hook): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/', faults.inject('deliveries'), (c) => {
       const entries = cursorPageOf(c, hooks.deliveries(findHook(c))).map(
         ({ id, shown, outcome, deliveredAt }) => {
           const delivered_at = new Date(deliveredAt).toISOString()
-          // As text, since JSON.stringify cannot write an id of 64 bits.
+          // Written as text, since JSON.stringify cannot write an id of 64 bits.
           return `{"id":${id},${JSON.stringify({ ...shown, delivered_at, throttled_at: null, ...outcome }).slice(1)}`
         },
       )
@@ -110,7 +110,7 @@ const HOOK_BODY = z.object({
   config: CONFIG.optional(),
 })
 
-/** Reads the settings of a hook; those absent are `known`'s, or GitHub's defaults. @throws GitHubError 422 */
+/** Reads the settings of a hook. Missing ones are those of `known`, or GitHub's defaults. @throws GitHubError 422 */
 export function readConfig(given: unknown, known?: HookInput['config']): HookInput['config'] {
   const config = parsed(CONFIG, given)
   const { secret } = config

@@ -12,7 +12,7 @@ import { nodeId, type Payloads } from './payloads.js'
 import { type Json, SERVER_VERSION } from './protocol.js'
 import { DEMO, timestamp } from './state.js'
 
-/** What a client chooses about a hook, in GitHub's words. */
+/** Settings of a hook that a client chooses, in GitHub's names. */
 export interface HookInput {
   readonly active: boolean
   /** Names of events; `*` is every event. */
@@ -22,7 +22,7 @@ export interface HookInput {
     readonly url: () => string
     /** `json`: the body is the payload. `form`: the payload is its only field, `payload`. */
     readonly content_type: 'json' | 'form'
-    /** Shown only: the sandbox always verifies certificates. */
+    /** Reported only: the sandbox always verifies certificates. */
     readonly insecure_ssl: '0' | '1'
     /** Absent: deliveries are not signed. */
     readonly secret: Secret | undefined
@@ -34,15 +34,15 @@ export interface Hook extends HookInput {
   readonly id: number
   /** Full name of the repository whose events it gets. Undefined: every repository. */
   readonly repo: string | undefined
-  /** App whose webhook it is. It gets no events before the App is installed. */
+  /** App that the webhook belongs to. It receives no events before the App is installed. */
   readonly app?: { readonly id: number; readonly installationId: number | undefined } | undefined
   readonly createdAt: string
   readonly updatedAt: string
 }
 
-/** What is sent, and sent again by a redelivery: the same bytes under the same GUID. */
+/** Content of a delivery. A redelivery sends the same bytes under the same GUID. */
 interface Message {
-  /** What GitHub's log shows of it. All hooks that get the event share its GUID. */
+  /** Part that GitHub's log shows. All hooks that receive the event share its GUID. */
   readonly shown: {
     readonly guid: string
     readonly event: string
@@ -55,19 +55,19 @@ interface Message {
   readonly body: string
 }
 
-/** How the receiver answered, in the words of GitHub's log. */
+/** Response of the receiver, in the words of GitHub's log. */
 interface Outcome {
   readonly status: string
   readonly status_code: number
 }
 
-/** A delivery that was sent once. A redelivery is another one with the same GUID. */
+/** A delivery that was sent. A redelivery is another one with the same GUID. */
 interface Logged extends Message {
   readonly id: bigint
   readonly hookId: number
   /** Milliseconds since 1970-01-01 UTC. */
   readonly deliveredAt: number
-  /** With the address that it was sent to, and the seconds from the request to the end of the response. */
+  /** Response, with the address of the request and the seconds from the request to the end of the response. */
   readonly outcome: Outcome & { readonly url: string; readonly duration: number }
 }
 
@@ -79,18 +79,30 @@ interface Parts {
 
 /** First id of a hook made over REST; the sandbox's own hook has a smaller one. */
 const FIRST_HOOK_ID = 601
-/** GitHub gives up on an answer after 10 s (https://docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhooks). */
+/**
+ * GitHub's time limit for a response
+ * (https://docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhooks).
+ */
 const TIME_LIMIT_MS = 10_000
-/** GitHub can show and redeliver the last 3 days (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
+/**
+ * Age up to which GitHub shows and redelivers deliveries
+ * (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks).
+ */
 const LOG_PERIOD_MS = 3 * 86_400_000
 /** Maximum number of logged deliveries of all hooks; the oldest are removed first. */
 const LOG_LIMIT = 10_000
-/** Maximum length of their bodies, 64 Mi characters: a body has about 8000, one with a long comment 70,000. */
+/** Maximum length of all logged bodies, 64 Mi characters. A body has about 8000, one with a long comment 70,000. */
 const MAX_BODIES = 67_108_864
-/** GitHub's ids have 64 bits, and neighbours are equal once read as JavaScript numbers. They grow, also from one sandbox to the next. */
+/**
+ * First delivery id. As at GitHub, ids have 64 bits, and neighbours are equal once read as JavaScript numbers. They
+ * grow, also from one sandbox to the next.
+ */
 const FIRST_DELIVERY_ID = 3_842_091_948_768_772_096n
 
-/** Hooks, their deliveries, sent in order, one at a time for each hook, each once, and the log of how each ended. */
+/**
+ * Hooks, the queue of each hook's deliveries, and the delivery log. A hook's deliveries are sent in order, one at a
+ * time, each once.
+ */
 export class Hooks {
   readonly #host: Parts
   readonly #hooks = new Map<number, Hook>()
@@ -135,7 +147,7 @@ export class Hooks {
     this.#hooks.delete(hook.id)
   }
 
-  /** Deliveries of a hook that were sent, newest first. */
+  /** Sent deliveries of a hook, newest first. */
   deliveries(hook: Hook): readonly Logged[] {
     const since = this.#host.clock() - LOG_PERIOD_MS
     return this.#log
@@ -143,7 +155,7 @@ export class Hooks {
       .toReversed()
   }
 
-  /** A hook as REST and `ping` show it (https://docs.github.com/rest/repos/webhooks). */
+  /** Describes a hook for REST and `ping` (https://docs.github.com/rest/repos/webhooks). */
   resource(hook: Hook): Json & { readonly id: number; readonly url: string } {
     const { id, active, events, app, repo = DEMO, createdAt, updatedAt } = hook
     const { payloads } = this.#host
@@ -182,12 +194,12 @@ export class Hooks {
     for (const hook of hooks) this.#queue(hook, messageOf(hook, guid, event, payload), after)
   }
 
-  /** Queues an event for one hook, whatever it is subscribed to. */
+  /** Queues an event for one hook, regardless of its subscriptions. */
   send(hook: Hook, event: string, payload: Json, after?: Promise<void>): void {
     this.#queue(hook, messageOf(hook, randomUUID(), event, payload), after)
   }
 
-  /** Queues the bytes of an earlier delivery again, under its GUID, for its hook as it is now. */
+  /** Queues the bytes of an earlier delivery again, under its GUID, for the hook's current settings. */
   redeliver(hook: Hook, { shown, ...message }: Message, after?: Promise<void>): void {
     this.#queue(hook, { ...message, shown: { ...shown, redelivery: true } }, after)
   }
@@ -210,7 +222,7 @@ export class Hooks {
     this.#last.set(id, sent)
   }
 
-  /** To the hook as it is by then; a hook that was removed gets nothing more. */
+  /** Sends a message with the hook's settings at that time. A removed hook receives nothing more. */
   async #deliver(earlier: Promise<unknown>, hookId: number, message: Message): Promise<void> {
     const { clock, log } = this.#host
     try {
@@ -233,7 +245,7 @@ export class Hooks {
   }
 
   /**
-   * Sends one delivery, once, on a connection of its own: a code host does not retry by itself. A failure is an outcome.
+   * Sends one delivery, once, on its own connection: a code host does not retry by itself. A failure is an outcome.
    * @throws the signal's reason once the sandbox closes
    */
   async #post({ id, app, config }: Hook, { shown, type, body: text }: Message): Promise<Outcome> {
@@ -266,7 +278,7 @@ export class Hooks {
     } catch (error) {
       signal.throwIfAborted()
       failed(describeConnectionError(error))
-      // GitHub's log shows a receiver that did not answer with a status code of its own.
+      // GitHub's log uses status codes of its own for a receiver that did not respond.
       return isTimeout(error)
         ? { status: 'timed out', status_code: 504 }
         : { status: 'failed to connect to host', status_code: 502 }
@@ -274,7 +286,7 @@ export class Hooks {
   }
 }
 
-/** The payload is text from here on: what is queued does not change. */
+/** Serializes a payload when it is queued, so that later changes do not affect it. */
 function messageOf({ config, app }: Hook, guid: string, event: string, payload: Json): Message {
   const id = app?.installationId
   const installation = id !== undefined && {
@@ -294,7 +306,10 @@ function messageOf({ config, app }: Hook, guid: string, event: string, payload: 
   return { shown, type: 'application/x-www-form-urlencoded', body }
 }
 
-/** GitHub's word for a hook with this last answer. A receiver's answer may have GitHub's codes for none, 502 and 504. */
+/**
+ * GitHub's word for the state of a hook with this last response. A receiver's own response may have the codes 502 and
+ * 504, which GitHub uses for none.
+ */
 function healthOf({ status }: Outcome): string {
   if (status === 'OK') return 'active'
   return status.startsWith('Invalid') ? 'misconfigured' : 'connection_error'

@@ -8,7 +8,7 @@ import { found, GitHubError } from './protocol.js'
 import type { Issue, Repo, State } from './state.js'
 import type { OAuth } from './tokens.js'
 
-/** What all routes of the sandbox have at hand. */
+/** Dependencies of all routes of the sandbox. */
 export interface Host {
   readonly state: State
   readonly payloads: Payloads

@@ -9,8 +9,9 @@ import { type Html, notePage, sandboxPage } from './pages.js'
 import { GitHubError, invalidField, jsonOf, readObject } from './protocol.js'
 import { BoundedMap, OWNER } from './state.js'
 import { type Fields, type OAuth, Once, randomSecret } from './tokens.js'
+import { fieldsOf } from '../json/parse.js'
 
-/** A valid authorize request, ready for the user. */
+/** A valid authorization request that waits for the user. */
 interface AuthorizeRequest {
   readonly clientId: string
   readonly redirectUri: string
@@ -109,7 +110,7 @@ class Devices {
     )
   }
 
-  /** The granted request, which uses the code up, or GitHub's error. */
+  /** Returns the granted request and uses its code up, or returns GitHub's error. */
   poll(clientId: string, deviceCode: string | null): DeviceRequest | { readonly failed: Fields } {
     const request = this.#requests.get(deviceCode ?? '')
     if (!request || request.clientId !== clientId) return { failed: failure('incorrect_device_code') }
@@ -153,7 +154,7 @@ function authorizeRoutes(codes: Once<AuthorizeRequest>, { oauth, clock, payloads
       const client = oauth.client(query.get('client_id'))
       if (!client) return refusal(404, 'No application has this client id.')
       const redirectUri = query.get('redirect_uri') ?? ''
-      // Shown to the user: a redirect to it would be an open redirect (RFC 6749 section 4.1.2.1).
+      // Shown to the user instead of redirecting, which would be an open redirect (RFC 6749 section 4.1.2.1).
       if (!isLoopbackUri(redirectUri)) return refusal(400, NOT_HERE)
       const request = {
         clientId: client.id,
@@ -206,7 +207,7 @@ function exchange(
   devices: Devices,
 ): Fields {
   const grantType = fields.get('grant_type') ?? 'authorization_code'
-  // An application without a secret of its own, such as a command, signs users in by device.
+  // An application without a secret of its own, such as a command, may sign users in by device.
   const client =
     grantType === DEVICE_GRANT
       ? oauth.client(fields.get('client_id'))
@@ -274,7 +275,7 @@ function deviceRoutes(devices: Devices, { oauth, clock, faults, payloads }: Host
     })
 }
 
-/** Page on which the user enters the code that the device shows. 422: the last one was wrong. */
+/** Page on which the user enters the code that the device shows. 422 means that the last one was wrong. */
 function enterCodePage(status: 200 | 422 = 200): Promise<Response> {
   const refusal = html`<p role="alert">
     <strong>No device waits for this code. Check it, or ask the device for another one.</strong>
@@ -324,7 +325,10 @@ function personalTokenRoutes({ oauth, clock }: Host): Hono<HttpEnv> {
     })
 }
 
-/** A button for each kind of token. `token` is the form's anti-forgery token; 422: the last one had expired. */
+/**
+ * Page with a button for each kind of token. `token` is the form's anti-forgery token; 422 means that the last one had
+ * expired.
+ */
 function newTokenPage(token: string, status: 200 | 422 = 200): Promise<Response> {
   const title = 'New personal access token'
   const page = {
@@ -361,8 +365,9 @@ async function revoke(c: Context<HttpEnv>, oauth: OAuth): Promise<Response> {
 }
 
 /**
- * Where a consent page's form may lead. Chromium applies form-action to every redirect after a form, and the application may
- * be on any port. This is safe: the form's own address is fixed, and a page without script cannot change it.
+ * CSP source list for a consent page's form. Chromium applies form-action to every redirect after a form, and the
+ * application may be on any port. This is safe: the form's own address is fixed, and a page without script cannot
+ * change it.
  */
 export const ANYWHERE = "'self' http: https:"
 
@@ -376,7 +381,7 @@ interface Consent {
   readonly note: Html | string
 }
 
-/** Names the application and what it wants, with a button for each decision. */
+/** Page that names the application and its requested scopes, with a button for each decision. */
 function consentPage({ clientId, scopes, token, action, formAction, note }: Consent): Promise<Response> {
   const title = `Authorize ${clientId}`
   const body = html`<div class="narrow">
@@ -398,12 +403,12 @@ function consentPage({ clientId, scopes, token, action, formAction, note }: Cons
   return sandboxPage({ title, formAction, body })
 }
 
-/** Page that says why a sign-in or the registration of an App ends here. */
+/** Page that explains why a sign-in or the registration of an App ends here. */
 export function refusal(status: 400 | 404 | 422, why: string): Promise<Response> {
   return notePage('This sign-in cannot continue', why, status)
 }
 
-/** Whether this is a loopback URI, the only kind that the sandbox accepts. Like GitHub, it accepts any port there. */
+/** True for a loopback URI, the only kind that the sandbox accepts. As at GitHub, any port is accepted. */
 export function isLoopbackUri(address: string): boolean {
   const url = parseUrl(address)
   if (!url || !/^https?:$/.test(url.protocol)) return false
@@ -419,7 +424,7 @@ export async function readForm(c: Context<HttpEnv>): Promise<URLSearchParams> {
 async function readFields(c: Context<HttpEnv>): Promise<URLSearchParams> {
   const text = new TextDecoder().decode(await readBody(c, FORM_LIMIT))
   const isJson = /^application\/json\b/i.test(c.req.header('content-type') ?? '')
-  return isJson ? toForm(Object(jsonOf(text))) : new URLSearchParams(text)
+  return isJson ? toForm(fieldsOf(jsonOf(text))) : new URLSearchParams(text)
 }
 
 /** Sends a form, or JSON if `Accept` names it, like GitHub. */
@@ -448,13 +453,16 @@ function readScopes(text: string | null): readonly string[] {
   return [...new Set(text?.match(/[a-z_:]+/g) ?? [])]
 }
 
-/** Whether the challenge is absent, or was made with S256. */
+/** True if the challenge is absent, or was made with S256. */
 function isChallenge(challenge: string | undefined, method: string | null): boolean {
   if (challenge === undefined && method === null) return true
   return method === 'S256' && challenge !== undefined && /^[A-Za-z0-9_-]{43}$/.test(challenge)
 }
 
-/** Checks a verifier (RFC 7636 section 4.6). One without a challenge fails too: an attacker removed the challenge. */
+/**
+ * Checks a verifier (RFC 7636 section 4.6). A verifier without a challenge fails too, since an attacker may have
+ * removed the challenge.
+ */
 function verifies(verifier: string | null, challenge: string | undefined): boolean {
   if (verifier === null || challenge === undefined) return (verifier ?? undefined) === challenge
   const wellFormed = /^[A-Za-z0-9._~-]{43,128}$/.test(verifier)

@@ -38,7 +38,7 @@ button.go { background: var(--go); color: #fff; font-weight: 600 }
 button:focus-visible, a:focus-visible { outline: 2px solid var(--link); outline-offset: 2px }
 `
 
-/** Number of newest comments shown: a load test leaves thousands. */
+/** Number of newest comments on a page. A load test leaves thousands. */
 const SHOWN = 100
 
 const EMOJI: Readonly<Record<Reaction, string>> = {
@@ -54,7 +54,7 @@ const EMOJI: Readonly<Record<Reaction, string>> = {
 
 export type Html = ReturnType<typeof html>
 
-/** Page of the sandbox's web site: a header that says what this is, and the content. */
+/** Page of the sandbox's web site: a header that identifies the sandbox, and the content. */
 export function sandboxPage({ body, ...page }: Page, status = 200): Promise<Response> {
   const framed = html`<header>
       <a href="/"><strong>Sandbox</strong></a
@@ -64,14 +64,14 @@ export function sandboxPage({ body, ...page }: Page, status = 200): Promise<Resp
   return htmlPage({ ...page, style: STYLE, body: framed }, status)
 }
 
-/** Page with a title and one sentence: what happened, or why something cannot. */
+/** Page with a title and one sentence of explanation. */
 export function notePage(title: string, text: string, status = 200): Promise<Response> {
   const body = html`<h1>${title}</h1>
     <p>${text}</p>`
   return sandboxPage({ title, body }, status)
 }
 
-/** Rows of names and values. */
+/** Table of names and values. */
 export function plainTable(rows: readonly (readonly [name: string | Html, value: string | Html])[]): Html {
   return html`<table class="plain">
     ${rows.map(
@@ -84,7 +84,7 @@ export function plainTable(rows: readonly (readonly [name: string | Html, value:
   </table>`
 }
 
-/** Web site that shows what programs did in the sandbox. Readable without sign-in, like a public repository. */
+/** Web site that shows the sandbox's contents. Readable without sign-in, like a public repository. */
 export function sitePages({ state, payloads }: Host): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/', () => frontPage(state, payloads.web, payloads.api))
@@ -218,7 +218,7 @@ function mergeBox({ mergeable, merge, head, base }: Pull): Html {
   </section>`
 }
 
-/** The sandbox cannot close an issue, but by merging its pull request. */
+/** Badge for the state of an issue, which can be closed only by merging its pull request. */
 function stateBadge({ pull, locked }: Issue): Html {
   if (pull?.merge) return html`<span class="state merged">Merged</span>`
   return locked ? html`<span class="state">Locked</span>` : html`<span class="state open">Open</span>`

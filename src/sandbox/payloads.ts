@@ -24,10 +24,10 @@ type Swaps = Readonly<Record<string, string>>
 /** Id of the App that checks pushed commits, GitHub Actions. */
 const ACTIONS_ID = 15368
 
-/** Parts of examples, by event and place. */
+/** Parts of examples, by event and path. */
 const parts = new Map<string, { readonly id: unknown; readonly text: string }>()
 
-/** A part of GitHub's own example of an event, one of the packaged fixtures, as JSON text, and its id. */
+/** Reads a part of GitHub's own example of an event, one of the packaged fixtures, as JSON text with its id. */
 function partOf(event: string, at: string): { readonly id: unknown; readonly text: string } {
   const key = `${event} ${at}`
   const known = parts.get(key)
@@ -48,7 +48,7 @@ export function webPath({ repo, number, pull }: Issue): string {
   return `/${repo}/${pull ? 'pull' : 'issues'}/${number}`
 }
 
-/** What the sandbox's state looks like over REST and in webhooks: GitHub's examples, with every live field replaced. */
+/** Represents the sandbox's state over REST and in webhooks: GitHub's examples, with every live field replaced. */
 export class Payloads {
   readonly #state: State
   readonly #url: () => string
@@ -154,7 +154,7 @@ export class Payloads {
       'issues/2': `issues/${number}`,
       'pull/2': `pull/${number}`,
       'pulls/2': `pulls/${number}`,
-      // The head of the example.
+      // Head of the example.
       ec26c3e57ca3a959ca5aad62de7213c562f8c821: head.sha,
     }
     const isReviewed = (comment: Comment): boolean => comment.repo === repo && comment.issueNumber === number
@@ -207,7 +207,7 @@ export class Payloads {
     }
   }
 
-  /** Installation of an App on all repositories, without what is the App's. */
+  /** Installation of an App on all repositories, without the App's own fields. */
   installation(id: number): Json {
     const account = this.user(OWNER)
     return {
@@ -218,7 +218,7 @@ export class Payloads {
     }
   }
 
-  /** Payload of `issue_comment`, `created`; `edited` if the text was another before. */
+  /** Payload of `issue_comment`: `edited` if there was another text `before`, else `created`. */
   commentEvent(issue: Issue, comment: Comment, before?: string): Json {
     return {
       action: before === undefined ? 'created' : 'edited',
@@ -229,7 +229,7 @@ export class Payloads {
     }
   }
 
-  /** Payload of `pull_request`. `more` has the fields that only this action has. */
+  /** Payload of `pull_request`. `more` has the fields that are specific to the action. */
   pullEvent(action: 'closed' | 'synchronize', issue: PullIssue, more: Json = {}): Json {
     const { number, repo } = issue
     return { action, number, pull_request: this.pull(issue), ...more, ...this.context(repo) }
@@ -295,7 +295,10 @@ export class Payloads {
     return { repository: this.repository(repo), sender: this.user(OWNER) }
   }
 
-  /** Suite of a check (https://docs.github.com/rest/checks/suites#get-a-check-suite), as the example of an event has it. */
+  /**
+   * Suite of a check (https://docs.github.com/rest/checks/suites#get-a-check-suite), in the form that it has in an
+   * event's example.
+   */
   #suite(check: Check, event: string, at: string): Json {
     const { suiteId: id, push, result } = check
     return {
@@ -310,7 +313,7 @@ export class Payloads {
     }
   }
 
-  /** What a check run and its suite have in common. */
+  /** Common fields of a check run and its suite. */
   #checked({ push, result }: Check): Json {
     const { repo: fullName, branch, sha } = push
     const { id, name } = this.#state.repo(fullName)
@@ -334,7 +337,7 @@ export class Payloads {
     }
   }
 
-  /** What an issue and a pull request have in common. */
+  /** Common fields of an issue and a pull request. */
   #conversation({ number, title, body, user, locked, createdAt, closedAt, commentCount }: Issue): Json {
     return {
       number,
@@ -356,7 +359,7 @@ export class Payloads {
     }
   }
 
-  /** Counts per reaction. `url` is that of the issue or comment. */
+  /** Counts of each reaction. `url` is the address of the issue or comment. */
   #reactions(subject: Subject, url: string): Json {
     const all = this.#state.reactionsTo(subject)
     const counts = REACTIONS.map((content): [string, number] => [
@@ -366,15 +369,16 @@ export class Payloads {
     return { url: `${url}/reactions`, total_count: all.length, ...Object.fromEntries(counts) }
   }
 
-  /** An object that is like that of an example, with its own id, also in its addresses. */
+  /** Copies an object of an example, with its own id, also in addresses. */
   #like(kind: string, id: number, event: string, at: string, repo: string, swaps: Swaps = {}): Json {
     const ids = { [`/${String(partOf(event, at).id)}`]: `/${id}` }
     return { ...this.#example(event, at, repo, { ...ids, ...swaps }), id, node_id: nodeId(kind, id) }
   }
 
   /**
-   * A part of an example in this host's addresses, about this repository instead of Codertocat/Hello-World. `more` replaces each
-   * of its names in every text. The caller overrides every field that the sandbox's state has a value for.
+   * Copies a part of an example, with this host's addresses and this repository instead of Codertocat/Hello-World.
+   * `more` has further names to replace in every text. The caller overrides every field that the sandbox's state has a
+   * value for.
    */
   #example(event: string, at: string, repo: string, more: Swaps = {}): Json {
     const { host, hostname } = new URL(this.web)
@@ -390,10 +394,10 @@ export class Payloads {
     }
     const names = Object.keys(swaps).map((name) => name.replaceAll(/[^\w/]/g, String.raw`\$&`))
     const { text } = partOf(event, at)
-    const value: unknown = JSON.parse(
+    const value: Json = JSON.parse(
       text.replaceAll(new RegExp(names.join('|'), 'g'), (name) => swaps[name] ?? name),
     )
-    return Object(value)
+    return value
   }
 }
 

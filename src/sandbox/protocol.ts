@@ -7,13 +7,13 @@ import type { Clock } from '../base/time.js'
 import { discardBody, type HttpEnv, readBody } from '../http/body.js'
 import { isObject, parseJson } from '../json/parse.js'
 
-// What all routes share of GitHub's HTTP: errors, input, headers, pages.
+// GitHub's HTTP conventions that all routes share: errors, input, headers, pages.
 
 export type Json = Readonly<Record<string, unknown>>
 
 /** Version of GitHub Enterprise Server that the sandbox emulates. */
 export const SERVER_VERSION = '3.19.0'
-/** GitHub's requests per user and hour. Shown but not enforced: exceeding it is a fault, set on purpose. */
+/** GitHub's requests per user and hour. Reported but not enforced: to exceed it, set a fault. */
 const RATE_LIMIT = 5000
 const HOUR_S = 3600
 /** Body limit. The largest comment has 65,536 characters, each up to 12 bytes when escaped. */
@@ -21,7 +21,7 @@ const BODY_LIMIT = 1_048_576
 /** GitHub's page sizes (https://docs.github.com/rest/using-the-rest-api/using-pagination-in-the-rest-api). */
 const PAGE_SIZE = { default: 30, max: 100 }
 
-/** Error response with GitHub's text; a route throws it, {@link answerError} sends it. */
+/** Error response with GitHub's text. Routes throw it, {@link answerError} sends it. */
 export class GitHubError extends Error {
   override readonly name = 'GitHubError'
   readonly status: ContentfulStatusCode
@@ -35,7 +35,7 @@ export class GitHubError extends Error {
   }
 }
 
-/** GitHub's refusal of a field. `code`: missing_field, invalid, custom or unprocessable. */
+/** Error response for an invalid field. `code`: missing_field, invalid, custom or unprocessable. */
 export function invalidField(
   resource: string,
   error: { code: string; field?: string; message?: string },
@@ -46,7 +46,7 @@ export function invalidField(
 /** Sends GitHub's error body: `{message, errors?, documentation_url, status}`, where `status` is a string. */
 export async function answerError(c: Context<HttpEnv>, thrown: unknown, log: Log): Promise<Response> {
   await discardBody(c.env)
-  // Others are of the shared HTTP edge, such as a body over the limit, or bugs.
+  // Other errors come from the shared HTTP code, such as a body over the limit, or are bugs.
   const error = thrown instanceof GitHubError ? thrown : toRelayError(thrown)
   if ('kind' in error && error.kind === 'internal') log.error('The sandbox failed to respond', thrown)
   const { status, message } = error
@@ -69,7 +69,7 @@ export async function readObject(c: Pick<Context<HttpEnv>, 'env' | 'req'>): Prom
   return value
 }
 
-/** The value of JSON text; undefined for other text. */
+/** Parses JSON text. Undefined for other text. */
 export function jsonOf(text: string): unknown {
   try {
     return parseJson(text)
@@ -78,7 +78,7 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** A field that is text or absent. @throws GitHubError 422 */
+/** Reads a field that is text or absent. @throws GitHubError 422 */
 export function readText(body: Json, field: string): string | undefined {
   const value = body[field]
   if (value === undefined || value === null || typeof value === 'string') return value ?? undefined
@@ -86,7 +86,7 @@ export function readText(body: Json, field: string): string | undefined {
   throw new GitHubError(422, `Invalid request.\n\n${message}`)
 }
 
-/** The request's bearer token. @throws GitHubError 401 without one */
+/** Reads the request's bearer token. @throws GitHubError 401 without one */
 export function bearerOf(c: Context): string {
   const [, token] = /^(?:bearer|token) +(\S+) *$/i.exec(c.req.header('authorization') ?? '') ?? []
   if (token === undefined) throw new GitHubError(401, 'Requires authentication')
@@ -107,8 +107,8 @@ export function setCommonHeaders(c: Context, clock: Clock): void {
 }
 
 /**
- * Resolves once the response has been sent or its connection has closed; at once for a call in this process. A webhook waits for
- * it: otherwise the client would see the event before the answer to what caused it.
+ * Resolves once the response has been sent or its connection has closed, at once for an in-process call. A webhook
+ * waits for it, so that a client sees the response before the event that it caused.
  */
 export function responseSent(c: Pick<Context<HttpEnv>, 'env'>): Promise<void> {
   const outgoing: HttpEnv['Bindings']['outgoing'] | undefined = c.env?.outgoing
@@ -116,7 +116,7 @@ export function responseSent(c: Pick<Context<HttpEnv>, 'env'>): Promise<void> {
   return new Promise((resolve) => outgoing.once('close', resolve))
 }
 
-/** Page of a list that the query asks for. Sets `Link` when there is a next one. */
+/** Selects the requested page of a list, and sets `Link` if there is a next one. */
 export function pageOf<T>(c: Context, all: readonly T[]): readonly T[] {
   const size = pageSize(c)
   const number = Math.max(Math.trunc(Number(c.req.query('page'))) || 1, 1)
@@ -125,8 +125,9 @@ export function pageOf<T>(c: Context, all: readonly T[]): readonly T[] {
 }
 
 /**
- * Page of a list that starts at the query's cursor, `v1_` and the entry's id. The newest and so largest ids come first, so that
- * pages stay the same while new entries arrive. @throws GitHubError 400
+ * Selects the page of a list that starts at the query's cursor, `v1_` and the entry's id. The newest and so largest ids
+ * come first, so that pages stay the same while new entries arrive.
+ * @throws GitHubError 400
  */
 export function cursorPageOf<T extends { readonly id: bigint }>(c: Context, all: readonly T[]): readonly T[] {
   const cursor = c.req.query('cursor')
@@ -144,7 +145,7 @@ function pageSize(c: Context): number {
   return Math.min(Math.max(wanted, 1), PAGE_SIZE.max)
 }
 
-/** Links to this address with another value of a parameter (RFC 8288). */
+/** Sets a `Link` to this address with another value of a parameter (RFC 8288). */
 function linkNext(c: Context, parameter: string, value: string): void {
   const url = new URL(c.req.url)
   url.searchParams.set(parameter, value)

@@ -37,10 +37,13 @@ const REPO = '/repos/:owner/:repo'
 const ISSUE = `${REPO}/issues/:number{\\d+}`
 const COMMENT = `${REPO}/issues/comments/:id{\\d+}`
 const PULL = `${REPO}/pulls/:number{\\d+}`
-/** The name of a branch may have slashes. */
+/** A branch's name may contain slashes. */
 const COMMIT = `${REPO}/commits/:ref{.+}`
 
-/** How relay, without a token, recognises GitHub Enterprise Server (https://docs.github.com/enterprise-server/rest/meta/meta). */
+/**
+ * Route by which relay recognizes GitHub Enterprise Server without a token
+ * (https://docs.github.com/enterprise-server/rest/meta/meta).
+ */
 export function metaRoute({ clock }: Host): Hono<HttpEnv> {
   return new Hono<HttpEnv>().get('/meta', (c) => {
     setCommonHeaders(c, clock)
@@ -65,7 +68,7 @@ export function guard({ oauth, clock }: Host): MiddlewareHandler<HttpEnv> {
   }
 }
 
-/** The part of GitHub's REST API that the actions use. `check` starts the check of a pushed commit. */
+/** Routes of GitHub's REST API that the actions use. `check` starts the check of a pushed commit. */
 export function restRoutes(host: Host, check: (push: Push) => void): Hono<HttpEnv> {
   const { state, payloads, faults } = host
   return new Hono<HttpEnv>()
@@ -102,7 +105,10 @@ function commentRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> 
       return c.json(publish(c, state.editComment(before, readComment(await readObject(c))), before.body))
     })
 
-  /** Publishes the event of a new comment, or of one with another text `before`, and returns the comment for the answer. */
+  /**
+   * Publishes the event of a new comment, or of one with another text `before`, and returns the comment for the
+   * response.
+   */
   function publish(c: C, comment: Comment, before?: string): ReturnType<typeof payloads.comment> {
     const issue = issueOf(comment, state)
     const describe = (): Json => payloads.commentEvent(issue, comment, before)
@@ -275,7 +281,10 @@ function commitRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> {
   }
 }
 
-/** GitHub's rule: a failure if there is one, else pending unless all of them, and at least one, succeeded. */
+/**
+ * Combines states by GitHub's rule: a failure if there is one, else pending unless all of them, and at least one,
+ * succeeded.
+ */
 function combined(states: readonly Status['state'][]): 'failure' | 'pending' | 'success' {
   if (states.some((state) => state === 'failure' || state === 'error')) return 'failure'
   return states.length > 0 && states.every((state) => state === 'success') ? 'success' : 'pending'

@@ -23,11 +23,14 @@ import { OAuth, type TokenLifetimes } from './tokens.js'
 export interface SandboxOptions {
   /** The first OAuth application of the sandbox; registering an App adds another. */
   readonly client: { readonly id: string; readonly secret: string }
-  /** Receiver of webhooks, and the secret that signs them. Its URL may be known only later. Absent: none are sent. */
+  /**
+   * Receiver of webhooks, with the secret that signs them. Its URL may be known only later. Absent: no webhooks are
+   * sent.
+   */
   readonly webhook?: { readonly url: () => string; readonly secret: Secret } | undefined
   /** Makes access tokens expire and adds refresh tokens. Absent: they do not expire, GitHub's default. */
   readonly lifetimes?: TokenLifetimes | undefined
-  /** Whether users may sign in by device flow. Default: true; at GitHub an application's owner switches it on. */
+  /** Allows sign-in by device flow. Default: true; at GitHub an application's owner switches it on. */
   readonly deviceFlow?: boolean | undefined
   /** Milliseconds that the check of a pushed commit takes. Default: 1000. */
   readonly checkDuration?: number | undefined
@@ -39,14 +42,15 @@ export interface SandboxOptions {
 
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>
 
-/** Host on which every sandbox listens: no other machine can reach it. */
+/** Address on which every sandbox listens. No other machine can reach it. */
 const SANDBOX_HOST = '127.0.0.1'
-/** Long enough to be seen in progress, short enough to wait for. */
+/** Long enough to be observed in progress, short enough to wait for. */
 const CHECK_MS = 1000
 
 /**
- * Starts an emulated code host with GitHub's protocol, and the paths of GitHub Enterprise Server, on the loopback interface.
- * @throws RelayError `unavailable` when the port is in use.
+ * Starts an emulated code host with GitHub's protocol, and the paths of GitHub Enterprise Server, on the loopback
+ * interface.
+ * @throws RelayError `unavailable` when the port is in use
  */
 export async function startSandbox(options: SandboxOptions) {
   const { client, webhook, port = 0, log = silentLog, clock = systemClock } = options
@@ -59,7 +63,7 @@ export async function startSandbox(options: SandboxOptions) {
   const parts = { state, payloads, oauth, faults, clock, log }
   const hooks = new Hooks(parts)
   const host: Host = { ...parts, hooks }
-  // Like an App's webhook, it gets every event of every repository, and is in no repository's list.
+  // Like an App's webhook, it receives every event of every repository, and is in no repository's list.
   const ownHook =
     webhook &&
     hooks.add({
@@ -78,7 +82,7 @@ export async function startSandbox(options: SandboxOptions) {
     url,
     state,
     faults,
-    /** Sends a `ping` of its own hook and waits for pending deliveries. A failure is only logged. */
+    /** Sends a `ping` of the sandbox's own hook and waits for pending deliveries. A failure is only logged. */
     async ping(): Promise<void> {
       if (ownHook) hooks.ping(ownHook)
       await hooks.idle()

@@ -4,7 +4,8 @@ import type { MergeMethod, Reaction as Content } from '../codehost/host.js'
 import { PRESETS } from './faults.js'
 import { found } from './protocol.js'
 
-// Plain records that refer to each other by name and number: easy to compare and print. Times are UTC, to the second.
+// Plain records that refer to each other by name and number, and so are easy to compare and print. Times are UTC, to
+// the second.
 
 export interface User {
   readonly id: number
@@ -84,12 +85,12 @@ export interface Reaction {
   readonly createdAt: string
 }
 
-/** A commit that was pushed here. */
+/** A commit that was pushed to the sandbox. */
 export interface Push {
   readonly sha: string
   readonly repo: string
   readonly branch: string
-  /** Head of the branch before. */
+  /** Previous head of the branch. */
   readonly before: string
   readonly message: string
   readonly createdAt: string
@@ -104,7 +105,7 @@ export interface Check {
   result: { readonly conclusion: 'success' | 'failure'; readonly completedAt: string } | null
 }
 
-/** Result that a program reported of a commit. */
+/** Status of a commit that a program reported. */
 export interface Status {
   readonly id: number
   readonly context: string
@@ -136,7 +137,7 @@ const CONTRIBUTOR = 'mona'
 /** Default branch of every repository, with its first commit. */
 const MAIN = { ref: 'main', sha: hashOf('main') }
 
-// Ids differ from issue numbers and from each other, so that mixing them up fails.
+// Ids differ from issue numbers and from each other, so that confusing them fails.
 const FIRST_REPO_ID = 101
 const FIRST_ISSUE_ID = 1001
 const FIRST_PULL_ID = 2001
@@ -160,7 +161,7 @@ const DEMO_ISSUES: readonly Plan[] = [
     title: 'Add a greeting',
     body: 'This pull request can be merged.',
     branch: 'greeting',
-    // The head of GitHub's example, which made-up deliveries are: one about this pull request names its head.
+    // Head of GitHub's example, so that a synthesized delivery about this pull request names its real head.
     sha: 'ec26c3e57ca3a959ca5aad62de7213c562f8c821',
   },
   {
@@ -195,7 +196,10 @@ const CONTENT_LIMIT = 10_000
 /** Number of most recent requests recorded, and maximum number of commits with their checks and statuses. */
 const OTHER_LIMIT = 1000
 
-/** Contents of the sandbox, in memory and bounded. Properties read them, methods change them: what they add is the user's. */
+/**
+ * Contents of the sandbox, in memory and bounded. Properties read them, methods change them; everything added belongs
+ * to the user.
+ */
 export class State {
   readonly repos: readonly Repo[]
   readonly reviewComments: readonly ReviewComment[]
@@ -207,7 +211,7 @@ export class State {
   readonly #requests = new BoundedMap<number, RequestEntry>(OTHER_LIMIT)
   /** Head of each branch, by `owner/name branch`. */
   readonly #heads = new Map<string, string>()
-  /** By `owner/name sha`. */
+  /** Commits by `owner/name sha`. */
   readonly #commits = new BoundedMap<string, Commit>(OTHER_LIMIT)
   #nextId = FIRST_FREE_ID
   #requestCount = 0
@@ -249,7 +253,7 @@ export class State {
     })
   }
 
-  /** The account of that name. One that is not known is an organization: each is the user's. */
+  /** Finds the account with this name. An unknown one is an organization of the user. */
   user(login: string): User {
     const user = this.#users.get(login) ?? { id: this.newId(), login, type: 'Organization' }
     this.#users.set(login, user)
@@ -328,7 +332,7 @@ export class State {
     return { reaction, created: true }
   }
 
-  /** Merges and closes a pull request, which the caller has checked to be mergeable. */
+  /** Merges and closes a pull request. The caller has checked that it is mergeable. */
   merge(issue: PullIssue, how: Pick<Merge, 'method' | 'title' | 'message'>): PullIssue {
     const mergedAt = this.now()
     const sha = hashOf(`${issue.pull.head.sha} ${mergedAt}`)
@@ -340,7 +344,7 @@ export class State {
     this.#requests.set(this.#requestCount++, request)
   }
 
-  /** Adds a commit to a branch, and to the open pull requests from it. Undefined when there is no such branch. */
+  /** Adds a commit to a branch, and to the open pull requests from it. Undefined if there is no such branch. */
   push(repo: string, branch: string, message: string): Push | undefined {
     const before = this.#heads.get(`${repo} ${branch}`)
     if (before === undefined) return undefined
@@ -359,7 +363,7 @@ export class State {
     })
   }
 
-  /** The commit that a branch or a hash names, if it is known. */
+  /** Finds the commit that a branch or a hash names. */
   commit(repo: string, ref: string): Commit | undefined {
     const head = this.#heads.get(`${repo} ${ref.replace(/^(?:refs\/)?heads\//, '')}`)
     return this.#commits.get(`${repo} ${head ?? ref}`)
@@ -385,7 +389,7 @@ export class State {
   }
 }
 
-/** Map of at most `limit` entries, which removes its oldest when full: the sandbox lives in memory. */
+/** Map of at most `limit` entries, which removes the oldest when full. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #limit: number
 

@@ -6,9 +6,9 @@ import { BoundedMap } from './state.js'
 export interface Client {
   readonly id: string
   readonly secret: string
-  /** Whether its users may sign in by device flow, which is a setting of the application. */
+  /** Allows sign-in by device flow, which is a setting of the application. */
   readonly deviceFlow: boolean
-  /** An App, whose users' tokens have permissions instead of scopes. */
+  /** True for an App, whose users' tokens have permissions instead of scopes. */
   readonly isApp: boolean
 }
 
@@ -21,12 +21,15 @@ export interface TokenLifetimes {
 /** Fields of a response. */
 export type Fields = Readonly<Record<string, string | number>>
 
-/** An access token of the user, its client and scopes. */
+/** An access token of the user, with its client and scopes. */
 export interface Grant {
   readonly accessToken: string
-  /** Undefined: a personal access token, which the user made without an application. */
+  /** Undefined for a personal access token, which the user made without an application. */
   readonly clientId: string | undefined
-  /** Undefined: a token that has permissions instead, an App's or a fine-grained one. Shown only: any token may do everything. */
+  /**
+   * Undefined for a token with permissions instead, an App's or a fine-grained one. Reported only: any token may do
+   * everything.
+   */
   readonly scopes: readonly string[] | undefined
   /** Milliseconds since 1970-01-01 UTC. */
   readonly expiresAt: number
@@ -34,7 +37,7 @@ export interface Grant {
   readonly refresh: { readonly token: string; readonly expiresAt: number } | undefined
 }
 
-/** Maximum number of valid tokens of a kind, and of values that wait to be taken; the oldest are removed first. */
+/** Maximum number of valid tokens of a kind, and of one-time values; the oldest are removed first. */
 const TOKEN_LIMIT = 10_000
 const WAITING_LIMIT = 1000
 
@@ -43,7 +46,7 @@ export function randomSecret(prefix = ''): string {
   return prefix + randomBytes(20).toString('hex')
 }
 
-/** Values under random keys, such as the anti-forgery tokens of forms. Each is taken once, within a lifetime. */
+/** Values under random keys, such as the anti-forgery tokens of forms. Each can be redeemed once, within a lifetime. */
 export class Once<T> {
   readonly #clock: Clock
   readonly #lifetimeMs: number
@@ -68,7 +71,7 @@ export class Once<T> {
   }
 }
 
-/** Applications, and the tokens that users gave them or made themselves. */
+/** Applications, and the tokens that users granted them or made themselves. */
 export class OAuth {
   readonly #clock: Clock
   readonly #lifetimes: TokenLifetimes | undefined
@@ -89,7 +92,7 @@ export class OAuth {
     return this.#clients.get(id ?? '')
   }
 
-  /** Finds the application with this id, if the secret is its own. Takes as long for any secret. */
+  /** Finds the application with this id and secret. Takes as long for any secret. */
   authenticate(id: string | null, secret: string | null): Client | undefined {
     const client = this.client(id)
     const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

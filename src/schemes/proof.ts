@@ -3,14 +3,14 @@ import type { Secret } from '../base/secret.js'
 import { type Header, type HeaderLines, only, spelledHeader } from '../http/headers.js'
 import { isInBody, type Place, piecesOf, type Proof, valueAt, type WebhookScheme } from './scheme.js'
 
-/** The bytes of digests, in a length that no header's value passes. */
+/** Digest sizes in bytes, by algorithm. A token has no fixed size. */
 export const LENGTHS = { sha256: 32, sha1: 20, sha512: 64, token: 0 } as const
-/** Senders send one or two while a secret is changed. */
+/** Most signatures in one header. Senders send one or two while a secret is rotated. */
 const MAX_SIGNATURES = 8
-/** Characters: longer than any token. */
+/** Longest token in characters: more than any sender uses. */
 const MAX_TOKEN = 1024
 
-/** The form of one signature, as the source of a regular expression. */
+/** Regular expression source for one well-formed signature. */
 export function formOf({ prefix, algorithm, encoding }: Proof): string {
   const start = prefix.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
   if (algorithm === 'token') return `${start}[\\x21-\\x7e](?:[\\x20-\\x7e]{0,${MAX_TOKEN}}[\\x21-\\x7e])?`
@@ -22,7 +22,7 @@ export function formOf({ prefix, algorithm, encoding }: Proof): string {
 
 const forms = new WeakMap<Proof, RegExp>()
 
-/** The signatures of a proof in a request's header that have the right form. None if the header is given twice. */
+/** Well-formed signatures of a proof in a request's headers. None if the header is repeated. */
 export function signaturesIn(lines: HeaderLines, proof: Proof): string[] {
   const value = only(lines, proof.header)
   if (value === undefined) return []
@@ -33,51 +33,54 @@ export function signaturesIn(lines: HeaderLines, proof: Proof): string[] {
   return all.filter((each) => form.test(each))
 }
 
-/** Whether a request has a signature header in the right form. Without one it is refused before any byte is hashed. */
+/** True if a request has a well-formed signature header. Without one it is refused before any byte is hashed. */
 export function hasProof(lines: HeaderLines, { proofs }: Pick<WebhookScheme, 'proofs'>): boolean {
   return proofs.length === 0 || proofs.some((proof) => signaturesIn(lines, proof).length > 0)
 }
 
-/** The proofs that count for a secret. */
+/** Proofs that apply to a secret of this form. */
 export function proofsFor(secret: Secret, { proofs }: Pick<WebhookScheme, 'proofs'>): readonly Proof[] {
   return proofs.filter(({ secretForm }) => secretForm?.test(secret.reveal()) ?? true)
 }
 
-/** The lower-case names of the headers that hold the secret itself, and are never stored. */
+/** Lower-case names of the headers that contain the secret itself, and are never stored. */
 export function tokenHeaders({ proofs }: Pick<WebhookScheme, 'proofs'>): ReadonlySet<string> {
   return new Set(proofs.flatMap(({ header, algorithm }) => (algorithm === 'token' ? [header] : [])))
 }
 
-/** Whether a request that is signed with a secret holds the secret itself. */
+/** True if a request signed with this secret contains the secret itself. */
 export function sendsSecret(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>): boolean {
   return proofsFor(secret, scheme).some(({ algorithm }) => algorithm === 'token')
 }
 
-/** Whether what proves a delivery covers its body. A plain token does not: a tunnel shows it to everybody, and refuses it. */
+/**
+ * True if the proof of a delivery covers its body. A plain token does not: a tunnel shows it to everybody, so it proves
+ * nothing there.
+ */
 export function provesBody(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>): boolean {
   const proofs = proofsFor(secret, scheme)
   return proofs.length > 0 && proofs.every(({ algorithm }) => algorithm !== 'token')
 }
 
-/** A request to be proved. `signed`: the body, or the payload of a form whose sender signs that. */
+/** A request to verify. `signed` is the body, or a form's payload if the sender signs that. */
 interface Signed {
   readonly lines: HeaderLines
   readonly signed: Uint8Array
 }
 
-/** Whether a secret holds nothing, so that anybody could sign with it. */
+/** True for an empty secret, with which anybody could sign. */
 export function isEmptySecret(secret: Secret): boolean {
   return /^(?:whsec_)?$/.test(secret.reveal())
 }
 
-/** The proof that this secret made; undefined if it made none. Takes constant time; an empty secret matches nothing. */
+/** Finds the proof that this secret made, or undefined. Takes constant time. An empty secret matches nothing. */
 export function provenWith(secret: Secret, request: Signed, scheme: WebhookScheme): Proof | undefined {
   if (isEmptySecret(secret)) return undefined
   const proof = proofsFor(secret, scheme).find(({ header }) => request.lines.has(header))
   return proof && isSigned(signaturesIn(request.lines, proof), secret, request, proof) ? proof : undefined
 }
 
-/** Whether a secret made one of the signatures, which have the right form, of a request. Hashes it once, if there are any. */
+/** True if a secret made one of a request's well-formed signatures. Hashes at most once. */
 export function isSigned(
   signatures: readonly string[],
   secret: Secret,
@@ -96,17 +99,17 @@ export function isSigned(
   })
 }
 
-/** A part of what is signed that a header gives. */
+/** A part of the signed text that comes from a header. */
 interface HeaderPart {
   readonly part: '{id}' | '{timestamp}'
   readonly place: Place
-  /** Undefined if the request has none. An id then counts as empty. */
+  /** The header's value. Undefined if the request has none; a missing id counts as empty. */
   readonly value: string | undefined
-  /** The text between this part and the next. */
+  /** Text between this part and the next. */
   readonly separator: string
 }
 
-/** The parts that headers give, in the order in which they are signed. */
+/** Parts that come from headers, in the order in which they are signed. */
 export function headerParts(lines: HeaderLines, { signed, id, time }: Proof): HeaderPart[] {
   if (signed === '{body}') return []
   const pieces = piecesOf(signed)
@@ -121,8 +124,8 @@ export function headerParts(lines: HeaderLines, { signed, id, time }: Proof): He
 }
 
 /**
- * Whether a part could be nothing else of what is signed: a time is digits, and the text that separates a part from the next is not found
- * before its end. With another part the same signature would prove another request (see `ambiguity` in scheme.ts).
+ * True if the signed text can be divided in only one way: a time consists of digits, and a part does not contain the
+ * separator behind it. Otherwise the same signature would prove another request (see `ambiguity` in scheme.ts).
  */
 export function isWellFormed({ part, value = '', separator }: HeaderPart): boolean {
   if (part === '{timestamp}' && !isTime(value)) return false
@@ -135,7 +138,7 @@ interface Parts {
   readonly body: Uint8Array
 }
 
-/** The signature that a secret makes, with its prefix. */
+/** Computes the signature of a secret, with its prefix. */
 function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
   const { prefix, algorithm, encoding, signed, key } = proof
   const text = secret.reveal()
@@ -147,10 +150,13 @@ function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
   return prefix + hmac.digest(encoding)
 }
 
-/** What the reference library decodes, with or without `whsec_` before it, and `=` after it: a double click selects none. */
+/**
+ * Base64 as the reference library decodes it. A leading `whsec_` is removed first, and trailing `=` are optional, since
+ * a double click does not select them.
+ */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
-/** The key that a secret is base64 of; undefined if it is none. */
+/** Decodes a secret that is base64 of the key. Undefined if it is not base64. */
 export function keyIn(secret: Secret): Buffer | undefined {
   const text = secret.reveal().replace(/^whsec_/, '')
   return BASE64.test(text) ? Buffer.from(text, 'base64') : undefined
@@ -158,7 +164,10 @@ export function keyIn(secret: Secret): Buffer | undefined {
 
 const HOUR = 3_600_000
 
-/** Why the signed time of a request does not count at `now`; undefined if it does, or where none is signed. */
+/**
+ * Explains why the signed time of a request is not accepted at `now`. Undefined if it is accepted, or no time is
+ * signed.
+ */
 export function staleness(
   { time }: Proof,
   { lines, payload }: { readonly lines: HeaderLines; readonly payload: unknown },
@@ -176,12 +185,15 @@ export function staleness(
   return `its signed time is ${amount} ${side} this machine's clock, and may be ${limit} from it: is the clock right, or was it sent again?`
 }
 
-/** Whether a text is a time, as a number since 1970. */
+/** True if a text is a number of seconds or milliseconds since 1970. */
 export function isTime(text: string): boolean {
   return /^\d{1,16}$/.test(text)
 }
 
-/** The header lines that prove a delivery made now. Where `lines` has a proof already, its headers; else those of the first that fits. */
+/**
+ * Signs a delivery and returns the header lines that prove it. Uses the proof whose header is in `lines`, else the
+ * first one that applies to the secret.
+ */
 export function sign(
   secret: Secret,
   { id, body, now, lines }: Omit<Parts, 'timestamp'> & { readonly now: number; readonly lines?: HeaderLines },

@@ -1,40 +1,53 @@
 import { type HeaderLines, only } from '../http/headers.js'
 import { memberOf } from '../json/parse.js'
 
-/** Where a request says something: a header's lower-case name, a pair of one (`stripe-signature#t`), a member of its JSON (`$.issue.number`). */
+/**
+ * Location of a value in a request: a header's lower-case name, a pair in one (`stripe-signature#t`), or a member of
+ * the JSON (`$.issue.number`).
+ */
 export type Place = string
 
-/** How one header proves a delivery, as data. */
+/** Description of how one header proves a delivery. */
 export interface Proof {
-  /** Its lower-case name. */
+  /** Lower-case name of the header. */
   readonly header: string
-  /** What stands before each signature, such as `sha256=`. */
+  /** Text before each signature, such as `sha256=`. */
   readonly prefix: string
-  /** Between signatures, where the header may hold several. One that matches is enough. */
+  /** Separator of several signatures in the header. One that matches is enough. */
   readonly separator?: ' ' | ','
-  /** The HMAC; `token`: the header holds the secret itself, which proves nothing about the body. */
+  /** HMAC algorithm. With `token`, the header contains the secret itself, which proves nothing about the body. */
   readonly algorithm: 'sha256' | 'sha1' | 'sha512' | 'token'
   readonly encoding: 'hex' | 'base64'
-  /** What is signed, of `{timestamp}`, `{id}` and `{body}`. It must divide in one way only: see {@link ambiguity}. */
+  /**
+   * Template of the signed text, made of `{timestamp}`, `{id}` and `{body}`. It must divide in one way only: see {@link
+   * ambiguity}.
+   */
   readonly signed: string
   /** Header of `{id}`. */
   readonly id?: Place
-  /** Where the signed time is: a header, whose value `{timestamp}` is, or a member of the body. */
+  /** The signed time: in a header, whose value is `{timestamp}`, or in a member of the body. */
   readonly time?: SignedTime
-  /** Secrets that it is for. Default: all. */
+  /** Form of the secrets that this proof applies to. Default: all. */
   readonly secretForm?: RegExp
-  /** `base64`: the secret, after `whsec_`, is base64 of the key, where it can be. Default: the secret's UTF-8. */
+  /**
+   * Encoding of the key. With `base64`, the secret after `whsec_` is decoded if it is valid base64. Default: the
+   * secret's UTF-8.
+   */
   readonly key?: 'base64'
 }
 
-/** Its text and its parts in turn, text first and last: `v0:{timestamp}:{body}` is `v0:`, `{timestamp}`, `:`, `{body}` and nothing. */
+/**
+ * Splits a template into text and parts in turn, with text first and last: `v0:{timestamp}:{body}` becomes `v0:`,
+ * `{timestamp}`, `:`, `{body}` and an empty text.
+ */
 export function piecesOf(signed: string): string[] {
   return signed.split(/(\{\w+\})/)
 }
 
 /**
- * Why bytes that a template signs could be divided into its parts in more than one way; undefined if they could not. Otherwise a signature
- * would prove another id, time or body, too, as soon as a part contains what separates it from the next.
+ * Explains why text signed with this template could be divided into its parts in more than one way. Undefined if it
+ * could not. An ambiguous signature would also prove another id, time or body, as soon as a part contains the separator
+ * behind it.
  */
 export function ambiguity(signed: string): string | undefined {
   const pieces = piecesOf(signed)
@@ -43,7 +56,7 @@ export function ambiguity(signed: string): string | undefined {
     if (part === '{body}')
       return `needs {body} at the end of signed=: a body may contain what stands before ${next}`
     if (separator === '') return `needs text between ${part} and ${next} in signed=, such as a dot`
-    // Ids are mostly UUIDs, relay's own too.
+    // Ids are mostly UUIDs, also those made by relay.
     if (part === '{id}' && /^[a-z\d-]+$/i.test(separator))
       return 'needs text after {id} in signed= that no id contains, such as a dot'
     if (part === '{timestamp}' && /^\d/.test(separator))
@@ -55,79 +68,94 @@ export function ambiguity(signed: string): string | undefined {
 /** A time that the signature covers. */
 export interface SignedTime {
   readonly place: Place
-  /** Milliseconds in its unit. */
+  /** Milliseconds per unit. */
   readonly unit: 1 | 1000
-  /** Milliseconds that it may be before or after now. */
+  /** Largest difference from the current time, in milliseconds. */
   readonly tolerance: number
 }
 
-/** The ways in which code hosts write JSON, by the names that `webhook/encodings.ts` gives them. */
+/** Styles in which code hosts write JSON. `webhook/encodings.ts` defines the names. */
 export type Style = 'compact' | 'indented' | 'indented-go' | 'one-space-go'
 
-/** How a sender names, writes and signs a delivery. */
+/** Description of how a sender names, writes and signs a delivery. */
 export interface WebhookScheme {
-  /** How a delivery is proved. Of those that fit the secret, the first whose header is there counts. None: it proves nothing. */
+  /**
+   * Proofs of a delivery. Of those that apply to the secret, the first whose header is present counts. Empty: a
+   * delivery proves nothing.
+   */
   readonly proofs: readonly Proof[]
-  /** Signatures that it sends too, and that relay does not need. */
+  /** Further signatures that the sender sends and relay does not need. */
   readonly also?: readonly Proof[]
-  /** The first place with a value counts: the JSON's, which is signed, before a header. None: every delivery is a `webhook`. */
+  /**
+   * Locations of the event's name. The first with a value counts: one in the signed JSON comes before a header. Empty:
+   * every delivery is a `webhook`.
+   */
   readonly event: readonly Place[]
-  /** What may follow the event's name after a dot, where one column holds both (every sender but the code host). */
+  /** Locations of the action, which is appended to the event's name after a dot. */
   readonly action: readonly Place[]
-  /** The delivery's id. */
+  /** Locations of the delivery's id. */
   readonly id: readonly Place[]
-  /** What stands for the id where there is none: the body's digest; undefined where such a request is refused. */
+  /** Replacement for a missing id: the body's digest. Undefined: such a request is refused. */
   readonly idOr?: 'digest'
-  /** The id of the hook that sent it. */
+  /** Location of the id of the hook that sent the delivery. */
   readonly hook?: Place
   readonly repo: readonly Place[]
-  /** Of an issue or a pull request. */
+  /** Locations of the number of an issue or a pull request. */
   readonly number: readonly Place[]
-  /** What a form's signature covers: the body as sent, or the JSON text inside `payload`. */
+  /** Content that a form's signature covers: the body as sent, or the JSON text inside `payload`. */
   readonly formSignature: 'body' | 'payload'
   /**
-   * What it sends. `json`: JSON alone. `payload`: also forms, as Content-Type says, that hold JSON in their first field. `fields`: JSON,
-   * or a form. `any`: what is neither is stored too.
+   * Accepted bodies. `json`: JSON alone. `payload`: also forms, by Content-Type, with JSON in their first field.
+   * `fields`: JSON, or a form. `any`: bodies of any other kind, too.
    */
   readonly content: 'json' | 'payload' | 'fields' | 'any'
-  /** Member that the answer to it must hold, as Slack asks for when an address is entered there. */
+  /** Member that the response to it must repeat. Slack requires this when an address is entered. */
   readonly challenge?: Place
-  /** The field that is `1` in an unsigned form with which the sender tests an address. It is answered 200, and not stored. */
+  /**
+   * Field that is `1` in an unsigned form with which the sender tests an address. The response is 200, and the form is
+   * not stored.
+   */
   readonly check?: string
-  /** Which secret it is, as the end of a sentence, for a user who has another one. */
+  /** Description of the right secret, as the end of a sentence, for a user who has configured another one. */
   readonly secretHint?: string
-  /** What it sends; undefined where relay has no table of it. */
+  /** Events of the sender. Undefined: relay has no table of them. */
   readonly events?: EventTable
-  /** How the JSON of an event is written. */
+  /** Style in which the JSON of an event is written. */
   readonly style: (event: string) => Style
-  /** The headers of a made-up delivery, in the sender's spelling, without those that prove it. */
+  /** Headers of a synthesized delivery, in the sender's spelling, without those that prove it. */
   readonly headers: (event: string, id: string) => Record<string, string>
 }
 
-/** The events of a code host, by name, as `codehost/events.ts` reads them from a table. */
+/** Events of a code host by name, read from a table by `codehost/events.ts`. */
 export type EventTable = ReadonlyMap<string, EventSpec>
 
 export interface EventSpec {
-  /** Marks of the event's payload; see `codehost/events.ts`. Undefined: no payload proves it. */
+  /** Members that identify the event's payload; see `codehost/events.ts`. Undefined: no payload proves the event. */
   readonly marks: readonly string[] | undefined
-  /** Has no member of its own: fits only a payload that no other event fits. */
+  /** True for an event without a distinctive member. It matches only a payload that no other event matches. */
   readonly bare: boolean
-  /** Marks of payloads without a time or id of their own, so that equal bytes can mean two things that happened. Undefined: none. */
+  /**
+   * Marks of payloads without a time or id, where equal bytes can report two occurrences. Undefined: the event has no
+   * such payloads.
+   */
   readonly repeatable: readonly string[] | undefined
-  /** None, some, or any (`*`). Undefined: the code host sends the event to no hook that relay makes. */
+  /**
+   * Actions of the event: none, some, or any (`*`). Undefined: the code host does not send the event to hooks that
+   * relay makes.
+   */
   readonly actions: readonly string[] | undefined
 }
 
-/** Header names that relay accepts from every code host; the code host's own wins. */
+/** Header names that relay accepts from every code host. The code host's own names take precedence. */
 export const GENERIC_EVENT = 'x-provider-event'
 export const GENERIC_DELIVERY = 'x-provider-delivery'
 
-/** Whether a place is a member of the JSON, which a signature of the body covers. */
+/** True if a value is in the JSON, which a signature of the body covers. */
 export function isInBody(place: Place): boolean {
   return place.startsWith('$.')
 }
 
-/** What a request says at a place; undefined if nothing. A header that is given twice says nothing, nor does null. */
+/** Reads the value at a location of a request. Undefined if there is none, for a repeated header, and for null. */
 export function valueAt(place: Place, lines: HeaderLines, payload: unknown): unknown {
   if (isInBody(place)) return memberOf(payload, place.slice(2)) ?? undefined
   const [name = '', key] = place.split('#')
@@ -137,7 +165,10 @@ export function valueAt(place: Place, lines: HeaderLines, payload: unknown): unk
   return pair?.trim().slice(key.length + 1)
 }
 
-/** A value that names something, as text: senders of one's own count their deliveries. Anything else as it is. */
+/**
+ * Converts an integer that names something to text, since some senders count their deliveries. Other values are
+ * returned unchanged.
+ */
 export function asName(value: unknown): unknown {
   return Number.isSafeInteger(value) ? String(value) : value
 }

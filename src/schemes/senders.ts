@@ -18,10 +18,10 @@ const FIVE_MINUTES = 300_000
 const seconds = (place: Place, tolerance = FIVE_MINUTES): SignedTime => ({ place, unit: 1000, tolerance })
 
 const HMAC = { prefix: '', algorithm: 'sha256', encoding: 'hex', signed: '{body}' } as const
-/** With a version; there may be several. */
+/** HMAC with a version, in a header that may contain several. */
 const V1 = { ...HMAC, separator: ',', prefix: 'v1=' } as const
 
-/** Of a sender that signs the time too. */
+/** Proof of a sender that also signs the time. */
 function timed(how: Partial<Proof>, header: string, signed: string, time: SignedTime): Proof {
   return { ...HMAC, ...how, header, signed, time }
 }
@@ -44,16 +44,19 @@ function standard(name: 'webhook' | 'svix'): Proof {
   }
 }
 
-/** A sender that is no code host, as data. What is left out is usual: JSON, nothing of a repository. */
+/** Description of a sender that is not a code host. Omitted fields have the usual values: JSON, and no repository. */
 interface Row
   extends
     Pick<WebhookScheme, 'proofs' | 'event'>,
     Partial<Omit<WebhookScheme, 'proofs' | 'event' | 'headers'>> {
-  /** Of its requests. */
+  /** User-Agent of its requests. */
   readonly agent?: string
 }
 
-/** The senders that relay knows by name. A new one is a row here, a section in docs/senders.md, and one in the test of all. */
+/**
+ * Senders that relay knows by name. A new sender is an entry here, a section in docs/senders.md, and an entry in the
+ * test of all senders.
+ */
 const SENDERS = {
   standard: {
     proofs: [standard('webhook'), standard('svix')],
@@ -85,12 +88,15 @@ const SENDERS = {
     id: ['$.event_id', '$.trigger_id'],
     content: 'fields',
     challenge: '$.challenge',
-    // Without a signature, as Slack's own Bolt takes it.
+    // Unsigned, as Slack's own Bolt accepts it.
     check: 'ssl_check',
     agent: 'Slackbot 1.0 (+https://api.slack.com/robots)',
     secretHint: 'it is the signing secret of the app, not a token or the verification token',
   },
-  /** With a signing token as Standard Webhooks. @see https://docs.gitlab.com/user/project/integrations/webhooks/ */
+  /**
+   * With a signing token, GitLab signs as in Standard Webhooks. @see
+   * https://docs.gitlab.com/user/project/integrations/webhooks/
+   */
   gitlab: {
     proofs: [
       { ...standard('webhook'), secretForm: /^whsec_/ },
@@ -98,7 +104,7 @@ const SENDERS = {
     ],
     event: ['x-gitlab-event'],
     action: ['$.object_attributes.action'],
-    // Only these stay the same when it is sent again; `X-Gitlab-Webhook-UUID` is another for each request.
+    // Only these ids stay the same in a repeated delivery. `X-Gitlab-Webhook-UUID` differs for each request.
     id: ['webhook-id', 'idempotency-key'],
     repo: ['$.project.path_with_namespace'],
     number: ['$.object_attributes.iid'],
@@ -122,7 +128,7 @@ const SENDERS = {
     repo: ['x-shopify-shop-domain'],
     secretHint: 'it is the client secret of the app; for webhooks made in the admin, the one shown there',
   },
-  /** Jira, too. @see https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/ */
+  /** Also Jira. @see https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/ */
   bitbucket: {
     proofs: [{ ...HMAC, header: 'x-hub-signature', prefix: 'sha256=' }],
     event: ['$.webhookEvent', '$.eventKey', 'x-event-key'],
@@ -149,18 +155,18 @@ const SENDERS = {
   },
 } as const satisfies Readonly<Record<string, Row>>
 
-/** Schemes that take their parts from the text after the name: `hmac header=X-Signature prefix=sha256=`. */
+/** Schemes that the user defines with the text after the name: `hmac header=X-Signature prefix=sha256=`. */
 const OWN = ['hmac', 'token', 'none'] as const
 
-/** The schemes, by name, that are not a code host's. */
+/** Names of the schemes that are not a code host's. */
 export const SCHEME_NAMES: readonly string[] = [...Object.keys(SENDERS), ...OWN]
 
 const ROWS: ReadonlyMap<string, Row> = new Map(Object.entries(SENDERS))
 
 /**
- * The scheme that a text names: a name of the table, or `hmac`, `token` or `none` with parts as `key=value`, separated by spaces.
- * Undefined for another name.
- * @throws RelayError `settings` that names a part that is missing, unknown or malformed.
+ * Parses the text of a scheme: a name of the table, or `hmac`, `token` or `none` with parts `key=value`, separated by
+ * spaces. Returns undefined for another name.
+ * @throws RelayError `settings` that names a missing, unknown or malformed part
  */
 export function senderScheme(text: string): WebhookScheme | undefined {
   const [name = '', ...words] = text.trim().split(/\s+/)
@@ -195,7 +201,7 @@ const HEADER = /^[\w-]{1,64}$/
 const PLACE = /^(?:[\w-]{1,64}(?:#\w{1,32})?|\$(?:\.[\w-]{1,64}){1,8})$/
 const placeLike = (member: string) =>
   [PLACE, `a header's name, or a member of the JSON such as ${member}`] as const
-/** The parts of a scheme, in the order in which a message names them: the form of each, and that in words. */
+/** Syntax of a scheme's parts and its description, in the order in which a message lists them. */
 const FORMS = {
   header: [HEADER, "a header's name"],
   prefix: [/^[\x21-\x7e]{0,64}$/, 'at most 64 visible characters'],
@@ -215,7 +221,7 @@ function readParts(name: string, parts: readonly string[]): Parts {
   for (const part of parts) {
     const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(part) ?? []
     const [form, what] = Object.entries(FORMS).find(([each]) => each === key)?.[1] ?? []
-    // The rest may be a secret in the wrong place.
+    // The rest of the part may be a misplaced secret.
     const [wrong = ''] = /^[a-z]{1,16}=/i.exec(part) ?? []
     if (!form) throw invalid(name, `has no part '${wrong}…': write ${Object.keys(FORMS).join('=, ')}=`)
     if (!form.test(value)) throw invalid(name, `needs ${key}= with ${what}`)
@@ -234,8 +240,8 @@ function readParts(name: string, parts: readonly string[]): Parts {
 }
 
 /**
- * Refuses a header that relay does not store and forward: the delivery could not be verified later, neither here nor by its receiver. The
- * header of a token may be a credential, which relay writes again from the secret.
+ * Refuses a header that relay does not store and forward, because the delivery could not be verified later, neither
+ * here nor by its receiver. The header of a token may be a credential, which relay writes again from the secret.
  * @throws RelayError `settings`
  */
 function checkHeader(name: string, key: string, value: string): void {
@@ -248,14 +254,16 @@ function checkHeader(name: string, key: string, value: string): void {
   )
 }
 
-/** The scheme of a sender of one's own. @throws RelayError `settings` for one with which nothing could be proved, or in several ways */
+/**
+ * Creates the scheme that a user has defined. @throws RelayError `settings` if it could prove nothing, or is ambiguous
+ */
 function ownScheme(name: string, parts: Parts): WebhookScheme | undefined {
   const row = ownRow(name, parts)
   const [unclear] = row?.proofs.flatMap(({ signed }) => ambiguity(signed) ?? []) ?? []
   if (unclear !== undefined) throw invalid(name, unclear)
   const scheme = row && complete(row)
   if (!scheme || isConsistent(scheme)) return scheme
-  // A part is at fault if another one in its place makes it work.
+  // A part is at fault if replacing it makes the scheme work.
   const isAtFault = (key: 'prefix' | (typeof PLACES)[number]): boolean => {
     const other = key === 'prefix' ? 'v1=' : isInBody(parts[key] ?? '') ? `$.own-${key}` : `x-own-${key}`
     const changed = ownRow(name, { ...parts, [key]: other })
@@ -271,7 +279,7 @@ const PLACES = ['event', 'id', 'time'] as const
 const OF_PLACES =
   'Each of event=, id= and time= needs a header or a member of the JSON of its own. Only the time may be a pair in a header, next to the signature, as in header=X-Signature prefix=v1= time=X-Signature#t'
 
-/** What relay makes a request of, to try a scheme: an id as relay makes them. */
+/** Sample delivery for checking a scheme. Its id is like those that relay makes. */
 const TRIAL = {
   secret: new Secret('trial'),
   event: 'event',
@@ -279,7 +287,7 @@ const TRIAL = {
   now: 1_767_225_600_000,
 } as const
 
-/** Whether a request that relay makes and signs with a scheme is proved by it, and has the event and the id that it was made with. */
+/** True if a delivery that relay signs with a scheme is proved by it, and has its event and id. */
 function isConsistent(scheme: WebhookScheme): boolean {
   const { secret, event, id, now } = TRIAL
   const { proofs, event: eventPlaces, id: idPlaces } = scheme
@@ -319,7 +327,7 @@ function putMember(
   }
 }
 
-/** Its data, as a row of the table has it. */
+/** Converts the parts of a user's scheme to a description. */
 function ownRow(name: string, parts: Parts): Row | undefined {
   if (!OWN.some((each) => each === name)) return undefined
   const { header, prefix = '', event, id } = parts
@@ -327,7 +335,7 @@ function ownRow(name: string, parts: Parts): Row | undefined {
   if (name === 'none') return { ...places, proofs: [] }
   if (header === undefined) throw invalid(name, 'needs the name of the header, as header=X-Signature')
   if (name === 'token') {
-    // `prefix=Bearer` is written before a token with a space.
+    // `prefix=Bearer` stands before the token with a space.
     const before = /^\w+$/.test(prefix) ? `${prefix} ` : prefix
     return { ...places, proofs: [{ ...HMAC, header, prefix: before, algorithm: 'token' }] }
   }

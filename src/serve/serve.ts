@@ -13,7 +13,14 @@ import { Routing, labelOf } from '../dispatch/routes.js'
 import type { Header } from '../http/headers.js'
 import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
-import { createInstanceRecord, type InstanceRecord, prove, takeProfile } from '../instance/running.js'
+import {
+  createInstanceRecord,
+  type InstanceRecord,
+  type InstanceStatus,
+  prove,
+  type TunnelStatus,
+} from '../instance/protocol.js'
+import { takeProfile } from '../instance/running.js'
 import { forwardable } from '../replay/prepare.js'
 import {
   joinParts,
@@ -27,13 +34,14 @@ import { lastSandboxUrl, SANDBOX_CLIENT, saveSandboxUrl } from '../sandbox/clien
 import type { Sandbox } from '../sandbox/sandbox.js'
 import type { ReadyCheck } from '../server/parts.js'
 import { type Database, openDatabase } from '../store/open.js'
-import type { TunnelStatus } from '../tunnel/tunnel.js'
 import { digestOf, Duties, type Turn } from './duties.js'
 import { sourceOf } from './hook-event.js'
 import type { HookParts, HookPlan } from './hooks.js'
 import { startMaintenance } from './maintenance.js'
 import { Readiness } from './readiness.js'
+import { statusOf, type StatusParts } from './status.js'
 import { checkTunnel, PayloadAddress, startTunnels } from './tunnel.js'
+import { isObject } from '../json/parse.js'
 
 export interface ServeOptions extends RelayOptions, Cancellable {
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
@@ -52,6 +60,8 @@ export interface StartOptions
    * disposed of before anything stops.
    */
   readonly onTaken?: (record: InstanceRecord, settings: Settings, sandbox: boolean) => Disposable | undefined
+  /** What the command line alone knows, for the status of the instance. */
+  readonly shown?: Pick<StatusParts, 'folderHost' | 'hasMadeSecret'>
   /** Called for each change of a tunnel's state. */
   readonly onTunnel?: HookParts['onTunnel']
   /** Hooks to have while it runs, and to catch up from. Default: none. */
@@ -103,6 +113,8 @@ interface State {
   isNew: boolean
   relay?: RelayParts
   record?: InstanceRecord
+  readonly startedAt: number
+  settings?: Settings
   duties?: Duties
   /** While this relay forwards. */
   dispatcher?: Dispatcher | undefined
@@ -135,7 +147,7 @@ export async function start(
 ): Promise<Started> {
   const { log = silentLog, seams } = options
   await using closing = new Disposal()
-  const state: State = { options, log, isNew: true, tunnels: new Map(), hookProblems: new Map() }
+  const state = createState(options, log)
   const readiness = new Readiness(log)
   const { host, port, maxBody } = given
   const { stop: grace, ...limits } = { ...LIMITS, ...seams?.limits }
@@ -152,7 +164,7 @@ export async function start(
     throw error
   })
   const { relay, record, duties, settings, sandbox } = opened
-  Object.assign(state, { relay, record, duties })
+  Object.assign(state, { relay, record, settings, duties })
   // In this order: the profile is ours until the last request is answered.
   closing.defer(() => relay.journal.flush())
   closing.use(duties)
@@ -182,11 +194,17 @@ export async function start(
     replaceRoutes(forward) {
       relay.routing.replace(forward)
       state.dispatcher?.replaceRoutes(relay.routing.routes)
+      relay.changed({ type: 'state' })
     },
     targets: () => targetsOf(state),
     retryNow: () => state.dispatcher?.retryNow(),
     [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose](),
   }
+}
+
+function createState(options: StartOptions, log: Log): State {
+  const [tunnels, hookProblems] = [new Map(), new Map()]
+  return { options, log, isNew: true, startedAt: Date.now(), tunnels, hookProblems }
 }
 
 /** Takes the profile, opens its data and puts the parts together. Only then it is known what relay made for the profile before. */
@@ -216,9 +234,7 @@ async function open(
   state.hasSandbox = sandbox !== undefined
   const relay = closing.use(await joinParts(settings, { ...relayOptions(state, ready), database }))
   relay.address = url
-  const { provider, providerUrl, publicUrl = url, oauthClient, maxBody } = settings
-  const own = { pid: process.pid, url, provider, providerUrl, publicUrl, clientId: oauthClient?.id, maxBody }
-  const record = createInstanceRecord(own, Date.now())
+  const record = createInstanceRecord({ pid: process.pid, url, profile: settings.profile })
   return { relay, record, settings, sandbox, duties: await takeDuties(relay, settings, state) }
 }
 
@@ -242,7 +258,7 @@ async function withSandbox(
 
 /** A program without types may name it and mean none. */
 function wantsSandbox(settings: Settings | SandboxSettings): settings is SandboxSettings {
-  return 'sandbox' in settings && Object(settings.sandbox) === settings.sandbox
+  return 'sandbox' in settings && isObject(settings.sandbox)
 }
 
 /**
@@ -396,6 +412,16 @@ async function startSources(
   return closing.move()
 }
 
+/** @throws RelayError `unavailable` until it is known what runs, which is before anything is answered */
+function status({ options, record, settings, relay, ...state }: State): InstanceStatus {
+  if (!record || !settings || !relay) throw new RelayError('unavailable', 'relay is starting')
+  const hooks = options.hooks?.repos.map(({ owner, repo }) => `${owner}/${repo}`) ?? []
+  const { routing } = relay
+  const { startedAt, tunnels, hasSandbox: sandbox = false } = state
+  const own = { record, startedAt, settings, sandbox, routing, tunnels: tunnels.values(), hooks }
+  return statusOf({ ...own, ...options.shown })
+}
+
 function targetsOf({ relay, dispatcher, duties }: State): readonly TargetStatus[] {
   if (dispatcher) return dispatcher.status()
   const state = duties?.isOurs === false ? 'elsewhere' : 'up'
@@ -408,10 +434,11 @@ function relayOptions(state: State, ready: ReadyCheck): PartOptions {
   return {
     ...options,
     prove: (challenge) => state.record && prove(state.record, challenge),
+    status: () => status(state),
     ready,
     running: {
       sandbox: () => state.hasSandbox === true,
-      startedAt: () => Date.parse(state.record?.startedAt ?? ''),
+      startedAt: () => state.startedAt,
       targets: () => targetsOf(state),
       tunnels: () => [...state.tunnels.values()],
       hookProblems: () => state.hookProblems,

@@ -1,14 +1,11 @@
-import { z } from 'zod'
-import { RelayError, toRelayError } from '../base/errors.js'
+import { RelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { DEFAULT_TUNNEL, isChannel, isCodeHost, type Settings } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import { schemeOf } from '../codehost/schemes.js'
+import type { TunnelStatus } from '../instance/protocol.js'
 import type { RelayParts } from '../relay.js'
 import { provesBody } from '../schemes/proof.js'
-import type { Store } from '../store/kv.js'
-import { recordOf } from '../tunnel/channel.js'
-import type { TunnelStatus } from '../tunnel/tunnel.js'
 
 /** What the sources of deliveries need. */
 export interface SourceParts {
@@ -54,7 +51,7 @@ export function checkTunnel(
     )
 }
 
-/** Receives through tunnels too, each source's through a channel of its own. Their status is stored for other commands. Loaded only here. */
+/** Receives through tunnels too, each source's through a channel of its own. Loaded only here. */
 export async function startTunnels(
   { relay, settings, address: payloadAddress, lost, log, clock, onTunnel }: SourceParts,
   address: string,
@@ -63,18 +60,10 @@ export async function startTunnels(
   const { intake, refusals, sources } = relay
   const { store } = relay.database
   const { maxBody } = settings
-  let written: Promise<unknown> = Promise.resolve()
-  /** One after the other. */
-  const write = (change: () => Promise<unknown>): void => {
-    written = written
-      .then(() => (lost.aborted ? undefined : change()))
-      .catch((error: unknown) => log.error(toRelayError(error).message, error))
-  }
   const onStatus = (status: TunnelStatus): void => {
     const { source } = status
     onTunnel(status)
     if (isCodeHost(source)) payloadAddress.noticed(status)
-    write(() => store.put(recordOf(KEY, source), { v: 1, pid: process.pid, status: { ...status } }))
   }
   const shared = { address, intake, refusals, store, lost, maxBody, log, clock, onStatus }
   const tunnels = [...sources.values()].map((source) => {
@@ -84,8 +73,6 @@ export async function startTunnels(
   return {
     async [Symbol.asyncDispose]() {
       await Promise.all(tunnels.map((tunnel) => tunnel[Symbol.asyncDispose]()))
-      for (const name of sources.keys()) write(() => store.delete(recordOf(KEY, name)))
-      await written
     },
   }
 }
@@ -93,25 +80,6 @@ export async function startTunnels(
 /** What of a sender that asks for an answer, and sends forms, a smee server passes on. */
 function halfText(name: string): string {
   return `${name} works only in part through --tunnel: a smee server takes its events, which are JSON; it refuses its forms, such as slash commands and buttons, and does not pass on the answer to url_verification, which ${name} asks for when an address is entered. For all of it, serve it without --tunnel at a public address`
-}
-
-const KEY = 'tunnel'
-const record = z.object({
-  v: z.literal(1),
-  pid: z.int(),
-  status: z.custom<TunnelStatus>((value) => typeof value === 'object' && value !== null),
-})
-
-/** The stored status of a process's tunnels: the code host's, then those of its sources by name. @throws RelayError `storage` */
-export async function readTunnels(store: Store, pid: number): Promise<readonly TunnelStatus[]> {
-  const keys = [KEY, ...(await store.list(`${KEY}/`))]
-  const all = await Promise.all(keys.map(async (key) => record.safeParse(await store.get(key)).data))
-  return all.flatMap((saved) => (saved?.pid === pid ? saved.status : []))
-}
-
-/** The same of the code host's alone; undefined if it has none. @throws RelayError `storage` */
-export async function readTunnel(store: Store, pid: number): Promise<TunnelStatus | undefined> {
-  return (await readTunnels(store, pid)).find(({ source }) => isCodeHost(source))
 }
 
 /** The address that the code host sends deliveries to: the public one, unless a tunnel is set. */

@@ -1,9 +1,10 @@
 import { Hono } from 'hono'
 import { signedOut } from '../auth/accounts.js'
 import { renew, revoke } from '../auth/renew.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import { type HttpEnv, readBody } from '../http/body.js'
-import { PROOF_HEADER, sameProof } from '../instance/running.js'
+import { errorResponse } from '../http/router.js'
+import { answerText, failureOf, type InstanceStatus, PROOF_HEADER, sameProof } from '../instance/protocol.js'
 import { parseUserId } from '../base/settings.js'
 import type { Refused } from '../webhook/refused.js'
 import type { AppParts, InspectorCodes } from './parts.js'
@@ -18,29 +19,56 @@ export interface RefusedEntry extends RefusedSummary, Pick<Refused, 'headers'> {
   readonly body: string
 }
 
-type Parts = Pick<AppParts, 'prove' | 'signIn' | 'routes' | 'refusals' | 'inspector'>
+type Parts = Pick<AppParts, 'prove' | 'signIn' | 'routes' | 'refusals' | 'inspector' | 'instance' | 'log'>
 
 /** 4 KiB: many times the longest call, one with a user's name of 256 bytes. */
 const MAX_BODY = 4096
 
 /**
- * POST /instance: a call of {@link InstanceCalls} as JSON, `{"call":"renew","userId":"ada"}`. The header {@link PROOF_HEADER} is
- * the HMAC of the body with the instance's key, which only a program has that reads the profile's data; without it the answer is
- * 404, as for an unknown path. No body is a valid challenge for GET /health, so no answer to a challenge is such a proof. A request
- * that is sent again changes nothing more: it renews only what is about to expire. Neither requests nor answers have a token.
+ * POST /instance: a call of {@link InstanceCalls} as JSON, `{"call":"renew","userId":"ada","nonce":"…"}`, or `changes`, which is answered by a
+ * stream of changes (`ChangeLine`). The header {@link PROOF_HEADER} is the HMAC of the body with the instance's key, which only a program has
+ * that reads the profile's data; without it the answer is 404, as for an unknown path. The same header of the answer proves it. A failure
+ * is a `Failure`. A request that is sent again changes nothing more: it renews only what is about to expire. Neither requests
+ * nor answers have a token.
  */
 export function instanceRoutes(parts: Parts) {
-  const calls = new Map<string, (given: Given) => Promise<object>>(Object.entries(callsOf(parts)))
+  const { prove, instance, log } = parts
+  const calls = new Map<string, (given: Given) => object | Promise<object>>(Object.entries(callsOf(parts)))
   return new Hono<HttpEnv>().post('/instance', async (c) => {
     const body = Buffer.from(await readBody(c, MAX_BODY)).toString()
+    const proof = c.req.header(PROOF_HEADER) ?? ''
     // A challenge, whose proof anybody gets from GET /health, does not begin so.
-    const isCall = body.startsWith('{') && sameProof(parts.prove(body), c.req.header(PROOF_HEADER))
+    const isCall = body.startsWith('{') && sameProof(prove(body), proof)
     if (!isCall) throw notFound()
-    const { call, ...given }: { readonly call: string } & Given = JSON.parse(body)
-    const answer = await calls.get(call)?.(given)
-    if (!answer) throw notFound()
-    return c.json(answer, 200)
+    const proofOf = (status: number, text: string): Record<string, string> => ({
+      [PROOF_HEADER]: prove(answerText(proof, status, text)) ?? '',
+    })
+    try {
+      const { call, ...given }: { readonly call: string } & Given = JSON.parse(body)
+      if (call === 'changes' && instance) return instance.changes.open(proofOf(200, ''), c.env?.outgoing)
+      const answer = await calls.get(call)?.(given)
+      if (!answer) throw unknownCall(call)
+      const text = JSON.stringify(answer)
+      return c.body(text, 200, { ...JSON_TYPE, ...proofOf(200, text) })
+    } catch (thrown) {
+      const error = toRelayError(thrown)
+      const { status, headers } = errorResponse(error, log, {}, 'POST /instance')
+      const text = JSON.stringify(failureOf(error))
+      return new Response(text, {
+        status,
+        headers: { ...Object.fromEntries(headers), ...proofOf(status, text) },
+      })
+    }
   })
+}
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+function unknownCall(call: string): RelayError {
+  return new RelayError(
+    'unavailable',
+    `the running relay has no call ${JSON.stringify(call)}: it is of another version. Restart it`,
+  )
 }
 
 /** The arguments of all calls. */
@@ -53,12 +81,17 @@ interface Given {
 /** What the profile's other commands ask of the running instance, by name: what each call takes, and its answer. */
 export type InstanceCalls = ReturnType<typeof callsOf>
 
-function callsOf({ signIn, routes, refusals: { list }, inspector }: Parts) {
+function callsOf({ signIn, routes, refusals: { list }, inspector, instance }: Parts) {
   const openInspector = (): Promise<InspectorCodes> => {
     if (inspector) return inspector()
     throw new RelayError('not_configured', 'The inspector is off: relay runs with --no-inspect')
   }
   return {
+    /** What only the instance knows. */
+    status(): InstanceStatus {
+      if (!instance) throw notFound()
+      return instance.status()
+    },
     /** Renews the user's token if it is about to expire; the store then has it. Fails as `renew`. */
     async renew({ userId }: Pick<Given, 'userId'>) {
       await renew(signIn, parseUserId(userId))

@@ -3,12 +3,14 @@ import type { SignInParts } from '../auth/sign-in.js'
 import type { Command } from '../base/command-line.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { LiveRoutes } from '../dispatch/routes.js'
+import type { InstanceStatus } from '../instance/protocol.js'
 import type { FetchHandler } from '../http/listen.js'
 import type { RouterParts } from '../http/router.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
 import type { Sources } from '../webhook/signature.js'
+import type { ChangeStreams } from './changes.js'
 
 /** A part of the service that answers for itself. */
 interface Mounted {
@@ -44,6 +46,8 @@ export interface AppParts extends Omit<RouterParts, 'onUnrouted'> {
   /** HMAC with the instance's key; undefined when this process is not the profile's instance. */
   readonly prove: (text: string) => string | undefined
   readonly ready: ReadyCheck
+  /** What the running instance tells the commands of its profile. Undefined: none runs. */
+  readonly instance?: { status(): InstanceStatus; readonly changes: ChangeStreams } | undefined
   /** Loads the inspector when it is first asked for. Undefined: it is off. */
   readonly inspector?: (() => Promise<Mounted & InspectorCodes>) | undefined
   /** Answers requests for the metrics. Undefined: they are off. */

@@ -5,13 +5,16 @@ import type { TokenKeys } from '../base/shared-store.js'
 import { changedRecord, type Json, type RecordCipher, type Store } from './kv.js'
 import { ask, type Sql, type Tx } from './sql.js'
 
-/** AES-256-GCM (NIST SP 800-38D): a random nonce of 96 bits, a tag of 128. Bytes. */
+/** AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits and a tag of 128. Lengths in bytes. */
 const NONCE = 12
 const TAG = 16
 /** Hex digits of a key's id: enough to distinguish two keys, and too few to reveal anything of the key. */
 const ID_DIGITS = 8
 
-/** `place`, the profile's name, is part of what is authenticated, so that a record cannot be moved to another profile or key. */
+/**
+ * Creates the cipher of a profile's records. `place`, the profile's name, is authenticated with each record, so that a
+ * record cannot be moved to another profile or key.
+ */
 export function createCipher(keys: TokenKeys, place: string): RecordCipher {
   const current = derive(keys.current)
   const previous = keys.previous && derive(keys.previous)
@@ -71,23 +74,29 @@ function open(key: Buffer, aad: Buffer, data: Buffer): Json {
   return value
 }
 
-/** A record that only the right key can read, so that a wrong one is found before anything is written. */
+/** Key of a record that only the right encryption key can read. It reveals a wrong key before anything is written. */
 const CHECK_KEY = 'key-check'
 
-/** Whether the profile's records are encrypted: then there is a key, which must not be made again. Reads no value. */
+/** True if the profile's records are encrypted, so that a key exists and no new one may be made. Reads no value. */
 export async function isEncrypted(sql: Sql): Promise<boolean> {
   return (await sql.query('SELECT 1 FROM kv WHERE key = ?', [CHECK_KEY])).length > 0
 }
 
-/** Checks the key, or makes it that of a profile without one. @throws RelayError `settings` for another key, with no change; `storage` */
+/**
+ * Checks the encryption key, or sets it for a profile without one.
+ * @throws RelayError `settings` for another key, with no change; `storage`
+ */
 export async function checkKey(encrypted: Pick<Store, 'update'>): Promise<void> {
   await encrypted.update(function* (records): Tx<void> {
-    // One that cannot be decrypted throws.
+    // Reading a record that another key encrypted throws.
     if ((yield* records.get(CHECK_KEY)) === undefined) yield* records.put(CHECK_KEY, 'relay')
   })
 }
 
-/** Encrypts with the current key what is under the previous one, so that the previous key is not needed any more. @throws RelayError `storage` */
+/**
+ * Encrypts the records of the previous key with the current one, so that the previous key is no longer needed.
+ * @throws RelayError `storage`
+ */
 export async function rotate(sql: Sql, cipher: RecordCipher): Promise<void> {
   const { previousPrefix } = cipher
   if (previousPrefix === undefined) return
@@ -101,7 +110,7 @@ export async function rotate(sql: Sql, cipher: RecordCipher): Promise<void> {
           key,
         )
       } catch (error) {
-        // One that cannot be decrypted stays as it is, and reading it says why.
+        // An unreadable record is left as it is. Reading it explains the problem.
         if (!(error instanceof RelayError)) throw error
       }
   })
@@ -109,11 +118,11 @@ export async function rotate(sql: Sql, cipher: RecordCipher): Promise<void> {
 
 interface KeyUse {
   readonly records: number
-  /** Records that are under another key than the current one. */
+  /** Records encrypted with another key than the current one. */
   readonly others: number
 }
 
-/** How many records are encrypted. @throws RelayError `storage` */
+/** Counts the encrypted records. @throws RelayError `storage` */
 export async function countKeyUse(sql: Sql, { currentPrefix }: RecordCipher): Promise<KeyUse> {
   const [use = { records: 0, others: 0 }] = await sql.query<KeyUse>(
     `SELECT count(*) AS records, coalesce(sum(CASE WHEN value LIKE ? THEN 0 ELSE 1 END), 0) AS others

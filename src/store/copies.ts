@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 
-/** The copy of a database file that is kept while its data is brought from this version to a later one. */
+/** Name of a database file's copy that is made before its data is migrated from this version. */
 export function copyName(file: string, version: number): string {
   return `${file}.version-${version}`
 }
 
-/** The copies of a database file, also those that were not finished. */
+/** Copies of a database file, including unfinished ones. */
 export function copiesOf(file: string): readonly string[] {
   const folder = path.dirname(file)
   const start = `${path.basename(file)}.version-`

@@ -4,29 +4,32 @@ import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Json, Store } from './kv.js'
 import type { Tx } from './sql.js'
+import { fieldsOf } from '../json/parse.js'
 
 export interface ExclusiveOptions<Result> extends Cancellable {
-  /** What the work does, for messages: `renewing a token`. */
+  /** The work, for messages: `renewing a token`. */
   readonly what: string
-  /** Milliseconds to wait for another process. Default: as long as it takes. */
+  /** Milliseconds to wait for another process. Default: no limit. */
   readonly wait?: number
-  /** Called once if another process is at it, with its id if that is known. */
+  /** Called once if another process holds the lock, with its process id if known. */
   readonly onBusy?: (pid: number | undefined) => void
-  /** Called repeatedly meanwhile. Once it returns a value, that is the result, and the work is not done. */
+  /** Called repeatedly while waiting. A value that it returns is the result, and the work is not done. */
   readonly look?: () => Promise<Result | undefined>
   readonly clock?: Clock
 }
 
-/** If the process that has the lock crashes, the others wait this long. Milliseconds. */
+/** Lifetime of an unrenewed lock, in milliseconds. After a crash of its holder, the others wait this long. */
 const LIFETIME_MS = 15_000
 const RENEW_MS = 4000
-/** Short compared with a call to a code host, long enough to cost nothing. */
+/** Short compared with a call to a code host, and long enough to cost nothing. */
 const POLL_MS = 100
 
 /**
- * Runs `work` while no other process of the profile runs it under the same key: a record that is renewed every 4 s. A process that did not
- * run for 15 s (SIGSTOP, a machine that slept) loses the lock without being stopped, so the work must do no harm when it runs twice.
- * @throws as `work` does; RelayError `timed_out` after `wait`, `storage`; AbortError when `signal` aborts while it waits
+ * Runs `work` while no other process of the profile runs it under the same key. The lock is a record that is renewed
+ * every 4 s. A process that was suspended for 15 s (SIGSTOP, a sleeping machine) loses the lock without being stopped,
+ * so running the work twice must be harmless.
+ * @throws as `work` does; RelayError `timed_out` after `wait`, `storage`; AbortError when `signal` aborts during the
+ * wait
  */
 export async function exclusively<Result>(
   store: Pick<Store, 'get' | 'update'>,
@@ -56,7 +59,7 @@ export async function exclusively<Result>(
       if (change === 'renew') yield* records.put(key, own, clock() + LIFETIME_MS)
       else yield* records.delete(key)
     })
-  // What fails here does no harm: the lock then ends by itself.
+  // A failure is harmless: the lock expires by itself.
   const renewing = setInterval(() => void ifOwn('renew').catch(() => {}), RENEW_MS)
   try {
     return await work()
@@ -67,5 +70,6 @@ export async function exclusively<Result>(
 }
 
 function ownerOf(value: Json | undefined): { readonly id?: string; readonly pid?: number } {
-  return Object(value)
+  const { id, pid } = fieldsOf(value)
+  return { ...(typeof id === 'string' && { id }), ...(typeof pid === 'number' && { pid }) }
 }

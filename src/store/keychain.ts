@@ -3,49 +3,59 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { RelayError } from '../base/errors.js'
 
-/** The name that the key has in the keychain, with the profile's folder as its account: two data folders do not share one. */
+/**
+ * Service name of the key in the keychain. Its account is the profile's folder, so that two data folders do not share a
+ * key.
+ */
 const SERVICE = 'relay'
-/** A keychain that works answers within some milliseconds; one that asks its user to unlock it takes as long as the user. */
+/**
+ * Time limit with a terminal, where the keychain may ask the user to unlock it. Otherwise it answers within
+ * milliseconds.
+ */
 const LIMIT_MS = 60_000
-/** Without a terminal, where no user can read that it waits. */
+/** Time limit without a terminal, where no user can read that relay waits. */
 const UNATTENDED_LIMIT_MS = 5000
 const WORD_AFTER_MS = 2000
 
 export interface KeychainOptions {
   /** The profile's folder. */
   readonly folder: string
-  /** The environment of the helper, which names the session's D-Bus. Default: this process's. */
+  /** Environment of the helper process, which names the session's D-Bus. Default: that of this process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Called once when a call takes over 2 s, with what to tell the user. */
+  /** Called once with a message for the user, when a call takes over 2 s. */
   readonly onSlow?: ((text: string) => void) | undefined
 }
 
-/** The profile's key, base64; undefined where there is none, and where the keychain is locked: it says the same of both. @throws as {@link call} */
+/**
+ * Reads the profile's key, in base64. Undefined if there is none or the keychain is locked, which it does not
+ * distinguish.
+ * @throws as {@link call}
+ */
 export async function getKey(options: KeychainOptions): Promise<string | undefined> {
   return (await call('getPassword', options)) || undefined
 }
 
-/** @throws as {@link call} */
+/** Stores the profile's key. @throws as {@link call} */
 export async function setKey(options: KeychainOptions, key: string): Promise<void> {
   await call('setPassword', options, key)
 }
 
-/** @throws as {@link call} */
+/** Removes the profile's key. @throws as {@link call} */
 export async function deleteKey(options: KeychainOptions): Promise<void> {
   await call('deletePassword', options)
 }
 
-/** The code of a keytar whose install script has not run, as most installers now leave it out. */
+/** Error code for a keytar whose install script has not run, since most installers now skip it. */
 const UNBUILT = 'UNBUILT'
 
-/** Ends itself when it takes too long, since it may outlive a parent that was killed. */
+/** Program of the helper process. It kills itself at the time limit, since it may outlive a parent that was killed. */
 const HELPER = `
 const [call, service, account, limit] = process.argv.slice(1)
 setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(limit)).unref()
 const say = (error) => { process.stderr.write(String(error.code ?? '') + ' ' + String(error.message).split('\\n')[0]); process.exitCode = 1 }
 const load = (file) => {
   try { return require(file) } catch (error) {
-    // Its native part: the package is there.
+    // The package is installed, but its native part is missing.
     if (error.code === 'MODULE_NOT_FOUND') error.code = '${UNBUILT}'
     throw error
   }
@@ -60,19 +70,19 @@ run().catch(say)
 `
 
 /**
- * Asks the operating system's keychain in a process of its own: on a bus that never answers, a call in this process would block its exit
- * and, after four, its file system (measured). No secret is in its arguments.
+ * Calls the operating system's keychain in a helper process. In this process, a bus that never answers would block the
+ * exit and, after four calls, the file system (measured). No secret is in the helper's arguments.
  * @throws RelayError `storage` that says what to do
  */
 async function call(name: string, { folder, env, onSlow }: KeychainOptions, input = ''): Promise<string> {
   const limit = process.stderr.isTTY ? LIMIT_MS : UNATTENDED_LIMIT_MS
   const child = spawn(process.execPath, ['-e', HELPER, name, SERVICE, folder, `${limit}`], {
-    // Where it finds keytar.
+    // Folder from which Node finds keytar.
     cwd: fileURLToPath(new URL('.', import.meta.url)),
     ...(env && { env: { ...env } }),
-    // Out of the terminal's reach: Ctrl-C is for this process.
+    // Detached from the terminal, since Ctrl-C is meant for this process.
     detached: true,
-    // Windows would open a console for it.
+    // Windows would otherwise open a console window.
     windowsHide: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -113,7 +123,7 @@ function unusable(said: string): RelayError {
   return new RelayError('storage', `The keychain cannot be used: ${reason}. ${fix}, or use --store file`)
 }
 
-/** Why it cannot be used, and what to do, by the code and the text that the helper said. */
+/** Explains why the keychain cannot be used and what to do, from the helper's error code and text. */
 function faultOf(said: string): readonly [reason: string, fix: string] {
   if (said.startsWith('MODULE_NOT_FOUND')) return ['keytar is not installed', INSTALL]
   if (said.startsWith(UNBUILT)) return ['the install script of keytar has not run', ALLOW]

@@ -3,67 +3,71 @@ import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { ask, type Sql, type Tx } from './sql.js'
 
-/** What a store keeps: anything JSON can hold. */
+/** Value of a record: any JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
 /** Encrypts the values of records in a database that others can read and write. */
 export interface RecordCipher {
   encrypt(recordKey: string, value: Json): string
-  /** @throws RelayError `settings` for a record under a key that is not set; `storage` for one that was changed or moved. */
+  /**
+   * @throws RelayError `settings` for a record whose key is not set; `storage` for a record that was changed or moved
+   */
   decrypt(recordKey: string, stored: string): Json
-  /** How the text of every record under the current key begins. */
+  /** First characters of every record under the current key. */
   readonly currentPrefix: string
-  /** The same under the previous key, if there is one. */
+  /** First characters of every record under the previous key, if there is one. */
   readonly previousPrefix: string | undefined
 }
 
-/** No key is longer, in bytes of UTF-8. */
+/** Longest key, in bytes of UTF-8. */
 const MAX_KEY_BYTES = 1024
-/** Comes after everything that a key may have behind a prefix: the last character there is, to the length of a key. */
+/** Sorts after every possible continuation of a prefix: the last Unicode character, repeated to the length of a key. */
 const LAST_SUFFIX = '\u{10ffff}'.repeat(MAX_KEY_BYTES / 4)
-/** Records that one sweep removes in a transaction. */
+/** Most records that one transaction of a sweep deletes. */
 const SWEEP = 500
 
-/** The records within a transaction: see {@link Store.update}. */
+/** Records within a transaction: see {@link Store.update}. */
 export interface Records {
   get<Value = Json>(key: string): Tx<Value | undefined>
-  /** `expiresAt`: milliseconds since 1970-01-01 UTC from which the record no longer exists. Default: it stays. NaN: it has passed. */
+  /**
+   * @param expiresAt milliseconds since 1970-01-01 UTC from which the record no longer exists. Default: never. NaN
+   * counts as past.
+   */
   put(key: string, value: Json, expiresAt?: number): Tx<void>
-  /** False when there was none. */
+  /** False if the record did not exist. */
   delete(key: string): Tx<boolean>
 }
 
 /**
- * Small records under string keys. A record past its `expiresAt` does not exist for any method. When a method that changes something has
- * resolved, the change is durable; after a crash the old state or the new is there, never a mix.
- *
- * Every method rejects with RelayError `storage` when the database fails, and with `bad_request` for a key that is empty, longer than 1 KiB,
- * has a NUL, or is not well-formed Unicode. Messages name no value.
+ * Small records under string keys. A record past its `expiresAt` does not exist for any method. A change is durable
+ * when its method resolves; after a crash the old state or the new is there, never a mix.
+ * Every method rejects with RelayError `storage` when the database fails, and with `bad_request` for a key that is
+ * empty, longer than 1 KiB, has a NUL, or is not well-formed Unicode. Messages name no value.
  */
 export interface Store {
   get<Value = Json>(key: string): Promise<Value | undefined>
   put(key: string, value: Json, expiresAt?: number): Promise<void>
-  /** Gets and deletes. One of any number of callers gets the value. */
+  /** Gets and deletes a record, so that only one of several callers gets the value. */
   take(key: string): Promise<Json | undefined>
-  /** False when there was none. */
+  /** False if the record did not exist. */
   delete(key: string): Promise<boolean>
-  /** Every key that starts with `prefix`, in order of their UTF-8 bytes. */
+  /** Lists every key that starts with `prefix`, in the order of their UTF-8 bytes. */
   list(prefix: string): Promise<string[]>
-  /** Runs a transaction over the records. It may be run again, so it changes nothing but them. */
+  /** Runs a transaction over the records. The transaction may run again after a failure, so it changes nothing else. */
   update<Result>(work: (records: Records) => Tx<Result>): Promise<Result>
-  /** Deletes what has expired, in bounded steps. */
+  /** Deletes expired records, in bounded steps. */
   sweep(): Promise<void>
 }
 
 interface StoreOptions {
   readonly clock?: Clock | undefined
-  /** Encrypts the values, each bound to its key. It is asked for at its first use. Default: they are JSON text. */
+  /** Opens the cipher of the values at its first use. Each value is bound to its key. Default: values are JSON text. */
   readonly cipher?: (() => Promise<RecordCipher>) | undefined
-  /** Keys whose values are JSON text all the same, so that they can be read without it. Default: none. */
+  /** True for keys whose values are never encrypted, so that they can be read without the cipher. Default: none. */
   readonly isPlain?: (key: string) => boolean
 }
 
-/** The key-value store in the table `kv` of a profile's database. */
+/** Creates the key-value store in the table `kv` of a profile's database. */
 export function createStore(sql: Sql, options: StoreOptions = {}): Store {
   const { clock = systemClock, cipher: open, isPlain = () => false } = options
   const cipherOf = createCached(Infinity, async () => open?.())
@@ -110,7 +114,7 @@ function recordsOf(clock: Clock, cipherOf: (key: string) => RecordCipher | undef
     },
     *put(key, value, expiresAt = Infinity) {
       const text = cipherOf(key)?.encrypt(checkKey(key), value) ?? JSON.stringify(value)
-      // An instant that is no number has passed: a record must not stay because of a wrong computation.
+      // NaN counts as past: a wrong computation must not make a record permanent.
       const end = Number.isNaN(expiresAt) ? -Infinity : expiresAt
       yield* ask(
         `INSERT INTO kv (key, value, expires_at) VALUES (?, ?, ?)
@@ -146,15 +150,18 @@ function checkKey(key: string): string {
   const bytes = Buffer.from(key)
   const refuse = (why: string): RelayError => new RelayError('bad_request', `Invalid key: ${why}`)
   if (key === '') throw refuse('empty')
-  // UTF-8 has U+FFFD for half a pair: two keys would become one.
+  // UTF-8 replaces an unpaired surrogate by U+FFFD, so two keys would become one.
   if (bytes.toString() !== key) throw refuse('not well-formed Unicode')
-  // Columns of text hold none.
+  // PostgreSQL's text columns cannot store NUL.
   if (bytes.includes(0)) throw refuse('NUL')
   if (bytes.length > MAX_KEY_BYTES) throw refuse(`longer than ${MAX_KEY_BYTES} bytes`)
   return key
 }
 
-/** The error for a record that another program has changed. Names the record's kind only: the rest of its key may name a user. */
+/**
+ * Error for a record that another program has changed. Names only the record's kind, since the rest of its key may name
+ * a user.
+ */
 export function changedRecord(key: string): RelayError {
   const [kind = ''] = key.split(':')
   return new RelayError(

@@ -15,70 +15,76 @@ import type { Postgres } from './postgres.js'
 import type { MigrationOptions } from './schema.js'
 import type { Sql } from './sql.js'
 
-/** Where a profile's data lies: a relational database, and the key-value stores that are part of it. */
+/** A profile's data: a relational database, and the key-value stores in it. */
 export interface Database extends AsyncDisposable {
   readonly sql: Sql
   readonly store: Store
-  /** For tokens and other secrets, in the same table: with the keychain, encrypted by the key that is there. */
+  /** Store for tokens and other secrets, in the same table. With the keychain, encrypted with the key stored there. */
   readonly secrets: Store
-  /** A database that several relays share. */
+  /** The PostgreSQL database, if several relays share the data. */
   readonly shared: Postgres | undefined
-  /** To be called once a start has succeeded: what a start before it kept of data that it migrated is not needed any more. */
+  /** Deletes the copy of migrated data that an earlier start kept. Called once a start has succeeded. */
   settle(): void
-  /** Whether another process has written into the profile's own data since it was opened. */
+  /** True if another process has written to the profile's own data since it was opened. */
   isShared(): boolean
-  /** What a sweep does beyond removing what has expired: encrypts with the current key what is under the previous one. */
+  /** Re-encrypts records of the previous key with the current one. Part of a sweep. */
   rotate(): Promise<void>
 }
 
 export interface OpenOptions {
   readonly kind: StorePlace
-  /** The profile's folder, which has its name; made (0700) when it is missing. `memory` and a shared store have none. */
+  /**
+   * The profile's folder, whose name is the profile's; created with mode 0700 if missing. Not used by `memory` and a
+   * shared store.
+   */
   readonly folder: string
   readonly clock?: Clock | undefined
-  /** The environment of the keychain's helper. Default: this process's. */
+  /** Environment of the keychain's helper process. Default: that of this process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Bring data of an earlier version to this one, for a caller who has the profile for itself: `serve`. Default: refuse it. */
+  /**
+   * Migrates data of an earlier version. Only for a caller that has the profile to itself, such as `serve`. Default:
+   * such data is refused.
+   */
   readonly migrate?: boolean
-  /** The command line that does, for the message. Default: one without a sandbox. */
+  /** Command line that migrates, for the message. Default: `relay serve` with the profile's name, without a sandbox. */
   readonly startCommand?: string
-  /** Called when the keychain makes its caller wait for a person, and when data is migrated. */
+  /** Called with a message when the keychain waits for the user, and when data is migrated. */
   readonly onSlow?: ((text: string) => void) | undefined
-  /** While it says so, each write fails as if the disk were full. For tests. */
+  /** Simulates a full disk in tests: every write fails while `fails` is true. */
   readonly fault?: { readonly fails: boolean } | undefined
-  /** Make the profile's data where a shared store has none; a folder is always made. Default: true. */
+  /** Creates the profile's data if a shared store has none. A folder is always created. Default: true. */
   readonly create?: boolean | undefined
   /** Milliseconds to wait while another process writes. Default: 3,500. */
   readonly patience?: number | undefined
 }
 
-/** The path of the database in a profile's folder. */
+/** Path of the database in a profile's folder. */
 export function databaseFile(folder: string): string {
   return join(folder, 'relay.db')
 }
 
-/** Every file of the database in a profile's folder, with the copies of what it was before it was migrated. */
+/** Every file of the database in a profile's folder, including copies of migrated data. */
 export function databaseFiles(folder: string): readonly string[] {
   const file = databaseFile(folder)
   return [...['', '-wal', '-shm'].map((end) => file + end), ...copiesOf(file)]
 }
 
-/** Whether the profile with this folder has a database. */
+/** True if the profile with this folder has a database. */
 export function databaseExists(folder: string): boolean {
   return existsSync(databaseFile(folder))
 }
 
-/** Whether the profile with this folder can have data: of a shared store only the server knows. */
+/** True if the profile with this folder can have data. Whether a shared store has any, only its server knows. */
 export function mayHaveData(kind: StorePlace, folder: string): boolean {
   return kind instanceof SharedStore || (kind !== 'memory' && databaseExists(folder))
 }
 
 /**
  * Opens a profile's database. Several processes may have the same folder open.
- * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder cannot be made or
- * another user can change it or its files, for data
- * of another version that cannot be migrated or that the caller may not migrate, and for a key that is missing or another one; `unavailable`
- * while relays of an earlier version have a shared store.
+ * @throws RelayError `storage`, naming the file and what to do, when it cannot be opened; `settings` when the folder
+ * cannot be created or another user can change it or its files, for data of another version that cannot be migrated or
+ * that the caller may not migrate, and for a missing or wrong key; `unavailable` while relays of an earlier version use
+ * a shared store
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
   const database = await (options.kind instanceof SharedStore
@@ -104,13 +110,16 @@ function migrationOf({
   return { migrate, startCommand: startCommand ?? profileCommand(basename(folder))('serve'), onSlow }
 }
 
-/** What every command reads at its start, and needs no keychain for: which client and App `relay setup` registered. */
+/**
+ * The record of `relay setup` (the registered client and App) stays readable, because every command reads it at its
+ * start without the keychain.
+ */
 const isPlain = (key: string): boolean => key === 'setup'
 
 async function openLocal(options: OpenOptions): Promise<Database> {
   const { kind, folder, clock, patience } = options
   const migration = migrationOf(options)
-  // Native code: loaded by those that need it.
+  // Loaded here because it is native code, which a shared store does not need.
   const { MEMORY, openSqlite } = await import('./sqlite.js')
   if (kind !== 'memory') makeOwnFolder(folder)
   const sql = await openSqlite(kind === 'memory' ? MEMORY : databaseFile(folder), { patience, migration })
@@ -158,7 +167,10 @@ async function openShared(kind: SharedStore, options: OpenOptions): Promise<Data
   }
 }
 
-/** The cipher of the key in the keychain, which is made where the profile has no encrypted record yet. @throws RelayError `storage` */
+/**
+ * Opens the cipher with the key in the keychain, or creates the key if the profile has no encrypted record yet.
+ * @throws RelayError `storage`
+ */
 async function keychainCipher(sql: Sql, store: Store, options: OpenOptions): Promise<RecordCipher> {
   const [{ getKey, setKey }, { checkKey, createCipher, isEncrypted }] = await Promise.all([
     import('./keychain.js'),
@@ -176,7 +188,7 @@ async function keychainCipher(sql: Sql, store: Store, options: OpenOptions): Pro
   }
   const find = async (): Promise<RecordCipher | undefined> => {
     const found = await getKey(options)
-    // Locked and missing look alike: another key would make every token unreadable.
+    // A locked keychain looks like one without the key. A new key would make every token unreadable.
     if (found === undefined && (await isEncrypted(sql)))
       throw new RelayError('storage', `${NO_KEY} ${signInAnew(options)}`)
     return found === undefined ? undefined : checked(found)

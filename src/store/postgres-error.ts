@@ -2,7 +2,7 @@ import { profileCommand } from '../base/command-line.js'
 import { errorCode, type ErrorKind, RelayError } from '../base/errors.js'
 import { LIMIT_MS } from './sql.js'
 
-/** A failure that relay itself found, with a code of its own or a SQLSTATE. */
+/** Error for a failure that relay itself detected, with a code of its own or a SQLSTATE. */
 export function postgresFailure(code: string): Error {
   return Object.assign(new Error(code), { code })
 }
@@ -15,15 +15,18 @@ const DAMAGED = 'it is damaged. See its log'
 const STARTING = 'it is starting or stopping. A running relay continues by itself'
 const CERTIFICATE = 'its certificate is not trusted. Name the authority with sslrootcert=FILE in the address'
 const NO_TLS = 'it does not offer TLS. Turn on ssl in its configuration, or set sslmode in the address'
-/** pgbouncer refuses or forgets the settings of a session, and in transaction mode its prepared statements (pgbouncer.org/features.html). */
+/**
+ * pgbouncer refuses or forgets the settings of a session, and in transaction mode its prepared statements
+ * (pgbouncer.org/features.html).
+ */
 const POOLER =
   "a pooler such as pgbouncer is in front of it, which does not keep what relay sets for a connection. Use the server's own address"
 
-/** The error of `requireVersion`: no other statement divides. */
+/** Reason for the division by zero in `requireVersion`, the only statement that divides. */
 const NEWER_NOW =
   'a newer version of relay has changed it meanwhile. Stop this relay, and start it again with that version'
 
-/** By SQLSTATE (PostgreSQL 15, appendix A), Node's error code, or relay's own. */
+/** Reasons by SQLSTATE (PostgreSQL 15, appendix A), Node's error code, or relay's own. */
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'its socket may not be used by this user. Check the permissions of the socket',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name. Use that name in the address',
@@ -64,7 +67,7 @@ const REASONS: Readonly<Record<string, string>> = {
   missing: 'it has no data of this profile. START with it once, or check the address and --profile',
 }
 
-/** Those of the codes that are no failure of the database. */
+/** Error kinds of the codes that are no failure of the database. */
 const KINDS: Readonly<Record<string, ErrorKind>> = {
   missing: 'no_match',
   earlier: 'settings',
@@ -72,18 +75,18 @@ const KINDS: Readonly<Record<string, ErrorKind>> = {
   members: 'unavailable',
 }
 
-/** What an error names: the database, and the profile whose data it has. */
+/** Names a database, and the profile whose data it has. */
 export interface Named {
   readonly name: string
   readonly profile: string
 }
 
-/** The error for a failure of a database: what failed, why, and what to do. Holds no value of a row. */
+/** Error for a failure of a database: what failed, why, and what to do. Quotes no value of a row. */
 export function postgresError(error: unknown, { name, profile }: Named): RelayError {
   if (error instanceof RelayError) return error
   const code = errorCode(error)
   const kind = KINDS[code ?? ''] ?? 'storage'
-  // What the server says may quote values, so the cause is made of the code alone.
+  // The server's message may quote values, so the cause has only the code.
   const cause = new Error(`PostgreSQL: ${code}`)
   const command = profileCommand(profile)
   const reason = reasonOf(error, code)
@@ -95,14 +98,14 @@ export function postgresError(error: unknown, { name, profile }: Named): RelayEr
 function reasonOf(error: unknown, code: string | undefined): string {
   if (code !== undefined) {
     const known = REASONS[code] ?? (/CERT|ISSUER|LEAF_SIGNATURE/.test(code) ? CERTIFICATE : undefined)
-    // No SQLSTATE begins with an E; all others of the system mean that there is no way to the server.
+    // No SQLSTATE begins with E. All other system errors mean that the server cannot be reached.
     return known ?? (/^E[A-Z]/.test(code) ? AWAY : `it reported error ${code}. See its log`)
   }
-  // The driver gives no code for a connection that ended, that took too long to open, or to a server without TLS.
+  // The driver gives no code for a connection that ended or took too long to open, or for a server without TLS.
   return error instanceof Error && error.message.includes('does not support SSL') ? NO_TLS : AWAY
 }
 
-/** Whether only the transaction has failed, and the connection can be used again. */
+/** True if only the transaction failed, and the connection can be used again. */
 export function isOfTransaction(error: unknown): boolean {
   return (
     error instanceof RelayError ||

@@ -1,12 +1,12 @@
 import type { Sql } from './sql.js'
 
-/** What `relay doctor` asks a server beyond whether it answers. */
+/** State of a server, for `relay doctor`. */
 export interface ServerHealth {
-  /** As the server spells it, such as `15.14 (Debian 15.14-0+deb12u1)`. */
+  /** Version as the server spells it, such as `15.14 (Debian 15.14-0+deb12u1)`. */
   readonly version: string
-  /** Milliseconds by which the server's clock is ahead of this machine's; half a round trip is not known. */
+  /** Milliseconds by which the server's clock is ahead of this machine's, accurate to half a round trip. */
   readonly ahead: number
-  /** The settings without which a crash loses what was acknowledged, or damages the data, that are off. */
+  /** Disabled settings whose absence loses acknowledged data in a crash, or damages the data. */
   readonly unsafe: readonly string[]
   /** Rights that the user lacks, such as `DELETE on delivery`. */
   readonly missingRights: readonly string[]
@@ -25,13 +25,13 @@ const SERVER = `SELECT current_setting('server_version') AS version,
   extract(epoch FROM clock_timestamp()) * 1000 AS now,
   coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS ssl`
 
-/** @throws RelayError `storage` */
+/** Reads the server's state. @throws RelayError `storage` */
 export async function readHealth(sql: Sql): Promise<ServerHealth> {
   const [unsafe, rights] = await Promise.all([
     sql.query<{ readonly name: string }>(UNSAFE),
     sql.query<{ readonly name: string }>(RIGHTS),
   ])
-  // Alone, over a connection that is open: its time is that of the round trip.
+  // Sent alone over an open connection, so that its duration is the round trip.
   const before = Date.now()
   const [server] = await sql.query<{ version: string; now: number; ssl: number }>(SERVER)
   const { version = '', now = before, ssl } = server ?? {}

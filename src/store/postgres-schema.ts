@@ -14,15 +14,18 @@ import {
 } from './schema.js'
 import type { SqlRow, Statement, Tx } from './sql.js'
 
-/** PostgreSQL 13 gets no fixes since November 2025. */
+/** PostgreSQL 13 has had no fixes since November 2025. */
 const OLDEST_SERVER = 140_000
-/** Between two looks whether another relay has finished migrating. Milliseconds. */
+/** Interval between checks whether another relay has finished migrating. Milliseconds. */
 const LOOK_MS = 250
-/** A migration takes as long as it takes, but a relay that is stopped between two statements of one loses it after a minute. */
+/**
+ * A migration has no time limit, but a relay that is suspended between two of its statements loses the transaction
+ * after a minute.
+ */
 const MIGRATION_LIMITS =
   'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 60000'
 
-/** Asks the catalogue: a name that this session could not resolve before stays unknown to it for a while. */
+/** Reads the catalogue, because a session remembers for a while that a name did not exist. */
 const STATE = `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
   current_setting('search_path') AS path,
   EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'relay_schema') AS made`
@@ -34,15 +37,18 @@ type State = {
   readonly made: number
 }
 
-/** Fails by a division by zero (SQLSTATE 22012), and with it the transaction that it is in, where another version has migrated the data. */
+/**
+ * SQL that fails with a division by zero (SQLSTATE 22012), and so aborts its transaction, if another version has
+ * migrated the data.
+ */
 export function requireVersion(): string {
   return `SELECT 1 / (version = ${currentVersion()})::int FROM relay_schema`
 }
 
 /**
- * Makes the profile's schema where it is missing. One of several relays that start at once does it.
- * Returns whether it has to be migrated.
- * @throws Error with a code of postgres-error.ts, and the driver's errors.
+ * Creates the profile's schema if it is missing. Of several relays that start at once, one does it. Returns true if the
+ * schema has to be migrated.
+ * @throws Error with a code of postgres-error.ts, and the driver's errors
  */
 export async function prepareSchema(client: ClientBase, schema: string, create: boolean): Promise<boolean> {
   const version = await versionOf(client, schema)
@@ -52,7 +58,7 @@ export async function prepareSchema(client: ClientBase, schema: string, create: 
   try {
     await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('relay schema', 0))`)
     if ((await versionOf(client, schema)) === undefined) {
-      // Asked first, because IF NOT EXISTS needs the right to create also where there is nothing to do.
+      // Checked first, because IF NOT EXISTS needs the right to create even for an existing schema.
       const found = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
       if (found.rowCount === 0) await client.query(`CREATE SCHEMA ${client.escapeIdentifier(schema)}`)
       await client.query(`${translate(SCHEMA)} CREATE INDEX delivery_size ON delivery (n) INCLUDE (size);`)
@@ -67,9 +73,10 @@ export async function prepareSchema(client: ClientBase, schema: string, create: 
 }
 
 /**
- * Brings the schema to this version, one transaction for each step, while no other relay of the profile runs and nothing else writes. Waits
- * while another relay does it. `client`: a connection of its own, without a limit for its statements.
- * @throws Error with a code of postgres-error.ts, and the driver's errors.
+ * Migrates the schema to this version, one transaction for each step, while no other relay of the profile runs and
+ * nothing else writes. Waits while another relay migrates it.
+ * @param client its own connection, without a limit for statements
+ * @throws Error with a code of postgres-error.ts, and the driver's errors
  */
 export async function migrateSchema(
   client: ClientBase,
@@ -89,7 +96,7 @@ export async function migrateSchema(
   }
 }
 
-/** One step. False where another relay migrates. @throws as {@link migrateSchema} */
+/** Runs one step. Returns false while another relay migrates. @throws as {@link migrateSchema} */
 async function tryStep(
   client: ClientBase,
   schema: string,
@@ -105,7 +112,7 @@ async function tryStep(
     const isAlone = taken.rows[0]?.alone === 1
     if (isAlone) {
       await client.query(LOCK_WRITERS)
-      // Another relay may have done it just before.
+      // Another relay may have done this step just before.
       if ((await versionOf(client, schema)) === version) {
         onSlow(`Bringing the data of ${schema} from version ${version} to ${version + 1}`)
         await runOn(client, migrate(version))
@@ -138,7 +145,7 @@ function toPostgres({ sql, values }: Statement): { readonly text: string; readon
   return { text: numbered(text), values: values.map(toParameter) }
 }
 
-/** PostgreSQL's types in place of SQLite's. Keys are compared by their bytes, whatever the database's own order is. */
+/** Translates SQLite's types to PostgreSQL's. Keys compare by their bytes, whatever the database's collation is. */
 function translate(sql: string): string {
   return sql
     .replaceAll(/\bBLOB\b/g, 'BYTEA')
@@ -147,7 +154,7 @@ function translate(sql: string): string {
     .replaceAll('WITHOUT ROWID', '')
 }
 
-/** The version of the schema; undefined where it is missing. */
+/** Version of the schema. Undefined if it is missing. */
 async function versionOf(client: ClientBase, schema: string): Promise<number | undefined> {
   const [server] = (await client.query<State>(STATE, [schema])).rows
   if (!server || server.server < OLDEST_SERVER) throw postgresFailure('version')
@@ -160,7 +167,10 @@ async function versionOf(client: ClientBase, schema: string): Promise<number | u
   return row?.version ?? 0
 }
 
-/** @throws Error with a code of postgres-error.ts for data that this program cannot use */
+/**
+ * True if data of this version can be migrated. @throws Error with a code of postgres-error.ts for data that this
+ * program cannot use
+ */
 function isMigratable(version: number): boolean {
   const found = suits(version)
   if (found === 'earlier' || found === 'newer') throw postgresFailure(found)

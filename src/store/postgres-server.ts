@@ -10,17 +10,20 @@ import type { SharedStore } from '../base/shared-store.js'
 import { postgresFailure } from './postgres-error.js'
 import { LIMIT_MS, type SqlValue } from './sql.js'
 
-/** Milliseconds. The server ends what takes longer, before the caller's limit, so that the reason is known. */
+/** Server-side limits in milliseconds. They are shorter than the caller's limit, so that the reason is known. */
 const STATEMENT_LIMIT = LIMIT_MS - 500
 const LOCK_LIMIT = LIMIT_MS - 1000
-/** After so long without an answer a connection is closed: it is dead, but looks alive. */
+/** Closes a connection that has not answered for this long: it is dead, but looks alive. */
 const STUCK_MS = 2 * LIMIT_MS
-/** A connection that died without a word is found after this, while it is idle. */
+/** Detects an idle connection that died silently. Milliseconds. */
 const KEEP_ALIVE_MS = 10_000
-/** An identifier has at most 63 bytes. */
+/** Longest identifier of PostgreSQL, in bytes. */
 const MAX_NAME = 63
 
-/** The types of relay's columns and expressions, by their number in `pg_type.dat`; whole numbers come as text. All others are text. */
+/**
+ * Parsers for the types of relay's columns and expressions, by their number in `pg_type.dat`. Large integers arrive as
+ * text. All other types are text.
+ */
 const PARSERS: Readonly<Record<number, (text: string) => SqlValue>> = {
   16: (text) => (text === 't' ? 1 : 0),
   17: (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex')),
@@ -31,7 +34,7 @@ const PARSERS: Readonly<Record<number, (text: string) => SqlValue>> = {
   1700: Number,
 }
 
-/** A connection that is closed after an error: the driver leaves one open that has no password to give. */
+/** Connection that closes after an error. The driver would leave one open for which it has no password. */
 export class Client extends BaseClient {
   constructor(config?: ClientConfig) {
     super(config)
@@ -50,13 +53,13 @@ export function configOf(store: SharedStore, schema: string): PoolConfig {
     password: () => passwordOf(store),
     ssl: tlsOf(store),
     application_name: `relay ${process.pid}`,
-    // Each statement must see what was committed before it, whatever the server's own default.
+    // Each statement must see what was committed before it, whatever the server's default is.
     options: [
       `-c search_path="${schema}"`,
       String.raw`-c default_transaction_isolation=read\ committed`,
       '-c client_min_messages=error',
       '-c jit=off',
-      // A plan that was made while a table was empty is kept, and would go through all of it later.
+      // A plan that was made for an empty table would be reused, and later scan the whole table.
       '-c enable_seqscan=off',
     ].join(' '),
     types: { getTypeParser: (type: number) => PARSERS[type] ?? String },
@@ -69,7 +72,7 @@ export function configOf(store: SharedStore, schema: string): PoolConfig {
   }
 }
 
-/** @throws RelayError `settings` when the file with the certificates cannot be read. */
+/** @throws RelayError `settings` when the file of certificates cannot be read */
 function tlsOf({ sslMode, sslRootCert, host }: SharedStore): false | ConnectionOptions {
   if (sslMode === 'disable' || host.startsWith('/')) return false
   const ca = sslRootCert === undefined ? undefined : readAuthorities(sslRootCert)
@@ -91,12 +94,14 @@ function readAuthorities(file: string): string {
   }
 }
 
-/** Servers listen on a socket in one of these folders by default: upstream, and Debian. libpq looks their passwords up as `localhost`. */
+/** Default folders of a server's socket, upstream and in Debian. libpq looks up their passwords as `localhost`. */
 const DEFAULT_SOCKETS: ReadonlySet<string> = new Set(['/tmp', '/var/run/postgresql'])
 
 /**
- * The password that was given, else the one in `~/.pgpass`; looked up for each connection that the server asks one of.
- * @throws Error with a code of postgres-error.ts where there is none, and for a file that other users can read, which libpq ignores too (PostgreSQL 15, 34.16).
+ * Returns the password from the settings, or the one in `~/.pgpass`. Looked up for each connection for which the server
+ * asks for one.
+ * @throws Error with a code of postgres-error.ts if there is none, or if other users can read the file, which libpq
+ * also ignores (PostgreSQL 15, 34.16)
  */
 async function passwordOf({ host, port, user, database, secrets }: SharedStore): Promise<string> {
   if (secrets.password) return secrets.password.reveal()
@@ -109,7 +114,7 @@ async function passwordOf({ host, port, user, database, secrets }: SharedStore):
   throw postgresFailure(isRefused ? 'open-password-file' : 'password')
 }
 
-/** The package warns of a file that it does not use, on stderr unless it is given a stream. */
+/** The package writes a warning to this stream when it ignores a file. */
 let isRefused = false
 const warnings = new Writable({
   write(_chunk, _encoding, done) {
@@ -118,7 +123,10 @@ const warnings = new Writable({
   },
 })
 
-/** The name of a profile's schema. A profile that is too long for an identifier gets a digest, so that no two share one. */
+/**
+ * Name of a profile's schema. A profile's name that is too long for an identifier gets a digest, so that no two
+ * profiles share a schema.
+ */
 export function schemaName(profile: string): string {
   const name = `relay_${profile}`
   if (name.length <= MAX_NAME) return name
@@ -126,13 +134,16 @@ export function schemaName(profile: string): string {
   return `${name.slice(0, MAX_NAME - digest.length - 1)}-${digest}`
 }
 
-/** `$1`, `$2`, … in place of each `?` that is not within quotes. */
+/** Replaces each `?` outside quotes by `$1`, `$2`, …. */
 export function numbered(sql: string): string {
   let count = 0
   return sql.replaceAll(/'[^']*'|\?/g, (match) => (match === '?' ? `$${++count}` : match))
 }
 
-/** Columns of text hold no NUL. What is half a surrogate pair becomes U+FFFD when it is encoded. */
+/**
+ * Converts a value to a parameter. NUL is replaced, because text columns cannot store it. Encoding replaces unpaired
+ * surrogates by U+FFFD.
+ */
 export function toParameter(value: SqlValue): string | Buffer | null {
   if (typeof value === 'number') return String(value)
   if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\u{fffd}') : value

@@ -23,7 +23,10 @@ import {
 
 /** Connections that read. With the one that writes and the session that holds locks, a relay has six. */
 const READERS = 4
-/** Until a connection is closed whose other end does not say goodbye, because the network swallows what passes. Milliseconds. */
+/**
+ * Time after which a connection is closed without the server's confirmation, for example on a network that drops
+ * packets. Milliseconds.
+ */
 const GOODBYE_MS = 1000
 
 interface PostgresOptions {
@@ -31,15 +34,16 @@ interface PostgresOptions {
   readonly profile: string
   /** Default: {@link NO_MIGRATION}. */
   readonly migration?: MigrationOptions
-  /** Make the profile's schema where it is missing. Default: true. */
+  /** Creates the profile's schema if it is missing. Default: true. */
   readonly create?: boolean | undefined
 }
 
 /**
  * Opens a profile's data in a PostgreSQL database.
- * @throws RelayError `storage` that names the database, why it cannot be used, and what to do; `no_match` where it has no data of the
- * profile and none may be made; `settings` for data of another version that cannot be migrated or that the caller may not migrate, or when the
- * file with the certificates cannot be read; `unavailable` while relays of the earlier version run.
+ * @throws RelayError `storage` that names the database, why it cannot be used, and what to do; `no_match` when it has
+ * no data of the profile and none may be created; `settings` for data of another version that cannot be migrated or
+ * that the caller may not migrate, or when the file of certificates cannot be read; `unavailable` while relays of the
+ * earlier version run
  */
 export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
   const postgres = new Postgres(options)
@@ -52,26 +56,29 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
   }
 }
 
-/** A notice has at most 8,000 bytes. */
+/** Most numbers in one notice, whose limit is 8,000 bytes. */
 const MAX_NUMBERS = 400
-/** Ends the connections that hold or wait before us for the lock and send nothing: a relay that is stopped while it sends. */
+/**
+ * Ends connections that hold the lock, or wait for it before this relay, without sending anything: those of a relay
+ * that is suspended in a transaction.
+ */
 const FREE_LOCK = `SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
   WHERE locktype = 'advisory' AND granted AND wait_event = 'ClientRead' AND pid <> pg_backend_pid()
     AND ((classid::bigint << 32) | objid::bigint) = hashtextextended(current_schema(), 0) AND objsubid = 1
     AND query_start < clock_timestamp() - interval '2 s'`
 /**
- * About what the data takes: bodies, answers, and with each the rows and index entries that belong to it. The size of the files says
- * nothing of it, since they keep the space of what was deleted.
+ * Estimates the size of the data: bodies, answers, and the rows and index entries of each. The size of the files is of
+ * no use, since they keep the space of deleted rows.
  */
 const USED = `SELECT (SELECT coalesce(sum(size + 1024), 0) FROM delivery)
   + (SELECT coalesce(sum(octet_length(answer) + 512), 0) FROM attempt) AS bytes`
 
-/** A profile's data in a PostgreSQL database, and what a session is made of. */
+/** A profile's data in a PostgreSQL database. */
 export class Postgres implements Sql {
-  /** How this relay's notices begin. */
+  /** Prefix of this relay's notices. */
   readonly id = randomUUID()
   readonly schema: string
-  /** The database's name and server, for messages. */
+  /** Database and server, for messages. */
   readonly name: string
   readonly profile: string
   readonly #config: PoolConfig
@@ -87,19 +94,20 @@ export class Postgres implements Sql {
     this.profile = profile
     this.name = `${database} on ${host}${host.startsWith('/') ? '' : `:${port}`}`
     this.#config = { ...configOf(store, this.schema), stream: () => this.#socket() }
-    // A relay that is stopped between two statements of a transaction loses it after this, so that others can write.
+    // A relay that is suspended between two statements of a transaction loses it after this time, so that others can
+    // write.
     const limits = { idle_in_transaction_session_timeout: LIMIT_MS }
-    // The statements of a batch are sent without waiting for each answer.
+    // The statements of a batch are pipelined.
     this.#writer = new Pool({ ...this.#config, ...limits, max: 1, pipeline: true })
     this.#readers = new Pool({ ...this.#config, max: READERS })
     for (const pool of [this.#writer, this.#readers]) {
-      // A connection that ends is replaced when one is needed; what was under way on it is rejected there.
+      // A connection that ends is replaced on demand. Its pending statements are rejected where they were sent.
       pool.on('error', () => {})
       pool.on('connect', (client) => client.on('error', () => {}))
     }
   }
 
-  /** Makes the schema where it is missing, and migrates one of an earlier version. */
+  /** Creates the schema if it is missing, and migrates one of an earlier version. */
   async prepare({
     create,
     migration = NO_MIGRATION,
@@ -116,8 +124,8 @@ export class Postgres implements Sql {
   }
 
   /**
-   * A new connection for locks, with these settings: not one of a pool, since it must stay the same. A statement without an answer within
-   * `limit` milliseconds rejects; 0: it may take as long as it takes.
+   * Opens a connection for locks, with these settings. It does not come from a pool, since it must stay the same.
+   * @param limit milliseconds after which a statement rejects; 0: no limit
    */
   async connect(settings: Readonly<Record<string, number>>, limit: number): Promise<Client> {
     const more = Object.entries(settings).map(([name, value]) => ` -c ${name}=${value}`)
@@ -139,7 +147,9 @@ export class Postgres implements Sql {
     return rows as readonly object[] as readonly Row[]
   }
 
-  /** What was sent when the limit passes may be committed all the same: the sender's repeat is then a duplicate. */
+  /**
+   * A transaction that was sent may still be committed after the time limit. The sender's repeat is then a duplicate.
+   */
   write<Result>(work: () => Tx<Result>, { announces }: WriteOptions = {}): Promise<Result> {
     return this.#named(inTime(LIMIT_MS, this.#commits.add(work, announces)))
   }
@@ -165,7 +175,7 @@ export class Postgres implements Sql {
     try {
       return await withClient(this.#writer, (client) => this.#transaction(client, batch))
     } catch (error) {
-      // So that the next transaction gets the lock.
+      // Frees the lock for the next transaction.
       if (errorCode(error) === '55P03') await this.#readers.query(FREE_LOCK).catch(() => {})
       throw error
     }
@@ -173,7 +183,7 @@ export class Postgres implements Sql {
 
   async #transaction(client: PoolClient, batch: readonly Waiting[]): Promise<readonly unknown[]> {
     const sent: Promise<unknown>[] = []
-    /** Does not wait for the answer: the connection keeps the order, and what fails is known at the end. */
+    /** Does not wait for the answer: the connection keeps the order, and failures are known at the end. */
     const send: Send = (answer) => {
       answer.catch(() => {})
       sent.push(answer)
@@ -194,7 +204,7 @@ export class Postgres implements Sql {
       }
       const commit = send(client.query(this.#commitText(batch)))
       await inOrder(sent)
-      // The driver reports no error for a transaction that had failed.
+      // The driver reports no error for COMMIT of a failed transaction.
       if ([await commit].flat().at(-1)?.command !== 'COMMIT') throw postgresFailure('slow')
       return results
     } catch (error) {
@@ -203,7 +213,9 @@ export class Postgres implements Sql {
     }
   }
 
-  /** Notifies other relays, unless the transaction has written nothing: a notice alone would cost a flush. */
+  /**
+   * Commits and notifies other relays. Without a write there is no notice, because the notice alone would cost a flush.
+   */
   #commitText(batch: readonly Waiting[]): string {
     if (batch.every(({ announces }) => !announces)) return 'COMMIT'
     const numbers = [...new Set(batch.flatMap(({ announces = [] }) => announces))].slice(0, MAX_NUMBERS)
@@ -240,30 +252,39 @@ export class Postgres implements Sql {
   }
 }
 
-/** Of more statements there would be ever new texts to prepare. */
+/** Most statements that are joined. Each further number would add new texts to prepare. */
 const MAX_JOINED = 6
 
-/** One statement in place of some that are done at once. Each more takes as long as what it does (measured). */
+/**
+ * Joins statements that run at the same time into one. Each one sent separately takes as long as its work (measured).
+ */
 function joined(statements: readonly Statement[]): readonly Statement[] {
   if (statements.length === 1 || statements.length > MAX_JOINED) return statements
   const parts = statements.map(({ sql }, i) => `part${i} AS (${sql})`)
   return [{ sql: `WITH ${parts.join(', ')} SELECT`, values: statements.flatMap(({ values }) => values) }]
 }
 
-/** What is sent in this turn of the event loop goes in one write: a write for each statement takes a third of this process's time. */
+/**
+ * Sends everything from this turn of the event loop in one write. A write for each statement takes a third of this
+ * process's time.
+ */
 function gather({ connection: { stream } }: PoolClient): void {
   stream.cork()
   process.nextTick(() => stream.uncork())
 }
 
-/** What failed first says more than what failed because of it. @throws that */
+/** Awaits answers in order, so that the first failure is thrown rather than its consequences. @throws that failure */
 async function inOrder(sent: readonly Promise<unknown>[]): Promise<void> {
   for (const each of sent) await each
 }
 
 type Send = <Answer>(answer: Promise<Answer>) => Promise<Answer>
 
-/** What the transaction itself throws is no failure of the connection, and of no other transaction. @throws RelayError */
+/**
+ * Advances a transaction. Converts what the transaction itself throws, which is no failure of the connection or of
+ * another transaction.
+ * @throws RelayError
+ */
 function goOn<Result>(transaction: Tx<Result>, rows: readonly SqlRow[]): ReturnType<Tx<Result>['next']> {
   try {
     return transaction.next(rows)
@@ -272,7 +293,11 @@ function goOn<Result>(transaction: Tx<Result>, rows: readonly SqlRow[]): ReturnT
   }
 }
 
-/** Runs work on a connection. One that failed other than by a statement is closed: it is not known what it does. @throws as `work` does */
+/**
+ * Runs work on a pooled connection. Closes the connection after a failure of anything but a statement, since its state
+ * is unknown.
+ * @throws as `work` does
+ */
 async function withClient<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
@@ -288,10 +313,10 @@ async function withClient<Result>(
   }
 }
 
-/** Statements that a connection keeps prepared: relay has some 60, and a few more for each kind of filter. */
+/** Prepared statements per connection. relay has some 60, and a few more for each kind of filter. */
 const MAX_NAMED = 200
 
-/** Translates statements, and gives the same one the same name each time, so that a connection prepares it once. */
+/** Translates statements, and names each one, so that a connection prepares it once. */
 class Statements {
   readonly #known = new Map<string, { readonly text: string; readonly name?: string }>()
 

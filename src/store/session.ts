@@ -6,45 +6,51 @@ import { isLock, lock, MEMBER, RUN } from './postgres-locks.js'
 import { requireVersion } from './postgres-schema.js'
 import type { Client } from './postgres-server.js'
 
-/** A heartbeat and a claim of what is free, in one statement. Milliseconds. */
+/** Interval of the heartbeat, which also claims a free lock. Milliseconds. */
 const BEAT_MS = 1000
 /**
- * The server ends the session of a relay that stands still, and with it its locks: the kernel of a stopped process keeps its connection
- * alive, so that a lock alone would be no proof of life. A relay whose last heartbeat was sent longer ago than this, less a margin, does
- * not know what it holds.
+ * Time after which the server ends the session of a relay that is suspended, and so frees its locks. A lock alone is no
+ * proof of life, because the kernel keeps the connection of a stopped process alive. A relay whose last heartbeat is
+ * older than this, less a margin, does not know which locks it holds.
  */
 const IDLE_MS = 4000
 const VALID_MS = IDLE_MS - 500
-/** The server ends a statement that takes longer; without its answer a little later, the connection is dead. Milliseconds. */
+/** Server-side limit of a statement. Without an answer a little later, the connection is dead. Milliseconds. */
 const ANSWER_MS = 2 * BEAT_MS
-/** Between two tries to connect. */
+/** Delay between attempts to connect. */
 const RETRY_MS = 500
 
 export interface SessionListener {
-  /** Another relay has changed these entries, or stored new ones; undefined: a break may have swallowed such a notice. */
+  /**
+   * Called when another relay has changed these entries, or stored new ones. Undefined: a notice may have been lost
+   * while disconnected.
+   */
   onNotice(numbers: readonly number[] | undefined): void
-  /** This relay has the lock `run`, or another has it. */
+  /** Called when this relay gets the lock `run`, or another one has it. */
   onRun(holds: boolean): void
-  /** The database is away, and why; undefined: it is back. */
+  /** Called with the reason when the database becomes unreachable, and with undefined when it is back. */
   onAway(error: RelayError | undefined): void
 }
 
 /**
- * One relay's session with the database: its membership of the profile's relays, and the lock `run`, which one of them holds. The locks
- * are the session's: they are free once it ends, whatever happened to the relay.
+ * One relay's session with the database: its membership among the profile's relays, and the lock `run`, which one of
+ * them holds. The locks belong to the session, so they are free once it ends, whatever happened to the relay.
  */
 export class Session implements AsyncDisposable {
   readonly #postgres: Postgres
   readonly #listener: SessionListener
-  /** What all relays of the profile must have in common: a digest of their routes. */
+  /** Digest of the routes, which all relays of the profile must have in common. */
   #routes: string
   readonly #stop = new AbortController()
   #client: Client | undefined
   #beating: Promise<void> | undefined
-  /** Undefined until the first claim is answered. */
+  /** True if the last claim got the lock. Undefined until the first claim is answered. */
   #holds: boolean | undefined
   #wants = false
-  /** When the last heartbeat that was answered was sent: by both clocks, since one stops while the machine sleeps, and the other can be set. */
+  /**
+   * Time at which the last answered heartbeat was sent, by both clocks: one stops while the machine sleeps, and the
+   * other can be set.
+   */
   #sentAt: { readonly monotonic: number; readonly wall: number } | undefined
 
   constructor(postgres: Postgres, routes: string, listener: SessionListener) {
@@ -64,27 +70,27 @@ export class Session implements AsyncDisposable {
     this.#wants = true
   }
 
-  /** Whether this relay certainly has the lock `run` now. */
+  /** True if this relay certainly has the lock `run` now. */
   get holds(): boolean {
     if (!this.#holds || !this.#sentAt) return false
     const { monotonic, wall } = this.#sentAt
     return Math.max(performance.now() - monotonic, Date.now() - wall) < VALID_MS
   }
 
-  /** How many other relays the profile has, and whether one of them has other routes. @throws RelayError `storage` */
+  /** Counts the profile's other relays, and checks whether one has other routes. @throws RelayError `storage` */
   async others(routes = this.#routes): Promise<{ readonly count: number; readonly isDifferent: boolean }> {
     const { members = 1, same = 1 } = await this.#named(() => this.#row(OTHERS, MEMBER, routesKey(routes)))
     return { count: members - 1, isDifferent: members > same }
   }
 
-  /** Changes what the relays must have in common. @throws RelayError `storage` */
+  /** Changes the routes that the relays must have in common. @throws RelayError `storage` */
   async changeRoutes(routes: string): Promise<void> {
     const change = `SELECT ${lock('pg_advisory_lock_shared')}, ${lock('pg_advisory_unlock_shared', 2)}`
     await this.#named(() => this.#row(change, routesKey(routes), routesKey(this.#routes)))
     this.#routes = routes
   }
 
-  /** Gives the lock `run` back. Does not reject: it is free once the session has ended. */
+  /** Releases the lock `run`. Does not reject, since the lock is free once the session has ended. */
   async release(): Promise<void> {
     this.#wants = false
     if (!this.#holds) return
@@ -95,12 +101,13 @@ export class Session implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     await this.#beating
-    // Without waiting for a goodbye that a broken network swallows.
+    // Not awaited, since a broken network would delay the end.
     void this.#client?.end().catch(() => {})
   }
 
   async #connect(): Promise<void> {
-    // Tiny statements only: a session that is stopped while it receives a large result keeps its locks (measured).
+    // The session sends only tiny statements: one that is suspended while it receives a large result keeps its locks
+    // (measured).
     const settings = { idle_session_timeout: IDLE_MS, statement_timeout: ANSWER_MS }
     const client = await this.#postgres.connect(settings, ANSWER_MS + BEAT_MS)
     client.on('notification', ({ payload = '' }) => {
@@ -108,18 +115,19 @@ export class Session implements AsyncDisposable {
       if (id !== this.#postgres.id) this.#listener.onNotice(numbers.filter(Boolean).map(Number))
     })
     this.#client = client
-    // The server has freed the locks: another relay may send now.
+    // The server has freed the locks, so another relay may send now.
     client.on('end', () => {
       if (this.#client === client) this.#sentAt = undefined
     })
     const join = `SELECT ${lock('pg_advisory_lock_shared')}, ${lock('pg_advisory_lock_shared', 2)}`
     await this.#row(join, MEMBER, routesKey(this.#routes))
-    // Nothing is migrated while a relay has this lock; before, or during a break, a newer one may have done it.
+    // Nothing is migrated while a relay has this lock, but a newer relay may have migrated before, or while
+    // disconnected.
     await this.#row(requireVersion())
     await this.#row(`LISTEN ${client.escapeIdentifier(this.#postgres.schema)}`)
   }
 
-  /** Does not reject. */
+  /** Sends heartbeats until the session ends. Does not reject. */
   async #beat(): Promise<void> {
     const { signal } = this.#stop
     let isAway = false
@@ -128,7 +136,7 @@ export class Session implements AsyncDisposable {
       try {
         const isNew = !this.#client
         if (isNew) await this.#connect()
-        // A lock that is asked for twice must be released twice; a new session has none.
+        // A lock that was acquired twice must be released twice. A new session has none.
         const claims = this.#wants && (!this.#holds || isNew)
         const { run } = claims
           ? await this.#row(`SELECT ${lock('pg_try_advisory_lock')} AS run`, RUN)
@@ -136,9 +144,9 @@ export class Session implements AsyncDisposable {
         this.#sentAt = sent
         if (isAway) this.#listener.onAway(undefined)
         isAway = false
-        // After a break in which no other relay has taken it, what is under way goes on.
+        // If no other relay took the lock during an interruption, work in progress continues.
         if (claims) this.#claimed(run === 1)
-        // What was notified meanwhile is lost.
+        // Notices sent while disconnected are lost.
         if (isNew) this.#listener.onNotice(undefined)
       } catch (error) {
         void this.#client?.end().catch(() => {})
@@ -176,7 +184,7 @@ function routesKey(routes: string): string {
   return `routes ${routes}`
 }
 
-/** Those who hold the shared lock of members, and that of the routes. */
+/** Counts the holders of the shared locks of members and of these routes. */
 const OTHERS = `SELECT
   (SELECT count(*) FROM pg_locks WHERE ${isLock(1)}) AS members,
   (SELECT count(*) FROM pg_locks WHERE ${isLock(2)}) AS same`

@@ -7,8 +7,9 @@ import { profileCommand } from '../base/command-line.js'
 import { RelayError, systemErrno } from '../base/errors.js'
 import { makeOwnFile } from '../base/own-files.js'
 import { loadSqlite } from './sqlite-library.js'
+import { fieldsOf } from '../json/parse.js'
 
-// Why SQLite cannot use a file: in words, with what to do.
+// Explanations of SQLite's failures, with advice.
 
 /** SQLite's primary result codes (sqlite.org/rescode.html). */
 const [
@@ -26,11 +27,14 @@ const [
 
 export { FULL }
 
-/** The extended codes of an I/O error of locks, and of the memory that processes share: RDLOCK, UNLOCK, CHECKRESERVEDLOCK, LOCK, SHMLOCK; SHMOPEN, SHMMAP. */
+/**
+ * Extended codes of I/O errors of locks (RDLOCK, UNLOCK, CHECKRESERVEDLOCK, LOCK, SHMLOCK) and of shared memory
+ * (SHMOPEN, SHMMAP).
+ */
 const NO_LOCK_CODES = new Set([2314, 2058, 3594, 3850, 5130])
 const NO_SHM_CODES = new Set([4618, 5386])
 
-/** Failures of the database, not of one transaction. */
+/** Codes that are a failure of the database, not of one transaction. */
 export const OF_ALL = new Set([
   PERMISSION,
   BUSY,
@@ -68,12 +72,12 @@ const REASONS: Readonly<Record<number, string>> = {
   [CORRUPT]: DAMAGED,
   [FULL]: DISK_FULL,
   [CANNOT_OPEN]: NO_ACCESS,
-  // No statement of relay's breaks a constraint while tables and indexes agree.
+  // relay's statements break no constraint while tables and indexes agree.
   [CONSTRAINT]: DAMAGED,
   [NOT_A_DATABASE]: DAMAGED,
 }
 
-/** By the number of the system's error. */
+/** Reasons by the number of the system's error. */
 const SYSTEM_REASONS: Readonly<Record<number, string>> = {
   [constants.errno.ENOSPC]: DISK_FULL,
   [constants.errno.EDQUOT]: QUOTA,
@@ -87,19 +91,19 @@ export const EARLIER =
   'an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with --profile, or remove this one ' +
   'with RESET; then set the same webhook secret or repair the hooks, and sign in again'
 
-/** 0 where there is none. In `errcode`, a statement's error has the primary code alone. */
+/** Extended result code, or 0. `errcode` of a statement's error has only the primary code. */
 function extendedCode(error: unknown): number {
-  const { errcode = 0, sqliteExtendedCode = errcode } = Object(error)
+  const { errcode = 0, sqliteExtendedCode = errcode } = fieldsOf(error)
   return Number(sqliteExtendedCode)
 }
 
-/** The number of the system's error that SQLite has met, where the library gives it. */
+/** Number of the system's error behind SQLite's, if the library reports it. */
 function errnoOf(error: unknown): number {
-  const { systemErrno: errno = 0 } = Object(error)
+  const { systemErrno: errno = 0 } = fieldsOf(error)
   return Number(errno)
 }
 
-/** The extended code holds the primary one in its lowest byte. */
+/** Primary result code, which is the lowest byte of the extended one. */
 export function codeOf(error: unknown): number {
   return extendedCode(error) & 0xff
 }
@@ -108,9 +112,9 @@ export function isBusy(error: unknown): boolean {
   return [BUSY, LOCKED].includes(codeOf(error))
 }
 
-/** Why it failed, as far as its code alone does not say; undefined for an error that is not of the database. */
+/** Explains a failure further than its code does. Undefined for an error that is not of the database. */
 function reasonFor(error: unknown, file: string): string | undefined {
-  // No whole number of ours is larger than JavaScript's; the library refuses such.
+  // The library refuses integers beyond JavaScript's safe range, and relay stores none.
   if (error instanceof RangeError) return DAMAGED
   const folder = path.dirname(file)
   const [code, extended] = [codeOf(error), extendedCode(error)]
@@ -122,10 +126,10 @@ function reasonFor(error: unknown, file: string): string | undefined {
   return REASONS[code]
 }
 
-/** As a page of the database. */
+/** Size of a page of the database. */
 const TRIAL_BYTES = 8192
 
-/** Tries to write a small file, as SQLite does. The number of the system's error; undefined where it can be written. */
+/** Tries to write a small file, as SQLite does. Returns the number of the system's error, or undefined on success. */
 function errnoOfWriting(folder: string): number | undefined {
   return withDraft(folder, (draft) => {
     try {
@@ -145,15 +149,15 @@ function errnoOfWriting(folder: string): number | undefined {
 }
 
 /**
- * Why a file counts as busy though no other process has locked it; undefined where one may have. SQLite takes for busy also what a file system
- * without locks answers (ENOLCK in `sqliteErrorFromPosixError`).
+ * Explains why a file counts as busy although no other process has locked it. Undefined if one may have. SQLite also
+ * reports busy for a file system without locks (ENOLCK in `sqliteErrorFromPosixError`).
  */
 function whyNoLock(file: string): string | undefined {
   if (!hasLocks(path.dirname(file))) return NO_LOCKS
   return isLocked(file) ? undefined : NO_LOCK_SEEN
 }
 
-/** Whether a file that no other process knows can be locked. */
+/** True if the file system can lock a new file. */
 function hasLocks(folder: string): boolean {
   return withDraft(folder, (draft) => {
     let database: DatabaseSyncInstance | undefined
@@ -163,7 +167,7 @@ function hasLocks(folder: string): boolean {
       database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
       return true
     } catch (error) {
-      // A disk that is full or read-only has them.
+      // A full or read-only disk still has locks.
       return !(isBusy(error) || codeOf(error) === PERMISSION || NO_LOCK_CODES.has(extendedCode(error)))
     } finally {
       database?.close()
@@ -171,7 +175,10 @@ function hasLocks(folder: string): boolean {
   })
 }
 
-/** Whether a process of this machine has locked a part of the database (`man 5 proc`, /proc/locks). True where that is not known. */
+/**
+ * True if a process of this machine has locked a part of the database (`man 5 proc`, /proc/locks), or if that is
+ * unknown.
+ */
 export function isLocked(file: string): boolean {
   try {
     const inodes = new Set(
@@ -192,18 +199,18 @@ function withDraft<Result>(folder: string, work: (draft: string) => Result): Res
     try {
       rmSync(draft, { force: true })
     } catch {
-      // A read-only disk.
+      // The disk is read-only.
     }
   }
 }
 
-/** @throws RelayError `storage` where that it is busy is no sign of another process */
+/** Checks that a busy file is locked by another process. @throws RelayError `storage` if it is not */
 export function checkLocks(file: string): void {
   const why = whyNoLock(file)
   if (why !== undefined) throw unusable(file, why)
 }
 
-/** A reason with the file, and the commands for its profile, which the folder of the file is named after. */
+/** Completes a reason with the file and the commands for its profile, after which the folder of the file is named. */
 export function completed(reason: string, file: string): string {
   const command = profileCommand(path.basename(path.dirname(file)))
   const words: Readonly<Record<string, string>> = {
@@ -214,14 +221,14 @@ export function completed(reason: string, file: string): string {
   return reason.replaceAll(/\b(?:FILE|DOCTOR|RESET)\b/g, (word) => words[word] ?? word)
 }
 
-/** What failed, why, and what to do. What a transaction itself has thrown stays as it is. */
+/** Error that says what failed, why, and what to do. A RelayError from the transaction itself is returned unchanged. */
 export function storageError(cause: unknown, file: string): RelayError {
   if (cause instanceof RelayError) return cause
   const reason = reasonFor(cause, file) ?? (cause instanceof Error ? cause.message : String(cause))
   return unusable(file, reason, cause)
 }
 
-/** Of a file of the database that cannot be made. */
+/** Error for a database file that cannot be created. */
 export function notMade(file: string, cause: unknown): RelayError {
   return unusable(file, SYSTEM_REASONS[systemErrno(cause) ?? 0] ?? NO_ACCESS, cause)
 }

@@ -3,19 +3,22 @@ import { RelayError } from '../base/errors.js'
 
 type Library = Pick<typeof import('@photostructure/sqlite'), 'DatabaseSync'>
 
-/** Node 22's module stores the bytes of an empty ArrayBuffer as NULL (seen with 22.23.3), and warns at each start that it may change. */
+/**
+ * Node 22's module stores the bytes of an empty ArrayBuffer as NULL (seen with 22.23.3), and warns at each start that
+ * it may change.
+ */
 const FIRST_NODE = 24
 /**
- * Before 3.51.3, SQLite can damage a database when two connections copy its log at the same time, as relay and its commands do
- * (sqlite.org/wal.html#walresetbug).
+ * Before 3.51.3, SQLite can damage a database when two connections copy its log at the same time, as relay and its
+ * commands do (sqlite.org/wal.html#walresetbug).
  */
 const FIRST_SQLITE = [3, 51, 3]
 
 let library: Library | undefined
 
 /**
- * SQLite: Node's own where that has no known fault, else the package, which has the same interface.
- * @throws RelayError `storage` where there is neither
+ * Loads SQLite: Node's own if it has no known fault, else the package, which has the same interface.
+ * @throws RelayError `storage` if both are missing
  */
 export function loadSqlite(): Library {
   library ??= ofNode() ?? ofPackage()

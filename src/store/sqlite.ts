@@ -44,26 +44,33 @@ import {
 
 export const MEMORY = ':memory:'
 
-/** Milliseconds to wait while another process writes; shorter than {@link LIMIT_MS}, so that the reason is known. */
+/** Milliseconds to wait while another process writes. Shorter than {@link LIMIT_MS}, so that the reason is known. */
 const PATIENCE_MS = LIMIT_MS - 500
-/** Between tries meanwhile; at random, so that two processes do not keep in step. */
+/** Longest delay between attempts. Random, so that two processes do not collide again. */
 const RETRY_MS = 4
-/** Bytes of a page: a usual delivery's body fits in one. With 4 KiB, a delivery takes twice as many writes (measured). */
+/**
+ * Page size in bytes. A usual delivery's body fits into one page. With 4 KiB, a delivery takes twice as many writes
+ * (measured).
+ */
 const PAGE_BYTES = 8192
-/** Pages of the log after which it is copied into the database, within a commit of this thread: 16 MiB. With 8, every hundredth commit takes 5 ms. */
+/**
+ * Pages after which the log is copied into the database, within a commit of this thread: 16 MiB. With 8, every
+ * hundredth commit takes 5 ms.
+ */
 const CHECKPOINT_PAGES = 2000
-/** A log that grew larger while something was being read is cut back to 32 MiB. */
+/** 32 MiB. A log that grew larger during a long read is truncated to it. */
 const LOG_LIMIT = 33_554_432
-/** Pages given back to the file system in one step: some milliseconds. */
+/** Pages returned to the file system in one step, which takes some milliseconds. */
 const SHRINK_PAGES = 128
-/** Prepared statements that are kept. Filters make ever new ones. */
+/** Most prepared statements, since filters produce ever new ones. */
 const MAX_STATEMENTS = 200
 /** `rely` in ASCII: marks the file as relay's (SQLite file format, section 1.3.14). */
 const APPLICATION_ID = 0x72656c79
 
 /**
- * Durable at every commit: the library's own default in WAL is not. `EXTRA` flushes the folder too, from which turning on WAL removes a rollback
- * journal: one that a power cut brought back would undo a part of what was written since.
+ * Makes every commit durable, which the library's default in WAL mode does not. `EXTRA` also flushes the folder, from
+ * which turning on WAL removes a rollback journal: one that a power cut brought back would undo a part of what was
+ * written since.
  */
 const SETTINGS = `
 PRAGMA synchronous = EXTRA;
@@ -83,17 +90,18 @@ export interface SqliteOptions {
 }
 
 export interface LocalSql extends Sql {
-  /** To be called once a start has succeeded: removes the copy that a start before it kept of data that it migrated. */
+  /** Deletes the copy of migrated data that an earlier start kept. Called once a start has succeeded. */
   settle(): void
-  /** Whether another process has written since it was opened. True where that cannot be found out. */
+  /** True if another process has written since the database was opened, or if that is unknown. */
   isShared(): boolean
 }
 
 /**
- * Opens an SQLite database in this thread; makes it, for its owner alone (0600), when it is missing. Several processes may have the
- * same file open. `file`: a path in a folder that exists, or {@link MEMORY}.
- * @throws RelayError `storage` that names the file, why it cannot be used, and what to do; `settings` for data of another version that cannot
- * be migrated, or that the caller may not migrate.
+ * Opens an SQLite database in this thread, and creates it with mode 0600 if it is missing. Several processes may have
+ * the same file open.
+ * @param file a path in an existing folder, or {@link MEMORY}
+ * @throws RelayError `storage` that names the file, why it cannot be used, and what to do; `settings` for data of
+ * another version that cannot be migrated, or that the caller may not migrate
  */
 export async function openSqlite(
   file: string,
@@ -110,8 +118,8 @@ export async function openSqlite(
 }
 
 /**
- * Locks a small file of its own, for as long as this process lives or until it is disposed of; undefined while another process has it.
- * The operating system ends the lock with the process, however that ends.
+ * Locks a small file until the lock is disposed of or this process ends, in any way. Undefined while another process
+ * has the lock.
  * @throws RelayError `storage`
  */
 export function lockFile(file: string): Disposable | undefined {
@@ -120,10 +128,10 @@ export function lockFile(file: string): Disposable | undefined {
     makeFile(file)
     const inode = statSync(file).ino
     database = new (loadSqlite().DatabaseSync)(file, { timeout: 0 })
-    // In memory, or it would need room on the disk, which may be full.
+    // An in-memory journal needs no room on a disk that may be full.
     database.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     const locked = database
-    // A start that failed may have removed the file, which another process has made again meanwhile.
+    // A start that failed may have removed the file, and another process may have created it again.
     if (statSync(file, { throwIfNoEntry: false })?.ino !== inode) {
       locked.close()
       return undefined
@@ -139,11 +147,11 @@ export function lockFile(file: string): Disposable | undefined {
 class Sqlite implements LocalSql {
   readonly #file: string
   readonly #patience: number
-  /** Stays referenced: its statements fail once it is collected. */
+  /** Referenced for the whole lifetime: its statements fail once it is collected. */
   readonly #database: DatabaseSyncInstance
   readonly #statements = new Map<string, StatementSyncInstance>()
   #isMigrated = false
-  /** SQLite's number of what other connections have written. */
+  /** SQLite's counter of other connections' writes, at the time of opening. */
   #opened = 0
   readonly #room: (bytes: number) => boolean
   readonly #commits = new Commits(
@@ -154,17 +162,20 @@ class Sqlite implements LocalSql {
   constructor(file: string, patience: number) {
     this.#file = file
     this.#patience = patience
-    // Waiting in the library would block the thread, and Ctrl-C would not be heard.
+    // No time-out in the library, because waiting there blocks the thread and with it Ctrl-C.
     this.#database = new (loadSqlite().DatabaseSync)(file, { timeout: 0 })
     this.#room = file === MEMORY ? () => true : createRoomCheck(path.dirname(file), () => this.#freeBytes())
   }
 
-  /** Makes the tables, or looks whether they are ours. It only reads where they are there and current: another process may be writing. */
+  /**
+   * Creates the tables, or checks that they are relay's. Only reads if they are current, since another process may be
+   * writing.
+   */
   async prepare(migration: MigrationOptions): Promise<void> {
     try {
       await this.#patiently(() => {
         const isEmpty = this.#isEmpty()
-        // Before any setting, since that writes into the file, which may be another program's.
+        // Checked before any setting, which would write into a file that may belong to another program.
         if (!isEmpty) this.#checkSchema(migration)
         else this.#database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`)
         this.#database.exec(SETTINGS)
@@ -205,12 +216,12 @@ class Sqlite implements LocalSql {
   }
 
   settle(): void {
-    // That start may have been the one which migrated: whoever finds something missing still has the copy.
+    // This process has migrated the data itself, so the user may still need the copy.
     if (this.#isMigrated) return
     try {
       for (const file of copiesOf(this.#file)) rmSync(file, { force: true })
     } catch {
-      // A read-only disk. A later start removes it.
+      // The disk is read-only. A later start removes the copy.
     }
   }
 
@@ -258,7 +269,7 @@ class Sqlite implements LocalSql {
       this.#rows('COMMIT')
       return result
     } catch (error) {
-      // A full disk and other failures have ended the transaction already.
+      // A full disk and some other failures have already ended the transaction.
       if (this.#database.isTransaction) this.#rows('ROLLBACK')
       throw error
     }
@@ -275,7 +286,7 @@ class Sqlite implements LocalSql {
     return statement.all(...values.map(withoutNul)) as SqlRow[]
   }
 
-  /** Waits without blocking the thread while another process writes. @throws what `work` throws last. */
+  /** Retries without blocking the thread while another process writes. @throws the last error of `work` */
   async #patiently<Result>(work: () => Result, since = performance.now()): Promise<Result> {
     for (;;) {
       try {
@@ -295,12 +306,15 @@ class Sqlite implements LocalSql {
     }
   }
 
-  /** After the log could not grow: the next commit finds room at its beginning if what it holds is in the database. */
+  /**
+   * Copies the log into the database after the log could not grow, so that the next commit starts at the log's
+   * beginning.
+   */
   #reuseLog(): void {
     try {
       this.#database.exec('PRAGMA wal_checkpoint')
     } catch {
-      // The database needs room to grow, too.
+      // The database may need room to grow, too.
     }
   }
 
@@ -308,7 +322,7 @@ class Sqlite implements LocalSql {
     return this.#rows('SELECT 1 FROM sqlite_schema LIMIT 1').length === 0
   }
 
-  /** Data that this program cannot use, or its caller may not migrate, stays as it is. */
+  /** Checks that the data is relay's and of a usable version. Otherwise the data stays unchanged. */
   #checkSchema({ migrate: may, startCommand }: MigrationOptions): void {
     if (this.#number('application_id') !== APPLICATION_ID)
       throw unusable(this.#file, 'it belongs to another program. Choose another folder with RELAY_HOME')
@@ -322,14 +336,14 @@ class Sqlite implements LocalSql {
   }
 
   #makeSchema(migration: MigrationOptions): void {
-    // Another process may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if (!this.#isEmpty()) return this.#checkSchema(migration)
     this.#database.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
     this.#database.exec(SCHEMA)
     this.#run(complete())
   }
 
-  /** Brings the data to this version, one transaction for each step, and keeps a copy of what it was. */
+  /** Migrates the data to this version, one transaction for each step, and keeps a copy of the old data. */
   async #migrate({ onSlow }: MigrationOptions): Promise<void> {
     const first = this.#version()
     const copy = copyName(this.#file, first)
@@ -338,7 +352,7 @@ class Sqlite implements LocalSql {
       `Bringing ${this.#file} from version ${first} to ${currentVersion()}. ${path.basename(copy)} keeps what it was until relay has started once more`,
     )
     this.#keepCopy(copy)
-    // A table that is replaced must not take with it what refers to it (sqlite.org/lang_altertable.html, section 7).
+    // Replacing a table must not delete the rows that refer to it (sqlite.org/lang_altertable.html, section 7).
     this.#database.exec('PRAGMA foreign_keys = OFF')
     try {
       for (let version = first; version < currentVersion(); version++)
@@ -367,10 +381,10 @@ class Sqlite implements LocalSql {
       )
   }
 
-  /** A copy that is complete has its name; a process that is killed leaves a draft. */
+  /** Copies the database under a draft's name, and renames the complete copy. */
   #keepCopy(copy: string): void {
     const draft = `${copy}.draft`
-    // A journal of a draft that was not finished would be played back into the new one.
+    // A journal of an unfinished draft would be played back into the new one.
     for (const file of copiesOf(this.#file)) if (file === copy || file.startsWith(draft)) rmSync(file)
     try {
       makeFile(draft)
@@ -388,7 +402,7 @@ class Sqlite implements LocalSql {
     return Number(this.#rows('SELECT version FROM relay_schema')[0]?.['version'])
   }
 
-  /** A process that began with an earlier version writes nothing into data that was migrated meanwhile. */
+  /** Prevents a process that began with an earlier version from writing into migrated data. */
   #requireVersion(version: number): void {
     if (this.#version() !== version) throw unusable(this.#file, NEWER_NOW)
   }
@@ -406,14 +420,14 @@ class Sqlite implements LocalSql {
   }
 }
 
-/** The library cuts text at a NUL, which PostgreSQL does not take at all. */
+/** Replaces NUL, at which the library cuts text and which PostgreSQL rejects. */
 function withoutNul(value: SqlValue): SqlValue {
   return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\u{fffd}') : value
 }
 
 /**
- * SQLite would make the file readable for others, and gives its other files the same mode. One that is there is not opened: closing it
- * would end the locks that other connections of this process have on it.
+ * Creates a file with mode 0600, since SQLite would make it readable for others; SQLite's other files get the same
+ * mode. An existing file is not opened: closing it would end the locks of this process's other connections.
  */
 function makeFile(file: string): void {
   try {
@@ -425,7 +439,7 @@ function makeFile(file: string): void {
   }
 }
 
-/** Puts a file, or the names in a folder, on the disk. */
+/** Flushes a file, or the names in a folder, to the disk. */
 function flush(file: string): void {
   const descriptor = openSync(file, 'r')
   try {
@@ -437,25 +451,31 @@ function flush(file: string): void {
 
 const MIB = 1_048_576
 
-/** 16 MiB stay free: deleting needs room too, so without a reserve retention could not empty a full disk (measured: 40 of 40 failed). */
+/**
+ * 16 MiB that stay free. Deleting needs room too, so without a reserve retention could not empty a full disk (measured:
+ * 40 of 40 failed).
+ */
 export const RESERVE = 16_777_216
 
-/** The free space is looked up again after a second, or after a quarter of the reserve was written. */
+/** Free space is checked again after a second, or after a quarter of the reserve was written. */
 const LOOK_AGAIN_MS = 1000
 const LOOK_AGAIN_BYTES = RESERVE / 4
 
-/** The bytes of a folder's file system that are free for this user; Infinity where that is not known. */
+/** Bytes that are free for this user in a folder's file system. Infinity if unknown. */
 export function freeBytes(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder)
     return bavail * bsize
   } catch {
-    // The write itself says what is wrong.
+    // The write itself reports the problem.
     return Infinity
   }
 }
 
-/** Finds out whether `bytes` more leave the reserve free, in the file system or within the file. Cheap enough for each write. */
+/**
+ * Creates a check whether `bytes` more leave the reserve free, in the file system or within the file. Cheap enough for
+ * each write.
+ */
 function createRoomCheck(folder: string, freeWithin: () => number): (bytes: number) => boolean {
   let [written, looked, hasRoom] = [Infinity, -Infinity, true]
   return (bytes) => {

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../base/time.js'
 import type { Records, Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
-/** 2 s for the keychain, where others wait meanwhile: it may ask its user, and then answers after a minute. */
+/** 2 s for the keychain where other requests wait for it. It may ask the user, and then takes up to a minute. */
 export const KEYCHAIN_LIMIT_MS = 2000
 
 /** Result of a sign-in or a renewal. Times are milliseconds since 1970-01-01 UTC. */
@@ -13,13 +13,13 @@ export interface TokenGrant {
   readonly refreshToken?: string | undefined
   /** Default: the refresh token stays until it is replaced or revoked. */
   readonly refreshExpiresAt?: number | undefined
-  /** Redirect URI of the sign-in, where the code host asks for it again at a renewal. */
+  /** Redirect URI of the sign-in, if the code host requires it again for a renewal. */
   readonly redirectUri?: string | undefined
-  /** The provider's origin, and the only place the tokens may be sent to. */
+  /** The provider's origin, the only one to which the tokens may be sent. */
   readonly origin: string
-  /** The provider's address, which can have a path. A renewal leaves it. */
+  /** The provider's address, which can have a path. A renewal preserves it. */
   readonly url?: string | undefined
-  /** The account at the provider; null if the provider did not name it. A renewal leaves it. */
+  /** Account at the provider. Null if the provider did not name it. A renewal preserves it. */
   readonly account?: string | null | undefined
 }
 
@@ -29,7 +29,7 @@ export interface TokenOwner {
   readonly accessToken: string
   readonly expiresAt: number
   readonly origin: string
-  /** The account at the provider; null or undefined if the provider did not name it. */
+  /** Account at the provider. Null or undefined if the provider did not name it. */
   readonly account?: string | null | undefined
 }
 
@@ -37,49 +37,52 @@ export interface TokenOwner {
 export interface OtherAccount {
   /** Null if the provider did not name it. */
   readonly account: string | null
-  /** The account of the last `relay login` for this user; null if there was none. */
+  /** Account of the last `relay login` for this user. Null if there was none. */
   readonly lastLogin: string | null
 }
 
 /** A refresh token. It may outlive its access token. */
 export interface Refreshable {
   readonly refreshToken: string
-  /** The provider's origin, and the only place the refresh token may be sent to. */
+  /** The provider's origin, the only one to which the refresh token may be sent. */
   readonly origin: string
   /** As in {@link TokenGrant}. */
   readonly redirectUri?: string | undefined
   readonly url?: string | undefined
-  /** As in {@link TokenOwner}: the record of the access token may have expired. */
+  /** As in {@link TokenOwner}. Needed because the record of the access token may have expired. */
   readonly account?: string | null | undefined
 }
 
-/** What a revocation removed. */
+/** Tokens that a revocation removed. */
 export interface Removed {
-  /** With the token, unless that had expired. */
+  /** The access token, unless it had expired. */
   readonly owner: TokenOwner | undefined
   readonly refreshable: Refreshable | undefined
 }
 
-/** The last instant whose ISO form has a four-digit year. */
+/** Last instant whose ISO form has a four-digit year. */
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
-/** Under `token:{userId}`, with exactly these fields; `expiresAt` is ISO 8601 in UTC. */
+/** Record `token:{userId}`, with exactly these fields; `expiresAt` is ISO 8601 in UTC. */
 type TokenRecord = {
   readonly accessToken: string
   readonly expiresAt: string
 }
 
-/** Under `origin:{userId}`. `token` is the token's hash, so that the origin of one token never applies to another. */
+/** Record `origin:{userId}`. `token` is the token's hash, so that the origin of one token never applies to another. */
 type OriginRecord = {
   readonly origin: string
   readonly url?: string | undefined
   readonly token: string
   readonly account?: string | null | undefined
-  /** The token before a renewal, by its hash: it is accepted until it expires. One is enough: a token is renewed in its last minute. */
+  /**
+   * Hash of the token before a renewal, which is accepted until it expires. One is enough, since a token is renewed in
+   * its last minute.
+   */
   readonly previous?: { readonly token: string; readonly expiresAt: string } | undefined
 }
 
-/** Under `last-login:{userId}`. */
+/** Record `last-login:{userId}`. */
 type LoginRecord = {
   readonly origin: string
   readonly account: string
@@ -90,14 +93,15 @@ const tokenKey = (userId: string): string => PREFIX + userId
 const originKey = (userId: string): string => `origin:${userId}`
 const REFRESH_PREFIX = 'refresh:'
 const refreshKey = (userId: string): string => REFRESH_PREFIX + userId
-/** What {@link Tokens.rememberLogin} stored. Revoking a token leaves it. */
+/** Key of the record of {@link Tokens.rememberLogin}. Revoking a token preserves it. */
 const loginKey = (userId: string): string => `last-login:${userId}`
-/** A token's index: the user's id follows. A plain hash is safe because tokens are long and random. */
+/** Prefix of a token's index entry; the user's id follows. A plain hash is safe because tokens are long and random. */
 const bearerPrefix = (tokenHash: string): string => `bearer:${tokenHash}:`
 
 /**
- * The users' tokens. A token that expired, was revoked or was replaced by a new sign-in is unknown to every method from that moment on, even
- * if another process did it. Every method rejects with RelayError `storage` when the store fails.
+ * Tokens of all users. A token that expired, was revoked or was replaced by a new sign-in is unknown to every method
+ * from that moment on, even if another process did it. Every method rejects with RelayError `storage` when the store
+ * fails.
  */
 export class Tokens {
   readonly #store: Store
@@ -108,7 +112,7 @@ export class Tokens {
     this.#clock = clock
   }
 
-  /** Replaces everything stored for the user, in one transaction. Resolves to what it replaced. */
+  /** Replaces everything stored for the user, in one transaction. Resolves to the replaced tokens. */
   save(userId: string, grant: TokenGrant): Promise<Removed> {
     const clock = this.#clock
     return this.#store.update(function* (records): Tx<Removed> {
@@ -118,19 +122,20 @@ export class Tokens {
     })
   }
 
-  /** Remembers as whom `relay login` has signed the user in, so that a command notices a sign-in by another program. */
+  /** Saves the account of a `relay login`, so that a command notices a sign-in by another program. */
   rememberLogin(userId: string, { origin, account }: LoginRecord): Promise<void> {
     return this.#store.put(loginKey(userId), { origin, account })
   }
 
-  /** As whom `relay login` has last signed the user in. */
+  /** Account of the last `relay login` for the user. */
   lastLogin(userId: string): Promise<LoginRecord | undefined> {
     return this.#store.get<LoginRecord>(loginKey(userId))
   }
 
   /**
-   * The account that this token acts for, if `relay login` did not sign the user in as it. Undefined, too, for a user whom the caller names, where
-   * `relay login` has signed nobody in: the profile is then an application's, whose users sign in at its own pages.
+   * Account that this token acts for, if `relay login` did not sign the user in as it. Also undefined for a user whom
+   * the caller names, if `relay login` has signed nobody in: the profile then belongs to an application, whose users
+   * sign in on its own pages.
    */
   async otherAccount(
     { userId, origin, account = null }: Pick<TokenOwner, 'userId' | 'origin' | 'account'>,
@@ -146,14 +151,17 @@ export class Tokens {
     return (await this.#find(userId))?.owner
   }
 
-  /** Everyone who is signed in, in the order of their ids. */
+  /** All signed-in users, in the order of their ids. */
   async owners(): Promise<readonly TokenOwner[]> {
     const users = (await this.#store.list(PREFIX)).map((key) => key.slice(PREFIX.length))
     const found = await Promise.all(users.map((userId) => this.get(userId)))
     return found.flatMap((each) => each ?? [])
   }
 
-  /** The addresses of the code hosts at which users are signed in, or can renew a sign-in; of those that an earlier relay stored, the origins. */
+  /**
+   * Addresses of the code hosts at which users are signed in, or can renew a sign-in. Sign-ins stored by an earlier
+   * relay have origins instead.
+   */
   async addresses(): Promise<readonly string[]> {
     const keys = [...(await this.#store.list(REFRESH_PREFIX)), ...(await this.#store.list(PREFIX))]
     const users = [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))]
@@ -164,14 +172,14 @@ export class Tokens {
   }
 
   /**
-   * Finds the owner of a token, at the same cost for any number of users. A renewed token still finds its user until it expires; the
-   * {@link TokenOwner} then has the token that replaced it, since GitHub ends the old one at the renewal.
+   * Finds the owner of a token, at the same cost for any number of users. A renewed token still finds its user until it
+   * expires; the {@link TokenOwner} then has the new token, since GitHub ends the old one at the renewal.
    */
   async findByBearer(bearer: string): Promise<TokenOwner | undefined> {
     const given = sha256(bearer)
     const prefix = bearerPrefix(given)
     for (const key of await this.#store.list(prefix)) {
-      // The index only gives the user. The record decides whether the token is valid.
+      // The index only names the user. The record decides whether the token is valid.
       const found = await this.#find(key.slice(prefix.length))
       if (!found) continue
       const { owner, origin } = found
@@ -186,28 +194,28 @@ export class Tokens {
     return this.#store.get<Refreshable>(refreshKey(userId))
   }
 
-  /** Whether the user is signed in at the code host with this origin, or can renew a sign-in there. */
+  /** True if the user is signed in at the code host with this origin, or can renew a sign-in there. */
   async isSignedIn(userId: string, origin: string): Promise<boolean> {
     const signIn = (await this.get(userId)) ?? (await this.refreshable(userId))
     return signIn?.origin === origin
   }
 
   /**
-   * Replaces the user's token with the grant that `used` was exchanged for, in one transaction. Without a new refresh token `used` stays.
-   * False, with no change, when the user no longer has `used` (revoked, replaced or renewed).
+   * Replaces the user's token with the grant that `used` was exchanged for, in one transaction. Without a new refresh
+   * token `used` stays. Returns false, with no change, if the user no longer has `used` (revoked, replaced or renewed).
    */
   renew(userId: string, used: Refreshable, grant: TokenGrant): Promise<boolean> {
     return this.#store.update(function* (records): Tx<boolean> {
       if (!(yield* isStored(records, userId, used))) return false
       const before = yield* records.get<TokenRecord>(tokenKey(userId))
-      // A refresh token that is not replaced stays as it is, and so does its own expiry.
+      // A refresh token that is not replaced stays unchanged, with its own expiry.
       yield* removeToken(records, userId)
       yield* put(records, userId, { ...grant, url: used.url, account: used.account }, before)
       return true
     })
   }
 
-  /** Removes a refresh token that the provider refuses; false when the user no longer has it. */
+  /** Removes a refresh token that the provider refuses. False if the user no longer has it. */
   dropRefresh(userId: string, used: Refreshable): Promise<boolean> {
     return this.#store.update(function* (records): Tx<boolean> {
       return (yield* isStored(records, userId, used)) && (yield* records.delete(refreshKey(userId)))
@@ -225,7 +233,7 @@ export class Tokens {
   async #find(
     userId: string,
   ): Promise<{ readonly owner: TokenOwner; readonly origin: OriginRecord } | undefined> {
-    // A sign-in may come between the two reads; the hash tells.
+    // A sign-in may happen between the two reads, which the hash reveals.
     for (let reads = 0; reads < 10; reads++) {
       const token = await this.#store.get<TokenRecord>(tokenKey(userId))
       if (!token) return undefined
@@ -238,7 +246,7 @@ export class Tokens {
   }
 }
 
-/** Undefined for a token that has expired, or whose origin is another's. */
+/** Owner of a token. Undefined if it has expired, or its origin belongs to another token. */
 function ownerOf(
   userId: string,
   { accessToken, expiresAt: end }: TokenRecord,
@@ -246,14 +254,14 @@ function ownerOf(
   now: number,
 ): TokenOwner | undefined {
   const expiresAt = Date.parse(end)
-  // The record's own time counts, too; one that is no instant has passed.
+  // The record's own time is also checked. An invalid one counts as past.
   const isValid = origin?.token === sha256(accessToken) && now < expiresAt
   return isValid
     ? { userId, accessToken, expiresAt, origin: origin.origin, account: origin.account }
     : undefined
 }
 
-/** All records of a grant expire with the token, except a longer-lived refresh token. */
+/** Stores a grant. All its records expire with the token, except a longer-lived refresh token. */
 function* put(records: Records, userId: string, grant: TokenGrant, before?: TokenRecord): Tx<void> {
   const { accessToken, refreshToken, origin, url, redirectUri, account } = grant
   const expiresAt = Math.min(Math.floor(grant.expiresAt), LATEST)
@@ -274,7 +282,7 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
   yield* records.put(originKey(userId), { ...about, ...(previous && { previous }) }, expiresAt)
   yield* records.put(bearerPrefix(token) + userId, true, expiresAt)
   if (previous) {
-    // No later than the origin record, through which a revocation finds this entry.
+    // Not later than the origin record, through which a revocation finds this entry.
     const end = Math.min(Date.parse(previous.expiresAt), expiresAt)
     yield* records.put(bearerPrefix(previous.token) + userId, true, end)
   }
@@ -298,7 +306,7 @@ function* removeAll(records: Records, userId: string, now: number): Tx<Removed> 
   return { owner: token && ownerOf(userId, token, origin, now), refreshable }
 }
 
-/** With the index entries of the current and the previous token. */
+/** Removes the token with the index entries of the current and the previous one. */
 function* removeToken(records: Records, userId: string): Tx<void> {
   const token = yield* records.get<TokenRecord>(tokenKey(userId))
   const origin = yield* records.get<OriginRecord>(originKey(userId))

@@ -10,19 +10,19 @@ import type { Store } from '../store/kv.js'
 
 const CHANNEL = 'tunnel-channel'
 const record = z.object({ v: z.literal(1), server: z.string(), url: z.string() })
-/** Milliseconds that the server has to create a channel. */
+/** Time limit for creating a channel, in milliseconds. */
 const TIMEOUT_MS = 15_000
 
-/** The key of a record about a source's channel; of the code host's, the name itself. */
+/** Key of a record about a source's channel. For the code host, it is the plain name. */
 export function recordOf(name: string, source: string): string {
   return isCodeHost(source) ? name : `${name}/${source}`
 }
 
 /**
- * The URL of a source's channel. An `address` with a path is the channel itself. For a server's address, creates a channel once
- * and saves it for the profile, so that the sender's webhook settings stay valid. For `new`, creates another one in its
- * place on the same server.
- * @throws RelayError `provider_failed` if the server does not create a channel; `storage`.
+ * Returns the URL of a source's channel. An `address` with a path is the channel itself. For a server's address, a
+ * channel is created once and saved for the profile, so that the sender's webhook settings stay valid. For `new`,
+ * another one replaces it on the same server.
+ * @throws RelayError `provider_failed` if the server does not create a channel; `storage`
  */
 export async function findChannel(
   address: string,
@@ -38,7 +38,7 @@ export async function findChannel(
   const isNew = address === NEW_TUNNEL
   const key = recordOf(CHANNEL, source)
   const saved = await read(key)
-  // A source that has no channel yet gets one where the code host has its own.
+  // A source without a channel gets one on the server of the code host's channel.
   const known = saved ?? (isNew ? await read(CHANNEL) : undefined)
   const server = isNew ? (known?.server ?? DEFAULT_TUNNEL) : new URL(address).origin
   if (!isNew && saved?.server === server) return saved.url
@@ -51,7 +51,10 @@ export async function findChannel(
   return url
 }
 
-/** smee's server redirects to the new channel, also for HEAD. gosmee's creates channels only for GET. */
+/**
+ * Asks a server for a new channel. smee's server redirects to it, also for HEAD. gosmee's creates channels only for
+ * GET.
+ */
 async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSignal): Promise<string> {
   const request = { headers: {}, signal }
   let response = await sendOnce(`${server}/new`, { method: 'HEAD', ...request })
@@ -66,7 +69,10 @@ async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSi
   return `${server}${url.pathname}`
 }
 
-/** gosmee's server answers 200 with the channel's address as text, since version 0.25. Earlier ones redirect. */
+/**
+ * Reads the channel's address from the text of a 200 response, as gosmee sends since version 0.25. Earlier versions
+ * redirect.
+ */
 async function addressIn(response: OutboundResponse): Promise<string | undefined> {
   const isText = /^text\/plain\b/.test(response.header('content-type') ?? '')
   if (response.status !== 200 || !isText) return undefined
@@ -75,7 +81,7 @@ async function addressIn(response: OutboundResponse): Promise<string | undefined
   return path !== undefined && /^(?:\/[\w-]+)+$/.test(path) ? path : undefined
 }
 
-/** Where a server redirects, as the end of a sentence. */
+/** Describes the target of a server's redirect, as the end of a sentence. */
 export function redirect(response: OutboundResponse, from: string): string {
   const elsewhere = redirectTarget(response, from)
   return elsewhere === undefined
@@ -83,14 +89,14 @@ export function redirect(response: OutboundResponse, from: string): string {
     : `: it redirects to ${elsewhere}, which is not followed. If it has moved there, set --tunnel to that`
 }
 
-/** What the tunnel's server refuses, and how long it asks to wait. */
+/** Error for a refusal of the tunnel's server, with the delay that it asks for. */
 export function refusal(reason: string, { header }: Pick<OutboundResponse, 'header'>): RelayError {
   const wait = parseRetryAfter(header, Date.now())
   const retryAfter = wait === undefined ? undefined : Math.ceil(wait / 1000)
   return new RelayError('provider_failed', reason, { retryAfter })
 }
 
-/** The failure of a call to the tunnel's server. */
+/** Error for a failed call to the tunnel's server. */
 export function failureOf(error: unknown): RelayError {
   if (error instanceof RelayError) return error
   return new RelayError('provider_failed', describeConnectionError(error), { cause: error })

@@ -14,7 +14,7 @@ import { formOf, hasProof, proofsFor } from '../schemes/proof.js'
 import type { Proof } from '../schemes/scheme.js'
 import type { Clock } from '../base/time.js'
 import type { Log } from '../base/log.js'
-import { ownMember, parseJson, TOO_DEEP } from '../json/parse.js'
+import { TOO_DEEP, fieldsOf, ownMember, parseJson } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
@@ -35,40 +35,50 @@ export interface MessagesParts extends Source, RestoreOptions {
   readonly intake: Intake
   readonly refusals: Refusals
   readonly log: Log
-  /** Characters of the messages that may wait, with what each takes besides. A single one may be longer. */
+  /** Most characters of waiting messages, including {@link OVERHEAD}. A single one may be longer. */
   readonly maxWaiting: number
   readonly roundTrips: RoundTrips
-  /** Called with the id of a message once it, and all that came before it, are in the journal or refused. Must not reject. */
+  /** Called with the id of a message once it, and all before it, are in the journal or refused. Must not reject. */
   readonly onHandled: (id: string) => Promise<void>
-  /** Ends the wait for storage that refuses. */
+  /** Ends the wait while storage refuses. */
   readonly signal: AbortSignal
 }
 
-/** Messages that are stored together: what a transaction of the journal takes. */
+/** Most messages that are stored together: those of one transaction of the journal. */
 const BATCH = 64
-/** Characters that each message that waits counts besides its own: each takes work and memory, however short it is. */
+/**
+ * Characters that each waiting message counts in addition to its own, since each takes work and memory, however short
+ * it is.
+ */
 const OVERHEAD = 2048
-/** Milliseconds that messages may hold the event loop, except a single one. Deliveries over HTTP come in between. */
+/**
+ * Longest time in milliseconds that messages block the event loop, except a single one. Deliveries over HTTP are
+ * handled in between.
+ */
 const SLICE_MS = 5
 /**
- * How long to pause, for each millisecond that unproved messages took: so long that they use half of the processor. Where more wait than
- * a batch, which only short ones can, a quarter of that, so that what waits behind them is not late for the pauses.
+ * Length of a pause for each millisecond spent on unproved messages, so that these use half of the processor. If more
+ * than a batch wait, which only short ones can, a quarter of that, so that messages behind them are not late because of
+ * the pauses.
  */
 const PAUSE = { few: 1, many: 0.25 }
-/** Characters of others, with {@link OVERHEAD}, after which one that is put off is tried in one more way, while more arrive. */
+/**
+ * Characters of other messages, including {@link OVERHEAD}, after which a message that was put off is tried in one more
+ * encoding, while more arrive.
+ */
 const TURN = 1_048_576
-/** Milliseconds until a delivery that storage refused is tried again. */
+/** Delay in milliseconds before a delivery that storage refused is tried again. */
 const STORAGE_RETRY_MS = 1000
-/** A timer takes at least a millisecond. */
+/** Shortest pause in milliseconds, since a timer takes at least one. */
 const MIN_PAUSE_MS = 10
 const FREED = 'freed'
-/** Refused messages that are listed in a second; the others are counted. Anybody may send any number. */
+/** Most refused messages that are listed in a second; others are counted. Anybody may send any number. */
 const LISTED = 10
-/** Characters of an unsigned message that is read, to say what it is. */
+/** Longest unsigned message, in characters, that is read for its claims. */
 const MAX_UNSIGNED = 32_768
 /**
- * Characters of the messages that are put off: a second of work or two. A single one may be longer. Genuine ones among them are few, since
- * a server passes on how long the body was, as a rule.
+ * Most characters of messages that are put off: a second or two of work. A single one may be longer. Genuine ones among
+ * them are rare, since a server usually passes on the length of the body.
  */
 const MAX_PUT_OFF = 4_194_304
 const UNPROVED = new RelayError('invalid_signature', 'Invalid signature')
@@ -78,51 +88,54 @@ const NOT_TRIED = new RelayError('invalid_signature', 'Invalid signature', {
   ),
 })
 
-/** What is the sender's fault, or a stranger's. */
+/** Kinds of errors that are the sender's fault, or a stranger's. */
 const REFUSED: ReadonlySet<ErrorKind> = new Set(['invalid_signature', 'invalid_event', 'too_large'])
 
 /** A message that has arrived, with its id in the stream. */
 interface Arrived {
   readonly text: string
   readonly id: string
-  /** When, in milliseconds since 1970-01-01 UTC. */
+  /** Arrival in milliseconds since 1970-01-01 UTC. */
   readonly at: number
 }
 
-/** One that matches in no likely way. `before`: the id of the message that came before it. */
+/** A message that matches in no likely encoding. `before` is the id of the message before it. */
 interface PutOff extends Arrived {
   readonly before: string
 }
 
-/** A delivery whose bytes are restored, as intake takes it. */
+/** A restored delivery, as arguments of intake. */
 type Restored = Parameters<Intake['receive']>
 
 /**
- * A channel's messages on their way to the intake, in order: those of all its connections. Anybody may write there. So each is tried in the
- * likely ways first, which takes one parse and a few hashes. One that matches in none is put off until no other waits.
+ * Passes a channel's messages to the intake, in order, across all its connections. Anybody may write to the channel, so
+ * each message is first tried in the likely encodings, which takes one parse and a few hashes. A message that matches
+ * in none is put off until no other waits.
  */
 export class Messages {
   readonly #parts: MessagesParts
   readonly #signed: RegExp
   readonly #unsigned: RelayError
   readonly #waiting: Arrived[] = []
-  /** Characters that wait. */
+  /** Characters of waiting messages. */
   #size = 0
   readonly #freed = new EventEmitter()
   readonly #putOff: PutOff[] = []
   #putOffSize = 0
-  /** The id of the last message that was handled or put off. */
+  /** Id of the last message that was handled or put off. */
   #last = ''
-  /** How the last delivery was written. */
+  /** Method of the last restored delivery. */
   #lastHow: RestoredBody['how'] | undefined
-  /** Milliseconds that unproved messages took since the last pause. A flood of them uses at most half of the processor. */
+  /**
+   * Milliseconds spent on unproved messages since the last pause. A flood of them uses at most half of the processor.
+   */
   #owed = 0
-  /** Milliseconds that the event loop ran meanwhile, and when it last did. */
+  /** Milliseconds for which the event loop ran, and the time when it last did. */
   #away = 0
   #ran = -Infinity
   #working: Promise<void> | undefined
   #hasLost = false
-  /** How many unsigned messages, and how many others, are still read, or listed, in this second. */
+  /** Rate limiters for unsigned messages that are read, and for other messages that are listed. */
   readonly #unsignedLeft = perSecond(LISTED)
   readonly #listedLeft = perSecond(LISTED)
 
@@ -135,7 +148,7 @@ export class Messages {
     this.#unsigned = new RelayError('invalid_signature', 'Invalid signature', { cause })
   }
 
-  /** One without a signature takes no place among those that wait. */
+  /** Queues a message. One without a signature is refused at once, except a few that are read for the log. */
   take(text: string, id: string): void {
     if (!this.isSigned(text) && !(text.length <= MAX_UNSIGNED && this.#unsignedLeft()))
       return void this.#parts.refusals.tunnel(undefined, this.#unsigned, this.#parts)
@@ -144,7 +157,7 @@ export class Messages {
     this.#working ??= this.#work()
   }
 
-  /** Whether it may be a delivery: a greeting has no signature. */
+  /** True if the message may be a delivery. A greeting has no signature. */
   isSigned(text: string): boolean {
     return this.#signed.test(text)
   }
@@ -154,12 +167,12 @@ export class Messages {
     while (this.#size >= this.#parts.maxWaiting) await once(this.#freed, FREED)
   }
 
-  /** Resolves once what has arrived is handled. */
+  /** Resolves once all messages that have arrived are handled. */
   async handled(): Promise<void> {
     await this.#working
   }
 
-  /** Does not reject. */
+  /** Handles all messages. Does not reject. */
   async #work(): Promise<void> {
     for (;;) {
       await this.#handleWaiting()
@@ -170,7 +183,7 @@ export class Messages {
     this.#working = undefined
   }
 
-  /** Does not reject. */
+  /** Handles waiting messages until it is the turn of one that was put off. Does not reject. */
   async #handleWaiting(): Promise<void> {
     for (let size = 0; this.#waiting.length > 0 && (size < TURN || this.#putOff.length === 0);) {
       const batch = this.#nextBatch()
@@ -189,7 +202,7 @@ export class Messages {
     return this.#waiting.splice(0, count)
   }
 
-  /** Does not reject. */
+  /** Handles a batch of messages. Does not reject. */
   async #handle(batch: readonly Arrived[]): Promise<void> {
     const deliveries: Restored[] = []
     for (const arrived of batch) {
@@ -198,7 +211,7 @@ export class Messages {
       this.#last = arrived.id
       if (delivery) deliveries.push(delivery)
       else this.#owed += this.#busy() - began
-      // What is proved does not wait for what is not.
+      // Proved deliveries do not wait for the pause that unproved ones cause.
       if (this.#pauseDue() > 0) await this.#store(deliveries.splice(0))
       await this.#pause()
     }
@@ -208,7 +221,7 @@ export class Messages {
     this.#freed.emit(FREED)
   }
 
-  /** Does not reject. */
+  /** Handles the oldest message that was put off. Does not reject. */
   async #handlePutOff(oldest: PutOff): Promise<void> {
     const delivery = await this.#tryAll(oldest)
     await this.#store(delivery ? [delivery] : [])
@@ -217,12 +230,12 @@ export class Messages {
     await this.#sayHandled()
   }
 
-  /** Milliseconds that this process has spent on other than what else the event loop runs. */
+  /** Milliseconds that this process has spent, without other work of the event loop. */
   #busy(): number {
     return performance.now() - this.#away
   }
 
-  /** Milliseconds to pause for what unproved messages took; 0 until that is worth a timer. */
+  /** Milliseconds to pause for unproved messages. 0 until that is worth a timer. */
   #pauseDue(): number {
     const due = this.#owed * (this.#waiting.length > BATCH ? PAUSE.many : PAUSE.few)
     return due >= MIN_PAUSE_MS && !this.#parts.signal.aborted ? due : 0
@@ -237,7 +250,7 @@ export class Messages {
     await this.#leave(sleep(due, { signal }).catch(() => {}))
   }
 
-  /** Lets the event loop run, if messages have held it for long enough. */
+  /** Lets the event loop run if messages have blocked it for long enough. */
   async #breathe(): Promise<void> {
     if (performance.now() - this.#ran >= SLICE_MS) await this.#leave(setImmediate())
   }
@@ -249,13 +262,16 @@ export class Messages {
     this.#away += this.#ran - left
   }
 
-  /** All before the oldest that is put off is handled. Does not reject. */
+  /** Reports the messages before the oldest one that was put off as handled. Does not reject. */
   async #sayHandled(): Promise<void> {
     const [oldest] = this.#putOff
     if (!this.#hasLost) await this.#parts.onHandled(oldest ? oldest.before : this.#last)
   }
 
-  /** The delivery in a message, if a likely way matches; undefined if it is none, was refused, or is put off. Does not reject. */
+  /**
+   * Restores the delivery in a message if a likely encoding matches. Undefined if it is none, was refused, or is put
+   * off. Does not reject.
+   */
   async #tryLikely(arrived: Arrived): Promise<Restored | undefined> {
     const breathe = (): Promise<void> => this.#breathe()
     return this.#read(arrived, breathe, async (message) => {
@@ -272,7 +288,10 @@ export class Messages {
     })
   }
 
-  /** The same, if any way matches. Between two, what has arrived meanwhile is handled. Does not reject. */
+  /**
+   * Restores the delivery in a message if any encoding matches. Messages that arrive are handled between two attempts.
+   * Does not reject.
+   */
   async #tryAll(arrived: PutOff): Promise<Restored | undefined> {
     let began = this.#busy()
     const next = async (): Promise<void> => {
@@ -289,8 +308,8 @@ export class Messages {
   }
 
   /**
-   * Reads a message. `find` says what is in it: its body as it was signed, why it is refused, or undefined for neither. Undefined if it is no
-   * delivery. `next`: called between two hashes of a search for the reason. Does not reject.
+   * Reads a message. `find` returns its body as it was signed, the reason for a refusal, or undefined for neither.
+   * Undefined if it is no delivery. `next` is called between two hashes of a search for the reason. Does not reject.
    */
   async #read(
     { text, at }: Arrived,
@@ -311,7 +330,7 @@ export class Messages {
           refusals.countTunnel(found)
           return undefined
         }
-        // Without the message, which may be long.
+        // Does not reference the message, which may be long.
         const isRaw = raw !== undefined
         const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts, between)
         await refusals.tunnel(requestOf(message), found, this.#parts, found === UNPROVED ? why : undefined)
@@ -330,7 +349,7 @@ export class Messages {
     }
   }
 
-  /** Stores the deliveries, in order. While storage refuses, waits, and so does the stream. Does not reject. */
+  /** Stores deliveries in order. While storage refuses, this waits, and so does the stream. Does not reject. */
   async #store(deliveries: readonly Restored[]): Promise<void> {
     const { log, signal } = this.#parts
     let left = deliveries
@@ -343,7 +362,7 @@ export class Messages {
     }
   }
 
-  /** Resolves to the failure of storage, if that is to be tried again. */
+  /** Passes a delivery to intake. Resolves to a failure of storage if it should be tried again. */
   async #receive([request, from]: Restored): Promise<RelayError | undefined> {
     const { intake, signal } = this.#parts
     try {
@@ -359,7 +378,7 @@ export class Messages {
   async #fail(request: WebhookRequest, thrown: unknown): Promise<void> {
     const error = toRelayError(thrown)
     const { refusals, log } = this.#parts
-    // A signature that is right may have a signed time of too long ago.
+    // A correct signature may have a signed time that is too old.
     if (REFUSED.has(error.kind))
       return this.#listedLeft() ? refusals.tunnel(request, error, this.#parts) : refusals.countTunnel(error)
     this.#hasLost = true
@@ -372,7 +391,7 @@ function sizeOf(text: string): number {
   return text.length + OVERHEAD
 }
 
-/** A function that is true so often in a second. */
+/** Rate limiter: returns a function that is true at most `count` times in a second. */
 function perSecond(count: number): () => boolean {
   let [left, since] = [0, -Infinity]
   return () => {
@@ -382,7 +401,7 @@ function perSecond(count: number): () => boolean {
   }
 }
 
-/** A request as a tunnel's message describes it. Method, path and query are not read. */
+/** A request in a tunnel's message. Method, path and query are not read. */
 interface Message extends MessageBody, Pick<Likely, 'length'> {
   readonly headers: readonly Header[]
   readonly lines: HeaderLines
@@ -390,22 +409,25 @@ interface Message extends MessageBody, Pick<Likely, 'length'> {
 
 /** Members of a message that the server adds. */
 const NOT_HEADERS = new Set(['body', 'bodyB', 'query', 'timestamp'])
-/** Characters of header names and values: Node's limit over HTTP. */
+/** Most characters of header names and values: Node's limit over HTTP. */
 const MAX_HEADERS = 16_384
-/** What proxies before a tunnel's server add: standard headers, and those of Cloudflare, Azure, AWS, Heroku, Render and Fly. */
+/**
+ * Headers that proxies before a tunnel's server add: standard ones, and those of Cloudflare, Azure, AWS, Heroku, Render
+ * and Fly.
+ */
 const PROXY_HEADERS =
   /^(?:forwarded|via|x-forwarded-.*|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|client-ip|true-client-ip|x-scheme|x-request-(?:id|start)|cf-.*|cdn-loop|x-arr-.*|x-azure-.*|x-appservice-.*|x-waws-.*|x-site-deployment-id|was-default-hostname|disguised-host|max-forwards|x-amz(?:n|-cf)-.*|x-envoy-.*|connect-time|total-route-time|rndr-id|render-proxy-ttl|fly-.*|traceparent|tracestate)$/i
 
 /**
- * Reads the text of a message: an object with a member for each header and the parsed `body`. gosmee sends the exact bytes
+ * Parses a message: an object with a member for each header and the parsed `body`. gosmee sends the exact bytes
  * instead, as base64 in `bodyB`. Undefined for a message that is not a request, like a greeting.
- * @throws RelayError `invalid_event` if it is not JSON, is nested too deep, or has more headers than HTTP accepts.
+ * @throws RelayError `invalid_event` if it is not JSON, is nested too deep, or has more headers than HTTP accepts
  */
 function readMessage(text: string): Message | undefined {
   if (!text.startsWith('{')) return undefined
   let message: object
   try {
-    message = Object(parseJson(text))
+    message = fieldsOf(parseJson(text))
   } catch (error) {
     if (error instanceof SyntaxError && error.message === TOO_DEEP)
       throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
@@ -422,7 +444,7 @@ function readMessage(text: string): Message | undefined {
     if (size > MAX_HEADERS) throw invalidMessage(TOO_MANY)
     sent.push(header)
   }
-  // The server wrote the names in lower case.
+  // The server has converted the names to lower case.
   const headers = passedOn(sent).map(([name, one]): Header => [spelledHeader(name), one])
   return {
     headers,
@@ -434,10 +456,13 @@ function readMessage(text: string): Message | undefined {
 }
 
 const TOO_MANY = 'more headers than HTTP accepts'
-/** As many header lines as Node reads of a request (nodejs.org/api/http.html, server.maxHeadersCount). */
+/** Most header lines, as Node reads of a request (nodejs.org/api/http.html, server.maxHeadersCount). */
 const MAX_LINES = 2000
 
-/** The header lines of a message: its members, of which a list has several. @throws RelayError `invalid_event` for more than {@link MAX_LINES} */
+/**
+ * Header lines of a message: its members, each of which may be a list. @throws RelayError `invalid_event` for more than
+ * {@link MAX_LINES}
+ */
 function* linesIn(message: object): Generator<Header> {
   let count = 0
   for (const name of Object.keys(message)) {
@@ -459,7 +484,10 @@ function requestOf({ headers, raw, value }: Message): WebhookRequest {
   return { headers, body: raw ?? Buffer.from(JSON.stringify(value)) }
 }
 
-/** A well-formed signature in the text of a message: some microseconds for 7 KB. Where a header may hold several, others come before it. */
+/**
+ * Pattern for a well-formed signature in the text of a message, which takes some microseconds for 7 KB. If a header may
+ * have several signatures, others may precede it.
+ */
 function signatureIn(proofs: readonly Proof[]): RegExp {
   const members = proofs.map((proof) => {
     const isOne = proof.separator === undefined
@@ -469,13 +497,16 @@ function signatureIn(proofs: readonly Proof[]): RegExp {
   return new RegExp(members.join('|'))
 }
 
-/** Characters: of a time, and of some signatures with another secret or of another kind. */
+/** Most characters before a signature: a time, and some signatures with another secret or of another kind. */
 const MAX_BEFORE = 512
 
-/** With little white space, since more of it would be matched again and again. */
+/** A colon with little white space, since more of it would be matched again and again. */
 const COLON = String.raw`\s{0,9}:\s{0,9}\[?\s{0,9}`
 
-/** Without the exact bytes, relay cannot distinguish a wrong secret from bytes that the server changed. */
+/**
+ * Explains why a message is not proved. Without the exact bytes, relay cannot distinguish a wrong secret from bytes
+ * that the server changed.
+ */
 async function whyUnproved(
   held: WebhookRequest,
   isRaw: boolean,

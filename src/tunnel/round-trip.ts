@@ -10,29 +10,32 @@ import { type MessageBody, restoreLikely } from '../webhook/restore.js'
 import { failureOf, redirect, refusal } from './channel.js'
 
 const USER_AGENT = 'webhook-relay'
-/** How relay signs what it sends to itself, on the channel of any source. */
+/** Scheme with which relay signs its messages to itself, on the channel of any source. */
 export const ROUND_TRIP = hostScheme('github')
 const ID = 'x-github-delivery'
-/** Bytes of a message to itself, at most. */
+/** Largest message to itself, in bytes. */
 const MAX_BODY = 1024
 const CHANGED = 'it came back changed, and its bytes could not be restored'
 
-/** Whether a message claims that a relay sent it to itself. Anybody can claim that. */
+/** True if a message claims that a relay sent it to itself. Anybody can claim that. */
 export function claimsRoundTrip(lines: HeaderLines): boolean {
   return only(lines, 'user-agent') === USER_AGENT
 }
 
-/** Checks a tunnel by messages to itself, signed with a key of their own: none can be mistaken for a delivery, nor a copy of it for one. */
+/**
+ * Tests a tunnel with messages to itself, signed with a separate key, so that neither such a message nor a copy of it
+ * can be mistaken for a delivery.
+ */
 export class RoundTrips {
   readonly #key = new Secret(randomBytes(32).toString('hex'))
-  /** The last one. `returned` aborts with what is wrong with it, or with ''. */
+  /** The last message. `returned` aborts with its problem, or with ''. */
   #sent = { id: '', returned: new AbortController() }
 
-  /** Whether relay sent the message to itself. A message that somebody else sent never is, whatever its id. */
+  /** True if relay sent the message to itself. A message that somebody else sent never is, whatever its id. */
   async isOwn(message: MessageBody, lines: HeaderLines): Promise<boolean> {
     if (!claimsRoundTrip(lines)) return false
     const options = { scheme: ROUND_TRIP, secrets: { current: this.#key }, maxBody: MAX_BODY }
-    // As it was written. Anybody may write many that claim to be one.
+    // The encoding is known. Anybody may send many messages that claim to be one.
     const likely = { last: 'indented-go', length: NaN } as const
     const found = await restoreLikely(message, lines, options, likely).catch(() => undefined)
     const isOwn = found?.restored !== undefined
@@ -42,15 +45,15 @@ export class RoundTrips {
   }
 
   /**
-   * Sends one, and waits until it is back, at most `limit` milliseconds.
-   * @throws RelayError `provider_failed` that says why it did not come back as it was.
+   * Sends a message and waits until it is back, at most `limit` milliseconds.
+   * @throws RelayError `provider_failed` that says why it did not return unchanged
    */
   async make(
     url: string,
     { sendOnce, limit, signal }: { sendOnce: SendOnce; limit: number; signal: AbortSignal },
   ): Promise<void> {
     const { id, returned } = (this.#sent = { id: randomUUID(), returned: new AbortController() })
-    // As Gitea writes JSON, so that a server that rewrites it is noticed, and restoring the bytes is tested.
+    // Written as Gitea writes JSON, so that a server that rewrites it is noticed, and restoring the bytes is tested.
     const text = String.raw`\u003crelay\u003e \u0026 its tunnel: \u2028😀`
     const body = Buffer.from(`{\n  "zen": "${text}",\n  "nonce": "${randomUUID()}"\n}`)
     const signed = sign(this.#key, { id, body, now: 0 }, ROUND_TRIP)

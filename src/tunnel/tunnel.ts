@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { aborted, sleep, probeDelay, onSleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
+import type { TunnelStatus } from '../instance/protocol.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import type { Store } from '../store/kv.js'
 import type { Source } from '../webhook/signature.js'
@@ -11,33 +12,17 @@ import { type Connection, LIMITS, openConnection, type TunnelLimits } from './co
 import { Messages, type MessagesParts } from './messages.js'
 import { RoundTrips } from './round-trip.js'
 
-/** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
-export interface TunnelStatus {
-  /** Whose deliveries come through it. */
-  readonly source: string
-  readonly state: 'connecting' | 'connected' | 'waiting'
-  /** The channel's URL, for the sender's webhook settings; null until there is a channel. Known while `waiting` too. */
-  readonly url: string | null
-  /** When `state` last changed. */
-  readonly since: number
-  /** Why the connection was lost or failed. */
-  readonly why: string | null
-  /** Number of the next attempt to reconnect; 0 while `connected`. */
-  readonly attempt: number
-  /** Time of the next attempt, while `waiting`. */
-  readonly retryAt: number | null
-  /** Result of the message that relay sends to itself on each connection: `ok`, or why it failed; null while unknown. */
-  readonly roundTrip: string | null
-}
-
-/** Of the source that it is for. */
+/** Options of a tunnel, including those of its source. */
 export interface TunnelOptions
   extends Source, Pick<MessagesParts, 'intake' | 'refusals' | 'maxBody' | 'log' | 'clock'> {
-  /** A channel's address; or a server's, where relay makes a channel and saves it; or `new`, for another in place of the saved one. */
+  /**
+   * A channel's address; a server's, on which relay creates a channel and saves it; or `new`, for another one in place
+   * of the saved one.
+   */
   readonly address: string
-  /** Holds the saved channel and the position in it. */
+  /** Store for the saved channel and the position in it. */
   readonly store: Store
-  /** Once it aborts, the tunnel is another relay's. */
+  /** Aborts once another relay has the tunnel. */
   readonly lost?: AbortSignal | undefined
   /** Called with each change. Must not throw. */
   readonly onStatus: (status: TunnelStatus) => void
@@ -53,25 +38,31 @@ const MAX_RETRY_AFTER_MS = 900_000
 const GAP =
   "the tunnel's server did not store all messages that it received while relay was away: redeliver the missing ones at"
 
-/** Record of how far relay has read a channel, so that a server that keeps messages can continue after that. */
+/**
+ * Key of the record with the position up to which relay has read a channel, from which a server that stores messages
+ * can continue.
+ */
 const POSITION = 'tunnel-position'
 const positionRecord = z.object({ v: z.literal(1), url: z.string(), id: z.string() })
 /**
- * Ids of messages in a Redis stream, which a gosmee server can continue from. smee's ids count the messages of a connection
- * and lead nowhere.
+ * Ids of messages in a Redis stream, from which a gosmee server can continue. smee's ids count the messages of a
+ * connection and are of no use.
  * @see https://redis.io/docs/latest/develop/data-types/streams/#entry-ids
  */
 const STREAM_ID = /^\d{1,20}-\d{1,20}$/
 
-/** What there is once for a channel, whatever its connections. */
+/** State of a channel across its connections. */
 interface Channel {
   readonly url: string
   readonly messages: Messages
-  /** The id of the last message that was read; undefined if the server cannot continue from one. */
+  /** Id of the last message that was read. Undefined if the server cannot continue from one. */
   position: string | undefined
 }
 
-/** Listens on a channel. When a connection ends or falls silent, opens another: at once, then after a growing wait. Both are read. */
+/**
+ * Listens on a channel. When a connection ends or falls silent, another is opened, at first immediately, then after a
+ * growing delay. Both are read.
+ */
 export class Tunnel implements AsyncDisposable {
   readonly #options: TunnelOptions & { readonly sendOnce: SendOnce }
   readonly #limits: TunnelLimits
@@ -80,7 +71,7 @@ export class Tunnel implements AsyncDisposable {
   readonly #running: Promise<void>
   #status: TunnelStatus
   #channel: Channel | undefined
-  /** The one that was opened last, with the digests of what it delivers while another is opened. */
+  /** Last opened connection, with the digests of the messages that it delivers while another is opened. */
   #newest: { readonly connection: Connection; overlap?: Set<string> } | undefined
 
   constructor({ sendOnce = sendOverNetwork, ...options }: TunnelOptions) {
@@ -96,7 +87,7 @@ export class Tunnel implements AsyncDisposable {
     await this.#running
   }
 
-  /** Connects again and again until it is stopped. Does not reject. */
+  /** Connects again and again until the tunnel is stopped. Does not reject. */
   async #run(): Promise<void> {
     const { signal } = this.#stop
     let [attempt, failures] = [0, 0]
@@ -104,21 +95,22 @@ export class Tunnel implements AsyncDisposable {
       const { reason, steady, retryAfter = 0 } = await this.#connect()
       if (signal.aborted) break
       attempt = steady === true ? 1 : attempt + 1
-      // At once after a connection that was open, unless it was not stable: a server that accepts and closes must not be flooded.
+      // Reconnects immediately after a stable connection. A server that accepts and closes must not be flooded.
       failures = attempt === 1 && steady !== undefined ? 0 : failures + 1
       const own = failures === 0 ? 0 : this.#delay(failures)
       const ms = Math.max(own, asked(retryAfter))
       this.#change({ state: 'waiting', why: reason, attempt, retryAt: this.#options.clock() + ms })
       await this.#pause(ms, signal)
     }
-    // It ends after those that it replaced.
+    // The newest connection ends after those that it replaced.
     if (this.#newest) await aborted(this.#newest.connection.ended)
     await this.#channel?.messages.handled()
   }
 
   /**
-   * Opens a connection. Resolves once another one is needed, with the reason, whether it was stable, undefined if it was never open,
-   * and the seconds that the server asked relay to wait. Meanwhile this one is read on. Does not reject.
+   * Opens a connection, while the previous one is still read. Resolves once another one is needed, with the reason,
+   * whether it was stable (undefined if it was never open), and the delay in seconds that the server asked for. Does
+   * not reject.
    */
   async #connect(): Promise<{ reason: string; steady?: boolean; retryAfter?: number | undefined }> {
     const { clock } = this.#options
@@ -136,7 +128,7 @@ export class Tunnel implements AsyncDisposable {
     }
   }
 
-  /** @throws RelayError `provider_failed` if the server does not create a channel; `storage`. */
+  /** @throws RelayError `provider_failed` if the server does not create a channel; `storage` */
   async #openChannel(): Promise<Channel> {
     const { address, name: source, store, lost, sendOnce } = this.#options
     const { signal } = this.#stop
@@ -149,7 +141,7 @@ export class Tunnel implements AsyncDisposable {
       maxWaiting: this.#limits.waiting,
       roundTrips: this.#roundTrips,
       async onHandled(id) {
-        // What cannot be stored is found to be a duplicate later.
+        // A position that cannot be stored only causes duplicates.
         if (STREAM_ID.test(id) && lost?.aborted !== true)
           await store.put(key, { v: 1, url, id }).catch(() => {})
       },
@@ -162,7 +154,7 @@ export class Tunnel implements AsyncDisposable {
   async #open(channel: Channel): Promise<Connection> {
     const { log, name, sendOnce, clock, maxBody } = this.#options
     const old = this.#newest
-    /** What the old connection delivers from the request of this one on, since this one may deliver that too. */
+    /** Messages that the old connection delivers after the request of this one, since this one may deliver them too. */
     const seen = new Set<string>()
     if (old) old.overlap = seen
     let isIncomplete = false
@@ -174,7 +166,7 @@ export class Tunnel implements AsyncDisposable {
       limits: this.#limits,
       maxBody,
       async ready() {
-        // What is still on its way on the old connection comes first.
+        // Messages still in transit on the old connection come first.
         if (old) await aborted(old.connection.ended)
         await channel.messages.room()
       },
@@ -182,13 +174,13 @@ export class Tunnel implements AsyncDisposable {
         const digest = own.overlap || seen.size > 0 ? hash('sha256', text, 'base64url') : ''
         own.overlap?.add(digest)
         if (seen.delete(digest)) return
-        // The server sends on both in one order: what follows the first new delivery is new.
+        // The server sends in the same order on both, so everything after the first new delivery is new.
         if (channel.messages.isSigned(text)) seen.clear()
         if (STREAM_ID.test(id)) channel.position = id
         channel.messages.take(text, id)
       },
       onGap() {
-        // The server may repeat it without end, and one is as good as many.
+        // The server may repeat it without end, and one warning is enough.
         if (!isIncomplete) log.warn(`${GAP} ${isCodeHost(name) ? 'the code host' : name}`)
         isIncomplete = true
       },
@@ -200,7 +192,7 @@ export class Tunnel implements AsyncDisposable {
     return connection
   }
 
-  /** Sends messages to itself until one comes back, or the connection is lost. Does not reject. */
+  /** Sends messages to itself until one returns, or the connection is lost. Does not reject. */
   async #check(url: string, lost: AbortSignal): Promise<void> {
     const options = { sendOnce: this.#options.sendOnce, limit: this.#limits.roundTrip, signal: lost }
     for (let failures = 1; ; failures++) {
@@ -217,7 +209,7 @@ export class Tunnel implements AsyncDisposable {
     return probeDelay(failures, Math.random, this.#limits.retry)
   }
 
-  /** Waits, but no longer than until the machine has slept. */
+  /** Waits, but not beyond a sleep of the machine. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController()
     const ignore = onSleep(() => woken.abort(), { clock: this.#options.clock, every: this.#limits.tick })
@@ -233,7 +225,7 @@ export class Tunnel implements AsyncDisposable {
   }
 }
 
-/** Milliseconds for which a server asks relay to wait. */
+/** Milliseconds that a server asks relay to wait. */
 function asked(retryAfter = 0): number {
   return Math.min(retryAfter * 1000, MAX_RETRY_AFTER_MS)
 }

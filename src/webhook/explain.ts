@@ -22,7 +22,7 @@ import { AS_FORM, originals } from './encodings.js'
 import { payloadOf, type WebhookRequest } from './intake.js'
 import { isForm, provenBy, type Sender, signedBytes } from './signature.js'
 
-/** Why a request is not proved. */
+/** Reasons why a request is not proved. */
 export type Reason =
   | 'no_signature'
   | 'empty_signature'
@@ -55,10 +55,10 @@ export function invalid(reason: Reason, hint: string): Invalid {
 }
 
 /**
- * Whether a request is proved by one of the secrets, as intake decides it, and why not. The reason is proved with the configured
- * secrets if possible, otherwise it is the most likely one. Hashes a body that does not match a few dozen times, and lets the event
- * loop run in between.
- * @param now when it arrived, in milliseconds since 1970-01-01 UTC. Undefined if that is not known: then any signed time counts.
+ * Explains whether one of the secrets proves a request, as intake decides it, and why not. If possible the reason is
+ * verified with the configured secrets, otherwise it is the most likely one. Hashes a body that does not match a few
+ * dozen times, and lets the event loop run in between.
+ * @param now arrival in milliseconds since 1970-01-01 UTC. Undefined if unknown: then any signed time is accepted.
  */
 export async function explain(
   { headers, body }: WebhookRequest,
@@ -97,24 +97,24 @@ export async function explain(
 interface Mismatch {
   readonly lines: HeaderLines
   readonly body: Uint8Array
-  /** The form's, if Content-Type says form. JSON text may contain something that looks like a form field. */
+  /** Payload of the form, if Content-Type says form. JSON text may contain something that looks like a form field. */
   readonly payload: Uint8Array | undefined
-  /** The bytes that should have been signed; all of them if Content-Type says form but the body is not one. */
+  /** Bytes that should have been signed. The whole body if Content-Type says form but the body is not one. */
   readonly signed: Uint8Array
   readonly scheme: WebhookScheme
   readonly secrets: readonly Secret[]
-  /** The one that the request should have. */
+  /** Proof that the request should have. */
   readonly proof: Proof
-  /** Those in the proof's header that have its form. */
+  /** Well-formed signatures in the proof's header. */
   readonly signatures: readonly string[]
 }
 
-/** Whether one of the secrets made one of the signatures of these bytes. */
+/** True if one of the secrets made one of the signatures of these bytes. */
 function isMade({ lines, secrets, proof, signatures }: Mismatch, signed: Uint8Array): boolean {
   return secrets.some((secret) => isSigned(signatures, secret, { lines, signed }, proof))
 }
 
-/** `X-Hub-Signature-256: sha256=<64 lower-case hex digits>` */
+/** Describes the expected header: `X-Hub-Signature-256: sha256=<64 lower-case hex digits>`. */
 function expected({ header, prefix, algorithm, encoding, time }: Proof): string {
   const bytes = LENGTHS[algorithm]
   const digest = encoding === 'hex' ? `<${2 * bytes} lower-case hex digits>` : `<base64 of ${bytes} bytes>`
@@ -124,12 +124,12 @@ function expected({ header, prefix, algorithm, encoding, time }: Proof): string 
   return `expected ${spelledHeader(header)}: ${pair}${prefix}${what}`
 }
 
-/** Who has the webhook's settings. */
+/** The party that has the webhook's settings. */
 function hostOf({ scheme }: Mismatch): string {
   return scheme.events ? 'the code host' : 'the sender'
 }
 
-/** What is wrong with the header that proves a request: missing, misplaced or malformed. */
+/** Explains a signature header that is missing, misplaced or malformed. */
 function explainHeader(request: Mismatch): Invalid | undefined {
   const { lines, proof, signatures } = request
   const { header, prefix, separator, algorithm, encoding, time } = proof
@@ -164,11 +164,11 @@ const EMPTY = 'the signature is empty: the webhook has no secret at'
 /** Headers with a bare digest, like `X-Gitea-Signature`. They are empty if the webhook has no secret. */
 const DIGEST = /^x-(?!hub-)[a-z]+-signature$/
 
-/** Senders send three at most, and each may cost a hash of the body. */
+/** Most other headers that are tried. Senders send three at most, and each may cost a hash of the body. */
 const MAX_OTHERS = 4
 const MAX_NAME_LENGTH = 64
 
-/** Looks for the proof in other headers. */
+/** Searches other headers for the proof. */
 function explainAbsence(request: Mismatch): Invalid {
   const { lines, signed, proof, scheme } = request
   const name = spelledHeader(proof.header)
@@ -205,10 +205,13 @@ function explainAbsence(request: Mismatch): Invalid {
   return invalid('no_signature', `there is no ${name}: does the webhook have a secret at ${hostOf(request)}?`)
 }
 
-/** As the proof's header should hold it, and how it was written. */
+/** A signature in the form that the proof requires, with the encoding in which it was found. */
 type Found = readonly [signature: string, encoding: Proof['encoding']]
 
-/** A token, or a signature with any prefix and encoding; undefined if the text holds none of the right length. */
+/**
+ * Extracts a token, or a signature with any prefix and encoding. Undefined if the text contains none of the right
+ * length.
+ */
 function readSignature(text: string, { prefix, algorithm, encoding }: Proof): Found | undefined {
   if (algorithm === 'token') return [text.startsWith(prefix) ? text : prefix + text, encoding]
   const bytes = LENGTHS[algorithm]
@@ -233,7 +236,7 @@ function matchNote(request: Mismatch, found: Found | undefined): string {
   return matches(request, found) ? '; otherwise it is right' : `; it does not match ${covered} either`
 }
 
-/** The headers with the id and the time that the signature covers. */
+/** Explains problems of the headers with the id and the time that the signature covers. */
 function explainParts({ lines, proof }: Mismatch): Invalid | undefined {
   for (const each of headerParts(lines, proof)) {
     const { place, value, separator } = each
@@ -252,7 +255,10 @@ function explainParts({ lines, proof }: Mismatch): Invalid | undefined {
   return undefined
 }
 
-/** A secret with other white space at its ends, or another part of it as the key. Hashes the body at most 35 times for each. */
+/**
+ * Tries secrets with other white space at their ends, and other keys derived from them. Hashes the body at most 35
+ * times for each secret.
+ */
 function explainSecret(request: Mismatch): Invalid | undefined {
   const { secrets, signed, proof } = request
   for (const [secret, reason] of secrets.flatMap((each) => [...likelySecrets(each)]))
@@ -268,7 +274,7 @@ const HAS_MARK = `relay's secret begins with ${MARK}, the sender's does not`
 const UNDECODED = `it is signed with the secret as text: this sender decodes the base64 after ${MARK}`
 const DECODED = 'it is signed with the secret decoded from base64: this sender uses it as text'
 
-/** What else may be the key: senders disagree on what `whsec_` means. */
+/** Alternative keys of a secret, since senders disagree on the meaning of `whsec_`. */
 function* otherKeys(secret: Secret, proof: Proof): Generator<readonly [Secret, Proof, hint: string]> {
   const text = secret.reveal()
   const isMarked = text.startsWith(MARK)
@@ -291,7 +297,10 @@ const NAMES: Readonly<Record<string, string>> = {
   '\r\n': 'a carriage return and newline',
 }
 
-/** A secret with other white space at its ends, the smallest changes first, and the reason if the sender has that one. */
+/**
+ * Variants of a secret with other white space at its ends, the smallest changes first, with the reason if the sender
+ * has that one.
+ */
 export function* likelySecrets(secret: Secret): Generator<readonly [Secret, Invalid]> {
   const text = secret.reveal()
   const bare = text.trim()
@@ -312,10 +321,10 @@ export function* likelySecrets(secret: Secret): Generator<readonly [Secret, Inva
     }
 }
 
-/** What the signatures of senders cover. */
+/** Templates of the text that senders sign. */
 const TEMPLATES = ['{body}', '{timestamp}.{body}', '{timestamp}:{body}', 'v0:{timestamp}:{body}']
 
-/** The signature covers other parts than the scheme says, such as the body without the time. */
+/** Explains a signature that covers other parts than the scheme's, such as the body without the time. */
 function explainTemplate(request: Mismatch): Invalid | undefined {
   const { lines, proof, signed } = request
   const isOfTime = (name: string): boolean =>
@@ -332,7 +341,7 @@ function explainTemplate(request: Mismatch): Invalid | undefined {
   return undefined
 }
 
-/** Sender and relay disagree on whether the body is a form, or on which part of the form is signed. */
+/** Explains a disagreement about whether the body is a form, or which part of the form is signed. */
 function explainForm(request: Mismatch): Invalid | undefined {
   const { lines, body, scheme } = request
   const payload = firstPayload(body)
@@ -346,7 +355,7 @@ function explainForm(request: Mismatch): Invalid | undefined {
   return invalid('form', `the signature covers the JSON inside the form${otherwise}`)
 }
 
-/** A proxy or library parsed the body and wrote it again, which changed the bytes that were signed. */
+/** Explains a body that a proxy or library parsed and wrote again, which changed the signed bytes. */
 async function explainEncoding(request: Mismatch): Promise<Invalid | undefined> {
   const { payload, proof } = request
   const json = payload ?? request.body

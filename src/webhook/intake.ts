@@ -14,48 +14,61 @@ import { staleness, tokenHeaders } from '../schemes/proof.js'
 import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { isForm, provenBy, type Sources, signedBytes } from './signature.js'
 
-/** A received request: every header line, and the body's exact bytes. */
+/** A received request: all header lines, and the body's exact bytes. */
 export interface WebhookRequest {
   readonly headers: readonly Header[]
   readonly body: Uint8Array
 }
 
-/** Where a request came from. */
+/** Origin of a request. */
 export interface From {
-  /** The name of its sender. */
+  /** Name of its source. */
   readonly source: string
-  /** How the bytes of a tunnel's message were restored. Anybody may have written its headers, so its payload must fit its event. */
+  /**
+   * Method by which the bytes of a tunnel's message were restored. Anybody may have written its headers, so its payload
+   * must fit its event.
+   */
   readonly restored?: string | undefined
-  /** When it arrived, if it then waited for storage: its signed time counts from there. Milliseconds since 1970-01-01 UTC. */
+  /**
+   * Arrival of a request that had to wait for storage, in milliseconds since 1970-01-01 UTC. Its signed time is
+   * compared with this.
+   */
   readonly at?: number | undefined
-  /** Set if a user edited and sent it: the number of the entry that it is a copy of, and its targets if not those of the routes. */
+  /**
+   * Set if a user edited and sent it: the number of the original entry, and its targets if they are not those of the
+   * routes.
+   */
   readonly edited?: { readonly from: number; readonly targets?: readonly string[] | undefined }
 }
 
 export interface IntakeParts {
   readonly sources: Pick<Sources, 'get'>
   readonly journal: Pick<Journal, 'append'>
-  /** What becomes of a delivery. Must not throw. */
+  /** Determines the forwarding of a delivery. Must not throw. */
   readonly plan: (delivery: Delivery) => Plan
   readonly clock: Clock
-  /** Called with each stored delivery. Must not throw: the answer does not depend on it. */
+  /** Called with each stored delivery. Must not throw, since the response does not depend on it. */
   readonly onDelivery?: ((delivery: Delivery, receipt: Receipt) => void) | undefined
 }
 
 export interface Intake {
   /**
-   * Verifies a webhook request and stores it. Resolves once the delivery is on disk. Reads nothing but the signature until that
-   * matches. Deliveries are stored in the order of the calls.
-   * @throws RelayError `invalid_signature` if no configured secret made the signature; `invalid_event` if the event header, the
-   * delivery header or the body is invalid; `storage` if it could not be stored, so that the sender may try again.
+   * Verifies a webhook request and stores it. Resolves once the delivery is on disk. Reads nothing but the signature
+   * until that matches. Deliveries are stored in the order of the calls.
+   * @throws RelayError `invalid_signature` if no configured secret made the signature; `invalid_event` if the event
+   * header, the delivery header or the body is invalid; `storage` if it could not be stored, so that the sender may try
+   * again
    */
   receive(request: WebhookRequest, from: From): Promise<Received>
 }
 
-/** `challenge`: what the sender expects to be answered with, to know that the address is its user's. */
+/**
+ * Result of intake. `challenge` is the text that the sender expects in the response, as proof that the address belongs
+ * to its user.
+ */
 export type Received = Receipt & { readonly challenge?: string }
 
-/** The single entry point for deliveries, over HTTP and through a tunnel. */
+/** Creates the intake, the single entry point for deliveries, over HTTP and through a tunnel. */
 export function createIntake(parts: IntakeParts): Intake {
   const { journal, clock, onDelivery } = parts
   return {
@@ -72,7 +85,7 @@ export function createIntake(parts: IntakeParts): Intake {
   }
 }
 
-/** The delivery in a request that one of its sender's secrets signed. */
+/** Verifies a request with its source's secrets, and returns the delivery. */
 function verified(
   request: WebhookRequest,
   from: From,
@@ -87,12 +100,12 @@ function verified(
   if (!proven) throw invalidSignature()
   const { scheme } = sender
   const isHost = isCodeHost(source)
-  // What is wrong with a code host's headers is found before its body is read.
+  // A code host's headers are checked before the body is parsed.
   const named = isHost ? readIdentity(lines, undefined, body, scheme) : undefined
   const payload = readPayload(lines, body, scheme)
   const stale = proven.proof && staleness(proven.proof, { lines, payload }, at)
   if (stale !== undefined) throw invalidSignature(new Error(stale))
-  // Of several headers that may hold the id, the one that is signed.
+  // If several headers may contain the id, the signed one is used.
   const signedId = proven.proof?.id
   const places = signedId === undefined ? scheme : { ...scheme, id: [signedId] }
   const identity = named ?? readIdentity(lines, payload, body, places)
@@ -109,10 +122,10 @@ function verified(
     provider: source,
     ...(sender.schemeText !== source && { scheme: sender.schemeText }),
     ...identity,
-    // An edited copy may have the body of its original.
+    // An edited copy may have the body of its original, and so the same digest.
     ...(edited && identity.deliveryId === digestOf(body) && { deliveryId: randomUUID() }),
     ...summary,
-    // Only a code host's events have actions of their own; elsewhere both are one name.
+    // Only a code host's events have separate actions; elsewhere both are one name.
     ...(!isHost && { event: wholeName(identity.event, summary.action), action: null }),
     headers: storedHeaders(headers, scheme, edited?.from),
     body,
@@ -129,15 +142,21 @@ function invalidSignature(cause?: Error): RelayError {
 /** The sender's names of an event, a delivery and, if it has one, a hook. */
 type Identity = Pick<Delivery, 'event' | 'deliveryId' | 'hookId'>
 
-/** GitHub and Gitea name events in lower-case words. Other senders use dots, colons, slashes and spaces (`Push Hook`). */
+/**
+ * Syntax of event names. GitHub and Gitea use lower-case words; other senders use dots, colons, slashes and spaces
+ * (`Push Hook`).
+ */
 const EVENT = /^(?!\/$)[A-Za-z0-9_.: /-]{1,100}$/
 const HOST_EVENT = /^[A-Za-z0-9_.: -]{1,100}$/
-/** Visible ASCII. Senders send a UUID. */
+/** Syntax of ids: visible ASCII. Senders send a UUID. */
 const ID = /^[\x21-\x7e]{1,200}$/
-/** The event of a delivery that names none. */
+/** Event of a delivery that names none. */
 const UNNAMED = 'webhook'
 
-/** An action is left out where the name with it could not be written in a match or a fixture: people choose some. */
+/**
+ * Joins event and action. An action that cannot be written in a match or a fixture is left out, since users choose some
+ * actions.
+ */
 function wholeName(event: string, action: string | null): string {
   const whole = `${event}.${action}`
   return action !== null && EVENT.test(whole) ? whole : event
@@ -160,7 +179,7 @@ function readIdentity(
   }
   const event = placeOf(scheme.event, lines, payload)
   const id = placeOf(scheme.id, lines, payload)
-  // Most senders may leave it out, as Standard Webhooks do; a code host never does.
+  // Most senders may omit the event, as Standard Webhooks allows; a code host never does.
   const isNamed = event !== undefined && (scheme.events !== undefined || isThere(event, lines, payload))
   const isLacking = id === undefined || valueAt(id, lines, payload) === undefined
   return {
@@ -170,7 +189,7 @@ function readIdentity(
   }
 }
 
-/** What stands for the id of a delivery that has none. */
+/** Replacement for the id of a delivery without one. */
 export function digestOf(body: Uint8Array): string {
   return hash('sha256', body, 'base64url')
 }
@@ -179,7 +198,7 @@ function formOfEvent({ events }: Pick<WebhookScheme, 'events'>): RegExp {
   return events ? HOST_EVENT : EVENT
 }
 
-/** The first of the places where a request says something, else the first, which errors name. */
+/** First location with a value, else the first location, which errors name. */
 function placeOf(places: readonly Place[], lines: HeaderLines, payload: unknown): Place | undefined {
   return places.find((place) => isThere(place, lines, payload)) ?? places[0]
 }
@@ -189,17 +208,18 @@ function isThere(place: Place, lines: HeaderLines, payload: unknown): boolean {
   return isInBody(place) ? valueAt(place, lines, payload) !== undefined : lines.has(header)
 }
 
-/** The payload of any request, as far as it can be read. */
+/** Parses the payload of any request, as far as possible. */
 export function payloadOf(lines: HeaderLines, body: Uint8Array): unknown {
   return readPayload(lines, body, { content: 'any' })
 }
 
-/** Bytes of a body that is read for what it claims: nearly every delivery fits, and anybody may send one. */
+/** Largest body in bytes that is parsed for its claims: nearly every delivery fits, and anybody may send one. */
 const MAX_CLAIMED = 65_536
 
 /**
- * What a refused request claims to be, which anybody can write: event and id, at most 200 characters or null, and for a log line
- * `unproved: event push, delivery 72d3162e-cc78`, where a malformed value is quoted: it must not pass for relay's text.
+ * Describes the unproved claims of a refused request: event and id, at most 200 characters or null. The text for a log
+ * line is `unproved: event push, delivery 72d3162e-cc78`, in which a malformed value is quoted, so that it cannot pass
+ * for relay's own text.
  */
 export function claimOf(
   lines: HeaderLines,
@@ -210,7 +230,7 @@ export function claimOf(
   const payload = isRead ? payloadOf(lines, body) : undefined
   const claimed = (places: readonly Place[], form: RegExp): { value: string | null; shown: string } => {
     const place = placeOf(places, lines, payload) ?? ''
-    // Nothing for a header that is given twice.
+    // Undefined for a repeated header.
     const one = asName(valueAt(place, lines, payload))
     const first = isInBody(place) ? one : lines.get(place)?.[0]
     if (typeof first !== 'string') return { value: null, shown: '(none)' }
@@ -223,8 +243,8 @@ export function claimOf(
 }
 
 /**
- * The payload of a request; undefined where the sender may send anything and this is no JSON. Content-Type is not signed: it decides only
- * for a code host.
+ * Parses the payload of a request. Undefined if the sender may send anything and the body is not JSON. Content-Type is
+ * not signed, so it is used only for a code host.
  */
 function readPayload(
   lines: HeaderLines,
@@ -248,9 +268,9 @@ function invalidEvent(why: string): RelayError {
 }
 
 /**
- * What the payload of a restored message says about the event that its headers claim. `unproved` is set if the payload may also be of
- * another event, or is of a kind that relay does not know, such as one of a newer code host.
- * @throws RelayError `invalid_event` if it is of another event.
+ * Checks the payload of a restored message against the event that its headers claim. `unproved` is set if the payload
+ * may also belong to another event, or is of an unknown kind, such as one of a newer code host.
+ * @throws RelayError `invalid_event` if it belongs to another event
  */
 function proveEvent(
   event: string,
@@ -269,12 +289,15 @@ function proveEvent(
   return isRepeatable(event, payload, events) ? { repeatable: true } : {}
 }
 
-/** Longer than any action and any `owner/name` that GitHub or Gitea allow. Longer text is ignored. */
+/** Longest action or `owner/name`. GitHub and Gitea allow no longer ones. Longer text is ignored. */
 const MAX_LENGTH = 256
-/** `refs/heads/` and a name of 255 bytes, GitHub's limit. */
+/** Longest ref: `refs/heads/` and a name of 255 bytes, GitHub's limit. */
 const MAX_REF_LENGTH = 'refs/heads/'.length + 255
 
-/** What listings show of a payload, which may be any JSON value. Without a usable value it is null; `ref` is left out. */
+/**
+ * Extracts the values that listings show from a payload, which may be any JSON value. A missing value is null; a
+ * missing `ref` is left out.
+ */
 export function summarize(
   payload: unknown,
   lines: HeaderLines,
@@ -298,7 +321,10 @@ export function summarize(
   }
 }
 
-/** Those without credentials; and for an edited copy the number of its entry, which a request from outside cannot claim. */
+/**
+ * Removes headers with credentials. For an edited copy, adds the number of its original, which a request from outside
+ * cannot claim.
+ */
 function storedHeaders(
   headers: readonly Header[],
   scheme: WebhookScheme,

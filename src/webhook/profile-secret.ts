@@ -4,16 +4,21 @@ import type { SourceSettings } from '../base/settings.js'
 import type { Store } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
-/** Its record: plain on SQLite, so that deliveries are verified while the keychain is locked; encrypted in a shared store. */
+/**
+ * Key of the webhook secret's record. It is plain on SQLite, so that deliveries are verified while the keychain is
+ * locked, and encrypted in a shared store.
+ */
 const KEY = 'webhook-secret'
 
-/** The webhook secret that relay made for the profile; undefined if it has made none. @throws RelayError `storage` */
+/**
+ * Reads the webhook secret that relay made for the profile. Undefined if it has made none. @throws RelayError `storage`
+ */
 export async function readProfileSecret(store: Pick<Store, 'get'> | undefined): Promise<Secret | undefined> {
   const value = await store?.get(KEY)
   return typeof value === 'string' ? new Secret(value) : undefined
 }
 
-/** The profile's webhook secret, which is `made`, by default a new one, if it had none. @throws RelayError `storage` */
+/** Reads the profile's webhook secret, or stores `made`, by default a random one. @throws RelayError `storage` */
 export async function makeProfileSecret(
   store: Pick<Store, 'update'>,
   made: Secret = new Secret(randomBytes(32).toString('hex')),
@@ -27,7 +32,7 @@ export async function makeProfileSecret(
   return new Secret(value)
 }
 
-/** The record of a source that `relay source add` stored, where the webhook secret is too, and as it is. */
+/** Prefix of the records that `relay source add` stores. They are as plain or encrypted as the webhook secret. */
 const SOURCE_PREFIX = 'source-secret:'
 
 interface SourceRecord {
@@ -36,7 +41,7 @@ interface SourceRecord {
   readonly previous: string | null
 }
 
-/** The sources that the profile has, with their secrets. @throws RelayError `storage` */
+/** Reads the profile's sources with their secrets. @throws RelayError `storage` */
 export async function readProfileSources(store: Pick<Store, 'get' | 'list'>): Promise<SourceSettings[]> {
   const keys = await store.list(SOURCE_PREFIX)
   const found = await Promise.all(keys.map(async (key) => [key, await store.get<SourceRecord>(key)] as const))
@@ -51,7 +56,10 @@ export async function readProfileSources(store: Pick<Store, 'get' | 'list'>): Pr
   })
 }
 
-/** Stores a source with its secret. Returns the secret that it had, which stays as the previous one. @throws RelayError `storage` */
+/**
+ * Stores a source with its secret. Returns the replaced secret, which stays valid as the previous one. @throws
+ * RelayError `storage`
+ */
 export async function putProfileSource(
   store: Pick<Store, 'update'>,
   { name, scheme }: Pick<SourceSettings, 'name' | 'scheme'>,
@@ -61,7 +69,7 @@ export async function putProfileSource(
   const key = SOURCE_PREFIX + name
   const earlier = await store.update(function* (records): Tx<string | null> {
     const found = yield* records.get<SourceRecord>(key)
-    // The same one again is no rotation.
+    // Storing the same secret again is not a rotation.
     const previous = (found?.current === current ? found.previous : found?.current) ?? null
     yield* records.put(key, { scheme, current, previous })
     return previous
@@ -69,7 +77,7 @@ export async function putProfileSource(
   return earlier === null ? undefined : new Secret(earlier)
 }
 
-/** Removes a source with its secrets; false when the profile has none of that name. @throws RelayError `storage` */
+/** Removes a source with its secrets. False if the profile has none of that name. @throws RelayError `storage` */
 export async function removeProfileSource(store: Pick<Store, 'delete'>, name: string): Promise<boolean> {
   return store.delete(SOURCE_PREFIX + name)
 }

@@ -14,7 +14,7 @@ import { pathOf, type Sender, type Source, type Sources } from './signature.js'
 
 export interface RefusalParts {
   readonly log: Log
-  /** Whose tokens are in no list, whichever address they were sent to. */
+  /** Sources whose tokens are left out of the list, whichever address they were sent to. */
   readonly sources: Sources
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
@@ -24,13 +24,13 @@ export interface RefusalParts {
   readonly command: Command
 }
 
-/** Finds why a request was refused, from what the list holds of it. */
+/** Finds the reason of a refusal from the stored part of the request. */
 type FindReason = (held: WebhookRequest & Pick<Refused, 'at'>) => string | Promise<string>
 
 const NOTHING: WebhookRequest = { headers: [], body: new Uint8Array() }
 const TUNNEL = 'a tunnel message was refused'
 
-/** Keeps refused requests, and logs why they were refused: the first of each kind at once, then how many in a second. */
+/** Records refused requests, and logs the reasons: the first of each kind at once, then a count each second. */
 export class Refusals {
   readonly list = new RefusedList()
   readonly #parts: RefusalParts
@@ -41,7 +41,10 @@ export class Refusals {
     this.#throttle = createLogThrottle(parts.log)
   }
 
-  /** A request to a source's address that is answered with this error. Returns the error to answer with, whose detail says why. */
+  /**
+   * Records a request to a source's address that is answered with this error. Returns the error for the response, whose
+   * detail has the reason.
+   */
   http(error: unknown, request: WebhookRequest, source: Source): unknown {
     const kind = error instanceof RelayError ? this.#kindOf(error, request, source) : undefined
     if (!(error instanceof RelayError) || !kind) return error
@@ -59,7 +62,7 @@ export class Refusals {
     const path = pathOf(source.name)
     const where = isCodeHost(source.name) ? '' : `${path} `
     const write = async (): Promise<void> => {
-      // After the answer has been sent.
+      // Runs after the response has been sent.
       await setImmediate()
       this.#parts.log.warn(`POST ${path} was answered 401: ${await reason()} (${claim})`)
     }
@@ -67,7 +70,7 @@ export class Refusals {
     return error
   }
 
-  /** A delivery that was sent to a path that takes none, whose body is not read. Returns a detail for the log. */
+  /** Records a delivery to a path that accepts none. Its body is not read. Returns a detail for the log. */
   misdirected(headers: WebhookRequest['headers'], status: number, source: Source): string {
     const about = { via: 'http', source, status, kind: 'wrong_path' } as const
     const reason = `it looks like a delivery: the payload URL of the webhook must end in ${pathOf(source.name)}`
@@ -75,14 +78,17 @@ export class Refusals {
     return `${reason} (${claim})`
   }
 
-  /** One of many messages of the tunnel with a signature that are refused, which is counted, and in no list. */
+  /** Counts a refused tunnel message without adding it to the list. For a flood of signed messages. */
   countTunnel({ kind, message }: RelayError): void {
     const counted = kind === 'too_large' || kind === 'invalid_event' ? kind : 'invalid_signature'
     this.list.count(counted, this.#parts.clock())
     this.#throttle(`${TUNNEL}: ${message}`, () => this.#parts.log.warn(`${TUNNEL}: ${message}`))
   }
 
-  /** A message of the tunnel that is refused with this error; undefined if it was not read. Resolves once it is logged, or counted. */
+  /**
+   * Records a tunnel message that is refused with this error. `request` is undefined if it was not read. Resolves once
+   * it is logged or counted.
+   */
   async tunnel(
     request: WebhookRequest | undefined,
     error: RelayError,
@@ -90,7 +96,7 @@ export class Refusals {
     find?: FindReason,
   ): Promise<void> {
     const kind = this.#kindOf(error, request ?? NOTHING, source) ?? 'invalid_event'
-    // Found at once, so that a large request is not held for it.
+    // Determined at once, so that a large request is not referenced until later.
     const known = this.#reasonOf(error, request ?? NOTHING, source)
     const about = { via: 'tunnel', source, status: error.status, kind } as const
     const refused = request && this.#add(request, about, find ?? (() => known))
@@ -101,7 +107,10 @@ export class Refusals {
     this.#parts.log.warn(`${TUNNEL}: ${line}`)
   }
 
-  /** Adds a request to the list. `find` is called for the reason when it is first asked for, with what the list holds. */
+  /**
+   * Adds a request to the list. `find` is called once, when the reason is first read, with the stored part of the
+   * request.
+   */
   #add(
     { headers, body }: WebhookRequest,
     { source, ...about }: Pick<Refused, 'via' | 'status' | 'kind'> & { readonly source: Source },
@@ -133,7 +142,7 @@ export class Refusals {
     return kind === 'invalid_event' || kind === 'too_large' ? kind : undefined
   }
 
-  /** Of a delivery that is too large, also what to do: code hosts send it only once. */
+  /** Reason of a refusal. For a delivery that is too large, it includes advice, since code hosts send it only once. */
   #reasonOf({ kind, cause, message }: RelayError, { headers }: WebhookRequest, { name }: Source): string {
     if (kind !== 'too_large') return cause instanceof Error ? cause.message : message
     const bytes = (count: number): string => `${count.toLocaleString('en-US')} byte${count === 1 ? '' : 's'}`
@@ -144,12 +153,15 @@ export class Refusals {
   }
 }
 
-/** How a log line counts further requests of a kind. */
+/** Text under which further requests of a kind are counted in the log. */
 function summaryOf(kind: RefusedKind, { message }: RelayError): string {
   return kind === 'no_signature' ? 'no well-formed signature' : message
 }
 
-/** Finds why a request is not proved: at once where a token says it, which costs nothing and is not in the list. */
+/**
+ * Returns a function that finds why a request is not proved. For a token, which costs nothing to compare and is not in
+ * the list, the reason is found at once.
+ */
 function findSignature(
   request: WebhookRequest,
   { cause }: RelayError,
@@ -167,10 +179,13 @@ function findSignature(
   return () => found
 }
 
-/** Bytes: 64 KiB, which nearly every delivery fits. Anybody may send a body that takes a few dozen hashes. */
+/**
+ * Largest body in bytes that is analysed: nearly every delivery fits. Anybody may send a body that takes a few dozen
+ * hashes.
+ */
 export const MAX_EXPLAINED = 65_536
 
-/** Why a request is refused, in one line for the user. Does not analyse a large body. */
+/** Explains in one line why a request is refused. Does not analyse a large body. */
 export async function refusalHint(request: WebhookRequest, sender: Sender, now: number): Promise<string> {
   if (request.body.byteLength > MAX_EXPLAINED)
     return 'its signature does not match, and its body is too large to analyse'

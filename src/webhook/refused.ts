@@ -1,47 +1,50 @@
 import type { Header } from '../http/headers.js'
 
-/** Why a request was refused, in kinds that are counted. */
+/** Kinds of refusals that are counted. */
 export type RefusedKind = 'no_signature' | 'invalid_signature' | 'invalid_event' | 'too_large' | 'wrong_path'
 
-/** A request that was refused. Nothing in it is proved, and it is never forwarded. */
+/** A refused request. Nothing in it is proved, and it is never forwarded. */
 export interface Refused {
   /** 1, 2, 3 … since the start of the instance. */
   readonly id: number
   /** Milliseconds since 1970-01-01 UTC. */
   readonly at: number
   readonly via: 'http' | 'tunnel'
-  /** The name of the source that it was sent to. */
+  /** Name of the source that it was sent to. */
   readonly source: string
-  /** The HTTP status of the answer; for the tunnel, the one it would have been. */
+  /** HTTP status of the response. For the tunnel, the status that it would have had. */
   readonly status: number
   readonly kind: RefusedKind
-  /** One sentence for the user. Found on the first call only, since it can take many hashes. */
+  /** Reason in one sentence for the user. Determined on the first call, since it can take many hashes. */
   readonly reason: () => Promise<string>
-  /** As the headers claim, at most 200 characters; null without the header. */
+  /** Claims of the headers, at most 200 characters. Null without the header. */
   readonly event: string | null
   readonly deliveryId: string | null
-  /** Without those that carry credentials. */
+  /** Headers without credentials. */
   readonly headers: readonly Header[]
-  /** The first 256 KiB. Empty where the body was not read. */
+  /** First 256 KiB of the body. Empty if the body was not read. */
   readonly body: Uint8Array
-  /** Bytes of the whole body, as far as it is known. */
+  /** Size of the whole body in bytes, as far as it is known. */
   readonly size: number
 }
 
-/** How many requests of a kind were refused since the start, whether they are still in the list or not. */
+/** Number of requests of each kind refused since the start, including those no longer in the list. */
 export type RefusedCounts = Partial<Readonly<Record<RefusedKind, number>>>
 
-/** More than a person looks through. */
+/** Most listed requests: more than a person looks through. */
 const MAX_ENTRIES = 100
-/** 256 KiB hold nearly every delivery whole. */
+/** Most stored bytes of a body: nearly every delivery fits. */
 const MAX_BODY = 262_144
-/** Bytes of all bodies and headers together: 8 MiB. */
+/** Most bytes of all bodies and headers together: 8 MiB. */
 const MAX_TOTAL = 8_388_608
 
-/** An hour, and the minute that is under way. */
+/** Counted minutes: an hour, and the current one. */
 const MINUTES = 61
 
-/** The last refused requests, in memory. The oldest of the most frequent kind makes room: a flood pushes out no other kind. */
+/**
+ * List of the last refused requests, in memory. The oldest of the most frequent kind is removed first, so that a flood
+ * does not displace other kinds.
+ */
 export class RefusedList {
   readonly #kept = new Map<number, Refused>()
   readonly #counts: Partial<Record<RefusedKind, number>> = {}
@@ -50,7 +53,7 @@ export class RefusedList {
   #last = 0
 
   add(given: Omit<Refused, 'id'>): Refused {
-    // A copy, so that the rest of a long body, or the buffer around a short one, is not held.
+    // Copied, so that neither the rest of a long body nor the buffer around a short one stays in memory.
     const body = new Uint8Array(given.body.subarray(0, MAX_BODY))
     const refused = { ...given, body, id: ++this.#last }
     const { id, kind, at } = refused
@@ -61,7 +64,7 @@ export class RefusedList {
     return refused
   }
 
-  /** Counts one that is not in the list. `at`: milliseconds since 1970-01-01 UTC. */
+  /** Counts a request that is not listed. `at` is milliseconds since 1970-01-01 UTC. */
   count(kind: RefusedKind, at: number): void {
     this.#counts[kind] = (this.#counts[kind] ?? 0) + 1
     const minute = Math.floor(at / 60_000)
@@ -70,7 +73,7 @@ export class RefusedList {
     if (this.#minutes.size > MINUTES) this.#minutes.delete(oldest)
   }
 
-  /** The newest last. */
+  /** All listed requests, the newest last. */
   list(): readonly Refused[] {
     return [...this.#kept.values()]
   }
@@ -83,7 +86,7 @@ export class RefusedList {
     return { ...this.#counts }
   }
 
-  /** How many were refused in each of the last 61 minutes in which any was, by the minute's number since 1970. */
+  /** Number of refusals in each of the last 61 minutes with any, by the minute's number since 1970. */
   minutes(): ReadonlyMap<number, number> {
     return this.#minutes
   }

@@ -10,55 +10,63 @@ import { hasProof } from '../schemes/proof.js'
 import { valueAt } from '../schemes/scheme.js'
 import { isForm, provenBy, type Sender } from './signature.js'
 
-/** The body of a request as a tunnel's message carries it. */
+/** Body of a request in a tunnel's message. */
 export interface MessageBody {
-  /** The message's `body`, parsed; undefined if it has none. */
+  /** Parsed `body` of the message. Undefined if it has none. */
   readonly value: unknown
-  /** The body's exact bytes, if the server sends them too. Then only they count. */
+  /** Exact bytes of the body, if the server also sends them. Then only they are used. */
   readonly raw?: Uint8Array | undefined
 }
 
 export interface RestoreOptions extends Sender {
-  /** Bytes. Bounds memory: nothing larger is written. */
+  /** Largest body in bytes, which bounds memory: nothing larger is written. */
   readonly maxBody: number
 }
 
-/** How a body was written. */
+/** Method by which a body was restored. */
 export type RestoreMethod = 'raw' | 'text' | 'form' | EncodingId | `${EncodingId}-newline`
 
 export interface RestoredBody {
-  /** The bytes that the sender signed. */
+  /** Bytes that the sender signed. */
   readonly body: Uint8Array
-  /** `raw`: from the server's copy of the bytes. `text`: from a string that is all. Otherwise by writing a form, or the JSON in this way. */
+  /**
+   * `raw`: the server's copy of the bytes. `text`: a string that is the whole body. `form`: written as a form.
+   * Otherwise the encoding of the JSON.
+   */
   readonly how: RestoreMethod
 }
 
-/** What makes a way to write a body likely, besides how its sender writes. */
+/** Hints which encoding of a body is likely, besides the sender's own style. */
 export interface Likely {
-  /** How the last body was written that came from there. */
+  /** Method of the last restored body from the same channel. */
   readonly last: RestoreMethod | undefined
-  /** Bytes of the body, as the Content-Length says that a server passes on; NaN if it says nothing. */
+  /** Size of the body in bytes, by the Content-Length that a server passes on. NaN if unknown. */
   readonly length: number
 }
 
-/** Ways of that length, and of a short body. Anybody may write a body that has the same length in many ways. */
+/**
+ * Most encodings of that length, and of a short body, that are tried. Anybody may write a body with the same length in
+ * many encodings.
+ */
 const MAX_OTHERS = 3
-/** Bytes: to try one more way takes less than to put a message off, which is read again then. */
+/** Size in bytes up to which one more encoding costs less than putting the message off and reading it again. */
 const SHORT = 1024
 /**
- * Bytes of all ways together for each byte of compact JSON. A flat object takes 11, in six layouts, five also with a newline at the end.
- * The ways of all senders that relay knows by name come first, and take less than 24, in text that each of them escapes otherwise.
+ * Most bytes written in all encodings together, for each byte of compact JSON. A flat object takes 11, in six layouts,
+ * five also with a newline at the end. The encodings of all senders that relay knows by name come first, and take less
+ * than 24 even for text that each of them escapes differently.
  */
 const MAX_WORK = 24
-/** Bytes: 256 KiB, which any body may take, so that nearly all are tried in all ways. */
+/** Bytes that may be written for any body: 256 KiB, so that nearly all are tried in all encodings. */
 const MIN_WORK = 262_144
 
 /**
- * Restores the body of a request that a tunnel's server parsed and wrote again: the first way to write it that the signature
- * matches. Undefined if none does, so that nothing is restored that the HMAC does not prove. A signature that is absent or malformed
- * costs nothing; a wrong one costs at most 44 hashes, of at most {@link MAX_WORK} times the bytes of the JSON. Calls `next` after each,
- * which by default lets the event loop run.
- * @throws RelayError `too_large` if every way is larger than `maxBody`; `invalid_event` if the value is nested too deep.
+ * Restores the body of a request that a tunnel's server parsed and wrote again: the first encoding that the signature
+ * matches. Undefined if none does, so that only bytes that the HMAC proves are restored. A missing or malformed
+ * signature costs nothing; a wrong one costs at most 44 hashes, of at most {@link MAX_WORK} times the bytes of the
+ * JSON. Calls `next` after each hash, which by default lets the event loop run.
+ * @throws RelayError `too_large` if every encoding is larger than `maxBody`; `invalid_event` if the value is nested too
+ * deep
  */
 export async function restore(
   message: MessageBody,
@@ -70,9 +78,9 @@ export async function restore(
 }
 
 /**
- * The same in the likely ways alone: as its sender writes, as the last one was written, and those of the length that its sender announced.
- * A wrong signature costs at most six hashes. `isAll`: there are no other ways.
- * @throws RelayError as {@link restore}, if there are no other ways
+ * Like {@link restore}, but only for likely encodings: the sender's own, that of the last body, and those of the
+ * announced length. A wrong signature costs at most six hashes. `isAll` is true if there are no other encodings.
+ * @throws RelayError as {@link restore}, if there are no other encodings
  */
 export async function restoreLikely(
   message: MessageBody,
@@ -130,17 +138,17 @@ async function tryWays(
   return { isAll }
 }
 
-/** How the sender writes the JSON of the event that a request names. */
+/** Style in which the sender writes the JSON of the request's event. */
 function ownStyle({ value }: MessageBody, lines: HeaderLines, { scheme }: RestoreOptions): EncodingId {
-  // All layouts are the same.
+  // All layouts of a scalar are equal.
   if (typeof value !== 'object') return 'compact'
   const names = scheme.event.map((place) => valueAt(place, lines, value))
   return scheme.style(names.find((name) => typeof name === 'string') ?? '')
 }
 
-/** Chooses the likely ones of the ways that are offered in order. */
+/** Chooses the likely encodings among those offered in order. */
 class Choice {
-  /** The ways that are likely by name, and still to come. */
+  /** Encodings that are likely by name, and still to come. */
   readonly #sought: Set<string>
   readonly #own: EncodingId
   readonly #length: number
@@ -158,7 +166,7 @@ class Choice {
     return isExact && (isShort || size === this.#length) && ++this.#others <= MAX_OTHERS
   }
 
-  /** Whether no other will be taken, but perhaps one of a short body. */
+  /** True if no other encoding will be accepted, except perhaps one of a short body. */
   get isDone(): boolean {
     return this.#sought.size === 0 && (Number.isNaN(this.#length) || this.#others >= MAX_OTHERS)
   }
@@ -167,23 +175,25 @@ class Choice {
 const NOT_CHOSEN: ReadonlySet<RestoreMethod> = new Set(['raw', 'text', 'form'])
 const OTHER_FORM = 'other-form'
 
-/** A body that may have been signed. */
+/** Bytes that may have been signed. */
 interface Candidate extends Pick<Way, 'size' | 'isExact' | 'write'> {
   readonly how: RestoreMethod
-  /** How its JSON is written, or that its form is not written as most are; undefined if relay does not choose that. */
+  /** Encoding of its JSON, or a mark for an unusual encoding of a form. Undefined if relay does not choose by it. */
   readonly encoding?: EncodingId | `${EncodingId}-newline` | typeof OTHER_FORM | undefined
-  /** Finds its exact size, where `size` is less. It writes the JSON for that, but no form. */
+  /** Computes the exact size if `size` is only a lower bound. Writes the JSON, but no form. */
   readonly measure?: () => WrittenForm
 }
 
-/** `form`: what the signature of a form covers; undefined if the body is none. */
+/**
+ * Yields possible bodies. `form` is the part of a form that the signature covers; undefined if the body is not a form.
+ */
 function* candidates(
   { value, raw }: MessageBody,
   form: 'body' | 'payload' | undefined,
 ): Generator<Candidate> {
   if (raw) yield form === 'payload' ? newForm(raw) : given('raw', raw)
   if (raw || value === undefined) return
-  // A server that could not read the body sends it as a string.
+  // A server that could not parse the body sends it as a string.
   if (typeof value === 'string') yield given('text', Buffer.from(value))
   // The value of a form has all its fields, or is the JSON in its field `payload`.
   const payload = form && ownMember(value, 'payload')
@@ -216,10 +226,10 @@ function* asJson({ id, newline, size, isExact, write }: Way): Generator<Candidat
 
 const LINE_END = Buffer.from('\n')
 
-/** The ways in which GitHub, which signs forms, writes the JSON in them. */
+/** Encodings in which GitHub, which signs forms, writes the JSON in them. */
 const FORM_ENCODINGS: ReadonlySet<EncodingId> = new Set(['compact', 'compact-upper'])
 
-/** Those that are not written as most are come only where the first was likely. */
+/** Yields forms with this JSON. Unusual encodings of the form follow only if the first one was chosen. */
 function* inForms({ id, size, write }: Way, form: 'body' | 'payload'): Generator<Candidate> {
   let others: readonly WrittenForm[] = []
   const measure = (): WrittenForm => {
@@ -231,7 +241,10 @@ function* inForms({ id, size, write }: Way, form: 'body' | 'payload'): Generator
   if (form === 'body' && FORM_ENCODINGS.has(id)) yield* others.map(otherForm)
 }
 
-/** Writes a new form: the signature proves only the payload, not other fields or how the form was encoded. The bytes if they are no such form. */
+/**
+ * Writes a new form from the payload, because the signature proves neither other fields nor the form's encoding.
+ * Returns the bytes unchanged if they are no such form.
+ */
 function newForm(form: Uint8Array): Candidate {
   const payload = formPayload(form)
   if (!payload || !isUtf8(payload)) return given('form', form)

@@ -6,7 +6,7 @@ import type { VerifiedBy } from '../journal/types.js'
 import { hasProof, provenWith } from '../schemes/proof.js'
 import type { Proof, WebhookScheme } from '../schemes/scheme.js'
 
-/** How the deliveries of one source are signed. */
+/** Scheme and secrets that verify the deliveries of one source. */
 export interface Sender {
   readonly scheme: WebhookScheme
   readonly secrets: WebhookSecrets
@@ -19,26 +19,29 @@ export interface Source extends Sender {
   readonly schemeText: string
 }
 
-/** @throws RelayError `settings` as `schemeOf` */
+/** Creates a source from its settings. @throws RelayError `settings` as `schemeOf` */
 export function sourceOf({ name, scheme, secrets }: SourceSettings): Source {
   return { name, schemeText: scheme, scheme: schemeOf(scheme), secrets }
 }
 
-/** What relay takes deliveries from, by name. */
+/** Sources that relay accepts deliveries from, by name. */
 export type Sources = ReadonlyMap<string, Source>
 
-/** The path of a source's address. */
+/** Path of a source's address. */
 export function pathOf(source: string): string {
   return isCodeHost(source) ? '/webhook' : `/webhook/${source}`
 }
 
-/** What proved a request. `proof`: undefined where the scheme needs none. */
+/** Result of a verification. `proof` is undefined if the scheme needs none. */
 export interface Proven {
   readonly by: VerifiedBy
   readonly proof: Proof | undefined
 }
 
-/** Which of the secrets made the signature; undefined if none did. Nothing else decides, and a header given twice is as good as none. */
+/**
+ * Finds the secret that made the signature, or undefined. Nothing else decides, and a repeated header counts as
+ * missing.
+ */
 export function provenBy(
   lines: HeaderLines,
   body: Uint8Array,
@@ -54,7 +57,10 @@ export function provenBy(
   return earlier && { by: 'previous', proof: earlier }
 }
 
-/** The bytes that the signature covers: the body, or the payload in a form of a sender that signs that, where it comes first. Undefined if none does. */
+/**
+ * Bytes that the signature covers: the body or, for a sender that signs it, the payload of a form, if it comes first.
+ * Undefined if there are none.
+ */
 export function signedBytes(
   lines: HeaderLines,
   body: Uint8Array,
@@ -63,7 +69,10 @@ export function signedBytes(
   return isForm(lines) && formSignature === 'payload' ? firstPayload(body) : body
 }
 
-/** Whether a delivery's body is a form, according to its Content-Type, which is not signed. Any other body is read as JSON. */
+/**
+ * True if the Content-Type, which is not signed, says that a delivery's body is a form. Any other body is parsed as
+ * JSON.
+ */
 export function isForm(lines: HeaderLines): boolean {
   return isFormType(lines.get('content-type')?.[0])
 }

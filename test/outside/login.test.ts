@@ -56,10 +56,11 @@ the token is in \\S+ and expires ${ENDS}
     const file = path.join(here.home, '.running', readdirSync(path.join(here.home, '.running'))[0] ?? '')
     // Proves that it is the instance, and then answers as that should not.
     await using between = await receiver(async (request) => {
-      if (!request.path.startsWith('/health')) return reply
-      const challenge = valuesOf(request, 'x-relay-challenge')[0] ?? ''
-      const proof = await fetch(`${address}/health`, { headers: { 'X-Relay-Challenge': challenge } })
-      return { headers: { 'X-Relay-Instance': proof.headers.get('x-relay-instance') ?? '' } }
+      if (request.path !== '/instance') return reply
+      const headers = { 'X-Relay-Proof': valuesOf(request, 'x-relay-proof')[0] ?? '' }
+      const passed = await fetch(`${address}/instance`, { method: 'POST', headers, body: request.body })
+      const proof = passed.headers.get('x-relay-proof') ?? ''
+      return { headers: { 'X-Relay-Proof': proof }, body: await passed.text() }
     })
     writeFileSync(file, readFileSync(file, 'utf8').replace(`"url":"${address}"`, `"url":"${between.url}"`))
     const seams = { limits: { tokenEndpoint: 100 } }

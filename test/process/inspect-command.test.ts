@@ -114,6 +114,6 @@ describe('relay inspect without an inspector', () => {
     expect(await inspect()).toEqual([1, expect.stringContaining('Start it with relay serve')])
     await here.serve('--no-inspect')
     const off = 'The inspector is off: relay runs with --no-inspect'
-    expect(await inspect()).toEqual([1, expect.stringContaining(off)])
+    expect(await inspect()).toEqual([2, expect.stringContaining(off)])
   })
 })

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -136,4 +136,9 @@ describe.concurrent('the packed tarball', () => {
     expect(JSON.parse(out)).toMatchObject({ success: true, numTotalTestSuites, numPendingTests: 0 })
     await project.run('sh', 'webhooks.sh')
   })
+})
+
+it('installs in a clone without a warning', () => {
+  const npm = spawnSync('npm', ['ci', '--dry-run', '--ignore-scripts', '--offline'], { encoding: 'utf8' })
+  expect(npm).toMatchObject({ status: 0, stderr: '' })
 })

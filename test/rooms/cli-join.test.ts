@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
-import { createInstanceRecord, type RunningInstance } from '../../src/instance/running.js'
+import { createInstanceRecord, type RunningInstance } from '../../src/instance/protocol.js'
 import { serviceSettings } from '../../src/cli/session.js'
 import { join, type Parts } from '../../src/cli/settings/join.js'
 import { load } from './cli-shell.js'
@@ -25,14 +25,21 @@ const saved: Parts['saved'] = { v: 1, store: 'keychain', provider: 'gitea', prov
 const unnamed: Parts['saved'] = { ...saved, provider: null, providerUrl: null }
 const url = 'http://127.0.0.1:8787'
 const instance: RunningInstance = {
-  ...createInstanceRecord({ pid: 7, url, publicUrl: url, provider: 'gitea', providerUrl: B, maxBody: 1 }, 0),
-  profile: 'default',
+  ...createInstanceRecord({ pid: 7, url, profile: 'default' }),
+  startedAt: new Date(0).toISOString(),
+  publicUrl: url,
+  provider: 'gitea',
+  providerUrl: B,
+  clientId: null,
+  maxBody: 1,
   store: 'memory',
   sandbox: false,
   secretPrint: '',
   madeSecret: null,
   hooks: [],
+  sources: [],
   targets: [],
+  tunnels: [],
 }
 const elsewhere = { ...instance, providerUrl: C }
 const withClient = { ...instance, clientId: 'its' }

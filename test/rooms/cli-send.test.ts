@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { type Item, openSending, readPlan, send } from '../../src/cli/commands/send.js'
 import { callInstance } from '../../src/cli/instance-client.js'
-import { createInstanceRecord } from '../../src/instance/running.js'
+import { createInstanceRecord } from '../../src/instance/protocol.js'
 import { emptyFolder } from '../kit/folder.js'
 import { receiver } from '../kit/receiver.js'
 import { testShell } from './cli-shell.js'
@@ -60,12 +60,12 @@ it('counts on a terminal where the results go elsewhere, and leaves nothing ther
   expect(text).toBe('49 sent\n')
 })
 
-it('says that an answer of the running relay is not understood', async () => {
+it('believes no answer that the running relay has not proved', async () => {
   await using relay = await receiver({ body: '<html>' })
   const { url } = relay
-  const own = { pid: 1, url, provider: 'github', providerUrl: url, publicUrl: url, maxBody: 1 }
-  await expect(callInstance(createInstanceRecord(own, 0), 'routes', {})).rejects.toMatchObject({
+  const record = createInstanceRecord({ pid: 1, url, profile: 'default' })
+  await expect(callInstance(record, 'routes', {})).rejects.toMatchObject({
     kind: 'unavailable',
-    message: `relay at ${url} gave an answer that is not understood; the request may have been carried out all the same`,
+    message: `${url} gave an answer that the instance has not proved`,
   })
 })

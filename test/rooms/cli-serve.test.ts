@@ -13,7 +13,7 @@ import { Routing, type Route } from '../../src/dispatch/routes.js'
 import type { Attempt, Forward } from '../../src/journal/types.js'
 import type { HookDelivery, RepoHook } from '../../src/codehost/host.js'
 import type { HookEvent } from '../../src/serve/hook-event.js'
-import type { TunnelStatus } from '../../src/tunnel/tunnel.js'
+import type { TunnelStatus } from '../../src/instance/protocol.js'
 import { attempt, delivery, failed, NOW, succeeded, waiting } from './journal-rig.js'
 import { testShell } from './cli-shell.js'
 

@@ -2,12 +2,12 @@ import { assert, asyncProperty, stringMatching } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { DEFAULTS, NO_ROUTES, type Settings } from '../../src/base/settings.js'
-import { createInstanceRecord, prove } from '../../src/instance/running.js'
+import { createInstanceRecord, prove } from '../../src/instance/protocol.js'
 import { joinParts, type RelayParts } from '../../src/relay.js'
 
 const code = { provider: 'github', providerUrl: 'https://github.com' } as const
-const own = { ...code, pid: 1, url: '', publicUrl: '', maxBody: 1 }
-const [record, other] = [createInstanceRecord(own, Date.now()), createInstanceRecord(own, Date.now())]
+const own = { pid: 1, url: '', profile: 'test' }
+const [record, other] = [createInstanceRecord(own), createInstanceRecord(own)]
 const settings: Settings = {
   ...DEFAULTS,
   ...code,

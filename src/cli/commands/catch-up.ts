@@ -28,7 +28,10 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
   const { out } = shell
   const since = flags.since === undefined ? undefined : parseInstant('--since', flags.since, Date.now())
   const named = text === undefined ? undefined : parseRepo(text)
-  await using session = await openSession(shell, await attach(shell, flags))
+  await using session = await openSession(
+    shell,
+    await attach(shell, flags, flags.dryRun ? 'existing' : 'answering'),
+  )
   requireLog(session.host)
   if (!session.attached.instance && !flags.dryRun) throw notServed(session.attached, ' --catch-up')
   const sources = await findSources(shell, session, named)
@@ -141,7 +144,7 @@ function ofApp(session: Session, app: OwnApp): Source {
     name: `the App ${slug}`,
     object: { app: slug },
     async open(patience) {
-      const here = await payloadAddress(session)
+      const here = payloadAddress(session)
       const { url } = await patiently(() => app.hook(), patience)
       if (here === undefined || sameAddress(url, here)) return app.log
       throw new RelayError(

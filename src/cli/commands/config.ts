@@ -1,7 +1,7 @@
 import { RelayError, toRelayError } from '../../base/errors.js'
 import { plain } from '../../base/text.js'
 import { withoutSecrets } from '../../dispatch/routes.js'
-import { type RunningInstance, secretPrint } from '../../instance/running.js'
+import { type RunningInstance, secretPrint } from '../../instance/protocol.js'
 import type { Database } from '../../store/open.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
@@ -11,7 +11,7 @@ import { readStoredClient, userOf } from '../session.js'
 import { join, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
 import { didYouMean, type Loaded } from '../settings/read.js'
-import { readAddresses, readSources } from '../sources.js'
+import { addressesOf, readSources } from '../sources.js'
 import { defaultText, formatValue, SETTING_NAMES, type SettingName, settingOf } from '../settings/table.js'
 
 /** A value as a user would write it. Of a secret, the secret. */
@@ -38,7 +38,7 @@ export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?:
   )
   const one = settings.find((setting) => setting.name === name)
   if (one) return reveal(one, out, shell.json)
-  const addressOf = await readAddresses(attached, data)
+  const addressOf = addressesOf(attached)
   const sources = (await readSources(shell, attached, data)).map(({ name, scheme, origin, secretOrigin }) => {
     return { name, scheme, address: addressOf(name), origin, secret: secretOrigin?.text ?? null }
   })

@@ -16,12 +16,18 @@ import { readText, sendOnce } from '../../net/client.js'
 import { describeConnectionError } from '../../net/errors.js'
 import { redirectTarget } from '../../net/redirect.js'
 import { findSandboxClient } from '../../sandbox/client.js'
-import { readTunnel } from '../../serve/tunnel.js'
 import type { Database } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
-import { type Attached, commandFor, publicAddress, redirectUri, startCommand } from '../profile.js'
+import {
+  type Attached,
+  commandFor,
+  publicAddress,
+  redirectUri,
+  startCommand,
+  tunnelAddress,
+} from '../profile.js'
 import { clientOf, loginCommand, openNamedHost, isUserNamed, signInCommand, userOf } from '../session.js'
 import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
@@ -312,9 +318,7 @@ export async function checkHook(subject: Subject): Promise<string> {
   if (problem !== undefined) throw skip('the database cannot be opened')
   const host = data && hostOf(attached)
   if (!host) throw skip('there is no journal yet')
-  const { instance } = attached
-  const tunnel = instance && (await readTunnel(data.store, instance.pid))
-  const addresses = [`${publicAddress(attached)}/webhook`, tunnel?.url ?? '']
+  const addresses = [`${publicAddress(attached)}/webhook`, tunnelAddress(attached) ?? '']
   // The port is not known before relay listens.
   const here = addresses.filter((address) => parseUrl(address) !== undefined)
   const hooks = { ...subject, data, here, host }

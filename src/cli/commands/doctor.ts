@@ -12,14 +12,13 @@ import { inTime } from '../../base/wait.js'
 import { DEFAULTS, isCodeHost } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import { whereFixed } from '../../base/trust.js'
-import { findRunning, registered, secretPrint } from '../../instance/running.js'
-import { readTunnels } from '../../serve/tunnel.js'
+import { secretPrint, type TunnelStatus } from '../../instance/protocol.js'
+import { explainUnreachable, findInstances } from '../../instance/running.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
 import { type Database, databaseFile, mayHaveData, openDatabase } from '../../store/open.js'
 import { readHealth } from '../../store/postgres-health.js'
 import { currentVersion, NotMigrated } from '../../store/schema.js'
 import { freeBytes, RESERVE } from '../../store/sqlite.js'
-import type { TunnelStatus } from '../../tunnel/tunnel.js'
 import type { Flags, Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
@@ -275,20 +274,18 @@ async function checkSettings({ shell, attached, data }: Subject): Promise<string
 
 /** Whether the profile's instance has proved itself or, if none runs, whether one could listen on its port. */
 async function checkRelay({ attached, shell }: Subject): Promise<string> {
-  const { instance, values, profile } = attached
+  const { instance, unreachable, values } = attached
   const { host, port, home } = values
   if (instance) {
     const { pid, url, maxBody } = instance
     const limit = maxBody.toLocaleString('en-US')
     return `process ${pid} at ${url} has proved itself; it accepts deliveries of up to ${limit} bytes`
   }
+  if (unreachable) {
+    const { text, fix } = explainUnreachable(unreachable)
+    throw fail(text, fix)
+  }
   const start = startCommand(attached)
-  const record = registered(home, profile)
-  if (record)
-    throw fail(
-      `process ${record.pid} does not prove itself at ${record.url}`,
-      `if that process is relay, stop it; then ${start}`,
-    )
   const tried = await tryPort(host, port)
   const freePort = port === 0 ? '' : `. Port ${port} is free`
   if (typeof tried === 'number') throw skip(`not running; start it with ${start}${freePort}`)
@@ -298,7 +295,7 @@ async function checkRelay({ attached, shell }: Subject): Promise<string> {
       `not running, and relay cannot listen on ${host} (${tried})`,
       commandFor(attached, `serve --host ${DEFAULTS.host}`),
     )
-  const running = await findRunning(home, { signal: shell.signal })
+  const { running } = await findInstances(home, { signal: shell.signal })
   const relay = running.find(({ url }) => new URL(url).port === String(port))
   const user = relay
     ? `relay itself: process ${relay.pid} serves profile ${relay.profile} there`
@@ -415,10 +412,10 @@ async function checkServer({ attached, data, problem }: Subject): Promise<string
 // The tunnel
 
 /** Whether the instance's tunnels are connected and work, as the instance reports. The first that does not is named. */
-async function checkTunnel({ attached, data }: Subject): Promise<string> {
+async function checkTunnel({ attached }: Subject): Promise<string> {
   const { instance } = attached
-  if (!instance || !data) throw skip('no instance is running')
-  const all = await readTunnels(data.store, instance.pid)
+  if (!instance) throw skip('no instance is running')
+  const all = instance.tunnels
   const restart = commandFor(attached, 'serve --tunnel')
   if (all.length === 0) throw skip(`none; restart as ${restart} to open one`)
   const results = await Promise.all(

@@ -18,14 +18,13 @@ import { Refusal } from '../../codehost/rest.js'
 import { hostScheme } from '../../codehost/schemes.js'
 import { parseMatch } from '../../journal/filter.js'
 import type { Summary } from '../../journal/types.js'
-import { secretPrint } from '../../instance/running.js'
-import { readTunnel } from '../../serve/tunnel.js'
+import { secretPrint } from '../../instance/protocol.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
 import { parseFlag } from '../input.js'
-import { POLL_MS } from '../journal.js'
+import { POLL_MS } from '../follow.js'
 import { hookStateText } from '../output/deliveries.js'
-import { attach, commandFor, notServed, sharedSecretText, webhookSecret } from '../profile.js'
+import { attach, commandFor, notServed, sharedSecretText, tunnelAddress, webhookSecret } from '../profile.js'
 import { loginCommand, openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
@@ -49,16 +48,15 @@ export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPl
 }
 
 /** The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts. */
-export async function payloadAddress({ database, attached }: Session): Promise<string | undefined> {
+export function payloadAddress({ attached }: Pick<Session, 'attached'>): string | undefined {
   const { instance, values } = attached
-  const tunnel = instance && (await readTunnel(database.store, instance.pid))?.url
   const base = instance?.publicUrl ?? values.publicUrl
-  return tunnel ?? (base === undefined ? undefined : `${base}/webhook`)
+  return tunnelAddress(attached) ?? (base === undefined ? undefined : `${base}/webhook`)
 }
 
 /** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
 export async function findOwnHook(session: Session, place: HookPlace): Promise<RepoHook> {
-  const [hook] = await findOwnHooks(place, await payloadAddress(session))
+  const [hook] = await findOwnHooks(place, payloadAddress(session))
   if (hook) return hook
   const name = formatRepo(place.repo)
   throw new RelayError(
@@ -158,7 +156,7 @@ async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> 
   await using session = await openHookSession(shell, flags, text)
   const { place, name } = session
   const saved = await place.saved.get(place.repo)
-  const address = await payloadAddress(session)
+  const address = payloadAddress(session)
   const all = await place.hooks.list(place.repo).catch((error: unknown) => {
     throw explainHookError(error, place)
   })

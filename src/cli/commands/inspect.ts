@@ -1,6 +1,7 @@
 import { RelayError } from '../../base/errors.js'
 import { forwardingHint, isRemote, openInspector } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
+import { looks } from '../follow.js'
 import { callInstance } from '../instance-client.js'
 import { parseEntry } from '../journal.js'
 import { attach, commandFor, notServed } from '../profile.js'
@@ -12,15 +13,18 @@ export async function runInspect(
 ): Promise<void> {
   const { out, env } = shell
   const entry = word === undefined ? undefined : parseEntry(word)
-  const attached = await attach(shell, flags)
+  const attached = await attach(shell, flags, 'answering')
   const { instance } = attached
   if (!instance) throw notServed(attached)
   const { url } = instance
   const { code } = await callInstance(instance, 'inspect', {}, shell)
   const isPending = async () => (await callInstance(instance, 'inspect pending', { code }, shell)).pending
+  const within = (limit: number) => looks(shell, attached, { limit })
   const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
   const opened =
-    flags.browser === false ? 'not started' : await openInspector(shell, { url, code, entry, isPending })
+    flags.browser === false
+      ? 'not started'
+      : await openInspector(shell, { url, code, entry, isPending, looks: within })
   if (opened === 'not used')
     throw new RelayError(
       'timed_out',

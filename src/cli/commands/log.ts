@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { type Filter, passes } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
@@ -10,12 +9,13 @@ import {
   type FilterFlags,
   namedTargets,
   openJournal,
-  poll,
+  entriesAfter,
   readFilter,
   warnOfMatches,
 } from '../journal.js'
 import { Printer } from '../output/deliveries.js'
 import { dim } from '../output/text.js'
+import { looks } from '../follow.js'
 import { attach } from '../profile.js'
 import { logRefused } from '../refused.js'
 
@@ -62,7 +62,8 @@ async function list(shell: Shell, flags: LogFlags): Promise<void> {
     await hearSignal(signal)
   }
   const found = numbers.length
-  if (follower) for await (const summary of follower.changes({ signal })) await printer.print(summary)
+  if (follower)
+    for await (const summary of follower.changes(looks(shell, attached))) await printer.print(summary)
   else if (found === 0)
     throw new RelayError(
       'no_match',
@@ -90,7 +91,7 @@ async function hearSignal(signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
 }
 
-/** The newest matching entries that are watched for changes: some milliseconds of work per poll. */
+/** The newest matching entries that are watched for changes: some milliseconds of work per look. */
 const MAX_WATCHED = 100
 
 /** Follows the entries after number `after`, and the changes of earlier ones from now on. */
@@ -107,10 +108,10 @@ export async function createFollower(journal: Journal, filter: Filter, after: nu
     },
     /**
      * New entries that match, and the newest matching entries again when a duplicate or the state of their forwarding changes them. An
-     * entry can begin to match by such a change: no status lasts. Never ends. @throws AbortError when `signal` aborts
+     * entry can begin to match by such a change: no status lasts. Ends with the looks, at which the journal is read.
      */
-    async *changes(options: Cancellable): AsyncGenerator<Summary> {
-      for await (const batch of poll(journal, after, filter, options)) {
+    async *changes(moments: AsyncIterable<unknown>): AsyncGenerator<Summary> {
+      for await (const batch of entriesAfter(journal, after, filter, moments)) {
         for (const summary of [...(await journal.summaries(newest())), ...batch]) {
           const { n } = summary
           const state = stateOf(summary)

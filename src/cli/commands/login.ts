@@ -1,6 +1,6 @@
 import { type AccountChange, accountText } from '../../auth/accounts.js'
 import { beginDeviceSignIn } from '../../auth/device.js'
-import { accountOf, awaitLogin, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
+import { accountOf, awaitLogin, LOGIN_LIMIT_MS, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
 import { Starts } from '../../auth/starts.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/wait.js'
@@ -10,13 +10,14 @@ import { isSharedAddress } from '../../base/shared-store.js'
 import { formatDuration, systemClock } from '../../base/time.js'
 import { listen } from '../../http/listen.js'
 import { createRouter, hostCheck } from '../../http/router.js'
+import { ownMember, parseJson } from '../../json/parse.js'
 import { createLoopbackClient } from '../../net/loopback.js'
 import { authRoutes } from '../../server/auth.js'
 import { homeRoutes } from '../../server/home.js'
 import { hasDisplay, showAddress } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
 import { readInput, textOf } from '../input.js'
-import { errorOf } from '../instance-client.js'
+import { looks } from '../follow.js'
 import {
   type Attached,
   attach,
@@ -198,7 +199,7 @@ async function signInWithBrowser(shell: Shell, session: Session, opens: boolean)
   const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
   const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
   await showAddress(shell, address, { opens, waiting })
-  const outcome = await awaitLogin(database.store, login, { signal })
+  const outcome = await awaitLogin(database.store, login, looks(shell, attached, { limit: LOGIN_LIMIT_MS }))
   await receiver?.lastPage()
   if (outcome.auth === 'error') throw failed(outcome, session)
   await tokens.rememberLogin(user, { origin: host.origin, account: outcome.account })
@@ -216,6 +217,16 @@ async function checkStart(address: URL, limit: number, signal: AbortSignal): Pro
   })
   if (status === 302) return
   throw new RelayError('not_configured', errorOf(text) ?? `relay at ${address.origin} answered ${status}`)
+}
+
+/** The text of an answer's `error`; undefined if it has none, or is no JSON. */
+function errorOf(text: string): string | undefined {
+  try {
+    const error = ownMember(parseJson(text), 'error')
+    return typeof error === 'string' ? error : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** For a browser to follow the redirect to the last page, in milliseconds. Programs do not follow it. */

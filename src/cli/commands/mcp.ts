@@ -11,16 +11,16 @@ import { printableJson, printableText } from '../../base/text.js'
 import { aborted, inTime, sleep } from '../../base/wait.js'
 import { whyNeverSent } from '../../codehost/events.js'
 import { hostScheme } from '../../codehost/schemes.js'
-import { readTunnels } from '../../serve/tunnel.js'
 import { KEYCHAIN_LIMIT_MS } from '../../tokens/tokens.js'
 import { type CommandSpec, type Flags, type Shell, shellWith } from '../command.js'
 import { COMMANDS, optionsOf, RELAY } from '../help.js'
-import { forwardedNow, openJournal, parseEntry, POLL_MS } from '../journal.js'
+import { looks, POLL_MS } from '../follow.js'
+import { forwardedBy, openJournal, parseEntry } from '../journal.js'
 import { main, toOption } from '../main.js'
 import { bytesField, progressOf } from '../output/deliveries.js'
 import { FROM_OUTSIDE, Outside, ownObject, separated } from '../output/outside.js'
 import { Output } from '../output/output.js'
-import { attach, commandAt, commandFor, notServed, openData, startCommand } from '../profile.js'
+import { attach, commandAt, commandFor, notServed, startCommand } from '../profile.js'
 import { refusedWord } from '../refused.js'
 import { openSession } from '../session.js'
 import { openSettings } from '../settings/read.js'
@@ -40,6 +40,7 @@ import {
 } from './mcp-schemas.js'
 import { runServe } from './serve/serve.js'
 import { leftOutText } from './serve/terminal.js'
+import { fieldsOf } from '../../json/parse.js'
 
 /** What only the relay of `--serve` takes. */
 const OF_SERVE = ['sandbox', 'port', 'forward', 'exec', 'ignore', 'sources', 'tunnel'] as const
@@ -250,7 +251,7 @@ function withNotes(result: Fields, all: Iterable<Said>): Fields {
     if (note instanceof Outside) quoting.push(note.value)
     else notes.push(note)
   if (quoting.length === 0) return { ...result, notes }
-  return { ...result, notes, [FROM_OUTSIDE]: { ...Object(result[FROM_OUTSIDE]), notes: quoting } }
+  return { ...result, notes, [FROM_OUTSIDE]: { ...fieldsOf(result[FROM_OUTSIDE]), notes: quoting } }
 }
 
 function textOf(content: object) {
@@ -439,17 +440,19 @@ async function answers([result]: readonly Fields[], call: Call): Promise<Fields>
   try {
     const attached = await attach(shell, {})
     await using journal = await openJournal(attached)
-    for (; ; await sleep(POLL_MS, shell)) {
+    let isForwarded = forwardedBy(attached.instance)
+    let late: Awaited<ReturnType<typeof progressOf>> = []
+    for await (const { status } of looks(shell, attached, { limit: end - performance.now() })) {
+      if (status) isForwarded = await status().then(forwardedBy, () => isForwarded)
       const [summary] = await journal.summaries([result['n']])
       const targets = summary ? await progressOf(journal, summary) : []
-      const isForwarded = forwardedNow(attached)
       const waiting = targets.filter(({ id, forward }) => forward.status === 'waiting' && isForwarded(id))
-      const late = waiting.filter(({ forward, attempts }) => !attempts.some(({ at }) => at >= forward.since))
-      if (late.length > 0 && performance.now() < end) continue
-      for (const { label } of late) notes.add(label + LATE)
-      const [found] = await hear(call, 'show', { n: result['n'] })
-      return { sent, delivery: shown(found) }
+      late = waiting.filter(({ forward, attempts }) => !attempts.some(({ at }) => at >= forward.since))
+      if (late.length === 0) break
     }
+    for (const { label } of late) notes.add(label + LATE)
+    const [found] = await hear(call, 'show', { n: result['n'] })
+    return { sent, delivery: shown(found) }
   } catch (error) {
     // It was sent all the same.
     addError(call, error)
@@ -473,9 +476,12 @@ async function readState(routes: readonly Fields[], call: Call): Promise<Fields>
   const running = instance ? { pid, url, startedAt, sandbox } : null
   const start = instance ? null : startCommand(attached)
   const sources = await hear(call, 'source list')
-  await using data = await openData(attached)
-  const all = instance && data ? await readTunnels(data.store, instance.pid) : []
-  const tunnels = all.map(({ source, state, url, why }) => ({ source, state, url, why }))
+  const tunnels = (instance?.tunnels ?? []).map(({ source, state, url, why }) => ({
+    source,
+    state,
+    url,
+    why,
+  }))
   const state = { profile, running, start, routes, sources, tunnels }
   try {
     const hooks = await hear(call, 'hook list')

@@ -11,7 +11,7 @@ import {
   readSavedProfile,
   SAVED_FILE,
 } from '../../instance/profile.js'
-import { findRunning } from '../../instance/running.js'
+import { explainUnreachable, findInstances, unreachableError } from '../../instance/running.js'
 import { Journal } from '../../journal/journal.js'
 import { databaseFiles, openDatabase, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
@@ -27,8 +27,9 @@ export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
   const { out, json, signal } = shell
   const settings = await openSettings(shell, flags)
   const { home } = settings
-  const running = await findRunning(home, { signal })
-  const names = [...new Set([...listProfiles(home), ...running.map(({ profile }) => profile)])].toSorted()
+  const { running, unreachable } = await findInstances(home, { signal })
+  const served = [...running, ...unreachable.map(({ record }) => record)]
+  const names = [...new Set([...listProfiles(home), ...served.map(({ profile }) => profile)])].toSorted()
   if (names.length === 0 && !json) {
     const own = await settings.read()
     return out.say(
@@ -39,11 +40,14 @@ export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
   for (const name of names) {
     const folder = path.join(home, name)
     const instance = running.find(({ profile }) => profile === name)
+    const other = unreachable.find(({ record }) => record.profile === name)
+    if (other) out.log.warn(`${name}: ${unreachableError(other).message}`)
     const known = instance ?? readSavedProfile(folder)
     const { provider = null, providerUrl = null, sandbox = false, store = null } = known ?? {}
     const size = profileSize(folder)
     if (json) {
-      const at = instance ? { pid: instance.pid, url: instance.url } : null
+      const { pid, url } = instance ?? other?.record ?? {}
+      const at = pid === undefined ? null : { pid, url }
       out.object({ type: 'profile', name, provider, providerUrl, sandbox, store, size, running: at })
     }
     rows.push([
@@ -51,7 +55,11 @@ export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
       sandbox ? 'sandbox' : (providerUrl ?? '-'),
       store ?? '-',
       describeSize(size),
-      instance ? `runs at ${instance.url}, process ${instance.pid}` : 'not running',
+      instance
+        ? `runs at ${instance.url}, process ${instance.pid}`
+        : other
+          ? explainUnreachable(other).text
+          : 'not running',
     ])
   }
   if (!json) out.table(rows)

@@ -132,16 +132,16 @@ async function awaitForwards(
   journal: Journal,
   accepted: ReadonlySet<string>,
 ): Promise<void> {
-  const { out, signal } = shell
+  const { out } = shell
   const end = performance.now() + LIMIT_MS
   const numbers = await journal.known([...accepted])
   const entries = await journal.summaries([...numbers.values()])
   const ended: Summary[] = []
   for (const entry of entries) {
-    const summary = await awaitForwarded(journal, entry, { attached, limit: end - performance.now(), signal })
+    const summary = await awaitForwarded(shell, journal, entry, { attached, limit: end - performance.now() })
     if (!summary) throw new RelayError('timed_out', `#${entry.n} was received, but not forwarded within 5m`)
     ended.push(summary)
   }
-  checkForwarded(shell, attached, ended)
+  await checkForwarded(shell, attached, ended)
   if (entries.length > 0) out.say(`${entries.length} forwarded`)
 }

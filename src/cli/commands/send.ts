@@ -3,7 +3,7 @@ import { RelayError } from '../../base/errors.js'
 import { Disposal } from '../../base/lifetime.js'
 import { systemClock } from '../../base/time.js'
 import type { Recorded } from '../../replay/fixture.js'
-import { secretPrint } from '../../instance/running.js'
+import { secretPrint } from '../../instance/protocol.js'
 import { Journal } from '../../journal/journal.js'
 import { parseEdit } from '../../replay/edit.js'
 import { deliveryId, prepare, type Prepared, type PrepareOptions, type Tamper } from '../../replay/prepare.js'
@@ -51,7 +51,7 @@ type SendPlan = ReturnType<typeof readPlan>
 
 /** The profile whose requests are sent, or that receives them, and its data. */
 export async function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan) {
-  const attached = await attach(shell, flags, to === undefined ? 'existing' : 'alone')
+  const attached = await attach(shell, flags, to === undefined ? 'answering' : 'alone')
   const data = await openData(attached)
   return { attached, data, [Symbol.asyncDispose]: async () => data?.[Symbol.asyncDispose]() }
 }

@@ -6,7 +6,6 @@ import { isLoopback } from '../../base/address.js'
 import { Secret } from '../../base/secret.js'
 import type { OAuthClient } from '../../base/settings.js'
 import type { Apps, CodeHost, RegisteredApp } from '../../codehost/host.js'
-import { readTunnel } from '../../serve/tunnel.js'
 import { openDatabase } from '../../store/open.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import { showAddress } from '../browser.js'
@@ -17,7 +16,6 @@ import {
   type Attached,
   attach,
   onlyInMemory,
-  openData,
   publicAddress,
   redirectUri,
   remember,
@@ -26,6 +24,7 @@ import {
   restartText,
   startCommand,
   stopFirst,
+  tunnelAddress,
   sharedSecretText,
 } from '../profile.js'
 import { openNamedHost, readSetup } from '../session.js'
@@ -141,10 +140,7 @@ async function webhookOf(
   const address = publicAddress(attached)
   // A code host on this machine reaches it too.
   const isReachable = isLoopback(new URL(host.url).hostname) || !isLoopback(new URL(address).hostname)
-  const { instance } = attached
-  await using database = instance && (await openData(attached))
-  const tunnel = instance && database && (await readTunnel(database.store, instance.pid))
-  const url = tunnel?.url ?? (isReachable ? `${address}/webhook` : undefined)
+  const url = tunnelAddress(attached) ?? (isReachable ? `${address}/webhook` : undefined)
   if (url !== undefined) return { url, active }
   if (!active) return undefined
   throw new RelayError(

@@ -26,7 +26,7 @@ import {
 import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
 import { isOfFolder } from '../settings/read.js'
 import { refusedWord } from '../refused.js'
-import { isUnsigned, readAddresses, readSources, restart, type SetSource, sourceNamed } from '../sources.js'
+import { addressesOf, isUnsigned, readSources, restart, type SetSource, sourceNamed } from '../sources.js'
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
 
@@ -49,7 +49,7 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
   const earlier = await putProfileSource(data.store, { name, scheme }, new Secret(secret))
   const sources = await readSources(shell, attached, data)
   const stored = sources.find((source) => source.name === name)
-  const address = (await readAddresses(attached, data))(name)
+  const address = addressesOf(attached)(name)
   if (json) out.object({ type: 'source', name, scheme, address, replaced: earlier !== undefined })
   else out.say(`Stored the secret of ${name}. The address to enter at the sender: ${address}`)
   if (!json && isLoopback(new URL(address).hostname))
@@ -141,7 +141,7 @@ export async function runList(shell: Shell, flags: Flags & { readonly reveal?: s
     return out.say(`There are no sources. ${commandFor(attached, 'source add <scheme>')} adds one`)
   const { instance } = attached
   const refusals = instance && (await callInstance(instance, 'refused', {}, shell)).refused
-  const addressOf = await readAddresses(attached, data)
+  const addressOf = addressesOf(attached)
   const rows = [['name', 'scheme', 'address', 'secret', 'last delivery', 'last refusal']]
   for (const source of sources) {
     const { name, scheme, secretOrigin, secrets } = source

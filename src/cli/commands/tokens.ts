@@ -2,7 +2,7 @@ import { type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js
 import { RelayError } from '../../base/errors.js'
 import { isSharedAddress } from '../../base/shared-store.js'
 import type { CodeHost } from '../../codehost/host.js'
-import type { RunningInstance } from '../../instance/running.js'
+import type { RunningInstance } from '../../instance/protocol.js'
 import type { Flags, Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
 import { tilde } from '../output/text.js'

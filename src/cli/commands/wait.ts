@@ -1,4 +1,4 @@
-import { type Cancellable, deadline } from '../../base/wait.js'
+import { deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
 import { type Filter, passes } from '../../journal/filter.js'
@@ -14,12 +14,13 @@ import {
   type FilterFlags,
   hasJournal,
   openJournal,
-  poll,
+  entriesAfter,
   readFilter,
   warnOfMatches,
 } from '../journal.js'
 import { entryObject, Printer, progressOf } from '../output/deliveries.js'
-import { attach, notServed } from '../profile.js'
+import { looks } from '../follow.js'
+import { attach, type Attached, notServed } from '../profile.js'
 
 interface WaitFlags extends Flags, Pick<FilterFlags, 'repo' | 'source' | 'text'> {
   readonly where?: readonly string[]
@@ -64,16 +65,16 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
     })
   }
   await using journal = await openJournal(attached)
-  const found = await findFirst(journal, criteria, end, { signal, onWait })
+  const found = await findFirst(shell, journal, criteria, { attached, end, onWait })
   if (!found) throw late(`No delivery matched ${wanted}`)
   const { entry } = found
   const summary = flags.forwarded
-    ? await awaitForwarded(journal, found.summary, { attached, limit: end - performance.now(), signal })
+    ? await awaitForwarded(shell, journal, found.summary, { attached, limit: end - performance.now() })
     : found.summary
   if (!summary) throw late(`#${entry.n} was received, but not forwarded`)
   if (shell.json) out.object(entryObject(entry, await progressOf(journal, summary)))
   else await new Printer(shell, journal).print(summary)
-  if (flags.forwarded) checkForwarded(shell, attached, [summary])
+  if (flags.forwarded) await checkForwarded(shell, attached, [summary])
 }
 
 /** `push of octo/demo and ref==refs/heads/main` */
@@ -88,10 +89,14 @@ function wantedText(match: string, { repo, source, text, where = [] }: WaitFlags
  * existing entry matches.
  */
 async function findFirst(
+  shell: Shell,
   journal: Journal,
   { filter, where }: { readonly filter: Filter; readonly where: readonly Where[] },
-  end: number,
-  { onWait, ...options }: Cancellable & { readonly onWait: () => void },
+  {
+    attached,
+    end,
+    onWait,
+  }: { readonly attached: Attached; readonly end: number; readonly onWait: () => void },
 ) {
   const find = async (summary: Summary) => {
     const entry = await journal.read(summary.n)
@@ -102,7 +107,7 @@ async function findFirst(
   const last = await journal.newest()
   const numbers: number[] = []
   for await (const { n } of journal.select({ ...filter, before: last + 1 })) {
-    options.signal?.throwIfAborted()
+    shell.signal.throwIfAborted()
     numbers.push(n)
   }
   for (const n of numbers.toReversed()) {
@@ -111,13 +116,12 @@ async function findFirst(
     if (found) return found
   }
   onWait()
-  for await (const batch of poll(journal, last, filter, options)) {
+  const limited = looks(shell, attached, { limit: end - performance.now() })
+  for await (const batch of entriesAfter(journal, last, filter, limited))
     for (const summary of batch) {
       const found = passes(summary, filter) && (await find(summary))
       if (found) return found
     }
-    if (performance.now() >= end) return undefined
-  }
   return undefined
 }
 

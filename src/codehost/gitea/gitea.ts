@@ -14,6 +14,7 @@ import {
 import type * as host from '../host.js'
 import { type Answer, type Api, isNotFound, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
 import { WEBHOOK } from './webhook.js'
+import { fieldsOf } from '../../json/parse.js'
 
 const WORDS: host.HostWords = {
   label: 'Gitea',
@@ -27,7 +28,7 @@ const WORDS: host.HostWords = {
   ],
   noLog: {
     why: 'gitea shows programs no log of what it sent',
-    // The button came with 1.17 (go-gitea/gitea#19250).
+    // The button exists since 1.17 (go-gitea/gitea#19250).
     fix: "From Gitea 1.17 on, and in Forgejo, each delivery can be sent again on the hook's page there",
   },
 }
@@ -74,7 +75,10 @@ function open(url: URL, calling: host.CallingOptions): Omit<host.CodeHost, 'refu
   }
 }
 
-/** Gitea names a function of its own where an issue, or nothing, has the number: `GetPullRequestByIndex (…)`. */
+/**
+ * Converts Gitea's error for a number that is not a pull request's, which names an internal function:
+ * `GetPullRequestByIndex (…)`.
+ */
 function explainNoPull({ upstreamMessage, providerStatus }: Refusal): Refusal | undefined {
   if (!/^GetPullRequestByIndex\b/.test(upstreamMessage)) return undefined
   return new Refusal('not_found', 'Gitea has no pull request with this number there', { providerStatus })
@@ -83,11 +87,11 @@ function explainNoPull({ upstreamMessage, providerStatus }: Refusal): Refusal | 
 const created = z.object({ client_id: z.string().min(1), client_secret: z.string().min(1) })
 
 /**
- * Gitea and Forgejo at `/api/v1/version` (Gitea's routers/api/v1/misc/version.go); Forgejo adds `+gitea-…` to its own
- * version. The `url` of its error, its API's description, identifies a server that shows nothing without a sign-in.
+ * Recognizes Gitea and Forgejo at `/api/v1/version` (Gitea's routers/api/v1/misc/version.go); Forgejo adds `+gitea-…`
+ * to its own version. A server that requires a sign-in is identified by the `url` of its error, its API's description.
  */
 function recognise({ status, json }: host.Headed & { readonly json: unknown }): string | undefined {
-  const { version, url }: Readonly<Record<string, unknown>> = Object(json)
+  const { version, url } = fieldsOf(json)
   if (status === 200 && typeof version === 'string')
     return version.includes('+gitea-') ? `Forgejo ${version.split('+', 1)[0]}` : `Gitea ${version}`
   const described = typeof url === 'string' && url.endsWith('/api/swagger')
@@ -105,13 +109,15 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
     this.hooks = giteaHooks(rest)
   }
 
-  /** Gitea says nothing about a token; one without the scope `read:user` is refused, with that scope's name. */
+  /**
+   * Gitea provides no information about a token. It refuses one without the scope `read:user`, with that scope's name.
+   */
   async facts(): Promise<host.TokenFacts> {
     const { value } = await this.rest.call('GET', '/user', { answer: login })
     return { ...value, scopes: undefined, expiresAt: undefined }
   }
 
-  /** 1.15 answers 500 to a comment on an issue that does not exist; reading the issue shows the reason. */
+  /** 1.15 answers 500 to a comment on a missing issue. Reading the issue reveals the reason. */
   override async comment(on: host.Subject, body: string): Promise<host.CommentRef> {
     try {
       return await super.comment(on, body)
@@ -125,8 +131,8 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
   }
 
   /**
-   * The head, then /commits/{head}/status: the newest of each context, in pages. The answer does not say how many there are.
-   * Gitea Actions reports here too; there are no other checks.
+   * GET the head, then /commits/{head}/status: the newest of each context, in pages. The response does not say how many
+   * there are. Gitea Actions reports here too; there are no other checks.
    * @see Gitea's routers/api/v1/repo/status.go, GetCombinedCommitStatusByRef, and modules/structs/status.go
    */
   async headChecks(pull: host.Subject): Promise<host.HeadChecks> {
@@ -144,9 +150,9 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
   }
 
   /**
-   * POST /repos/{owner}/{repo}/pulls/{n}/merge: an empty 200, or 201 when the merge waits for checks. The commit is
-   * read afterwards, and so is the reason of a refusal. 1.15 does not know `head_commit_id`, so the head is also compared
-   * beforehand, which leaves a moment in which it can still change.
+   * POST /repos/{owner}/{repo}/pulls/{n}/merge: an empty 200, or 201 when the merge waits for checks. The commit, or
+   * the reason of a refusal, is read afterwards. 1.15 does not know `head_commit_id`, so the head is also compared
+   * before, which leaves a moment in which it can still change.
    */
   async merge(pull: host.Subject, options: host.MergeOptions = {}): Promise<host.Merged> {
     const { method = 'merge', title, message, sha } = options
@@ -174,17 +180,17 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
   }
 }
 
-/** Gitea's own name for a state is `status`. Without any, 1.15 answers with an empty body, and later versions with null. */
+/** Gitea calls a state `status`. Without any, 1.15 answers with an empty body, and later versions with null. */
 const combinedStatus = z
   .object({ statuses: z.array(z.object({ context: z.string(), status: z.string() })).nullish() })
   .optional()
   .transform((combined) => (combined?.statuses ?? []).map(({ context, status }) => checkOf(context, status)))
 
-/** What a person may have set on the hook's page, and relay leaves as it is. Empty fields are left out. */
+/** Settings that a person may have made on the hook's page, and relay preserves. Empty fields are left out. */
 const ownSettings = z
   .object({
     branch_filter: z.string().optional(),
-    // A secret. The newest versions do not show it.
+    // A secret. The newest versions do not return it.
     authorization_header: z.string().optional(),
   })
   .transform(({ branch_filter: branches, authorization_header: authorization }) => ({
@@ -195,7 +201,7 @@ const ownSettings = z
 /** routers/api/v1/repo/hook.go and routers/api/v1/utils/hook.go */
 function giteaHooks(rest: Rest): host.Hooks {
   const list: host.Hooks['list'] = (repo) =>
-    // Until a page is empty: a server may be set to smaller pages.
+    // Reads until a page is empty, since a server may be configured to smaller pages.
     rest.all(hooksPath(repo), z.array(hook), { limit: PAGE_SIZE }, ({ value }) => value.length > 0)
   const remove: host.Hooks['remove'] = async (repo, id) => {
     await rest.call('DELETE', `${hooksPath(repo)}/${id}`)
@@ -207,7 +213,10 @@ function giteaHooks(rest: Rest): host.Hooks {
   return {
     list,
     remove,
-    /** Gitea makes a second hook with the same address: of two relays that do so at one moment, each leaves the newest. */
+    /**
+     * Gitea allows a second hook with the same address. If two relays create one at the same moment, each keeps the
+     * newest.
+     */
     async create(repo, settings) {
       const made = await post(repo, settings)
       return onceMade(async () => {
@@ -218,8 +227,8 @@ function giteaHooks(rest: Rest): host.Hooks {
       })
     },
     /**
-     * PATCH clears the events, the branch filter and the authorization that it is not sent, and does not change the secret (`editHook`).
-     * For another secret the hook is made again, and then the old one is removed.
+     * PATCH clears the events, the branch filter and the authorization unless they are sent, and does not change the
+     * secret (`editHook`). To change the secret, a new hook is made and then the old one removed.
      */
     async change(repo, id, settings, { sameSecret }) {
       const where = `${hooksPath(repo)}/${id}`
@@ -232,7 +241,7 @@ function giteaHooks(rest: Rest): host.Hooks {
       if (before) await onceMade(() => remove(repo, id).catch(ignoreGone))
       return made
     },
-    /** A `push` of the last commit. Gitea has no ping. */
+    /** Sends a `push` of the last commit, since Gitea has no ping. */
     async test(repo, id) {
       await rest.call('POST', `${hooksPath(repo)}/${id}/tests`)
     },
@@ -240,19 +249,22 @@ function giteaHooks(rest: Rest): host.Hooks {
 }
 
 /**
- * `active` is false by default. A server ignores names that it does not know, and with `issues` and `pull_request` sends those with a
- * suffix too (`addHook` in routers/api/v1/utils/hook.go).
+ * Body of a hook. `active` is false by default. A server ignores unknown names, and with `issues` and `pull_request`
+ * also sends those with a suffix (`addHook` in routers/api/v1/utils/hook.go).
  */
 function bodyOf({ url, secret, events = [...WEBHOOK.events.keys()] }: host.HookSettings) {
   return { active: true, events, config: { url, content_type: 'json', secret: secret.reveal() } }
 }
 
-/** Another relay may have removed it a moment ago. */
+/** Ignores that another relay may have just removed it. */
 function ignoreGone(error: unknown): undefined {
   if (!isNotFound(error)) throw error
 }
 
-/** A refusal after a hook was made does not mean that there is none. @throws RelayError `provider_failed`, `cancelled` */
+/**
+ * Runs work after a hook was made. A refusal must not look as if there were no hook. @throws RelayError
+ * `provider_failed`, `cancelled`
+ */
 async function onceMade<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

@@ -4,10 +4,9 @@ import { GENERIC_DELIVERY, GENERIC_EVENT } from '../../schemes/scheme.js'
 import type { HostScheme } from '../host.js'
 
 /**
- * Gitea's events by the name in `X-Gitea-Event`, and those that Forgejo adds. Every pull request's payload has a `review`, which is null
- * unless it was reviewed. The events of Forgejo's `run` have equal members. "Test delivery" sends a push of the newest commit onto
- * itself (TestWebhook in routers/web/repo/setting/webhook.go).
- *
+ * Gitea's events by the name in `X-Gitea-Event`, with those that Forgejo adds. Every pull request's payload has a
+ * `review`, which is null unless it was reviewed. The events of Forgejo's `run` have equal members. "Test delivery"
+ * sends a push of the newest commit onto itself (TestWebhook in routers/web/repo/setting/webhook.go).
  * @see https://github.com/go-gitea/gitea/blob/main/modules/webhook/type.go and modules/structs/hook.go
  */
 const EVENTS = eventTable(`
@@ -37,10 +36,13 @@ const EVENTS = eventTable(`
   workflow_run: workflow_run | completed in_progress requested
 `)
 
-/** RepositoryPayload and WikiPayload in Gitea's modules/structs/hook.go, from v1.15 to main. All others are indented by two. */
+/**
+ * Events whose JSON is indented by one space: RepositoryPayload and WikiPayload in Gitea's modules/structs/hook.go,
+ * from v1.15 to main. All others are indented by two.
+ */
 const ONE_SPACE_EVENTS: ReadonlySet<string> = new Set(['repository', 'wiki'])
 
-/** Gitea sends GitHub's and Gogs' header names besides its own. */
+/** Gitea's scheme. It also sends the header names of GitHub and Gogs. */
 export const WEBHOOK: HostScheme = {
   proofs: [HUB_PROOF],
   also: [{ ...HUB_PROOF, header: 'x-gitea-signature', prefix: '' }],
@@ -50,7 +52,7 @@ export const WEBHOOK: HostScheme = {
   formSignature: 'payload',
   events: EVENTS,
   action: ['$.action'],
-  // `repository` is the fork, and at GitHub what was forked: services/webhook/notifier.go, ForkRepository.
+  // `repository` is the fork, while at GitHub it is the original (services/webhook/notifier.go, ForkRepository).
   repo: ['$.forkee.full_name', '$.repository.full_name'],
   number: ['$.number', '$.issue.number', '$.pull_request.number'],
   style: (event) => (ONE_SPACE_EVENTS.has(event) ? 'one-space-go' : 'indented-go'),

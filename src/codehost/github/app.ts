@@ -8,7 +8,7 @@ import type * as host from '../host.js'
 import { type Api, isNotFound, path, type Refusal, Rest } from '../rest.js'
 import { deliveryLog } from './hooks.js'
 
-/** The least that comment, merge and react, hooks, and reading checks and statuses need. */
+/** Smallest set of permissions for comment, merge and react, hooks, and reading checks and statuses. */
 const PERMISSIONS = {
   issues: 'write',
   pull_requests: 'write',
@@ -18,7 +18,7 @@ const PERMISSIONS = {
   statuses: 'read',
 } as const
 
-/** The events that an App with these permissions can have, of those that happen on issues, pull requests and branches. */
+/** Events about issues, pull requests and branches that an App with these permissions can receive. */
 const EVENTS = [
   'check_run',
   'check_suite',
@@ -44,7 +44,7 @@ export function githubApps(api: Api, web: string): host.Apps {
     manifest: ({ name, redirectUrl, callbackUrl, hook }) =>
       JSON.stringify({
         name,
-        // The homepage, which a manifest must name.
+        // Homepage, which a manifest must have.
         url: new URL(callbackUrl).origin,
         description: 'Receives webhooks and acts for its users, with relay',
         redirect_url: redirectUrl,
@@ -60,7 +60,7 @@ export function githubApps(api: Api, web: string): host.Apps {
       return (await rest.call('POST', path`/app-manifests/${code}/conversions`, call)).value
     },
     as(app, options) {
-      // Made for each call, since it is valid for minutes.
+      // Created for each call, since it is valid for minutes.
       const setup = options.command('setup')
       const token = async (): Promise<string> => appToken(app, systemClock(), setup)
       const explain = (refusal: Refusal): RelayError | undefined =>
@@ -134,13 +134,13 @@ function asApp(rest: Rest): host.AppAccount {
   }
 }
 
-/** What a refusal means to an App, with what to do. */
+/** Converts a refusal to an error that explains what it means for an App, with advice. */
 function explained(
   cause: Refusal,
   { slug, web, command }: Pick<host.AppIdentity, 'slug'> & host.AppOptions & { readonly web: string },
 ): RelayError | undefined {
   const { upstreamMessage: message, kind } = cause
-  // A 404 with another message is about what the App asked for.
+  // A 404 with another message is about the requested object.
   if (message === 'Integration not found')
     return new RelayError(
       'gone',
@@ -148,19 +148,21 @@ function explained(
       { cause },
     )
   if (kind !== 'invalid_token') return undefined
-  // GitHub names the claim of a time that it does not accept.
+  // GitHub names the time claim that it rejects.
   const why = /'(?:exp|iat)'/.test(message)
     ? `${web} refused the token of the App ${slug}: ${message}. Set this machine's clock; ${command('doctor')} compares it`
     : `${web} refused the key of the App ${slug}: it was removed there. Delete the App there, and register another with ${command('setup')}`
   return new RelayError('forbidden', why, { cause })
 }
 
-/** Seconds by which the token is dated back, since clocks differ, and for which it is valid: GitHub allows 600 in all. */
+/**
+ * Seconds by which the token is backdated, since clocks differ, and seconds of its validity. GitHub allows 600 in all.
+ */
 const BACKDATED = 60
 const LIFETIME = 540
 
 /**
- * Token that authenticates an App: a JWT (RFC 7519) signed with RS256, valid for 9 minutes
+ * Creates the token that authenticates an App: a JWT (RFC 7519) signed with RS256, valid for 9 minutes
  * (https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app).
  * `now` is in milliseconds.
  * `setup`: the command that registers another App. @throws RelayError `settings` if the key is not a private key

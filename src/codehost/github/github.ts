@@ -8,11 +8,18 @@ import { type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
 import { githubApps } from './app.js'
 import { githubHooks } from './hooks.js'
 import { WEBHOOK } from './webhook.js'
+import { fieldsOf } from '../../json/parse.js'
 
-/** Classic and fine-grained (docs.github.com, "About authentication to GitHub", token formats). No application can revoke these. */
+/**
+ * Prefixes of classic and fine-grained personal tokens, which no application can revoke (docs.github.com, "About
+ * authentication to GitHub", token formats).
+ */
 const PERSONAL_TOKEN = /^(?:ghp|github_pat)_/
 
-/** GitHub has what it sent in the last 3 days (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
+/**
+ * GitHub keeps deliveries for 3 days
+ * (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks).
+ */
 const LOG_PERIOD_MS = 3 * 86_400_000
 
 function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
@@ -43,7 +50,7 @@ function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
 /** GitHub.com, GitHub Enterprise Server and GHE.com. */
 export const GITHUB = kindOf('github', 'GitHub')
 
-/** The sandbox, which has the layout of an Enterprise Server. */
+/** The sandbox, whose addresses are those of an Enterprise Server. */
 export const SANDBOX = kindOf('sandbox', 'The sandbox')
 
 function open(
@@ -73,10 +80,10 @@ function open(
       deviceEndpoint: `${web}/login/device/code`,
       // The issuer of an Enterprise Server or GHE.com is not documented reliably, so it is not checked there.
       issuer: name === 'sandbox' || url.host === 'github.com' ? oauth : undefined,
-      // The only scope with which the three actions work on private repositories too.
+      // The only scope with which all three actions work on private repositories.
       scopes: ['repo'],
     },
-    // An Enterprise Server without rate limits has no /rate_limit; github.com's /meta is long.
+    // An Enterprise Server without rate limits has no /rate_limit, and github.com's /meta is long.
     probe: { address: `${apiUrl}/${apiUrl.startsWith(web) ? 'meta' : 'rate_limit'}`, recognise },
     registrationPage: `${web}/settings/applications/new`,
     apps: githubApps(api, web),
@@ -84,7 +91,10 @@ function open(
   }
 }
 
-/** docs.github.com, "Getting started with the REST API": the API has a host of its own except on Enterprise Server. */
+/**
+ * Address of the API, which has its own host except on Enterprise Server (docs.github.com, "Getting started with the
+ * REST API").
+ */
 function apiBase(url: URL, web: string): string {
   if (url.host === 'github.com') return 'https://api.github.com'
   if (/^[^.]+\.ghe\.com$/.test(url.host)) return `https://api.${url.host}`
@@ -92,11 +102,11 @@ function apiBase(url: URL, web: string): string {
 }
 
 /**
- * GitHub at `/rate_limit`, GitHub Enterprise Server at `/meta` (docs.github.com/rest/rate-limit, /rest/meta/meta). Its
- * headers identify a server that asks for a token first or has had too many requests.
+ * Recognizes GitHub at `/rate_limit` and GitHub Enterprise Server at `/meta` (docs.github.com/rest/rate-limit,
+ * /rest/meta/meta). Headers identify a server that requires a token or has had too many requests.
  */
 function recognise({ status, header, json }: host.Headed & { readonly json: unknown }): string | undefined {
-  const { installed_version: installed, resources }: Readonly<Record<string, unknown>> = Object(json)
+  const { installed_version: installed, resources } = fieldsOf(json)
   const [, named] = /^enterprise-server@(.+)$/.exec(header('x-github-enterprise-version') ?? '') ?? []
   const refused = [401, 403, 429].includes(status) && header('x-github-request-id') !== undefined
   const version = named ?? (status === 200 && typeof installed === 'string' ? installed : undefined)
@@ -121,8 +131,8 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
   }
 
   /**
-   * GET /user, whose headers also describe the token. Those of a classic token have `X-OAuth-Scopes`, empty for one without
-   * scopes; those of a fine-grained token have none (docs.github.com, "Scopes for OAuth apps").
+   * GET /user, whose headers also describe the token. Responses to a classic token have `X-OAuth-Scopes`, which may be
+   * empty; those to a fine-grained token do not (docs.github.com, "Scopes for OAuth apps").
    */
   async facts(): Promise<host.TokenFacts> {
     const { value, header } = await this.rest.call('GET', '/user', { answer: login })
@@ -135,8 +145,8 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
   }
 
   /**
-   * The head, then /commits/{head}/check-runs (the newest of each app and name) and /commits/{head}/status (the newest of each
-   * context): checks and statuses are two systems, and a commit can have both.
+   * GET the head, then /commits/{head}/check-runs (the newest of each app and name) and /commits/{head}/status (the
+   * newest of each context). Checks and statuses are two systems, and a commit can have both.
    * @see https://docs.github.com/en/rest/checks/runs and https://docs.github.com/en/rest/commits/statuses
    */
   async headChecks(pull: host.Subject): Promise<host.HeadChecks> {
@@ -151,7 +161,7 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
     return { sha, checks: all.flat() }
   }
 
-  /** PUT /repos/{owner}/{repo}/pulls/{n}/merge. If that is refused, it reads the pull request to find the reason. */
+  /** PUT /repos/{owner}/{repo}/pulls/{n}/merge. After a refusal, the pull request is read to find the reason. */
   async merge(
     pull: host.Subject,
     { method, title, message, sha }: host.MergeOptions = {},

@@ -11,16 +11,16 @@ export function githubHooks(rest: Rest): host.Hooks {
   return {
     async list(repo) {
       const all = await rest.all(hooksPath(repo), z.array(hook), { per_page: LARGE_PAGE })
-      // A server that shows one secret would show the others.
+      // A server that shows one secret would also show the others.
       const shows = all.some(({ hasSecret }) => hasSecret)
       return shows ? all.map((each) => ({ ...each, hasSecret: each.hasSecret ?? false })) : all
     },
-    /** 422 `Hook already exists on this repository` for one with the same address. */
+    /** GitHub answers 422 `Hook already exists on this repository` for a second one with the same address. */
     async create(repo, settings) {
       const body = { name: 'web', ...bodyOf(settings) }
       return (await rest.call('POST', hooksPath(repo), { body, answer: hook })).value
     },
-    /** With all settings: `config` replaces the former one, its secret included. */
+    /** Sends all settings, because `config` replaces the former one with its secret. */
     async change(repo, id, settings) {
       const call = { body: bodyOf(settings), answer: hook }
       return (await rest.call('PATCH', `${hooksPath(repo)}/${id}`, call)).value
@@ -42,7 +42,7 @@ function bodyOf({ url, secret, events = ['*'] }: host.HookSettings) {
 
 const delivery = z
   .object({
-    // 64 bits: of more than 15 digits as text.
+    // 64-bit number. One of more than 15 digits arrives as text.
     id: z.union([z.int(), z.string().regex(/^\d+$/)]),
     guid: z.string(),
     event: z.string(),
@@ -58,7 +58,7 @@ const delivery = z
     statusCode,
   }))
 
-/** The log at this path, of a repository's hook or an App's. */
+/** Delivery log at this path, of a repository's hook or an App's. */
 export function deliveryLog(rest: Rest, where: string): host.DeliveryLog {
   return {
     async page(cursor) {

@@ -105,7 +105,7 @@ const EVENTS = eventTable(`
   workflow_run: workflow_run workflow !deployment !since | completed in_progress requested
 `)
 
-/** The id of the hook that made-up deliveries come from. */
+/** Hook id of synthesized deliveries. */
 export const HOOK_ID = 1
 
 /** @see https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers */

@@ -1,24 +1,27 @@
 import { isNameOfSecret, isSecretName } from './names.js'
 import type { Span } from './span.js'
 
-/** A word of a command line, or a text in quotes. */
+/** A word of a command line, or a quoted text. */
 const WORD = String.raw`(?:\\?"[^"\r\n]{1,256}"|'[^'\r\n]{1,256}'|[^\s"'|;&]{1,256})`
 const USER = new RegExp(String.raw`(?<![\w-])(?:-u|-U|--(?:proxy-)?user)[ =]{0,2}(${WORD})`, 'g')
-/** curl's, with cookies rather than a file of them. */
+/** curl's option for cookies, as opposed to a cookie file. */
 const COOKIES = new RegExp(String.raw`(?<![\w-])-b[ =]{0,2}(${WORD})`, 'g')
 const OPTION = new RegExp(String.raw`(?<![\w-])--?([\w-]{2,64})[ \t]{1,8}(?!-)(${WORD})`, 'g')
-/** These take the password without a space after `-p`. */
+/** Programs that take the password after `-p` without a space. */
 const PASSWORD_OF = /\b(?:mysql|mariadb|sshpass|7z|unzip)/
 const SHORT = /(?<=\s)-p([^\s"'|;&]{1,256})/g
-/** `machine x login y password z`. */
+/** Format of a .netrc file: `machine x login y password z`. */
 const NETRC = /\blogin\s{1,8}\S{1,256}\s{1,8}password\s{1,8}(\S{1,256})/g
-/** SQL's and sshpass's own words. */
+/** Keywords of SQL and sshpass before a password. */
 const NAMELESS = new RegExp(String.raw`\b(?:identified\s{1,8}by|sshpass\s{1,8}-p)\s{0,8}(${WORD})`, 'gi')
-/** `password is x`, `password for the admin was "x"`. A word after it is a value only if it is not an ordinary one, or in quotes. */
+/**
+ * Sentences such as `password is x` or `password for the admin was "x"`. An unquoted value counts only if it is not an
+ * ordinary word.
+ */
 const SENTENCE =
   /(?<![\p{L}\p{N}_.-])([\p{L}\p{N}_.-]{2,64}(?: [\p{L}\p{N}_.-]{1,32}){0,6}?) (?:is|was|are|equals|to|->|→) (?:now )?(\\?"[^"\r\n]{1,256}"|'[^'\r\n]{1,256}'|`[^`\r\n]{1,256}`|[^\s"'`<>]{1,256})/gu
 
-/** The secrets of command lines, and those that a sentence tells. */
+/** Finds secrets in command lines and sentences. */
 export function* inCommands(text: string): Generator<Span> {
   if (!/\s/.test(text)) return
   for (const { all, end, value } of words(text, USER))
@@ -41,7 +44,7 @@ export function* inCommands(text: string): Generator<Span> {
   }
 }
 
-/** A value after its name in lines whose columns tabs separate. */
+/** Finds a value after its name in lines with tab-separated columns. */
 function* inColumns(text: string): Generator<Span> {
   let [name, end] = ['', 0]
   for (const { 0: value, index: start } of text.matchAll(/[^\t\r\n]+/g)) {

@@ -4,18 +4,18 @@ import { tokens } from '../../json/text.js'
 import { isHolding, isNameOfSecret, isNaming, isSecretName, isSecretParameter } from './names.js'
 import type { Place } from './span.js'
 
-/** A text within content that has a structure, in the order in which they stand. What is between them stays. */
+/** A text within structured content. Parts are in order; the bytes between them stay unchanged. */
 export interface Part extends Place {
-  /** As its reader reads it, without escapes. */
+  /** Decoded value, without escapes. */
   readonly value: string
-  /** What it is the value of; empty for a name, or where there is none. */
+  /** Name of the value. Empty for a name itself, or if there is none. */
   readonly name: string
   readonly isSecret: boolean
-  /** Writes another value as the content needs it. */
+  /** Encodes another value for this position. */
   readonly encode: (value: string) => string
 }
 
-/** The parts of content that has a structure, if it has one; a form has to be known as such. Undefined for plain text. */
+/** Splits structured content into its parts. A form must be announced as such. Undefined for plain text. */
 export function partsOf(text: string, isForm: boolean): Iterable<Part> | undefined {
   if (isJson(text)) return jsonParts(text)
   return jsonLines(text) ?? multipartParts(text) ?? (isForm ? formParts(text) : base64Part(text))
@@ -33,10 +33,10 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The text of a string of JSON. Most have no escapes, and need no parser. */
+/** Decodes a JSON string. Most have no escapes, and need no parser. */
 const textOf = (raw: string): string => (raw.includes('\\') ? String(JSON.parse(raw)) : raw.slice(1, -1))
 
-/** What is read of JSON: a name or value, and the array or object around it. */
+/** A name or value in JSON, with the array or object around it. */
 interface Item extends Place {
   readonly raw: string
   readonly isName: boolean
@@ -47,18 +47,21 @@ interface Container {
   readonly start: number
   readonly isObject: boolean
   readonly isSecret: boolean
-  /** Of the member that is read. */
+  /** Name of the current member. */
   name: string
   isName: boolean
-  /** Of the item that is read, from 0. */
+  /** Index of the current item, from 0. */
   index: number
-  /** The text before in a list. */
+  /** Previous text in a list. */
   previous: string
-  /** Whether a member of the object, or the first item of the list, names a secret. */
+  /** True if a member of the object, or the first item of the list, names a secret. */
   namesSecret: boolean
 }
 
-/** `named`: the starts of containers in which one member or item names the secret that another one holds. */
+/**
+ * Yields names and values. `named` has the starts of containers in which one member or item names the secret that
+ * another one holds.
+ */
 function* jsonItems(
   text: string,
   named: ReadonlySet<number>,
@@ -97,7 +100,7 @@ function isSecretItem(around: Container, named: ReadonlySet<number>): boolean {
   const { isObject, name, index, previous } = around
   if (around.isSecret) return true
   if (isObject) return isSecretName(name) || (named.has(around.start) && isHolding(name))
-  // A list of headers has their names and values in turn. Their names have a dash, or are those of all.
+  // A list of headers has names and values in turn. Such names contain a dash, or are well known.
   return (
     (index === 1 && named.has(around.start)) ||
     (previous !== '' && isHeader(previous) && isNameOfSecret(previous))
@@ -107,7 +110,7 @@ function isSecretItem(around: Container, named: ReadonlySet<number>): boolean {
 const isHeader = (text: string): boolean =>
   /^(?:authorization|cookie|[a-z\d]{1,32}(?:-[a-z\d]{1,32}){1,8})$/i.test(text)
 
-/** The texts of JSON, and the numbers that are secret. Every other byte stays. */
+/** Texts of JSON, and numbers that are secret. All other bytes stay. */
 function* jsonParts(text: string): Generator<Part> {
   const named = new Set<number>()
   const end = (ended: Container): void => {
@@ -134,7 +137,7 @@ function* jsonParts(text: string): Generator<Part> {
   }
 }
 
-/** JSON in lines, each with a value of its own. */
+/** Parts of JSON lines, each with its own value. */
 function jsonLines(text: string): Iterable<Part> | undefined {
   if (!/^\s*[[{]/.test(text) || !text.includes('\n')) return undefined
   const lines = [...placesOf(text, '\n')].filter(({ start, end }) => text.slice(start, end).trim() !== '')
@@ -152,7 +155,7 @@ function* within(
       yield { ...part, start: start + part.start, end: start + part.end }
 }
 
-/** The pieces of a text between separators. */
+/** Pieces of a text between separators. */
 function* placesOf(text: string, separator: string): Generator<Place> {
   let start = 0
   for (let end = text.indexOf(separator); end !== -1; end = text.indexOf(separator, start)) {
@@ -162,7 +165,7 @@ function* placesOf(text: string, separator: string): Generator<Place> {
   yield { start, end: text.length }
 }
 
-/** Names and values of a form; each is written again only if it changes. */
+/** Names and values of a form. Each is encoded again only if it changes. */
 function* formParts(text: string): Generator<Part> {
   for (const { start, end } of placesOf(text, '&')) {
     const field = text.slice(start, end)
@@ -175,7 +178,7 @@ function* formParts(text: string): Generator<Part> {
   }
 }
 
-/** As a form's fields are read, though this one may have what separates them. */
+/** Decodes a field of a form, which here may contain the field separator. */
 const formDecoded = (text: string): string =>
   new URLSearchParams(`a=${text.replaceAll('&', '%26')}`).get('a') ?? ''
 const formEncoded = (value: string): string => new URLSearchParams({ a: value }).toString().slice('a='.length)
@@ -185,7 +188,8 @@ const PART_NAME =
 const IN_BASE64 = /^content-transfer-encoding:\s{0,8}base64/im
 
 /**
- * The parts of multipart content. Its first line of dashes that headers follow has the boundary: the Content-Type that names it may be another's.
+ * Parts of multipart content. The boundary is taken from the first line of dashes that headers follow, since the
+ * Content-Type may belong to other content.
  * @see RFC 2046 section 5.1
  */
 function multipartParts(text: string): Iterable<Part> | undefined {
@@ -219,14 +223,14 @@ function* partsBetween(text: string, begin: number, boundary: string): Generator
   }
 }
 
-/** JSON that is written in base64, as the messages of Pub/Sub hold it. */
+/** JSON in base64, as in messages of Pub/Sub. */
 function base64Part(text: string): Part[] | undefined {
   const value = /^(?:ey|ew|W[1-9]|Il|WyJ)/.test(text) ? decodedBase64(text) : undefined
   if (value === undefined || !isJson(value)) return undefined
   return [{ start: 0, end: text.length, value, name: '', isSecret: false, encode: toBase64 }]
 }
 
-/** Undefined for what is not base64 of text. */
+/** Decodes base64 of text. Undefined for anything else. */
 function decodedBase64(text: string): string | undefined {
   const bytes = /^[\w+/=\s-]+$/.test(text) ? Buffer.from(text, 'base64') : Buffer.of()
   return bytes.byteLength > 0 && isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : undefined

@@ -1,9 +1,12 @@
 import { isSecretParameter } from './names.js'
 import type { Span } from './span.js'
 
-// A stranger wrote the text: every repetition has a limit, or begins where no other match can.
+// A stranger wrote the text, so every repetition has a limit, or begins where no other match can.
 
-/** What is a secret by its own form: keys of services, JSON Web Tokens, private keys, and what stands after a scheme of authentication. */
+/**
+ * Secrets that their form reveals: keys of services, JSON Web Tokens, private keys, and credentials after an
+ * authentication scheme.
+ */
 const FORMS: readonly RegExp[] = [
   /-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)/g,
   /(?<![\w-])eyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*/g,
@@ -17,14 +20,14 @@ const FORMS: readonly RegExp[] = [
 /** A word of mixed letters and digits that is long enough to be random. */
 const RANDOM = /(?<![\w/+.-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[\w+-]{24,}={0,2}(?![\w/.-])/g
 
-/** `user:password@` of an address. */
+/** User and password of an address: `user:password@`. */
 const USER_INFO = /(?<=\b[a-z][a-z0-9+.-]{0,30}:\/\/)(?!git@)[^\s/?#@"'<>]+(?=@)/gi
 const PARAMETER = /(?<=^|[?&#])([\w.%[\]-]{1,64})=([^\s"'&#<>]+)/gm
 
-/** A slash of an address, also one that JSON or another address has escaped. */
+/** A slash of an address, including one that JSON or another address has escaped. */
 const SLASH = String.raw`(?:\\{0,3}\/|%(?:25)?2f)`
 const slashed = (path: string): string => path.replaceAll('/', SLASH)
-/** Hosts whose addresses let in by themselves, with the part before the secret. */
+/** Hosts whose addresses grant access by themselves, with the path before the secret. */
 const LETTING_IN = [
   String.raw`hooks\.slack(?:-gov)?\.com/`,
   String.raw`hooks\.zapier\.com/`,
@@ -48,20 +51,23 @@ const LETS_IN = new RegExp(
   'gi',
 )
 const ADDRESS = /(?<=\b(?:https?|wss?):\/\/)[^\s"'<>()|?#]+/gi
-/** Before a part of an address that need not look random to let in. */
+/** Path segment before one that grants access even if it does not look random. */
 const HOOK =
   /^(?:web)?hooks?$|^(?:invites?|invitations?|reset|confirm|verify|unsubscribe|magic|callback|share)$/i
 const MIN_SEGMENT = 16
 
 /** An address that another one, or a field, has escaped. */
 const ESCAPED = /(?<![\w.+-])[a-z][a-z0-9+.-]{1,30}%(?:25)?3a[^\s"'<>&()|]+/gi
-/** How often an address within others is escaped. */
+/** Deepest escaping of an address within others. */
 const MAX_ESCAPED = 3
 
-/** Characters of the shortest form, with the scheme before it. */
+/** Length of the shortest form, including its scheme. */
 const MIN_LENGTH = 14
 
-/** What is a secret by its own form, wherever it stands. `identifies`: what looks random names something. */
+/**
+ * Finds secrets that their form reveals, wherever they are. With `identifies`, text that looks random is the name of
+ * something.
+ */
 export function* byForm(text: string, identifies: boolean): Generator<Span> {
   const forms = identifies ? FORMS : [...FORMS, RANDOM]
   if (text.length >= MIN_LENGTH) for (const form of forms) yield* matches(text, form)

@@ -2,34 +2,40 @@ import { isHolding, isNameOfSecret, isNaming, isSecretName, isSecretParameter } 
 import { type Place, type Span, trimmed } from './span.js'
 
 /**
- * A name of up to four words, perhaps in quotes, and what separates it from its value. Each repetition has a limit, since a stranger wrote
- * the text.
+ * A name of up to four words, perhaps quoted, with the separator before its value. Each repetition has a limit, since a
+ * stranger wrote the text.
  */
 const NAME =
   /(?<![\p{L}\p{N}_.])([\p{L}\p{N}_%$[\]][\p{L}\p{N}_.%$[\]-]{0,63}(?:[ \t][\p{L}\p{N}_.-]{1,32}){0,3})(\\{0,7}["'`][\])]?|)[ \t\r\n]{0,8}(=>|:=|<-|:(?![:=]|\/\/)|=(?![=~>])|\|(?!\|)|[,(](?=[ \t]{0,4}\\{0,7}["'`]))/gu
 const OPENING = /[ \t]{0,8}("""|'''|\\{0,7}["'`])/y
 const BRACKET = /[ \t]{0,8}[{[]/y
 const BEFORE_NAME = /^[ \t>*#|/-]*(?:(?:export|set|let|const|var|env) )?["'`:@]?$/i
-/** Characters before a name on its line that are looked at. */
+/** Most characters before a name on its line that are examined. */
 const MAX_BEFORE = 64
 const BLOCK = /^[|>][-+\d]{0,3}(?:[ \t]+#.*)?$/
-/** The end of an element, which ends a text in it. */
+/** End of an element, which also ends a text in it. */
 const IN_TAG = /<(?:\/|br\b)/i
-/** How many lines a value and the line that names it are apart. */
+/** Most lines between a value and the line that names it. */
 const MAX_APART = 8
 
 interface Named {
   readonly name: string
-  /** Where the value may begin. */
+  /** First position at which the value may begin. */
   readonly at: number
-  /** What ends the value besides the line: the quote around name and value, or the mark after a value of JSON. */
+  /**
+   * Character that ends the value before the line does: the quote around name and value, or the punctuation after a
+   * JSON value.
+   */
   readonly until: RegExp | undefined
-  /** Column of the name, where it begins its line; in `- name: x` the column after the dash. */
+  /** Column of the name if it begins its line. In `- name: x`, the column after the dash. */
   readonly column: number | undefined
   readonly isItem: boolean
 }
 
-/** The values that a name before `:` or `=` shows to be secret, in lines of settings, YAML, headers, JSON within text, and sentences. */
+/**
+ * Finds values that a name before `:` or `=` identifies as secret, in lines of settings, YAML, headers, JSON within
+ * text, and sentences.
+ */
 export function* inLines(text: string): Generator<Span> {
   if (!/[:=|,(<]/.test(text)) return
   const reader = new Reader(text)
@@ -53,7 +59,7 @@ export function* inLines(text: string): Generator<Span> {
       continue
     }
     if (column === undefined) continue
-    // Not the lines below, which have names of their own.
+    // Without the lines below, which have names of their own.
     const value = reader.after(of.at) ?? trimmed(text, { start: of.at, end: reader.lineEnd(of.at) })
     if (isHolding(name)) {
       if (value) held = { value, line, column }
@@ -90,7 +96,9 @@ function namedBy(
   }
 }
 
-/** What ends the value in the middle of a line: a parameter of an address ends earlier, and what follows a colon does not. */
+/**
+ * End of a value in the middle of a line. A parameter of an address ends earlier; text after a colon has no end there.
+ */
 function endAfter(mark: string, prefix: string, quote: string, open: string | undefined): RegExp | undefined {
   if (quote !== '') return /[,}\]]/
   if (open !== undefined) return new RegExp(open)
@@ -98,7 +106,10 @@ function endAfter(mark: string, prefix: string, quote: string, open: string | un
   return /[&?]$/.test(prefix) ? /[\s"'`<>&#]/ : /[\s"'`<>]/
 }
 
-/** Where the value of a name stands: within its quotes or brackets, to the end of its line, or in the lines below that are indented deeper. */
+/**
+ * Range of a name's value: within its quotes or brackets, to the end of its line, or the more deeply indented lines
+ * below.
+ */
 function valueOf(text: string, { at, until, column }: Named, reader: Reader): Place | undefined {
   const inQuotes = reader.after(at)
   if (inQuotes) return until ? inQuotes : withWordsAfter(text, inQuotes, reader)
@@ -116,7 +127,7 @@ function valueOf(text: string, { at, until, column }: Named, reader: Reader): Pl
   return below ?? first ?? nextLine(text, lineEnd)
 }
 
-/** A value in quotes with the words after it on its line, unless they are a comment. */
+/** Extends a quoted value by the words after it on its line, unless they are a comment. */
 function withWordsAfter(text: string, { start, end }: Place, reader: Reader): Place {
   const lineEnd = reader.lineEnd(end)
   const rest = text.slice(end, lineEnd)
@@ -125,7 +136,7 @@ function withWordsAfter(text: string, { start, end }: Place, reader: Reader): Pl
     : { start, end }
 }
 
-/** The lines after one that are indented deeper than a column, or its list. */
+/** Following lines that are indented more deeply than a column, or its list. */
 function linesBelow(text: string, from: number, column: number, mayBeList: boolean): Place | undefined {
   let end: number | undefined
   let isContinued = text.charAt(from - 1) === '\\'
@@ -142,7 +153,7 @@ function linesBelow(text: string, from: number, column: number, mayBeList: boole
   return end === undefined ? undefined : trimmed(text, { start: from, end })
 }
 
-/** The next line that is not empty, where it has no name of its own. */
+/** Next line that is not empty, unless it has a name of its own. */
 function nextLine(text: string, from: number): Place | undefined {
   const start = from + (/^\s{0,8}/.exec(text.slice(from, from + 8))?.[0].length ?? 0)
   const line = trimmed(text, { start, end: endOfLine(text, start) })
@@ -154,7 +165,10 @@ function endOfLine(text: string, from: number): number {
   return end === -1 ? text.length : end
 }
 
-/** Finds the ends of lines, quotes and brackets. Remembers where they are, and what is never closed, so that each is looked for once. */
+/**
+ * Finds the ends of lines, quotes and brackets. Remembers them, and quotes that are never closed, so that each is
+ * searched once.
+ */
 class Reader {
   readonly #text: string
   readonly #last = new Map<string, number>()
@@ -170,7 +184,7 @@ class Reader {
     return this.#line.end
   }
 
-  /** What is within the quotes that begin at a place. */
+  /** Content of the quotes that begin at a position. */
   after(at: number): Place | undefined {
     OPENING.lastIndex = at
     const [all = '', quote = ''] = OPENING.exec(this.#text) ?? []
@@ -185,7 +199,7 @@ class Reader {
     return end === -1 ? undefined : trimmed(this.#text, { start, end })
   }
 
-  /** What is within the brackets that begin at a place, with them; where they are never closed, all of the rest. */
+  /** Content of the brackets that begin at a position, including them. Without an end, the rest of the text. */
   brackets(at: number): Place | undefined {
     BRACKET.lastIndex = at
     if (!BRACKET.test(this.#text)) return undefined

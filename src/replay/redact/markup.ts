@@ -20,30 +20,31 @@ const TAG_NAME = /<(\/?)([\p{L}_][\p{L}\p{N}_:.-]{0,127})(?=[\s/>])/uy
 const ATTRIBUTE =
   /[\s/]{1,1024}([^\s"'<>/=]{1,128})(?:\s{0,64}=\s{0,64}(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?/y
 const TAG_END = /[\s/]{0,1024}>/y
-/** HTML's elements without an end. */
+/** HTML elements without an end tag. */
 const EMPTY = /^(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)$/i
 const ENDS_AS_NAME = /([\p{L}\p{N} ._-]{2,64})[:=]\s{0,64}$/u
-/** Open elements that an end tag is compared with: HTML leaves some open. */
+/** Most open elements that an end tag is compared with, since HTML leaves some open. */
 const MAX_LEFT_OPEN = 8
 
-/** An element that is open. */
+/** An open element. */
 interface Frame {
   readonly name: string
-  /** Whether its name, or that of one around it, says that it is secret. */
+  /** True if its name, or that of an enclosing element, identifies it as secret. */
   readonly isSecret: boolean
-  /** Whether something in it names a secret, which something else in it holds. */
+  /** True if one of its children names a secret that another one holds. */
   namesSecret: boolean
-  /** What it holds in elements of such names, before it is known what they are. */
+  /** Values in children with such names, until it is known whether they are secret. */
   readonly held: Place[]
 }
 
 /**
- * What the names of XML and HTML show to be secret: the text and attributes of an element whose name, or whose attribute `name`, says so; the
- * value of such an attribute; and what stands next to such a name, as in `<name>password</name><value>…</value>`.
+ * Finds secrets in XML and HTML: text and attributes of an element that its name, or its attribute `name`, identifies
+ * as secret; the value of such an attribute; and text next to such a name, as in
+ * `<name>password</name><value>…</value>`.
  */
 export function* inMarkup(text: string): Generator<Span> {
   if (!text.includes('<')) return
-  // A name in angle brackets is an element only where it ends: `<password>` can stand for one in a sentence.
+  // A name in angle brackets is an element only if it has an end tag: in a sentence, `<password>` can be a placeholder.
   const lastEnd = new Map<string, number>()
   for (const piece of pieces(text)) if (piece.kind === 'close') lastEnd.set(piece.name, piece.start)
   const isDocument = /^\s*<[?!\p{L}]/u.test(text)
@@ -94,7 +95,7 @@ export function* inMarkup(text: string): Generator<Span> {
 
 const frame = (name: string, isSecret: boolean): Frame => ({ name, isSecret, namesSecret: false, held: [] })
 
-/** Tags and the text between them. What is no tag is text. */
+/** Splits a text into tags and the text between them. Anything that is not a tag is text. */
 function* pieces(text: string): Generator<Piece> {
   const isClosed = { comment: text.lastIndexOf('-->'), data: text.lastIndexOf(']]>') }
   let from = 0
@@ -111,14 +112,14 @@ function* pieces(text: string): Generator<Piece> {
     }
     const { piece, end } = tagAt(text, at)
     if (piece) yield piece
-    // What was read as attributes is not read again, or the time would grow with the square of the text.
+    // Attributes are not read again, or the time would grow with the square of the text.
     at = end
     if (piece) from = at
   }
   if (from < text.length) yield { kind: 'text', start: from, end: text.length }
 }
 
-/** The tag that begins at a place, if one does, and where reading continues. */
+/** Parses the tag that begins at a position, if one does, and returns where reading continues. */
 function tagAt(text: string, at: number): { readonly piece?: Piece; readonly end: number } {
   const [all = '', slash = '', name = ''] = execAt(TAG_NAME, text, at) ?? []
   if (name === '') return { end: at + 1 }

@@ -1,16 +1,19 @@
 import { Search } from './search.js'
 
-/** Characters of a value that is looked for everywhere: shorter ones are found by chance. */
+/** Shortest value that is replaced everywhere. Shorter ones occur by chance. */
 const MIN_REPEATED = 6
-/** Longer than any token that stands in two places; what is longer is replaced where it is found. */
+/**
+ * Longest value that is replaced everywhere: longer than any token that occurs twice. Longer ones are replaced where
+ * they are found.
+ */
 const MAX_REPEATED_LENGTH = 256
-/** More than any delivery has. It bounds the memory of the search. */
+/** Most values that are replaced everywhere: more than any delivery has. It bounds the memory of the search. */
 const MAX_REPEATED = 200
 /** A word of a longer value that can be a token. */
 const TOKEN = /[^\s"'<>,;]{8,256}/g
 const isMixed = (text: string): boolean => /\p{L}/u.test(text) && /\d/.test(text)
 
-/** Every value that is left out, with what stands for it: the same everywhere, so that what was equal stays equal. */
+/** Maps each redacted value to its replacement. Equal values get equal replacements. */
 export class Replacements {
   readonly #of = new Map<string, string>()
   readonly #repeated = new Set<string>()
@@ -26,7 +29,7 @@ export class Replacements {
     return value === '' ? value : this.#known(value, () => `redacted-${++this.#secrets}`)
   }
 
-  /** Has a secret, and the tokens in it, looked for everywhere. */
+  /** Adds a secret, and the tokens in it, to the values that are replaced everywhere. */
   learn(value: string): void {
     const tokens = value.length > MAX_REPEATED_LENGTH || /\s/.test(value) ? value.matchAll(TOKEN) : []
     for (const text of [value, ...[...tokens].map(String).filter(isMixed)])
@@ -38,12 +41,12 @@ export class Replacements {
         this.#repeated.add(text)
   }
 
-  /** From now on, {@link everywhere} finds what was learned so far. */
+  /** Lets {@link everywhere} find the values learned so far. */
   repeat(): void {
     this.#search = new Search(this.#repeated)
   }
 
-  /** Where a text has what was learned. */
+  /** Finds the learned values in a text. */
   everywhere(text: string): Iterable<{ readonly start: number; readonly end: number }> {
     return this.#search.in(text)
   }

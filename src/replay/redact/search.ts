@@ -1,6 +1,6 @@
 interface Node {
   readonly next: Map<number, Node>
-  /** The longest other beginning of a value with which this one ends. */
+  /** Longest proper suffix that is a beginning of another value. */
   fallback: Node | undefined
   /** Length of the longest value that ends here; 0 for none. */
   length: number
@@ -9,8 +9,8 @@ interface Node {
 const node = (): Node => ({ next: new Map(), fallback: undefined, length: 0 })
 
 /**
- * Finds many values in one walk through a text, in time that grows with the text alone, whatever the values have in common: an
- * alternation of them compares each at each place.
+ * Finds many values in one pass over a text. The time depends only on the text's length, whatever the values have in
+ * common, while an alternation compares each value at each position.
  * @see Aho and Corasick, Efficient string matching: an aid to bibliographic search (1975)
  */
 export class Search {
@@ -27,7 +27,7 @@ export class Search {
       }
       at.length = value.length
     }
-    // Breadth first: a fallback is shorter, and is known before.
+    // Breadth first: a fallback is shorter, and so already known.
     const all = [this.#root]
     for (const parent of all)
       for (const [code, child] of parent.next) {
@@ -37,7 +37,7 @@ export class Search {
       }
   }
 
-  /** The place of each value, by its end; of those that end together, the longest. */
+  /** Finds each value by its end. Of values that end together, the longest. */
   *in(text: string): Generator<{ readonly start: number; readonly end: number }> {
     if (this.#root.next.size === 0) return
     let at = this.#root

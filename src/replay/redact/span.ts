@@ -1,19 +1,19 @@
-/** A place in a text. */
+/** A range in a text. */
 export interface Place {
   readonly start: number
-  /** Past its last character. */
+  /** Index after its last character. */
   readonly end: number
 }
 
-/** A place in a text that is replaced. */
+/** A range in a text that is replaced. */
 export interface Span extends Place {
-  /** Set for an address of a person; the address in its plain form. */
+  /** The e-mail address in its plain form, if the range is one. */
   readonly email?: string
-  /** True for a word that can be an ordinary one: it is replaced here alone. */
+  /** True for a word that may be an ordinary one. It is replaced only here. */
   readonly isOrdinary?: boolean
 }
 
-/** The place without the white space at its ends; undefined if nothing is left. */
+/** Shrinks a range by the white space at its ends. Undefined if nothing is left. */
 export function trimmed(text: string, { start, end }: Place): Place | undefined {
   const all = text.slice(start, end)
   const from = start + all.length - all.trimStart().length

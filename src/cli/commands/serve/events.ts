@@ -9,7 +9,7 @@ import { isCommand, type Routing, shortNames } from '../../../dispatch/routes.js
 import { type Attempt, editedFrom, ignoredText } from '../../../journal/types.js'
 import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
 import type { StartOptions } from '../../../serve/serve.js'
-import type { TunnelStatus } from '../../../tunnel/tunnel.js'
+import type { TunnelStatus } from '../../../instance/protocol.js'
 import type { Shell } from '../../command.js'
 import {
   appHookText,

@@ -85,7 +85,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   const about = { ...joined, profile: values.profile, instance: { sandbox: flags.sandbox === true } }
   const command = (line: string): string => commandFor(about, line)
   const live = new LiveOutput(shell, new Routing(routeSettings(joined)), command)
-  const published = publication(shell, joined, hooked)
+  const published = publication(shell, joined)
   const reportConnection = (error: Error): void =>
     out.log.error(`a connection failed and was closed: ${error.message}`, error)
   using _ = { [Symbol.dispose]: shell.onConnectionError(reportConnection) }
@@ -101,7 +101,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
       signal: shell.signal,
       seams: shell.seams,
       env: shell.env,
-      onTaken: published.onTaken,
+      ...published,
       ...(hooks && { hooks }),
       onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
       onDelivery: live.onDelivery,
@@ -114,7 +114,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   ).catch(async (error: unknown) => {
     throw await explainPort(shell, values, error)
   })
-  const service: Service = { serving, loaded: joined, sources, command, listeners: [live, published] }
+  const service: Service = { serving, loaded: joined, sources, command, listeners: [live] }
   watch.start(() => void reload(shell, flags, service))
   await announce(shell, service, { live, hooked })
   await untilQuit(shell, service, live.nameOf)

@@ -17,7 +17,8 @@ import { isOfFolder, type Loaded, type Origin } from '../../settings/read.js'
 import type { SetSource } from '../../sources.js'
 import { watchedFiles } from '../../settings/files.js'
 
-/** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
+/** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */ import { polls } from '../../follow.js'
+
 export function listenToKeys(
   shell: Shell,
   serving: Started,
@@ -85,7 +86,8 @@ async function openInspectorOf(
     if (!inspector) return
     const code = inspector.issueCode()
     const isPending = async (): Promise<boolean> => inspector.isPending(code)
-    const result = await openInspector(shell, { url, code, isPending })
+    const looks = (limit: number) => polls(signal, limit)
+    const result = await openInspector(shell, { url, code, isPending, looks })
     out.say(
       result === 'opened'
         ? 'The inspector is open in your browser'

@@ -1,0 +1,150 @@
+import { RelayError } from '../base/errors.js'
+import { type Cancellable, deadline } from '../base/wait.js'
+import { describeWithoutQuote, isUnreached } from '../net/errors.js'
+import type { createLoopbackClient } from '../net/loopback.js'
+import {
+  answerText,
+  callText,
+  type ChangeLine,
+  errorOf,
+  type InstanceRecord,
+  prove,
+  PROOF_HEADER,
+  sameProof,
+  SILENCE_MS,
+  type Topic,
+} from './protocol.js'
+
+type Client = ReturnType<typeof createLoopbackClient>
+
+/** Thrown for an answer that lacks the instance's proof: another program has its address. */
+export class Unproven extends RelayError {
+  constructor({ url }: InstanceRecord) {
+    super('unavailable', `${url} gave an answer that the instance has not proved`)
+  }
+}
+
+/** Loaded late: HTTP takes longer to load than all else that a command does while no relay runs. */
+async function connect(): Promise<Client> {
+  const { createLoopbackClient } = await import('../net/loopback.js')
+  return createLoopbackClient()
+}
+
+/** A call as a request, and what its answer must prove. */
+function requestOf(record: InstanceRecord, call: string, args: object) {
+  const body = callText(call, args)
+  const proof = prove(record, body)
+  return {
+    url: new URL('/instance', record.url),
+    request: {
+      method: 'POST',
+      headers: { [PROOF_HEADER]: proof, 'Content-Type': 'application/json' },
+      body,
+    },
+    expected: (status: number, text: string): string => prove(record, answerText(proof, status, text)),
+  } as const
+}
+
+/**
+ * Sends one call to the instance that wrote a record, once, and returns its answer. The call proves that it comes from a program that reads
+ * the profile's data, and carries no token; the answer proves that the instance gave it to this call.
+ * @param limit milliseconds for the whole answer
+ * @throws RelayError of the instance, of the same kind; {@link Unproven}; `unavailable` for a call that this instance does not know. Any other
+ * error when no whole answer comes: a TimeoutError at the limit, the reason of the signal, an error with a code
+ */
+export async function askInstance(
+  record: InstanceRecord,
+  call: string,
+  args: object,
+  { limit, signal }: Cancellable & { readonly limit: number },
+): Promise<unknown> {
+  const { url, request, expected } = requestOf(record, call, args)
+  using client = await connect()
+  const limited = deadline(limit, signal)
+  const { status, header, text } = await client
+    .send(url, request, { signal: limited })
+    .catch((error: unknown) => {
+      throw limited.aborted ? limited.reason : error
+    })
+  if (!sameProof(expected(status, text), header(PROOF_HEADER))) throw new Unproven(record)
+  const answer: object = JSON.parse(text)
+  if (status === 200) return answer
+  throw errorOf(answer) ?? new RelayError('internal', `relay answered ${status}`)
+}
+
+/** What changes at the instance, from when it was opened until it is disposed of. */
+export interface ChangeStream extends Disposable {
+  /** The topics of the lines that have arrived; none at a heartbeat. Ends when the instance does, when it stands still, and when the signal aborts. */
+  readonly lines: AsyncIterable<readonly Topic[]>
+}
+
+/** Far longer than a line. Characters. */
+const MAX_LINE = 65_536
+
+/**
+ * Opens the instance's stream of changes.
+ * @param limit milliseconds until its head is there
+ * @throws as {@link askInstance}
+ */
+export async function openChanges(
+  record: InstanceRecord,
+  { limit, signal }: Cancellable & { readonly limit: number },
+): Promise<ChangeStream> {
+  const { url, request, expected } = requestOf(record, 'changes', {})
+  const client = await connect()
+  const end = new AbortController()
+  const close = (): void => {
+    end.abort()
+    client[Symbol.dispose]()
+  }
+  const late = setTimeout(() => end.abort(new DOMException('Timed out', 'TimeoutError')), limit)
+  try {
+    const ended = signal ? AbortSignal.any([signal, end.signal]) : end.signal
+    const { status, header, body } = await client.open(url, request, { signal: ended })
+    clearTimeout(late)
+    if (!sameProof(expected(status, ''), header(PROOF_HEADER))) {
+      // A failure is a whole answer.
+      throw status === 200 ? new Unproven(record) : new RelayError('unavailable', `relay answered ${status}`)
+    }
+    return { lines: linesOf(body, close), [Symbol.dispose]: close }
+  } catch (error) {
+    clearTimeout(late)
+    close()
+    signal?.throwIfAborted()
+    throw end.signal.aborted && end.signal.reason instanceof DOMException ? end.signal.reason : error
+  }
+}
+
+async function* linesOf(body: AsyncIterable<Buffer>, close: () => void): AsyncGenerator<readonly Topic[]> {
+  const silent = setTimeout(close, SILENCE_MS)
+  let rest = ''
+  try {
+    for await (const chunk of body) {
+      silent.refresh()
+      const lines = (rest + chunk.toString()).split('\n')
+      rest = lines.pop() ?? ''
+      if (rest.length > MAX_LINE) return
+      if (lines.length > 0) yield lines.flatMap((line) => changedIn(line))
+    }
+  } catch {
+    // The connection broke, or the instance stands still: the caller looks for it again.
+  } finally {
+    clearTimeout(silent)
+    close()
+  }
+}
+
+function changedIn(line: string): readonly Topic[] {
+  const { changed }: ChangeLine = JSON.parse(line)
+  return changed
+}
+
+/** The error of a call that got no whole answer: it says where the request may have been carried out. */
+export function lostCall({ url }: InstanceRecord, cause: unknown): RelayError {
+  const why = describeWithoutQuote(cause)
+  const what =
+    cause instanceof SyntaxError ? 'an answer that is not understood' : `no complete answer (${why})`
+  const perhaps = 'the request may have been carried out all the same'
+  const text = isUnreached(cause) ? `cannot be reached (${why})` : `gave ${what}; ${perhaps}`
+  return new RelayError('unavailable', `relay at ${url} ${text}`, { cause })
+}

@@ -1,0 +1,48 @@
+import type { Settings, StoreText } from '../base/settings.js'
+import { namedTargets, type Routing } from '../dispatch/routes.js'
+import {
+  type InstanceRecord,
+  type InstanceStatus,
+  secretPrint,
+  type TunnelStatus,
+} from '../instance/protocol.js'
+
+/** What an instance says of itself to the commands of its profile. */
+export interface StatusParts {
+  readonly record: InstanceRecord
+  readonly startedAt: number
+  readonly settings: Settings
+  readonly sandbox: boolean
+  readonly routing: Pick<Routing, 'routes'>
+  readonly tunnels: Iterable<TunnelStatus>
+  /** The repositories of `--hook`. */
+  readonly hooks: readonly string[]
+  /** What alone names its code host, where that is a file of the working folder. */
+  readonly folderHost?: string | undefined
+  /** Whether the webhook secret is one that relay made, which no file holds. */
+  readonly hasMadeSecret?: boolean | undefined
+}
+
+export function statusOf(parts: StatusParts): InstanceStatus {
+  const { record, settings, sandbox, routing, tunnels, hooks, folderHost, hasMadeSecret = false } = parts
+  const { provider, providerUrl, publicUrl = record.url, oauthClient, maxBody } = settings
+  const { current } = settings.webhookSecrets
+  return {
+    startedAt: new Date(parts.startedAt).toISOString(),
+    provider,
+    providerUrl,
+    publicUrl,
+    clientId: oauthClient?.id ?? null,
+    maxBody,
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as text, a shared store is its address
+    store: String(settings.store) as StoreText,
+    sandbox,
+    ...(settings.hostRefusal && folderHost !== undefined && { folderHost }),
+    hooks,
+    sources: (settings.sources ?? []).map(({ name, scheme, ofFolder }) => ({ name, scheme, ofFolder })),
+    targets: namedTargets(routing),
+    tunnels: [...tunnels],
+    secretPrint: secretPrint(record, current),
+    madeSecret: settings.store === 'memory' && hasMadeSecret ? current.reveal() : null,
+  }
+}
