@@ -3,7 +3,7 @@ import { type Cancellable, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { isLoopback } from '../base/address.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
-import { LIMITS } from '../base/seams.js'
+import { TIME_LIMITS } from '../base/seams.js'
 import type { Secret } from '../base/secret.js'
 import { DEFAULTS } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
@@ -218,7 +218,7 @@ const MAX_ANSWER = 65_536
 async function send(
   url: string,
   { headers, body }: { readonly headers: Record<string, string>; readonly body: URLSearchParams },
-  { sendOnce = sendOverNetwork, timeLimit = LIMITS.tokenEndpoint, signal }: CallOptions,
+  { sendOnce = sendOverNetwork, timeLimit = TIME_LIMITS.tokenEndpoint, signal }: CallOptions,
 ): Promise<Response> {
   try {
     const request = {

@@ -1,20 +1,20 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemClock } from '../base/time.js'
 import { FAILED_ATTEMPT } from '../store/schema.js'
-import { marks, type Sql, type SqlValue } from '../store/sql.js'
-import { exampleOf, type Filter, matches, passes } from './filter.js'
+import { placeholders, type Sql, type SqlValue } from '../store/sql.js'
+import { eventMatching, type Filter, matches, matchesFilter } from './filter.js'
 import type {
   Attempt,
   Delivery,
-  Due,
+  DueForward,
   Entry,
   Forward,
   LastAttempt,
-  Minute,
+  MinuteCounts,
   Summary,
   TargetCounts,
 } from './types.js'
-import type { rowOf } from './write.js'
+import type { deliveryColumns } from './write.js'
 
 /** Entries read at once: some milliseconds, and bounded memory. */
 const PAGE = 256
@@ -118,7 +118,7 @@ export class JournalQueries {
     ]
     const isRanged = status !== undefined && STATUS[status].includes('?')
     const condition = [
-      events ? `AND event IN (${marks(events.length)})` : '',
+      events ? `AND event IN (${placeholders(events.length)})` : '',
       repo === undefined ? '' : 'AND lower(repo) = ?',
       source === undefined ? '' : 'AND source = ?',
       status === undefined ? '' : `AND ${STATUS[status]}`,
@@ -137,7 +137,7 @@ export class JournalQueries {
       const withText = text === undefined ? undefined : await this.#withText(rows, text)
       const matching = withText ? rows.filter(({ n }) => withText.has(n)) : rows
       const summaries = await this.#summaries(matching)
-      const found = summaries.filter((summary) => passes(summary, filter)).slice(0, left)
+      const found = summaries.filter((summary) => matchesFilter(summary, filter)).slice(0, left)
       left -= found.length
       before = rows.length >= limit ? (rows.at(-1)?.n ?? from) : from
       yield { found, before: before <= first ? 0 : before }
@@ -167,9 +167,9 @@ export class JournalQueries {
   }
 
   /** Oldest forwards that wait for a target, at most `limit`, without the entries `except`. */
-  async next(target: string, limit: number, except: Iterable<number>): Promise<readonly Due[]> {
+  async next(target: string, limit: number, except: Iterable<number>): Promise<readonly DueForward[]> {
     const busy = [...except]
-    const rest = busy.length === 0 ? '' : `AND n NOT IN (${marks(busy.length)})`
+    const rest = busy.length === 0 ? '' : `AND n NOT IN (${placeholders(busy.length)})`
     const rows = await this.#sql.query<ForwardRow & { earlier: number }>(
       `SELECT *, (SELECT coalesce(sum(count), 0) FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target) AS earlier
         FROM forward WHERE target = ? AND status = 'waiting' ${rest} ORDER BY n LIMIT ?`,
@@ -191,8 +191,8 @@ export class JournalQueries {
    * Counts the deliveries received in each minute of a span, oldest first. `from` and `until` are in milliseconds, each at the start of
    * a minute. Minutes without any delivery are left out.
    */
-  async minutes(from: number, until: number): Promise<readonly Minute[]> {
-    const minutes: Minute[] = []
+  async minutes(from: number, until: number): Promise<readonly MinuteCounts[]> {
+    const minutes: MinuteCounts[] = []
     for (let end = until; ;) {
       const [newest] = await this.#sql.query<{ at: number | null }>(
         'SELECT max(received_at) AS at FROM delivery WHERE received_at >= ? AND received_at < ?',
@@ -200,7 +200,7 @@ export class JournalQueries {
       )
       if (typeof newest?.at !== 'number') return minutes.toReversed()
       const minute = Math.floor(newest.at / MINUTE_MS)
-      const [row] = await this.#sql.query<Omit<Minute, 'minute'>>(
+      const [row] = await this.#sql.query<Omit<MinuteCounts, 'minute'>>(
         `SELECT count(*) AS received, count(CASE WHEN EXISTS (
             SELECT 1 FROM forward WHERE forward.n = entry.n AND ${FAILED_ATTEMPT}) THEN 1 END) AS failed
           FROM (SELECT n FROM delivery WHERE received_at >= ? AND received_at < ? LIMIT ${MAX_OF_MINUTE}) AS entry`,
@@ -254,7 +254,7 @@ export class JournalQueries {
     const rows: Row[] = []
     for (let at = 0; at < values.length; at += MAX_VALUES) {
       const some = values.slice(at, at + MAX_VALUES)
-      rows.push(...(await this.#sql.query<Row>(query(`(${marks(some.length)})`), some)))
+      rows.push(...(await this.#sql.query<Row>(query(`(${placeholders(some.length)})`), some)))
     }
     return rows
   }
@@ -288,7 +288,7 @@ export class JournalQueries {
     const all = rows.map(({ event }) => event)
     // The index does not include the source, so events of other sources are filtered out later.
     return all.filter((event) =>
-      events.some((match) => matches(match, { ...split(event), provider: exampleOf(match).provider })),
+      events.some((match) => matches(match, { ...split(event), provider: eventMatching(match).provider })),
     )
   }
 
@@ -304,7 +304,7 @@ export class JournalQueries {
         some.push(entries[at]?.n ?? 0)
         bytes += entries[at]?.size ?? 0
       }
-      const query = `SELECT n, bytes FROM body WHERE n IN (${marks(some.length)})`
+      const query = `SELECT n, bytes FROM body WHERE n IN (${placeholders(some.length)})`
       await setImmediate()
       for (const { n, bytes } of await this.#sql.query<{ n: number; bytes: Uint8Array }>(query, some))
         if (wanted.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')))
@@ -346,7 +346,7 @@ function anyCase(text: string): RegExp {
   return new RegExp(chars.join(''))
 }
 
-type DeliveryRow = ReturnType<typeof rowOf> & {
+type DeliveryRow = ReturnType<typeof deliveryColumns> & {
   readonly n: number
   readonly duplicates: number
   readonly ignored_by: string | null

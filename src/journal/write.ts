@@ -1,6 +1,6 @@
-import { MAX_START } from '../base/bytes.js'
+import { MAX_PREFIX } from '../base/bytes.js'
 import { isCodeHost } from '../base/settings.js'
-import { ask, marks, execute, type SqlValue, type Statement, type Tx } from '../store/sql.js'
+import { fetchRows, placeholders, execute, type SqlValue, type Statement, type Tx } from '../store/sql.js'
 import {
   type Attempt,
   type Delivery,
@@ -61,7 +61,7 @@ export interface Appended {
 
 /** An entry to insert. */
 interface New {
-  readonly row: Known & ReturnType<typeof rowOf>
+  readonly row: Known & ReturnType<typeof deliveryColumns>
   readonly bytes: Uint8Array
   readonly targets: readonly string[]
 }
@@ -76,9 +76,9 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
   const ids = padded(all.map(({ delivery }) => delivery.deliveryId))
   // From a tunnel the key is a digest, and two hooks may send different bytes, so ids are compared too. The newest
   // entry is read for its number.
-  const found = yield* ask<Known>(
-    `${KNOWN} key IN (${marks(keys.length)})
-      UNION ALL ${KNOWN} delivery_id IN (${marks(ids.length)}) AND hook_id <> ''
+  const found = yield* fetchRows<Known>(
+    `${KNOWN} key IN (${placeholders(keys.length)})
+      UNION ALL ${KNOWN} delivery_id IN (${placeholders(ids.length)}) AND hook_id <> ''
       UNION ALL ${KNOWN} n = (SELECT max(n) FROM delivery)`,
     ...keys,
     ...ids,
@@ -86,7 +86,7 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
   const entries = [...found]
   let n = Math.max(0, ...found.map((each) => each.n))
   const added: New[] = []
-  const again: { readonly at: number; readonly work: Tx<Receipt> }[] = []
+  const requeue: { readonly at: number; readonly work: Tx<Receipt> }[] = []
   const receipts = all.map(({ delivery, plan }, at): Receipt => {
     const key = keyOf(delivery)
     const isAlike = (each: Known): boolean => each.key === key || each.delivery_id === delivery.deliveryId
@@ -94,17 +94,17 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
     if (other) return { n: other.n, duplicate: true, targets: [] }
     const known = entries.find((each) => each.key === key)
     if (known) {
-      again.push({ at, work: appendAgain(known, delivery, plan) })
+      requeue.push({ at, work: appendAgain(known, delivery, plan) })
       return { n: known.n, duplicate: true, targets: [] }
     }
-    const row = { n: ++n, key, ...rowOf(delivery), ignored_by: plan.ignoredBy ?? null }
+    const row = { n: ++n, key, ...deliveryColumns(delivery), ignored_by: plan.ignoredBy ?? null }
     const targets = [...new Set(plan.targets)]
     entries.push(row)
     added.push({ row, bytes: delivery.body, targets })
     return { n, duplicate: false, targets, ...ignoredBy(row) }
   })
   yield* execute(...insertNew(added))
-  for (const { at, work } of again) receipts[at] = yield* work
+  for (const { at, work } of requeue) receipts[at] = yield* work
   return receipts
 }
 
@@ -166,7 +166,7 @@ function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
 }
 
 /** Columns of `delivery`, except its number, its key and its ignore rule. */
-export function rowOf(delivery: Delivery) {
+export function deliveryColumns(delivery: Delivery) {
   const { provider, repo, number, ref = null, restored } = delivery
   return {
     received_at: delivery.receivedAt,
@@ -189,7 +189,7 @@ export function rowOf(delivery: Delivery) {
  * Queues the forwards of an entry to these targets again, even those that succeeded. False if there is no such entry.
  */
 export function* again(n: number, targets: readonly string[], since: number): Tx<boolean> {
-  const found = yield* ask('SELECT n FROM delivery WHERE n = ?', n)
+  const found = yield* fetchRows('SELECT n FROM delivery WHERE n = ?', n)
   if (found.length === 0) return false
   yield* waitAgain(n, targets, 'always', since)
   return true
@@ -209,7 +209,7 @@ function* waitAgain(
   rule: OnDuplicate,
   since: number,
 ): Tx<readonly string[]> {
-  const rows = yield* ask<{ target: string; status: ForwardStatus }>(
+  const rows = yield* fetchRows<{ target: string; status: ForwardStatus }>(
     'SELECT target, status FROM forward WHERE n = ? ORDER BY position, target',
     n,
   )
@@ -243,9 +243,9 @@ const ALIKE: ReadonlySet<string> = new Set(['unreachable', 'timed out'])
  */
 export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void> {
   const { target, at, outcome, status, ms } = attempt
-  const [found] = yield* ask<Recorded>(RECORDED, n, target)
+  const [found] = yield* fetchRows<Recorded>(RECORDED, n, target)
   if (!found) return
-  const answer = attempt.answer.subarray(0, MAX_START)
+  const answer = attempt.answer.subarray(0, MAX_PREFIX)
   const error = attempt.error?.slice(0, MAX_ERROR) ?? null
   const headers = attempt.headers ? JSON.stringify(attempt.headers) : null
   // Beyond the limit, the last attempt is replaced.
@@ -259,7 +259,7 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
       values: [attempt.count, at, ms, answer, n, found.seq],
     })
   else {
-    if (seq === found.newest) yield* ask('DELETE FROM attempt WHERE n = ? AND seq = ?', n, seq)
+    if (seq === found.newest) yield* fetchRows('DELETE FROM attempt WHERE n = ? AND seq = ?', n, seq)
     const row = { n, seq, target, at, outcome, status, ms, answer, headers, error, count: attempt.count }
     yield* execute(...insert('attempt', [row]))
   }
@@ -316,8 +316,11 @@ export function* expire(
   const [condition, values] =
     'target' in which
       ? ['target = ?', [which.target]]
-      : [which.except.length === 0 ? '0 = 0' : `target NOT IN (${marks(which.except.length)})`, which.except]
-  const rows = yield* ask<{ n: number; target: string; tries: number; since: number }>(
+      : [
+          which.except.length === 0 ? '0 = 0' : `target NOT IN (${placeholders(which.except.length)})`,
+          which.except,
+        ]
+  const rows = yield* fetchRows<{ n: number; target: string; tries: number; since: number }>(
     `SELECT n, target, tries, since FROM forward WHERE status = 'waiting' AND since < ? AND ${condition} LIMIT ${EXPIRE_STEP}`,
     before,
     ...values,
@@ -357,32 +360,32 @@ export function* remove(
   bytes: number,
 ): Tx<{ readonly last: number; readonly removed: number }> {
   const limit = Math.min(bytes, Number.MAX_SAFE_INTEGER)
-  const [step] = yield* ask<{ last: number | null }>(LAST_OF_STEP, after, end, limit)
+  const [step] = yield* fetchRows<{ last: number | null }>(LAST_OF_STEP, after, end, limit)
   const last = step?.last ?? 0
   if (last === 0) return { last, removed: 0 }
   const which = `n > ? AND n <= ? AND ${REMOVABLE}`
-  const counts = yield* ask<{ target: string; status: ForwardStatus; count: number }>(
+  const counts = yield* fetchRows<{ target: string; status: ForwardStatus; count: number }>(
     `SELECT target, status, count(*) AS count FROM forward
       WHERE n IN (SELECT n FROM delivery WHERE ${which}) GROUP BY target, status`,
     after,
     last,
   )
   for (const { target, status, count } of counts) yield* execute(countForwards(target, { [status]: -count }))
-  const rows = yield* ask<{ received_at: number }>(
+  const rows = yield* fetchRows<{ received_at: number }>(
     `DELETE FROM delivery WHERE ${which} RETURNING received_at`,
     after,
     last,
   )
   if (rows.length > 0) {
     const until = Math.max(...rows.map((row) => row.received_at))
-    yield* ask(
+    yield* fetchRows(
       'UPDATE removed SET entries = entries + ?, until = CASE WHEN until < ? THEN ? ELSE until END',
       rows.length,
       until,
       until,
     )
   }
-  yield* ask('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
+  yield* fetchRows('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
   return { last, removed: rows.length }
 }
 
@@ -393,8 +396,8 @@ export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {
 
 /** Writes and flushes a row that no query reads, to detect a failing disk or a read-only server. */
 export function* check(): Tx<void> {
-  yield* ask(`INSERT INTO kv (key, value) VALUES ('check', '')`)
-  yield* ask(`DELETE FROM kv WHERE key = 'check'`)
+  yield* fetchRows(`INSERT INTO kv (key, value) VALUES ('check', '')`)
+  yield* fetchRows(`DELETE FROM kv WHERE key = 'check'`)
 }
 
 type Row = Readonly<Record<string, SqlValue>>
@@ -411,7 +414,7 @@ function insert(table: string, rows: readonly Row[]): Statement[] {
   const columns = Object.keys(rows[0] ?? {})
   for (let from = 0, count = 0; from < rows.length; from += count) {
     count = Math.min(MAX_ROWS, 2 ** Math.floor(Math.log2(rows.length - from)))
-    const values = Array.from({ length: count }, () => `(${marks(columns.length)})`).join(', ')
+    const values = Array.from({ length: count }, () => `(${placeholders(columns.length)})`).join(', ')
     statements.push({
       sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values}`,
       values: rows.slice(from, from + count).flatMap((row) => Object.values(row)),

@@ -72,13 +72,13 @@ export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style
 }
 
 /** A member of the JSON, and the text or number that relay itself sets there. */
-export type Member = readonly [path: readonly string[], value: string | number]
+export type JsonMember = readonly [path: readonly string[], value: string | number]
 
 /**
  * Sets members of a body, or fields of a form without JSON. Every other byte stays, unless a member is new or in a
  * form; those are written like {@link editBody}.
  */
-export function setMembers(body: Uint8Array, members: readonly Member[], kind: BodyKind): Uint8Array {
+export function setMembers(body: Uint8Array, members: readonly JsonMember[], kind: BodyKind): Uint8Array {
   return members.reduce((before, [path, value]) => {
     if (kind.form && !firstPayload(before)) {
       const fields = new URLSearchParams(Buffer.from(before).toString())

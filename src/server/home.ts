@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { html } from 'hono/html'
 import { anywhere, type Command } from '../base/command-line.js'
-import { type Reason, REASONS } from '../auth/sign-in.js'
+import { type SignInFailureReason, SIGN_IN_FAILURE_REASONS } from '../auth/sign-in.js'
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage, type Page } from '../http/html.js'
 
@@ -35,7 +35,7 @@ const SIGNED_IN: Advice = {
 }
 
 /** Why a sign-in failed, and what to do. An unknown reason gets the last entry. */
-const FAILURES: Readonly<Record<Reason | 'unknown', Pick<Advice, 'text' | 'next'>>> = {
+const FAILURES: Readonly<Record<SignInFailureReason | 'unknown', Pick<Advice, 'text' | 'next'>>> = {
   invalid_state: {
     text: 'This sign-in had expired, was used before, or began in another browser.',
     next: (command) =>
@@ -84,7 +84,7 @@ export function homeRoutes({
 function outcomeOf({ auth = [], reason = [] }: Record<string, string[]>): Advice {
   if (auth.join() === 'success') return SIGNED_IN
   if (auth.join() !== 'error') return RUNNING
-  const known = REASONS.find((each) => each === reason.join()) ?? 'unknown'
+  const known = SIGN_IN_FAILURE_REASONS.find((each) => each === reason.join()) ?? 'unknown'
   return { state: 'bad', title: 'You are not signed in', ...FAILURES[known] }
 }
 

@@ -6,7 +6,7 @@ import type { Json, Store } from './kv.js'
 import type { Tx } from './sql.js'
 import { fieldsOf } from '../json/parse.js'
 
-export interface ExclusiveOptions<Result> extends Cancellable {
+export interface LockOptions<Result> extends Cancellable {
   /** The work, for messages: `renewing a token`. */
   readonly what: string
   /** Milliseconds to wait for another process. Default: no limit. */
@@ -14,7 +14,7 @@ export interface ExclusiveOptions<Result> extends Cancellable {
   /** Called once if another process holds the lock, with its process id if known. */
   readonly onBusy?: (pid: number | undefined) => void
   /** Called repeatedly while waiting. A value that it returns is the result, and the work is not done. */
-  readonly look?: () => Promise<Result | undefined>
+  readonly poll?: () => Promise<Result | undefined>
   readonly clock?: Clock
 }
 
@@ -31,10 +31,10 @@ const POLL_MS = 100
  * @throws as `work` does; RelayError `timed_out` after `wait`, `storage`; AbortError when `signal` aborts during the
  * wait
  */
-export async function exclusively<Result>(
+export async function withLock<Result>(
   store: Pick<Store, 'get' | 'update'>,
   key: string,
-  { what, wait = Infinity, onBusy, look, clock = systemClock, signal }: ExclusiveOptions<Result>,
+  { what, wait = Infinity, onBusy, poll: look, clock = systemClock, signal }: LockOptions<Result>,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const own = { id: randomUUID(), pid: process.pid }

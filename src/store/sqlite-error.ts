@@ -35,7 +35,7 @@ const NO_LOCK_CODES = new Set([2314, 2058, 3594, 3850, 5130])
 const NO_SHM_CODES = new Set([4618, 5386])
 
 /** Codes that are a failure of the database, not of one transaction. */
-export const OF_ALL = new Set([
+export const DATABASE_FAILURES = new Set([
   PERMISSION,
   BUSY,
   LOCKED,
@@ -63,7 +63,7 @@ const NO_SHM = `its file system has no memory that processes share, which SQLite
 export const LITTLE_ROOM =
   'the disk is almost full. Free some space; a running relay then continues by itself'
 
-const REASONS: Readonly<Record<number, string>> = {
+const SQLITE_REASONS: Readonly<Record<number, string>> = {
   [BUSY]: HELD,
   [LOCKED]: HELD,
   [READ_ONLY]: NO_ACCESS,
@@ -122,8 +122,10 @@ function reasonFor(error: unknown, file: string): string | undefined {
   if (NO_SHM_CODES.has(extended)) return NO_SHM
   if ([PERMISSION, BUSY, LOCKED].includes(code) && file !== ':memory:') return whyNoLock(file) ?? HELD
   if ([READ_ONLY, IO_ERROR, CANNOT_OPEN].includes(code))
-    return SYSTEM_REASONS[errnoOf(error)] ?? SYSTEM_REASONS[errnoOfWriting(folder) ?? 0] ?? REASONS[code]
-  return REASONS[code]
+    return (
+      SYSTEM_REASONS[errnoOf(error)] ?? SYSTEM_REASONS[errnoOfWriting(folder) ?? 0] ?? SQLITE_REASONS[code]
+    )
+  return SQLITE_REASONS[code]
 }
 
 /** Size of a page of the database. */

@@ -12,8 +12,8 @@ import { JournalQueries } from '../../src/journal/read.js'
 import { databaseFile, databaseFiles, openDatabase } from '../../src/store/open.js'
 import { openPostgres } from '../../src/store/postgres.js'
 import { currentVersion, type Migration, MIGRATIONS } from '../../src/store/schema.js'
-import { Session } from '../../src/store/session.js'
-import { ask, execute, type Sql, type Tx } from '../../src/store/sql.js'
+import { RelaySession } from '../../src/store/session.js'
+import { fetchRows, execute, type Sql, type Tx } from '../../src/store/sql.js'
 import { keptDisk } from '../kit/disk.js'
 import { emptyFolder } from '../kit/folder.js'
 import { fill, NOW } from '../kit/journal.js'
@@ -115,10 +115,13 @@ function* counted(): Tx<void> {
     const columns =
       'n, key, received_at, source, scheme, verified, event, delivery_id, hook_id, headers, size'
     const values = [n, `key-${n}`, NOW, 'github', 'github', 'current', 'push', `${n}`, '42', '[]', 3]
-    yield* ask(`INSERT INTO delivery (${columns}) VALUES (${values.map(() => '?').join(', ')})`, ...values)
+    yield* fetchRows(
+      `INSERT INTO delivery (${columns}) VALUES (${values.map(() => '?').join(', ')})`,
+      ...values,
+    )
   }
   const minute = Math.floor(NOW / 60_000)
-  yield* ask('INSERT INTO minute (minute, received, failed) VALUES (?, 3, 0)', minute)
+  yield* fetchRows('INSERT INTO minute (minute, received, failed) VALUES (?, 3, 0)', minute)
 }
 
 const COUNTS = { count: 3, minutes: [{ minute: Math.floor(NOW / 60_000), received: 3, failed: 0 }] }
@@ -472,7 +475,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     await using server = await database()
     const kind = await filled(server)
     const earlier = await openPostgres({ store: kind, profile: 'default' })
-    const session = new Session(earlier, 'routes', listener)
+    const session = new RelaySession(earlier, 'routes', listener)
     await session.start()
     const dump = await server.dump()
     {
@@ -495,7 +498,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     }
     // As one that a break cut off, or that stood still.
     expect(await writeRefused(earlier)).toEqual(REFUSED)
-    const again = new Session(earlier, 'routes', listener)
+    const again = new RelaySession(earlier, 'routes', listener)
     await expect(again.start()).rejects.toThrow('a newer version of relay has changed it meanwhile')
     await again[Symbol.asyncDispose]()
     await earlier[Symbol.asyncDispose]()
@@ -510,7 +513,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     const stands: Migration = function* () {
       yield* execute({ sql: 'DELETE FROM body', values: [] })
       reached()
-      yield* ask('SELECT pg_sleep(600)')
+      yield* fetchRows('SELECT pg_sleep(600)')
     }
     {
       using _ = laterVersion([stands])

@@ -8,8 +8,8 @@ import { expandLocal, isLoopback, parseUrl } from '../../base/address.js'
 import { SANDBOX_PROFILE } from '../../base/command-line.js'
 import { type ErrorKind, RelayError, toRelayError } from '../../base/errors.js'
 import { printableJson, printableText } from '../../base/text.js'
-import { aborted, inTime, sleep } from '../../base/wait.js'
-import { whyNeverSent } from '../../codehost/events.js'
+import { aborted, awaitWithin, sleep } from '../../base/wait.js'
+import { neverSentReason } from '../../codehost/events.js'
 import { hostScheme } from '../../codehost/schemes.js'
 import { KEYCHAIN_LIMIT_MS } from '../../tokens/tokens.js'
 import { type CommandSpec, type Flags, type Shell, shellWith } from '../command.js'
@@ -487,7 +487,7 @@ async function readState(routes: readonly Fields[], call: Call): Promise<Fields>
     const hooks = await hear(call, 'hook list')
     await using session = await openSession(shell, attached)
     const { host, tokens, user } = session
-    const signedIn = await inTime(KEYCHAIN_LIMIT_MS, tokens.isSignedIn(user, host.origin))
+    const signedIn = await awaitWithin(KEYCHAIN_LIMIT_MS, tokens.isSignedIn(user, host.origin))
     return { ...state, codeHost: { url: host.url, user, signedIn, hooks } }
   } catch (error) {
     notes.add('Hooks and sign-in are not known')
@@ -553,7 +553,7 @@ async function isOwnNote(message: string, given: Fields, { shell }: Call): Promi
   const { provider } = (await attach(shell, {}, 'any')).values
   const { events } = hostScheme(provider)
   const matches = [given['match'] ?? [], given['event'] ?? []].flat().map(String)
-  return matches.some((match) => message === WARNING + whyNeverSent(match, provider, events))
+  return matches.some((match) => message === WARNING + neverSentReason(match, provider, events))
 }
 
 /** Adds the message of an error to the notes of a call. */
