@@ -1,6 +1,7 @@
 import type { RenewParts } from './auth/renew.js'
 import type { SignInParts } from './auth/sign-in.js'
 import { SignInLimiter } from './auth/starts.js'
+import { type Command, type CommandPlace, commandsOf } from './base/command-line.js'
 import { createLogThrottle, type Log } from './base/log.js'
 import type { Limits } from './base/seams.js'
 import type { LiveSettings, ReadSettings } from './base/settings.js'
@@ -41,11 +42,18 @@ export interface Core {
   /** Where all deliveries come in, over HTTP or not. */
   readonly intake: Intake
   readonly refusals: Refusals
+  /** What the commands that it names have to be written for. */
+  readonly place: CommandPlace
+  /** Completes the commands that it names. */
+  readonly command: Command
   /** Counts what the journal does; undefined where nothing is measured. */
   readonly metrics: Metrics | undefined
 }
 
-export interface CoreOptions extends Pick<Core, 'database' | 'limits' | 'clock' | 'log' | 'events'> {
+export interface CoreOptions extends Pick<
+  Core,
+  'database' | 'limits' | 'clock' | 'log' | 'events' | 'place'
+> {
   /** Whether a process forwards what is stored: without one, a delivery has no targets, since a forward would wait for ever. */
   readonly forwards: boolean
   /** How the code host is called. Default: over the network. */
@@ -57,7 +65,8 @@ export interface CoreOptions extends Pick<Core, 'database' | 'limits' | 'clock' 
  * @throws RelayError `settings` for a provider address that is neither https nor loopback, or an invalid route
  */
 export async function openCore(settings: ReadSettings, options: CoreOptions): Promise<Core> {
-  const { database, limits, clock, log, events, forwards, sendOnce } = options
+  const { database, limits, clock, log, events, place, forwards, sendOnce } = options
+  const command = commandsOf(place)
   const { provider: name, providerUrl: url, hostRefusal: refusal, maxBody, onDuplicate } = settings
   const host = openHost({ name, url, refusal, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   const routing = new Routing(settings.routes)
@@ -67,7 +76,7 @@ export async function openCore(settings: ReadSettings, options: CoreOptions): Pr
   const metrics = measure?.createMetrics(() => routing.routes)
   const journal = new Journal(database.sql, { onChange: events.emit, observer: metrics?.observer, clock })
   const onRefused = (): void => events.emit({ type: 'refused' })
-  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock })
+  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock, command })
   const plan = (delivery: Delivery): Plan => ({
     targets: forwards ? routing.targetsOf(delivery) : [],
     ignoredBy: routing.ignoredBy(delivery),
@@ -80,7 +89,7 @@ export async function openCore(settings: ReadSettings, options: CoreOptions): Pr
     onDelivery: (delivery, receipt) => events.emit({ type: 'delivery', delivery, receipt }),
   })
   const tokens = new Tokens(database.secrets, clock)
-  const shared = { settings, database, limits, clock, log, events }
+  const shared = { settings, database, limits, clock, log, events, place, command }
   return { ...shared, journal, routing, sources, host, tokens, intake, refusals, metrics }
 }
 
@@ -118,11 +127,11 @@ export function signInAt(core: Core, address: string): SignIn {
 
 /** What every HTTP application of a relay is made of, whether or not an instance runs. */
 export function servicePartsOf(core: Core, address: string, signIn: SignIn): ServiceParts {
-  const { host, tokens, sources, intake, refusals, log, settings } = core
+  const { host, tokens, sources, intake, refusals, log, settings, command } = core
   const { maxBody, publicUrl = address, baseUrl: page = `${publicUrl}/` } = settings
   const baseUrl = (): string => page
   const hostAllowed = hostCheck({ host: settings.host, allowed: allowedHosts(settings) })
-  return { host, tokens, sources, intake, refusals, log, maxBody, signIn, baseUrl, hostAllowed }
+  return { host, tokens, sources, intake, refusals, log, command, maxBody, signIn, baseUrl, hostAllowed }
 }
 
 /** The check of the Host header for what only this machine may see: loopback names, whatever else the service answers to. */

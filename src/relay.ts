@@ -63,7 +63,8 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     else if (event.type === 'account') reportAccount(event.account)
   })
   const limits = { ...TIME_LIMITS, ...seams?.limits }
-  const core = await openCore(settings, { database, limits, clock, log, events, forwards: false })
+  const place = { profile: settings.profile, sandbox: false, isNamed: false }
+  const core = await openCore(settings, { database, limits, clock, log, events, place, forwards: false })
   const appAt = (address: string): ReturnType<typeof createApp> =>
     createApp({
       ...servicePartsOf(core, address, signInAt(core, address)),

@@ -295,10 +295,10 @@ export class Instance implements ServedInstance {
     const { createInspector } = await import('../inspector/inspector.js')
     const { core, url } = this
     const { settings, database } = core
-    const { profile, maxBody } = settings
+    const { maxBody } = settings
     const hostAllowed = ownHostCheck(settings)
     const onCodeUsed = (): void => core.events.emit({ type: 'code used' })
-    const own = { profile, url, maxBody, hostAllowed, stopped: this.#stopping.signal, onCodeUsed }
+    const own = { url, maxBody, hostAllowed, stopped: this.#stopping.signal, onCodeUsed }
     return createInspector({ ...core, ...own, store: database.store, instance: this })
   }
 

@@ -1,3 +1,4 @@
+import type { CommandPlace } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { Disposal } from '../base/lifetime.js'
 import { type Log, silentLog } from '../base/log.js'
@@ -51,6 +52,8 @@ export interface StartOptions {
    * start then fails.
    */
   readonly onTaken?: ((instance: Instance) => Disposable | undefined) | undefined
+  /** What the commands that it names have to be written for. Default: the profile, wherever no other runs. */
+  readonly place?: CommandPlace | undefined
   /** What the command line alone knows, for the status of the instance. */
   readonly shown?: Pick<StatusParts, 'folderHost' | 'hasMadeSecret'> | undefined
   /** Hooks to have while it runs, and to catch up from. Default: none. */
@@ -148,7 +151,9 @@ async function open(
   checkTunnel(settings)
   const limits = { ...TIME_LIMITS, ...seams.limits }
   const events = new Events(onEvent)
-  const core = await openCore(settings, { database, limits, clock, log, events, forwards: true, sendOnce })
+  const { place = { profile: settings.profile, sandbox: sandbox !== undefined, isNamed: false } } = options
+  const shared = { database, limits, clock, log, events, place }
+  const core = await openCore(settings, { ...shared, forwards: true, sendOnce })
   const record = createInstanceRecord({ pid: process.pid, url, profile: settings.profile })
   const own = { url, record, sandbox, ready, env, hooks, reread, seams, startedAt: Date.now(), shown }
   const instance = new Instance({ core, ...own })

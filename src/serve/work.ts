@@ -166,9 +166,9 @@ export class Work implements TurnWork {
 
   /** The App of the profile. relay serves without it when the keychain fails. */
   async #findApp(signal: AbortSignal): Promise<OwnApp | undefined> {
-    const { database, host, log } = this.#options.core
+    const { database, host, log, command } = this.#options.core
     try {
-      return await findOwnApp(database.secrets, host, { signal })
+      return await findOwnApp(database.secrets, host, { signal, command })
     } catch (error) {
       log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
       return undefined

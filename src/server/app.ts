@@ -17,9 +17,9 @@ const CHALLENGE = /^[A-Za-z0-9+/=_-]{16,256}$/
  * `listen`.
  */
 export function createApp(parts: AppParts) {
-  const { instance, ready, inspector, metrics } = parts
+  const { instance, ready, inspector, metrics, command } = parts
   const app = createRouter({ ...parts, onUnrouted: (c, status) => misdirectedDetail(c, status, parts) })
-    .route('/', homeRoutes({ hasInspector: inspector !== undefined }))
+    .route('/', homeRoutes({ hasInspector: inspector !== undefined, command }))
     .route('/', webhookRoutes(parts))
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))

@@ -1,5 +1,6 @@
 import type { RenewParts } from '../auth/renew.js'
 import type { SignInParts } from '../auth/sign-in.js'
+import type { Command } from '../base/command-line.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { LiveRoutes } from '../dispatch/routes.js'
 import type { Reloaded } from '../events/status.js'
@@ -58,6 +59,8 @@ export interface ServiceParts extends Omit<RouterParts, 'onUnrouted'> {
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
   readonly refusals: Refusals
+  /** Completes the commands that its pages name. */
+  readonly command: Command
 }
 
 /** What the routes of the service are made of. */

@@ -19,6 +19,7 @@ import { dim, tilde } from '../../output/text.js'
 import {
   type Advised,
   commandFor,
+  commandPlace,
   explainPort,
   openData,
   profileFolder,
@@ -105,6 +106,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   })
   await using started = await start(reader, {
     log: out.timedLog,
+    place: commandPlace(about),
     seams: shell.seams,
     env: shell.env,
     ...publication(shell, joined),
