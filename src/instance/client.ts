@@ -113,9 +113,10 @@ export async function openChanges(
     return { lines: linesOf(body, close), [Symbol.dispose]: close }
   } catch (error) {
     clearTimeout(late)
+    const isLate = end.signal.aborted
     close()
     signal?.throwIfAborted()
-    throw end.signal.aborted && end.signal.reason instanceof DOMException ? end.signal.reason : error
+    throw isLate ? end.signal.reason : error
   }
 }
 
