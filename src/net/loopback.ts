@@ -22,7 +22,7 @@ export interface HttpResponse extends ResponseHead {
 export interface HttpStream extends ResponseHead {
   readonly body: AsyncIterable<Buffer>
   /** The whole body. @throws TooManyBytes over 1 MiB; AbortError; an Error with a `code` when the connection breaks */
-  text(): Promise<string>
+  readonly text: () => Promise<string>
 }
 
 /**
