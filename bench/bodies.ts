@@ -5,7 +5,7 @@ import { type Benchmark, type Figures, measure, pair, Relay } from './rig.js'
 import { signatureOf } from './load.js'
 
 const ROUNDS = 3
-const SIZES = [1_048_576, 26_214_400] as const
+const SIZES = { short: [65_536, 1_048_576], usual: [1_048_576, 26_214_400] } as const
 
 /** Text of a size: its start and end, and between them `unit` again and again. */
 type Kind = readonly [start: string, unit: (at: number) => string, end: string]
@@ -66,11 +66,12 @@ export const bodies: Benchmark = {
 How long a signed body takes until it is answered, over that of a flat object with many members of the same size. At 1 MiB, the default
 of --max-body, nothing may take over three times as long. ${ROUNDS} rounds.`,
 
-  async run({ rounds }, scope) {
-    const relays = await pair((build) => new Relay(scope, build).serve('--max-body', String(SIZES[1])))
+  async run({ rounds, size: length }, scope) {
+    const sizes = length === 'short' ? SIZES.short : SIZES.usual
+    const relays = await pair((build) => new Relay(scope, build).serve('--max-body', String(sizes[1])))
     const figures = async ({ url }: Relay): Promise<Figures> => {
       const found: Record<string, number> = {}
-      for (const size of SIZES) {
+      for (const size of sizes) {
         let flat = 0
         for (const [what, kind] of Object.entries(KINDS)) {
           const took = await post(url, bodyOf(kind, size))

@@ -12,6 +12,7 @@ import {
   pair,
   Relay,
   type Row,
+  type Rounds,
   run,
   Scope,
   thousands,
@@ -60,7 +61,7 @@ listens, and from SIGTERM to its end; its memory is what RssAnon says. ${ROUNDS}
 }
 
 /** `relay serve` until it listens, and until it has ended. */
-async function serving(rounds: number, relays: Pair<Relay>, env: Env): Promise<readonly Row[]> {
+async function serving(rounds: Rounds, relays: Pair<Relay>, env: Env): Promise<readonly Row[]> {
   const timed = async (relay: Relay) => {
     const begun = performance.now()
     await relay.serveAloud()
@@ -90,15 +91,18 @@ export const replay: Benchmark = {
 \`relay replay\` of ${thousands(FIXTURES)} fixtures of 7,678 bytes to an HTTP server that answers at once, one
 after the other. Measured from the start of the program to its end. ${REPLAYS} rounds.`,
 
-  async run({ rounds }, scope) {
+  async run({ rounds, size }, scope) {
+    const count = size === 'short' ? 20 : FIXTURES
     const target = await Target.start(scope)
     const folder = scope.folder()
-    for (let n = 0; n < FIXTURES; n++) writeFileSync(path.join(folder, `${n}.json`), fixture(`recorded-${n}`))
+    for (let n = 0; n < count; n++) writeFileSync(path.join(folder, `${n}.json`), fixture(`recorded-${n}`))
     const relays = await pair((build) => new Relay(scope, build))
     const rate = async (relay: Relay): Promise<Figures> => {
       target.arrivals.clear()
       const { ms } = await relay.run(['replay', folder, '--to', target.url, '--keep-id', '--quiet'])
-      return { 'fixtures/s': (target.arrivals.size / ms) * 1000 }
+      if (target.arrivals.size !== count)
+        throw new Error(`${target.arrivals.size} fixtures of ${count} arrived`)
+      return { 'fixtures/s': (count / ms) * 1000 }
     }
     return measure(rounds(REPLAYS), relays, rate)
   },

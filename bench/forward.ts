@@ -4,8 +4,10 @@ import { type Benchmark, type Figures, measure, pair, percentile, Relay, type Ro
 
 const ROUNDS = 7
 /** Of each concurrency about a second and a half. */
-const BACKLOG: Readonly<Record<number, number>> = { 1: 1_000, 8: 3_000 }
-const PACED = { count: 300, perSecond: 200, connections: 4 }
+const BACKLOG: Readonly<Record<string, number>> = { 1: 1_000, 8: 3_000 }
+const COUNT = 300
+const PACED = { perSecond: 200, connections: 4 }
+const SHORT = 50
 
 export const forward: Benchmark = {
   about: `
@@ -13,16 +15,19 @@ Pushes of 7,678 bytes, forwarded to an HTTP server that answers at once. Latency
 its arrival at the target, at ${PACED.perSecond} deliveries per second and concurrency 1. Rate: from the
 moment the target releases a backlog until the last delivery has arrived. ${ROUNDS} rounds.`,
 
-  async run({ rounds }, scope) {
+  async run({ rounds, size }, scope) {
+    const atMost = (count: number): number => (size === 'short' ? Math.min(SHORT, count) : count)
     const target = await Target.start(scope)
     const rows: Row[] = []
     for (const [concurrency, backlog] of Object.entries(BACKLOG)) {
       const flags = ['--forward', target.url, '--concurrency', concurrency]
       const relays = await pair((build) => new Relay(scope, build).serve(...flags))
       if (concurrency === '1')
-        rows.push(...(await measure(rounds(ROUNDS), relays, ({ url }) => latency(url, target))))
+        rows.push(
+          ...(await measure(rounds(ROUNDS), relays, ({ url }) => latency(url, target, atMost(COUNT)))),
+        )
       const drained = async ({ url }: Relay): Promise<Figures> => ({
-        [`forwarded at concurrency ${concurrency}, deliveries/s`]: await drain(url, target, backlog),
+        [`forwarded at concurrency ${concurrency}, deliveries/s`]: await drain(url, target, atMost(backlog)),
       })
       rows.push(...(await measure(rounds(ROUNDS), relays, drained)))
     }
@@ -30,11 +35,11 @@ moment the target releases a backlog until the last delivery has arrived. ${ROUN
   },
 }
 
-async function latency(url: string, target: Target): Promise<Figures> {
+async function latency(url: string, target: Target, count: number): Promise<Figures> {
   const sent = new Map<string, number>()
   target.arrivals.clear()
-  await load(url, { ...PACED, onSend: (id) => sent.set(id, performance.now()) })
-  await target.received(PACED.count)
+  await load(url, { ...PACED, count, onSend: (id) => sent.set(id, performance.now()) })
+  await target.received(count)
   const times = [...target.arrivals].map(([id, at]) => at - (sent.get(id) ?? Number.NaN))
   return { 'latency, p50 ms': percentile(times, 0.5), 'latency, p99 ms': percentile(times, 0.99) }
 }

@@ -1,4 +1,5 @@
 // How fast deliveries are taken, on SQLite and on PostgreSQL.
+import { chmodSync } from 'node:fs'
 import { makeCluster, PASSWORD, postgresProgram, startServer, USER } from '../test/kit/postgres-server.js'
 import { load } from './load.js'
 import {
@@ -11,6 +12,7 @@ import {
   pair,
   Relay,
   type Row,
+  type Rounds,
   run,
   type Scope,
 } from './rig.js'
@@ -24,23 +26,34 @@ GitHub's example of a push, 7,678 bytes, signed, each with an id of its own, ove
 It is verified, parsed, and answered once it is on disk. PostgreSQL runs on this machine with the settings of the
 tests. ${ROUNDS} rounds of ${SECONDS} s.`,
 
-  async run({ rounds }, scope) {
+  async run({ rounds, size }, scope) {
+    const seconds = size === 'short' ? 0.2 : SECONDS
     const sqlite = await pair((build) => new Relay(scope, build).serve())
-    const rows = await takes('SQLite', rounds(ROUNDS), sqlite)
+    const rows = await takes('SQLite', { rounds: rounds(ROUNDS), seconds }, sqlite)
     const createdb = postgresProgram('createdb')
     if (createdb === undefined) return [...rows, notMeasured('PostgreSQL', 'it is not installed')]
     const database = await startPostgres(scope, createdb)
     const postgres = await pair(async (build) => new Relay(scope, build, await database()).serve())
-    return [...rows, ...(await takes('PostgreSQL', rounds(ROUNDS), postgres))]
+    return [...rows, ...(await takes('PostgreSQL', { rounds: rounds(ROUNDS), seconds }, postgres))]
   },
 }
 
-async function takes(store: string, rounds: number, relays: Pair<Relay>): Promise<readonly Row[]> {
+interface Taking {
+  readonly rounds: Rounds
+  /** Of each round. */
+  readonly seconds: number
+}
+
+async function takes(
+  store: string,
+  { rounds, seconds }: Taking,
+  relays: Pair<Relay>,
+): Promise<readonly Row[]> {
   const rows: Row[] = []
   for (const connections of [32, 1]) {
     const what = `${store}, ${connections === 1 ? 'one by one' : `${connections} at once`}`
     const figures = async ({ url }: Relay): Promise<Figures> => {
-      const { perSecond, p50, p99 } = await load(url, { connections, seconds: SECONDS })
+      const { perSecond, p50, p99 } = await load(url, { connections, seconds })
       return { [`${what}, deliveries/s`]: perSecond, [`${what}, p50 ms`]: p50, [`${what}, p99 ms`]: p99 }
     }
     rows.push(...(await measure(rounds, relays, figures)))
@@ -50,7 +63,10 @@ async function takes(store: string, rounds: number, relays: Pair<Relay>): Promis
 
 /** Starts a server. The result makes a database for one relay: another version may have other tables. */
 async function startPostgres(scope: Scope, createdb: string): Promise<() => Promise<Env>> {
-  const { port } = scope.use(await startServer(await makeCluster()))
+  const folder = scope.folder()
+  // Its programs run as another user.
+  chmodSync(folder, 0o711)
+  const { port } = scope.use(await startServer(await makeCluster(folder)))
   let count = 0
   return async () => {
     const name = `relay${count++}`

@@ -8,7 +8,10 @@ import { type Benchmark, type Figures, measure, notMeasured, pair, Relay, thousa
 
 const CHROMIUM = '/usr/bin/chromium'
 const ROUNDS = 3
-const BURST = { perSecond: 500, connections: 8, count: 500 * 10 }
+const BURST = { perSecond: 500, connections: 8 }
+const COUNT = 500 * 10
+/** Two seconds: the last second of a burst does not count. */
+const SHORT_COUNT = 500 * 2.5
 /** Without calls home, and without a sandbox of its own, for which containers lack the rights. */
 const ARGS = [
   '--no-sandbox',
@@ -47,12 +50,12 @@ export const inspectPage: Benchmark = {
 The inspector's page in Chromium, of an empty journal (with --full, of ${thousands(LONG.count)} deliveries). First,
 how long the page loads until it has painted a delivery, and how long a new
 delivery takes to appear. Then ${BURST.perSecond} pushes of 7,678 bytes arrive per second for
-${BURST.count / BURST.perSecond} s: frames that are drawn, and afterwards the page's JavaScript heap and its
+${COUNT / BURST.perSecond} s: frames that are drawn, and afterwards the page's JavaScript heap and its
 elements. Then what each request that an open page repeats holds the service's event loop for, at the
 longest, in processor time. At last the first lines of payloads of 1 and 25 MB, and of the difference of two of 1 MB with 75 changes,
 from the address to the screen. ${ROUNDS} rounds, each in a new tab.`,
 
-  async run({ full, rounds }, scope) {
+  async run({ size, rounds }, scope) {
     if (!existsSync(CHROMIUM)) return [notMeasured('all of it', `${CHROMIUM} does not exist`)]
     const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS })
     scope.defer(() => browser.close())
@@ -63,12 +66,14 @@ from the address to the screen. ${ROUNDS} rounds, each in a new tab.`,
       }
       return new Relay(scope, build, env).serve('--max-body', String(25 * MIB))
     })
-    if (full) for (const relay of [relays.relay, relays.earlier]) if (relay) await load(relay.url, LONG)
-    return measure(rounds(ROUNDS), relays, (relay) => figuresOf(browser, relay))
+    if (size === 'full')
+      for (const relay of [relays.relay, relays.earlier]) if (relay) await load(relay.url, LONG)
+    const count = size === 'short' ? SHORT_COUNT : COUNT
+    return measure(rounds(ROUNDS), relays, (relay) => figuresOf(browser, relay, count))
   },
 }
 
-async function figuresOf(browser: Browser, relay: Relay): Promise<Figures> {
+async function figuresOf(browser: Browser, relay: Relay, count: number): Promise<Figures> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
   try {
     const page = await context.newPage()
@@ -77,7 +82,7 @@ async function figuresOf(browser: Browser, relay: Relay): Promise<Figures> {
     const appearing = await appears(page, relay, async () => {})
     await page.evaluate(MOVE)
     const session = await context.newCDPSession(page)
-    const drawn = await framesDuring(session, () => load(relay.url, BURST))
+    const drawn = await framesDuring(session, () => load(relay.url, { ...BURST, count }))
     await session.send('HeapProfiler.collectGarbage')
     const { usedSize } = await session.send('Runtime.getHeapUsage')
     return {

@@ -5,8 +5,8 @@ import { type Benchmark, type Figures, measure, pair, Relay, row, type Scope, th
 
 const ROUNDS = 5
 const SECONDS = 2
-const COUNT = { usual: 100_000, full: 1_000_000 }
-const FEW = 10_000
+const COUNT = { short: 300, usual: 100_000, full: 1_000_000 }
+const FEW = { short: 100, usual: 10_000, full: 10_000 }
 /** The first deliveries of the journal: so many of each event in `RARE`. */
 const RARE_COUNT = 10
 const BULK = ['octo/demo', 'octo/site', 'octo/api'].map((repo) => delivery('push', smallPush(repo)))
@@ -48,10 +48,11 @@ was filled. Wall time of \`relay log\` with each filter, which prints the newest
 these it must read the whole journal, or an index. Intake: 32 connections for ${SECONDS} s. ${ROUNDS} rounds;
 filled once.`,
 
-  async run({ full, rounds }, scope) {
-    const count = full ? COUNT.full : COUNT.usual
+  async run({ size, rounds }, scope) {
+    const [few, count] = [FEW[size], COUNT[size]]
+    const seconds = size === 'short' ? 0.2 : SECONDS
     const target = await Target.start(scope)
-    const journals = await pair((build) => fill(scope, build, target, count))
+    const journals = await pair((build) => fill(scope, build, target, { few, count }))
     const { relay, earlier } = journals
     const rows = Object.entries(relay.figures).map(([what, value]) =>
       row(what, [value], earlier && [earlier.figures[what] ?? Number.NaN]),
@@ -65,7 +66,7 @@ filled once.`,
     }
     for (const journal of [relay, earlier]) await journal?.relay.serve()
     const intake = async ({ relay: { url } }: Filled): Promise<Figures> => ({
-      'intake, deliveries/s': (await load(url, { deliveries: BULK, seconds: SECONDS })).perSecond,
+      'intake, deliveries/s': (await load(url, { deliveries: BULK, seconds })).perSecond,
     })
     return [...rows, ...(await measure(rounds(ROUNDS), journals, intake))]
   },
@@ -78,7 +79,12 @@ interface Filled {
   readonly early: string
 }
 
-async function fill(scope: Scope, build: string, target: Target, count: number): Promise<Filled> {
+async function fill(
+  scope: Scope,
+  build: string,
+  target: Target,
+  { few, count }: { readonly few: number; readonly count: number },
+): Promise<Filled> {
   const refusing = await Target.start(scope)
   refusing.status = 422
   const down = `http://127.0.0.1:${await closedPort()}`
@@ -86,13 +92,13 @@ async function fill(scope: Scope, build: string, target: Target, count: number):
   const relay = await new Relay(scope, build).serve(...routes.flatMap((route) => ['--forward', route]))
   for (const [event, payload] of Object.entries(RARE))
     await load(relay.url, { deliveries: [delivery(event, payload)], count: RARE_COUNT })
-  await load(relay.url, { deliveries: BULK, count: FEW })
+  await load(relay.url, { deliveries: BULK, count: few })
   const early = new Date().toISOString()
   const before = relay.memory
-  const { perSecond } = await load(relay.url, { deliveries: BULK, count: count - FEW - 3 * RARE_COUNT })
+  const { perSecond } = await load(relay.url, { deliveries: BULK, count: count - few - 3 * RARE_COUNT })
   const figures = {
     'filled, deliveries/s': perSecond,
-    [`memory after ${thousands(FEW)}, MiB`]: before,
+    [`memory after ${thousands(few)}, MiB`]: before,
     [`memory after ${thousands(count)}, MiB`]: relay.memory,
   }
   await relay.stop()

@@ -16,9 +16,16 @@ export interface Benchmark {
 }
 
 export interface Options {
-  readonly full: boolean
-  /** How many rounds count: `usual`, or what `--rounds` says. */
-  readonly rounds: (usual: number) => number
+  /** `short`: whether it works, in some seconds. `full`: with a journal that takes long to fill. */
+  readonly size: 'short' | 'usual' | 'full'
+  /** How many rounds count: `usual`, what `--rounds` says, or a single one. */
+  readonly rounds: (usual: number) => Rounds
+}
+
+export interface Rounds {
+  readonly count: number
+  /** Whether one that does not count comes first. */
+  readonly warmUp: boolean
 }
 
 /** Ends what a benchmark started, the last first. */
@@ -161,10 +168,10 @@ const HEAD: Row = ['', 'relay', 'earlier', 'relay ÷ earlier', 'spread']
 
 /**
  * Measures all sides once per round, in alternating order, so that other load on the machine affects all.
- * The first round warms up and does not count.
+ * A first round that warms up does not count.
  */
 export async function measure<T>(
-  rounds: number,
+  { count, warmUp }: Rounds,
   { relay, earlier }: Pair<T>,
   figures: (one: T) => Promise<Figures>,
 ): Promise<readonly Row[]> {
@@ -172,7 +179,7 @@ export async function measure<T>(
   const own = side(() => figures(relay))
   const before = earlier === undefined ? undefined : side(() => figures(earlier))
   const sides = [own, before].filter((each) => each !== undefined)
-  for (let round = -1; round < rounds; round++) {
+  for (let round = warmUp ? -1 : 0; round < count; round++) {
     for (const each of round % 2 ? sides.toReversed() : sides) {
       const measured = await each.run()
       if (round >= 0) each.rounds.push(measured)
@@ -185,6 +192,8 @@ export async function measure<T>(
 }
 
 export function row(what: string, relay: readonly number[], earlier?: readonly number[]): Row {
+  if (![...relay, ...(earlier ?? [])].every(Number.isFinite))
+    return notMeasured(what, 'a round has no figure')
   const ratios = earlier?.map((value, round) => (relay[round] ?? Number.NaN) / value)
   const compared = ratios && [
     `${median(ratios).toFixed(2)} ×`,
@@ -195,7 +204,14 @@ export function row(what: string, relay: readonly number[], earlier?: readonly n
 }
 
 export function notMeasured(what: string, why: string): Row {
-  return [what, `not measured: ${why}`, '', '', '']
+  return [what, `${NOT_MEASURED}${why}`, '', '', '']
+}
+
+const NOT_MEASURED = 'not measured: '
+
+/** Whether there is something, and all of it was measured. */
+export function isMeasured(rows: readonly Row[]): boolean {
+  return rows.length > 0 && rows.every(([, figure]) => figure?.startsWith(NOT_MEASURED) === false)
 }
 
 /** The rows as an aligned Markdown table. */

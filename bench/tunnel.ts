@@ -19,11 +19,12 @@ A smee channel sends signed pushes as fast as its connection takes them: how man
 the last one is, the slowest answer of /health meanwhile, and the largest memory (RssAnon). ${ROUNDS} rounds,
 each with a new data folder.`,
 
-  async run({ rounds }) {
+  async run({ rounds, size }) {
     const rows: Row[] = []
     const builds = await pair((build) => build)
     for (const { what, count, filling } of BURSTS) {
-      const messages = Array.from({ length: count }, () => message('x'.repeat(filling)))
+      const length = size === 'short' ? count / 20 : count
+      const messages = Array.from({ length }, () => message('x'.repeat(filling)))
       rows.push(...(await measure(rounds(ROUNDS), builds, (build) => burst(build, what, messages))))
     }
     return rows

@@ -1,14 +1,14 @@
 import type { Hono } from 'hono'
 import { type AccountChange, logAccounts } from './auth/accounts.js'
-import { renew } from './auth/renew.js'
+import { renewToken } from './auth/renew.js'
 import type { SignInParts } from './auth/sign-in.js'
-import { Starts } from './auth/starts.js'
-import { isolated } from './base/callbacks.js'
+import { SignInLimiter } from './auth/starts.js'
+import { isolateCallbacks } from './base/callbacks.js'
 import { type Cancellable, createCached } from './base/wait.js'
 import { Disposal } from './base/lifetime.js'
 import { createLogThrottle, silentLog, type Log } from './base/log.js'
 import { systemClock, type Clock } from './base/time.js'
-import { LIMITS, type Limits, type Seams } from './base/seams.js'
+import { TIME_LIMITS, type Limits, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import type { CodeHost } from './codehost/host.js'
 import { openHost } from './codehost/hosts.js'
@@ -31,7 +31,7 @@ import { type Database, openDatabase } from './store/open.js'
 import { type TokenOwner, Tokens } from './tokens/tokens.js'
 import { createIntake, type Intake } from './webhook/intake.js'
 import { Refusals } from './webhook/refusals.js'
-import { type Source, sourceOf, type Sources } from './webhook/signature.js'
+import { type Source, createSource, type Sources } from './webhook/signature.js'
 
 export interface RelayOptions {
   readonly log?: Log
@@ -85,7 +85,7 @@ export interface RelayParts extends Pick<Relay, 'app' | 'address'>, AsyncDisposa
   readonly intake: Intake
   readonly refusals: Refusals
   readonly host: CodeHost
-  /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
+  /** The user's token, renewed if it has to be. @throws RelayError as `renewToken` */
   readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
   /** Has open inspectors show what has changed. Does nothing until one was opened. */
   readonly changed: (change: Change) => void
@@ -110,7 +110,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     if (!isMade) await taken?.discard()
   })
   const given = { ...(log && { log }), ...(clock && { clock }), seams, ...(onDelivery && { onDelivery }) }
-  const parts = opened.use(await joinParts(settings, isolated(given)))
+  const parts = opened.use(await joinParts(settings, isolateCallbacks(given)))
   isMade = true
   const owner = opened.move()
   return viewOf(parts, owner)
@@ -140,7 +140,7 @@ export function viewOf(parts: RelayParts, owner: AsyncDisposable): Relay {
 export async function joinParts(settings: Settings, options: PartOptions = {}): Promise<RelayParts> {
   const { log = silentLog, seams = {}, prove = () => undefined, sendOnce, running, onDelivery } = options
   const { clock = seams.clock ?? systemClock, ready = () => Promise.resolve() } = options
-  const limits = { ...LIMITS, ...seams.limits }
+  const limits = { ...TIME_LIMITS, ...seams.limits }
   const { provider: name, providerUrl: url, hostRefusal: refusal } = settings
   const { store: kind, profile, folder, maxBody } = settings
   const host = openHost({ name, url, refusal, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
@@ -188,7 +188,7 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
     limits,
     app,
     database,
-    owner: (userId, cancellable) => renew(signIn, userId, cancellable),
+    owner: (userId, cancellable) => renewToken(signIn, userId, cancellable),
     changed,
     inspector,
     closeInspector: () => stop.abort(),
@@ -215,7 +215,7 @@ async function createReceiving(common: Common, onDelivery: RelayOptions['onDeliv
   const routing = new Routing(settings.routes)
   const journal = new Journal(database.sql, { onChange: changed, observer: () => metrics?.observer, clock })
   const ofHost: Source = { name: host.name, schemeText: host.name, scheme: host.webhook, secrets }
-  const all = [ofHost, ...(settings.sources ?? []).map(sourceOf)]
+  const all = [ofHost, ...(settings.sources ?? []).map(createSource)]
   const sources: Sources = new Map(all.map((source) => [source.name, source]))
   const onRefused = (): void => changed({ type: 'refused' })
   const refusals = new Refusals({ sources, maxBody, onRefused, log, clock })
@@ -252,7 +252,7 @@ function createSignIn(
   const tokens = new Tokens(secrets, clock)
   const redirectUri = (): string => `${publicUrl()}/auth/${host.name}/callback`
   const reports = { log, throttle: createLogThrottle(log), onAccount, onOutcome }
-  const starts = new Starts()
+  const starts = new SignInLimiter()
   return { host, client, store, tokens, redirectUri, tokenTtl, clock, ...reports, starts, timeLimit }
 }
 

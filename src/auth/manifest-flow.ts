@@ -5,7 +5,7 @@ import { html } from 'hono/html'
 import { aborted, type Cancellable, deadline } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import type { AppRequest, Apps, RegisteredApp } from '../codehost/host.js'
+import type { AppRequest, AppsApi, RegisteredApp } from '../codehost/host.js'
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage } from '../http/html.js'
 import { listen } from '../http/listen.js'
@@ -22,7 +22,7 @@ const CALLBACK = '/setup/callback'
 const COOKIE = 'relay_setup'
 
 export interface ManifestFlowOptions extends Cancellable {
-  readonly apps: Apps
+  readonly apps: AppsApi
   /** Web address of the code host. */
   readonly providerUrl: string
   /** Undefined: the App belongs to the user's account. */
@@ -41,7 +41,7 @@ export interface ManifestFlowOptions extends Cancellable {
  * listener on a free loopback port: the running service, which a proxy may expose to the internet, must have no page
  * that installs a client. A callback counts once, with the state and the cookie of this flow; any other changes
  * nothing.
- * @throws RelayError as `Apps.convert` and `store`; `timed_out` after 15 minutes; `unavailable` if it cannot listen;
+ * @throws RelayError as `AppsApi.convert` and `store`; `timed_out` after 15 minutes; `unavailable` if it cannot listen;
  * the signal's reason
  */
 export async function runManifestFlow(options: ManifestFlowOptions): Promise<RegisteredApp> {

@@ -4,7 +4,7 @@ import type { Log } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
-import { exclusively } from '../store/exclusively.js'
+import { withLock } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
 import type { TokenOwner, Tokens } from '../tokens/tokens.js'
 import {
@@ -50,7 +50,7 @@ export function signInAgain(why: string): RelayError {
  * know the OAuth client · `provider_failed`, `provider_timeout`: nothing changes here · `timed_out`: another process
  * renews it and does not finish · `storage`. The signal's reason, or an AbortError, when `signal` aborts.
  */
-export async function renew(
+export async function renewToken(
   parts: RenewParts,
   userId: string,
   { signal }: Cancellable = {},
@@ -67,7 +67,7 @@ export async function renew(
   if (current) return current
   await credentials(parts, userId)
   const options = { what: 'renewing a token', wait: LOCK_WAIT_MS, look, signal, clock }
-  return exclusively(store, `refresh-lock:${userId}`, options, async () => {
+  return withLock(store, `refresh-lock:${userId}`, options, async () => {
     // Another process may have renewed it just before this one got the lock.
     const renewed = await look()
     if (renewed) return renewed
@@ -196,7 +196,7 @@ export interface Revocation {
  * so that its refresh token ends, too. A failure at the code host is part of the result.
  * @throws RelayError `storage`; the signal's reason, or an AbortError, when `signal` aborts before anything was removed
  */
-export async function revoke(
+export async function revokeToken(
   parts: RenewParts,
   userId: string,
   { local = false, signal }: RevokeOptions = {},
@@ -204,7 +204,7 @@ export async function revoke(
   const { tokens } = parts
   const isExpired = !(await tokens.get(userId)) && (await tokens.refreshable(userId)) !== undefined
   if (isExpired && !local)
-    await renew(parts, userId, { signal }).catch((error: unknown) => {
+    await renewToken(parts, userId, { signal }).catch((error: unknown) => {
       signal?.throwIfAborted()
       // The remaining refresh token, if any, decides what may still be valid.
       if (!(error instanceof RelayError) || error.kind === 'storage') throw error

@@ -47,7 +47,7 @@ interface SetupSecrets {
 }
 
 /** Reads the result of `relay setup`. Undefined if it has not run. @throws RelayError `storage` */
-export function readSetup(secrets: Pick<Store, 'get'>): Promise<Setup | undefined> {
+export function loadSetup(secrets: Pick<Store, 'get'>): Promise<Setup | undefined> {
   return secrets.get<Setup>(SETUP_KEY)
 }
 
@@ -70,7 +70,7 @@ async function readSecrets(secrets: Pick<Store, 'get'>, clientId: string): Promi
 }
 
 /**
- * Stores a result that replaces `before`, the value of {@link readSetup} when the user agreed.
+ * Stores a result that replaces `before`, the value of {@link loadSetup} when the user agreed.
  * @throws RelayError `conflict` if the stored result has changed since; `storage`
  */
 export async function saveSetup(
@@ -119,7 +119,7 @@ export async function findOwnApp(
   { url: hostUrl, apps }: Pick<CodeHost, 'url' | 'apps'>,
   options?: Cancellable,
 ) {
-  const { app, hook: saved, providerUrl, clientId = '' }: Partial<Setup> = (await readSetup(secrets)) ?? {}
+  const { app, hook: saved, providerUrl, clientId = '' }: Partial<Setup> = (await loadSetup(secrets)) ?? {}
   if (!app || !saved || providerUrl !== hostUrl || !apps) return undefined
   const { privateKey = '' } = await readSecrets(secrets, clientId)
   const account = apps.as({ ...app, privateKey: new Secret(privateKey) }, options)

@@ -9,8 +9,9 @@ import type { CodeHost, TokenFacts } from '../codehost/host.js'
 import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { AccountParts } from './accounts.js'
-import type { Starts } from './starts.js'
+import type { SignInLimiter } from './starts.js'
 import { type CallOptions, missingScopes, TokenEndpoint, TokenError } from './token-endpoint.js'
+import { fieldsOf } from '../json/parse.js'
 
 /** Dependencies of a sign-in in the browser. */
 export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
@@ -25,7 +26,7 @@ export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
   readonly log: Log
   /** Rate limiter for lines that any web page can cause by opening the callback. */
   readonly throttle: LogThrottle
-  readonly starts: Starts
+  readonly starts: SignInLimiter
   /** Called once the outcome of a sign-in is stored for the program that waits for it. Must not throw. */
   readonly onOutcome?: (() => void) | undefined
 }
@@ -36,24 +37,24 @@ export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
  * failed, gave no usable response in time, or gave a token without an account · `storage_failed` · `exchange_failed`:
  * everything else.
  */
-export const REASONS = [
+export const SIGN_IN_FAILURE_REASONS = [
   'invalid_state',
   'access_denied',
   'provider_unavailable',
   'exchange_failed',
   'storage_failed',
 ] as const
-export type Reason = (typeof REASONS)[number]
+export type SignInFailureReason = (typeof SIGN_IN_FAILURE_REASONS)[number]
 
 /** Outcome of a sign-in, for the browser. */
-export type Outcome =
+export type SignInOutcome =
   | { readonly auth: 'success'; readonly userId: string }
-  | { readonly auth: 'error'; readonly reason: Reason }
+  | { readonly auth: 'error'; readonly reason: SignInFailureReason }
 
 /** Outcome of a sign-in, for the program that waits for it. */
 export type LoginOutcome =
   | { readonly auth: 'success'; readonly userId: string; readonly account: string }
-  | { readonly auth: 'error'; readonly reason: Reason; readonly why: string }
+  | { readonly auth: 'error'; readonly reason: SignInFailureReason; readonly why: string }
 
 /** Cookie that proves to the callback that this browser began the sign-in. Each sign-in has its own, so that two do not collide. */
 export interface Cookie {
@@ -97,7 +98,7 @@ const COOKIE = 'relay_oauth_'
  * 7636 section 4.3) with the cookie to set. With `login`, its outcome is published under that nonce.
  * @throws RelayError `not_configured` without an OAuth client; the code host's `refusal`; `rate_limited`; `storage`
  */
-export async function authorize(
+export async function beginSignIn(
   parts: SignInParts,
   userId: string,
   login?: string,
@@ -110,7 +111,7 @@ export async function authorize(
     )
   // The user would enter a password there.
   if (host.refusal) throw host.refusal
-  parts.starts.take()
+  parts.starts.admit()
   const redirectUri = parts.redirectUri()
   const verifier = generateRandomCodeVerifier()
   const value = randomBytes(32).toString('base64url')
@@ -140,10 +141,10 @@ export async function authorize(
  * then exchanges the code, saves the token and publishes the outcome. `spent` are the cookies to delete. Never throws:
  * a failure is an outcome and a line in the log.
  */
-export async function callback(
+export async function completeSignIn(
   parts: SignInParts,
   request: CallbackRequest,
-): Promise<{ readonly outcome: Outcome; readonly spent: readonly CookiePlace[] }> {
+): Promise<{ readonly outcome: SignInOutcome; readonly spent: readonly CookiePlace[] }> {
   const { query, cookies } = request
   // The Cancel button of Gitea 1.15 is a link without state or error (templates/user/auth/grant.tmpl). It ends every
   // sign-in of this browser.
@@ -152,12 +153,12 @@ export async function callback(
   const ended = isBareCancel ? begunBy(cookies) : [{ state: given, name: cookieName(given) }]
   const logins: string[] = []
   let published: LoginOutcome
-  let outcome: Outcome
+  let outcome: SignInOutcome
   try {
     let pending: PendingSignIn | undefined
     // Redeemed first, so that a state works once even if the rest fails.
     for (const { state } of ended) {
-      pending = await takePending(parts.store, state)
+      pending = await redeemPending(parts.store, state)
       if (pending?.login !== undefined) logins.push(pending.login)
     }
     if (isBareCancel) throw new SignInFailure('access_denied', 'the user cancelled at the provider')
@@ -257,9 +258,9 @@ export async function accountOf(
  * relay itself.
  */
 class SignInFailure extends Error {
-  readonly reason: Reason
+  readonly reason: SignInFailureReason
 
-  constructor(reason: Reason, message: string, options?: ErrorOptions) {
+  constructor(reason: SignInFailureReason, message: string, options?: ErrorOptions) {
     super(message, options)
     this.reason = reason
   }
@@ -305,12 +306,18 @@ const stateKey = (state: string): string => `oauth-state:${state}`
 /**
  * Redeems a pending sign-in, once. Undefined for a state that is unknown, used or expired. @throws RelayError `storage`
  */
-async function takePending(store: Store, state: string): Promise<PendingSignIn | undefined> {
-  const pending = STATE.test(state) ? await store.take(stateKey(state)) : undefined
-  return pending === undefined ? undefined : Object(pending)
+async function redeemPending(store: Store, state: string): Promise<PendingSignIn | undefined> {
+  const pending = STATE.test(state) ? await store.consume(stateKey(state)) : undefined
+  return isPending(pending) ? pending : undefined
 }
 
-/** 5 minutes in milliseconds, for a sign-in in the browser, and for reading its outcome. */
+function isPending(value: unknown): value is PendingSignIn {
+  const { login = '', ...fields } = fieldsOf(value)
+  const names = ['provider', 'origin', 'userId', 'verifier', 'redirectUri']
+  return [login, ...names.map((name) => fields[name])].every((field) => typeof field === 'string')
+}
+
+/** 5 minutes in milliseconds for a sign-in in the browser, and for reading its outcome. */
 export const LOGIN_LIMIT_MS = 300_000
 const loginKey = (login: string): string => `login:${login}`
 
@@ -337,13 +344,18 @@ async function publish(
   }
 }
 
+function isOutcome(value: unknown): value is LoginOutcome {
+  const { auth } = fieldsOf(value)
+  return auth === 'success' || auth === 'error'
+}
+
 /**
- * Takes the outcome of the sign-in with this nonce, in whichever process it has ended.
- * @param looks when to look for it; its end is that of the wait
- * @throws RelayError `timed_out` at that end; `storage`; what `looks` throws
+ * Waits for the outcome of the sign-in with this nonce, in any process, and returns it once.
+ * @param looks yields whenever the store may have the outcome; the wait ends with it
+ * @throws RelayError `timed_out` at that end; `storage`; errors of `looks`
  */
 export async function awaitLogin(
-  store: Pick<Store, 'get' | 'take'>,
+  store: Pick<Store, 'get' | 'consume'>,
   login: string,
   looks: AsyncIterable<unknown>,
 ): Promise<LoginOutcome> {
@@ -351,7 +363,8 @@ export async function awaitLogin(
   // By the wall clock, by which its state expires, too.
   const until = systemClock() + LOGIN_LIMIT_MS
   for await (const _ of looks) {
-    if ((await store.get(key)) !== undefined) return Object(await store.take(key))
+    const outcome = (await store.get(key)) === undefined ? undefined : await store.consume(key)
+    if (isOutcome(outcome)) return outcome
     if (systemClock() >= until) break
   }
   throw new RelayError('timed_out', 'No sign-in was completed within 5 minutes')

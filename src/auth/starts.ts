@@ -9,12 +9,12 @@ const PER_SECOND = 2
  * Rate limiter for sign-ins. Anybody can begin one, and end it with a call to the code host: without a limit they would
  * fill the disk, and use up the code host's own limit for this OAuth client.
  */
-export class Starts {
+export class SignInLimiter {
   #left = AT_ONCE
   #since = performance.now()
 
   /** Counts a sign-in that begins. @throws RelayError `rate_limited` */
-  take(): void {
+  admit(): void {
     const now = performance.now()
     this.#left = Math.min(AT_ONCE, this.#left + ((now - this.#since) / 1000) * PER_SECOND)
     this.#since = now

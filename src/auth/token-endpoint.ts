@@ -3,13 +3,13 @@ import { type Cancellable, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { isLoopback } from '../base/address.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
-import { LIMITS } from '../base/seams.js'
+import { TIME_LIMITS } from '../base/seams.js'
 import type { Secret } from '../base/secret.js'
 import { DEFAULTS } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost, OAuthServer } from '../codehost/host.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
-import { excessOf } from '../json/parse.js'
+import { excessOf, fieldsOf } from '../json/parse.js'
 import { describeWithoutQuote } from '../net/errors.js'
 import { redirectTarget } from '../net/redirect.js'
 import type { Refreshable, TokenGrant } from '../tokens/tokens.js'
@@ -218,7 +218,7 @@ const MAX_ANSWER = 65_536
 async function send(
   url: string,
   { headers, body }: { readonly headers: Record<string, string>; readonly body: URLSearchParams },
-  { sendOnce = sendOverNetwork, timeLimit = LIMITS.tokenEndpoint, signal }: CallOptions,
+  { sendOnce = sendOverNetwork, timeLimit = TIME_LIMITS.tokenEndpoint, signal }: CallOptions,
 ): Promise<Response> {
   try {
     const request = {
@@ -292,10 +292,10 @@ async function asTokenError<Result>(
     return await work()
   } catch (error) {
     if (error instanceof TokenError) throw error
-    const { code: kind, cause }: { readonly code?: unknown; readonly cause?: unknown } = Object(error)
+    const { code: kind, cause } = fieldsOf(error)
     const isRefusal =
       error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError
-    const code: unknown = isRefusal ? error.error : Object(Object(cause).body).error
+    const code: unknown = isRefusal ? error.error : fieldsOf(fieldsOf(cause)['body'])['error']
     if (typeof code === 'string' && code !== '')
       throw /^[a-z_]{1,64}$/.test(code)
         ? new TokenError(`the provider answered ${code}`, { code, passing: PASSING.has(code) })

@@ -96,17 +96,17 @@ export async function readBounded(stream: AsyncIterable<Uint8Array>, limit: numb
   return Buffer.concat(chunks)
 }
 
-/** Default size of {@link StartOf}, in bytes: enough of a target's response to recognize it. */
-export const MAX_START = 4096
+/** Default size of {@link PrefixBuffer}, in bytes: enough of a target's response to recognize it. */
+export const MAX_PREFIX = 4096
 
 const NOTHING = new Uint8Array()
 
 /** Collects the first bytes of a response or an output, and drops the rest. */
-export class StartOf {
+export class PrefixBuffer {
   readonly #chunks: Uint8Array[] = []
   #room: number
 
-  constructor(limit = MAX_START) {
+  constructor(limit = MAX_PREFIX) {
     this.#room = limit
   }
 

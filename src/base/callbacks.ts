@@ -5,7 +5,7 @@ import { type Log, silentLog } from './log.js'
  * is logged and goes no further. Every function whose name begins with `on` is a callback. A log that fails loses the
  * line.
  */
-export function isolated<Options extends object>(options: Options & { readonly log?: Log }): Options {
+export function isolateCallbacks<Options extends object>(options: Options & { readonly log?: Log }): Options {
   const { log: given = silentLog } = options
   const log: Log = {
     debug: quiet((text) => given.debug(text)),

@@ -18,7 +18,7 @@ import {
 import { constants } from 'node:os'
 import path from 'node:path'
 import { errorReason, RelayError, systemErrno } from './errors.js'
-import { FIXED, inspectPlace } from './trust.js'
+import { CHMOD_ADVICE, inspectPlace } from './trust.js'
 
 // relay's own folders and files hold tokens and secrets, so all of them are created, read and written here. relay
 // refuses a path that another user can change or replace.
@@ -32,7 +32,7 @@ const OF_OTHERS = 0o077
  * True if relay's own file or folder exists. Reads and changes nothing.
  * @throws RelayError `settings`, with the fix, when another user owns it or can change it
  */
-export function isOwn(place: string): boolean {
+export function ownPathExists(place: string): boolean {
   return checked(place) !== undefined
 }
 
@@ -47,36 +47,36 @@ function checked(place: string) {
 
 /**
  * Creates a folder and its missing parents with mode 0700. An existing folder is closed to other users.
- * @throws RelayError `settings` that names what cannot be created, why, and what to do; as {@link isOwn}
+ * @throws RelayError `settings` that names what cannot be created, why, and what to do; as {@link ownPathExists}
  */
 export function makeOwnFolder(folder: string): void {
   // Checked first, so that nothing is created inside another user's folder.
-  if (!isOwn(folder)) makeFolder(folder)
+  if (!ownPathExists(folder)) makeFolder(folder)
   close(folder, FOLDER_MODE)
 }
 
 /**
  * Creates an empty file with mode 0600. An existing file is closed to other users, but not opened.
- * @throws RelayError as {@link isOwn}; the system's error when it cannot be created
+ * @throws RelayError as {@link ownPathExists}; the system's error when it cannot be created
  */
 export function makeOwnFile(file: string): void {
   try {
-    if (!isOwn(file)) closeSync(openSync(file, 'wx', FILE_MODE))
+    if (!ownPathExists(file)) closeSync(openSync(file, 'wx', FILE_MODE))
   } catch (cause) {
     // Another process may have created it meanwhile.
-    if (cause instanceof RelayError || !isOwn(file)) throw cause
+    if (cause instanceof RelayError || !ownPathExists(file)) throw cause
   }
   closeOwnFile(file)
 }
 
-/** Closes an existing file to other users. @throws RelayError as {@link isOwn} */
+/** Closes an existing file to other users. @throws RelayError as {@link ownPathExists} */
 export function closeOwnFile(file: string): void {
   close(file, FILE_MODE)
 }
 
-/** Reads a file's text. Returns undefined if it is missing or unreadable. @throws RelayError as {@link isOwn} */
+/** Reads a file's text. Returns undefined if it is missing or unreadable. @throws RelayError as {@link ownPathExists} */
 export function readOwnFile(file: string): string | undefined {
-  if (!isOwn(file)) return undefined
+  if (!ownPathExists(file)) return undefined
   try {
     return readFileSync(file, 'utf8')
   } catch {
@@ -84,9 +84,9 @@ export function readOwnFile(file: string): string | undefined {
   }
 }
 
-/** Lists a folder's names. Returns none if it is missing or unreadable. @throws RelayError as {@link isOwn} */
+/** Lists a folder's names. Returns none if it is missing or unreadable. @throws RelayError as {@link ownPathExists} */
 export function readOwnFolder(folder: string): readonly string[] {
-  if (!isOwn(folder)) return []
+  if (!ownPathExists(folder)) return []
   try {
     return readdirSync(folder)
   } catch {
@@ -112,7 +112,7 @@ export function writeOwnFile(file: string, text: string): void {
 }
 
 /**
- * Removes the permissions of other users. @throws RelayError as {@link isOwn}; `settings` when they cannot be removed
+ * Removes the permissions of other users. @throws RelayError as {@link ownPathExists}; `settings` when they cannot be removed
  */
 function close(place: string, mode: number): void {
   const found = checked(place)
@@ -132,7 +132,7 @@ function close(place: string, mode: number): void {
   }
   throw new RelayError(
     'settings',
-    `relay does not use ${place}: it is open to others, and chmod does not close it. ${FIXED}. Or set RELAY_HOME to a folder of your own`,
+    `relay does not use ${place}: it is open to others, and chmod does not close it. ${CHMOD_ADVICE}. Or set RELAY_HOME to a folder of your own`,
   )
 }
 
@@ -158,9 +158,9 @@ function makeFolder(folder: string): void {
 }
 
 /** Reason why a missing folder cannot be created. Undefined if nothing prevents it. */
-export function obstacleTo(folder: string): string | undefined {
+export function folderObstacle(folder: string): string | undefined {
   const parent = path.dirname(folder)
-  if (parent !== folder && !existsSync(parent)) return obstacleTo(parent)
+  if (parent !== folder && !existsSync(parent)) return folderObstacle(parent)
   try {
     accessSync(parent, access.W_OK | access.X_OK)
     return undefined
@@ -179,7 +179,7 @@ function isFolder(file: string): boolean {
 
 const QUOTA = 'your disk quota is used up'
 
-const REASONS: Readonly<Record<string, string>> = {
+const WRITE_FAILURES: Readonly<Record<string, string>> = {
   EACCES: 'you have no permission to write there',
   EPERM: 'you have no permission to write there',
   EROFS: 'the file system is read-only',
@@ -195,5 +195,5 @@ function reason(folder: string, cause: unknown): string {
 /** Describes why the system refused a write. */
 function whyNot(cause: unknown): string {
   if (systemErrno(cause) === constants.errno.EDQUOT) return QUOTA
-  return REASONS[errorReason(cause)] ?? errorReason(cause)
+  return WRITE_FAILURES[errorReason(cause)] ?? errorReason(cause)
 }

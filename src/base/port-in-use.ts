@@ -1,7 +1,7 @@
 import { RelayError } from './errors.js'
 
 /** Error for a port on which another program, or another relay, listens. */
-export class PortInUse extends RelayError {
+export class PortInUseError extends RelayError {
   readonly port: number
   /** Option that sets the port. */
   readonly portFlag: string

@@ -1,7 +1,7 @@
 import type { Clock } from './time.js'
 
 /** Default time limits and delays in milliseconds. Tests shorten them. */
-export const LIMITS = {
+export const TIME_LIMITS = {
   /**
    * One call to the code host. Long enough to merge in a large repository, and shorter than HTTP clients wait for
    * relay.
@@ -43,7 +43,7 @@ export const LIMITS = {
   /** Interval between removals of old deliveries. */
   sweep: 60_000,
 }
-export type Limits = Readonly<typeof LIMITS>
+export type Limits = Readonly<typeof TIME_LIMITS>
 
 /** Parts of a relay that a test may replace. The program itself replaces none. */
 export interface Seams {

@@ -32,10 +32,10 @@ function hex(char: string): string {
  * Returns the closest word of which at most a third is wrong, or undefined.
  */
 export function suggest(word: string, words: readonly string[]): string | undefined {
-  const meant = plain(word)
+  const meant = normalizeWord(word)
   const [best] = words
-    .map((candidate) => ({ candidate, errors: distance(meant, plain(candidate)) }))
-    .filter(({ candidate, errors }) => errors <= Math.floor(plain(candidate).length / 3))
+    .map((candidate) => ({ candidate, errors: distance(meant, normalizeWord(candidate)) }))
+    .filter(({ candidate, errors }) => errors <= Math.floor(normalizeWord(candidate).length / 3))
     .toSorted((one, other) => one.errors - other.errors)
   return best?.candidate
 }
@@ -46,7 +46,7 @@ export function didYouMean(word: string, words: readonly string[]): string {
   return found === undefined ? '' : ` (did you mean ${found}?)`
 }
 
-export function plain(word: string): string {
+export function normalizeWord(word: string): string {
   return word
     .toLowerCase()
     .replace(/^relay_/, '')

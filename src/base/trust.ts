@@ -84,20 +84,20 @@ const FIXED_MODES: ReadonlySet<number> = new Set([
 ])
 
 /** Further advice for a file system on which chmod changes nothing. Empty for others. */
-export function whereFixed(place: string): string {
+export function chmodAdvice(place: string): string {
   try {
-    return FIXED_MODES.has(statfsSync(place).type) ? `. ${FIXED}` : ''
+    return FIXED_MODES.has(statfsSync(place).type) ? `. ${CHMOD_ADVICE}` : ''
   } catch {
     return ''
   }
 }
 
 /** Source: Microsoft's page on wsl.conf, section automount. */
-export const FIXED =
+export const CHMOD_ADVICE =
   'If chmod changes nothing there, as on a Windows drive of WSL (/mnt/c): move it to the Linux file system, such as your home folder; or write [automount] and below it options = "metadata,umask=022" into /etc/wsl.conf, and run wsl.exe --shutdown'
 
 /** Reason why other users can change a path, and the command that prevents it. */
-export interface Hostile {
+export interface UntrustedPath {
   readonly why: string
   readonly fix: string
 }
@@ -111,11 +111,11 @@ const MAX_LINKS = 40
  * nobody can replace what others have there, and what they add themselves is refused.
  * @returns undefined if nothing is there, or it cannot be reached
  */
-export function inspectPlace(file: string): Found | Hostile | undefined {
+export function inspectPlace(file: string): Found | UntrustedPath | undefined {
   const { uid } = SYSTEM
   const owners = ownersFor(uid ?? 0, caller)
   const chown = uid === 0 ? 'chown' : 'sudo chown'
-  const ofOther = (at: string, owner: number): Hostile => ({
+  const ofOther = (at: string, owner: number): UntrustedPath => ({
     why: ofStranger(at, owner),
     fix: `Check what is in it, then make it yours with ${chown} -hR ${uid} ${shellWord(at)}`,
   })
@@ -148,7 +148,7 @@ export function inspectPlace(file: string): Found | Hostile | undefined {
       if (isOpen(found, owners) && !(found.isDirectory() && (found.mode & STICKY) !== 0))
         return {
           why: openToStrangers(at, found.uid),
-          fix: `Close it with chmod go-w ${shellWord(at)}${whereFixed(at)}`,
+          fix: `Close it with chmod go-w ${shellWord(at)}${chmodAdvice(at)}`,
         }
     }
   } catch {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
-import { LIMITS } from './seams.js'
+import { TIME_LIMITS } from './seams.js'
 import { type Clock, systemClock } from './time.js'
 
 /** Last parameter of every function that waits. */
@@ -98,7 +98,7 @@ export async function withTimeLimit<T>(
  * Awaits `work`, which cannot be cancelled, for at most `ms` milliseconds; its result is ignored after that.
  * @throws TimeoutError after `ms` milliseconds
  */
-export async function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
+export async function awaitWithin<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new DOMException('Timed out', 'TimeoutError')), ms)
@@ -139,7 +139,7 @@ export type Random = () => number
 const MAX_DELAY_MS = 60_000
 
 /** Milliseconds until the next attempt after `failures` failures in a row: 1, 2, 4 … 60 s, ±20 %. */
-export function probeDelay(failures: number, random: Random, first = LIMITS.probe): number {
+export function probeDelay(failures: number, random: Random, first = TIME_LIMITS.probe): number {
   return jittered(Math.min(first * 2 ** (failures - 1), MAX_DELAY_MS), random)
 }
 
@@ -152,7 +152,7 @@ const NEARBY_SOON_MS = 60_000
  * then 5 s, ±20 %. Such a program restarts many times a minute while it is written, and a refused connection costs
  * nothing.
  */
-export function nearbyProbeDelay(downFor: number, random: Random, first = LIMITS.probe): number {
+export function nearbyProbeDelay(downFor: number, random: Random, first = TIME_LIMITS.probe): number {
   return jittered(downFor < NEARBY_SOON_MS ? first : NEARBY_LATER_MS, random)
 }
 

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { sleep } from '../base/wait.js'
 import { isLoopback } from '../base/address.js'
-import { isOwn } from '../base/own-files.js'
+import { ownPathExists } from '../base/own-files.js'
 import type { Shell } from './command.js'
 import type { Context } from './context.js'
 
@@ -174,7 +174,7 @@ function writeRedirectFile(
   }
   try {
     // Another user could put another page in its place.
-    if (!isOwn(home)) return undefined
+    if (!ownPathExists(home)) return undefined
     folder = mkdtempSync(path.join(home, 'relay-inspect-'))
     const file = path.join(folder, 'relay.html')
     writeFileSync(file, page, { mode: 0o600, flag: 'wx' })

@@ -6,8 +6,8 @@ import {
   labelOf,
   Routing,
   type NamedTarget,
-  namedTargets as targetsOf,
-  publicId,
+  publicTargets,
+  publicTargetId,
   shortNames,
 } from '../dispatch/routes.js'
 import type { InstanceStatus } from '../instance/protocol.js'
@@ -126,13 +126,13 @@ export async function warnOfMatches(
   }
   if (matches.length === 0) return
   // Loaded late: most lists have no match.
-  const [{ hostScheme }, { whyNeverSent }] = await Promise.all([
+  const [{ hostScheme }, { neverSentReason }] = await Promise.all([
     import('../codehost/schemes.js'),
     import('../codehost/events.js'),
   ])
   const { events } = hostScheme(provider)
   for (const { text } of matches) {
-    const why = whyNeverSent(text, provider, events)
+    const why = neverSentReason(text, provider, events)
     if (why !== undefined) out.log.warn(why)
   }
 }
@@ -165,7 +165,7 @@ export async function* entriesAfter(
 /** Answers for each target whether an instance forwards to it. Without one, its flags may have named any. */
 export function forwardedBy(instance: Pick<InstanceStatus, 'targets'> | undefined): (id: string) => boolean {
   const known = instance && new Set(instance.targets.map(({ id }) => id))
-  return (id) => known?.has(publicId(id)) ?? true
+  return (id) => known?.has(publicTargetId(id)) ?? true
 }
 
 /** The instance of the profile as it is now, since its routes may have changed; where it does not answer, as it was. */
@@ -209,7 +209,7 @@ export async function checkForwarded(
       )
       return ids.length === 0
         ? []
-        : `#${n} at ${ids.map((id) => names.get(publicId(id)) ?? labelOf(id)).join(' and ')}`
+        : `#${n} at ${ids.map((id) => names.get(publicTargetId(id)) ?? labelOf(id)).join(' and ')}`
     })
     const named = found.length > MAX_NAMED ? [...found.slice(0, MAX_NAMED), '…'] : found
     const what = isNow ? 'at a target' : 'earlier, at a target that is no longer configured'
@@ -224,5 +224,5 @@ export async function checkForwarded(
 
 /** The configured targets, with the names that they have in the instance, which may come from its flags, else in the settings. */
 export function namedTargets(attached: Attached): readonly NamedTarget[] {
-  return attached.instance?.targets ?? targetsOf(new Routing(routeSettings(attached)))
+  return attached.instance?.targets ?? publicTargets(new Routing(routeSettings(attached)))
 }

@@ -1,4 +1,4 @@
-import { plain, suggest } from '../base/text.js'
+import { normalizeWord, suggest } from '../base/text.js'
 import { COMMANDS, meantCommand } from './help.js'
 import { meantBy } from './settings/table.js'
 
@@ -87,7 +87,7 @@ export function meantOption(
     some.flatMap(({ long }) => long?.replace(/^--/, '') ?? [])
   const fitting = options.filter(({ required, optional }) => optional || required === hasValue)
   const meaning = (some: readonly KnownOption[]): string | undefined =>
-    meantBy(plain(flag), among(OPTIONS, namesOf(some)))
+    meantBy(normalizeWord(flag), among(OPTIONS, namesOf(some)))
   const name = meaning(fitting) ?? meaning(options) ?? suggest(flag, namesOf(options))
   return name === undefined ? undefined : `--${name}`
 }
@@ -96,6 +96,6 @@ export function meantOption(
 export function meantLine(word: string, group?: string): string | undefined {
   if (group === undefined) return meantCommand(word)
   const names = Object.keys(COMMANDS[group]?.subcommands ?? {})
-  const name = meantBy(plain(word), among(SUBCOMMANDS, names)) ?? suggest(word, names)
+  const name = meantBy(normalizeWord(word), among(SUBCOMMANDS, names)) ?? suggest(word, names)
   return name === undefined ? undefined : `relay ${group} ${name}`
 }

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { commandLine, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
-import { PortInUse } from '../base/port-in-use.js'
+import { PortInUseError } from '../base/port-in-use.js'
 import { Secret } from '../base/secret.js'
 import { DEFAULTS, isCodeHost, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
@@ -204,7 +204,7 @@ export async function explainPort(
   { home, profile, store }: Pick<Values, 'home' | 'profile' | 'store'>,
   error: unknown,
 ): Promise<unknown> {
-  if (!(error instanceof PortInUse)) return error
+  if (!(error instanceof PortInUseError)) return error
   const { running, unreachable } = await findInstances(home, { signal })
   const portOf = (url: string): number => Number(new URL(url).port)
   const silent = unreachable.find(({ record }) => portOf(record.url) === error.port)
@@ -219,9 +219,13 @@ export async function explainPort(
   const unasked = sandboxed ? undefined : silent
   // With a shared store or in memory, several can serve a profile.
   if (owner.profile !== profile || store === 'memory' || isSharedAddress(store))
-    return new PortInUse(error, `in use: ${where}${unasked ? `: ${explainUnreachable(unasked).fix}` : ''}`, {
-      cause: error,
-    })
+    return new PortInUseError(
+      error,
+      `in use: ${where}${unasked ? `: ${explainUnreachable(unasked).fix}` : ''}`,
+      {
+        cause: error,
+      },
+    )
   const ports = sandboxed?.sandbox ? 'other ports with --port and --sandbox-port' : 'another port with --port'
   const also = unasked ? `: ${unreachableError(unasked).message}` : ''
   return new RelayError(

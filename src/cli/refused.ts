@@ -4,7 +4,7 @@ import type { RunningInstance } from '../instance/protocol.js'
 import { unreachableError } from '../instance/running.js'
 import { readPayload } from '../journal/payload.js'
 import type { RefusedEntry, RefusedSummary } from '../server/instance.js'
-import type { Explanation } from '../webhook/explain.js'
+import type { SignatureExplanation } from '../webhook/explain.js'
 import type { RefusedKind } from '../webhook/refused.js'
 import { pathOf } from '../webhook/signature.js'
 import type { Flags, Shell } from './command.js'
@@ -171,14 +171,14 @@ export async function refusedItem(shell: Shell, attached: Attached, id: number) 
     body: Buffer.from(body, 'base64'),
     receivedAt: at,
   }
-  const { invalid } = await import('../webhook/explain.js')
+  const { unproved } = await import('../webhook/explain.js')
   const isKnown = via === 'http' && recorded.body.length === size
   return {
     name: refusedWord(id),
     load: async () => recorded,
-    instead: (known: Explanation) =>
+    instead: (known: SignatureExplanation) =>
       known.valid || (isKnown && known.reason !== 'unverifiable')
         ? undefined
-        : invalid('unverifiable', reason),
+        : unproved('unverifiable', reason),
   }
 }

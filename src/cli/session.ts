@@ -1,10 +1,10 @@
 import { userInfo } from 'node:os'
 import { otherAccountText } from '../auth/accounts.js'
-import { isFresh, renew, type RenewParts, signInAgain } from '../auth/renew.js'
-import { readClient, readSetup as readRecord } from '../auth/setup.js'
+import { isFresh, renewToken, type RenewParts, signInAgain } from '../auth/renew.js'
+import { readClient, loadSetup as readRecord } from '../auth/setup.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError } from '../base/errors.js'
-import { LIMITS } from '../base/seams.js'
+import { TIME_LIMITS } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
 import { type OAuthClient, parseUserId, type Settings, type SourceSettings } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
@@ -63,7 +63,7 @@ export async function openSession(
   const joined = await joinData({ ...attached, signsIn }, secrets)
   const { values } = joined
   const { provider: name, providerUrl: url } = codeHostOf(joined)
-  const limits = { ...LIMITS, ...shell.seams?.limits }
+  const limits = { ...TIME_LIMITS, ...shell.seams?.limits }
   const host = openNamedHost(joined, limits.codeHost)
   const clock = shell.seams?.clock ?? systemClock
   const tokens = new Tokens(secrets, clock)
@@ -104,7 +104,7 @@ function ownerAccess(
   const { instance } = attached
   const { client, tokens, host, clock } = parts
   const find = async (): Promise<TokenOwner> => {
-    if (client || !instance?.clientId) return renew(parts, user, { signal })
+    if (client || !instance?.clientId) return renewToken(parts, user, { signal })
     const owner = await tokens.get(user)
     if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
     // Also for no token, or one of another code host: the instance says why.
@@ -127,7 +127,7 @@ function ownerAccess(
   return {
     /**
      * The user's token, renewed if it soon expires: with this shell's client, else by the instance. Warns, once, where it is of an account
-     * that `relay login` did not sign in as. @throws RelayError as `renew`
+     * that `relay login` did not sign in as. @throws RelayError as `renewToken`
      */
     async owner(): Promise<TokenOwner> {
       const signIn = signInCommand(attached, Boolean(client ?? instance?.clientId))
@@ -156,7 +156,7 @@ async function refusalFor(
   const found = (await tokens.get(user)) ?? (await tokens.refreshable(user))
   if (signsIn || attached.values.clientSecret || !found) return host.refusal
   const explain = withCommand(signInCommand(attached, false))
-  return renew({ ...parts, client: undefined }, user)
+  return renewToken({ ...parts, client: undefined }, user)
     .catch(explain)
     .then(
       () => host.refusal,

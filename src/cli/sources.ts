@@ -5,12 +5,12 @@ import { secretVariable } from '../base/secret-variables.js'
 import { isCodeHost, type SourceSettings } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
 import { schemeOf } from '../codehost/schemes.js'
-import { isOfCodeHost, type Recorded } from '../replay/fixture.js'
+import { isOfCodeHost, type RecordedDelivery } from '../replay/fixture.js'
 import { checkTunnel } from '../serve/tunnel.js'
 import { isEmptySecret, tokenHeaders } from '../schemes/proof.js'
 import type { Database } from '../store/open.js'
 import { readProfileSources } from '../webhook/profile-secret.js'
-import { pathOf, type Source, sourceOf } from '../webhook/signature.js'
+import { pathOf, type Source, createSource } from '../webhook/signature.js'
 import type { Shell } from './command.js'
 import {
   type Advised,
@@ -153,7 +153,7 @@ export function isUnsigned(scheme: string): boolean {
 /** The source with that name. @throws RelayError `usage` that names those there are */
 export function sourceNamed(about: Advised, sources: readonly SourceSettings[], name: string): Source {
   const found = sources.find((source) => source.name === name)
-  if (found) return sourceOf(found)
+  if (found) return createSource(found)
   const names = sources.map((source) => source.name)
   const known = names.length === 0 ? 'There are none yet' : `There are: ${names.join(', ')}`
   throw new RelayError(
@@ -247,7 +247,7 @@ export function openSources(
     /** Whether a fixture with a key of its own is signed with that. */
     readonly usesOwnKeys?: boolean
   },
-): (recorded: Pick<Recorded, 'provider' | 'scheme' | 'secret'>) => Promise<RecordedSource> {
+): (recorded: Pick<RecordedDelivery, 'provider' | 'scheme' | 'secret'>) => Promise<RecordedSource> {
   const { webhookSecretPrevious: previous } = attached.values
   let found: ReturnType<typeof webhookSecret> | undefined
   let sources: ReturnType<typeof readSources> | undefined

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { printable } from '../base/text.js'
-import type { Repo, Subject } from '../codehost/host.js'
+import type { Repo, IssueRef } from '../codehost/host.js'
 
 const NAME = '(?!\\.{1,2}(?:[/#]|$))[A-Za-z0-9._-]{1,100}'
 const REPO = new RegExp(`^(?<owner>${NAME})/(?<repo>${NAME})$`)
@@ -19,7 +19,7 @@ export function formatRepo({ owner, repo }: Repo): string {
   return `${owner}/${repo}`
 }
 
-export interface Target extends Subject {
+export interface Target extends IssueRef {
   /** The comment that the address points at; `review`: one on a line of the diff. */
   readonly comment?: { readonly kind: 'issue' | 'review'; readonly id: number } | undefined
   /** The address of the code host; undefined for `owner/repo#12`. */

@@ -1,13 +1,13 @@
 import { type Cancellable, sleep, probeDelay } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
-import { LIMITS, type Limits } from '../base/seams.js'
+import { TIME_LIMITS, type Limits } from '../base/seams.js'
 import type { Journal } from '../journal/journal.js'
-import { exclusively } from '../store/exclusively.js'
+import { withLock } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
 import type { CodeHost, DeliveryLog, HookDelivery } from './host.js'
 import { Refusal } from './rest.js'
 
-export interface CatchUpOptions extends PatienceOptions {
+export interface CatchUpOptions extends RetryOptions {
   readonly log: DeliveryLog
   /** Owner of the log, also for messages: `octo/demo`. */
   readonly name: string
@@ -27,15 +27,15 @@ export interface CatchUpOptions extends PatienceOptions {
 }
 
 /** A delivery that could not be fetched. */
-export interface Failed {
+export interface FailedDelivery {
   readonly delivery: HookDelivery
   readonly why: string
 }
 
-export interface CaughtUp {
+export interface CatchUpResult {
   readonly missing: number
   readonly arrived: number
-  readonly failed: readonly Failed[]
+  readonly failed: readonly FailedDelivery[]
 }
 
 /**
@@ -60,7 +60,7 @@ export async function findMissed(options: CatchUpOptions): Promise<{
   let cursor: string | undefined
   do {
     const from = cursor
-    const { deliveries, next } = await patiently(() => log.page(from), options)
+    const { deliveries, next } = await withRetries(() => log.page(from), options)
     const [top] = deliveries
     if (top && BigInt(top.id) > newest) newest = BigInt(top.id)
     const recent = deliveries.filter(({ deliveredAt, id }) => deliveredAt >= start && BigInt(id) > after)
@@ -94,20 +94,20 @@ const GIVEN_UP = `not asked for, since ${MAX_FAILED_IN_A_ROW} in a row did not a
  * running instance. Waits for rate limits, and for another process that is already catching up.
  * @throws RelayError as the calls do, when the log cannot be read; `storage`; AbortError when `signal` aborts
  */
-export async function catchUp(options: CatchUpOptions): Promise<CaughtUp> {
+export async function catchUp(options: CatchUpOptions): Promise<CatchUpResult> {
   const { name, store, signal } = options
   const onBusy = (pid: number | undefined): void => {
     const who = pid === undefined ? 'Another process' : `Process ${pid}`
     options.onBusy?.(`${who} is catching up with ${name} already. Waiting until it has finished`)
   }
   const lock = { what: `catching up with ${name}`, onBusy, signal }
-  return exclusively(store, keyOf('catch-up-lock', options), lock, () => askForMissed(options))
+  return withLock(store, keyOf('catch-up-lock', options), lock, () => askForMissed(options))
 }
 
-async function askForMissed(options: CatchUpOptions): Promise<CaughtUp> {
+async function askForMissed(options: CatchUpOptions): Promise<CatchUpResult> {
   const { deliveries: missing, newest } = await findMissed(options)
   options.onProgress?.(0, missing.length)
-  const failed: Failed[] = []
+  const failed: FailedDelivery[] = []
   /** Largest id up to which nothing is missing. */
   let reached = newest
   let inARow = 0
@@ -140,10 +140,10 @@ const POLL_MS = 25
  * failure, after 1, 2, 4 s.
  */
 async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promise<Failure | undefined> {
-  const { log, journal, signal, limits = LIMITS } = options
+  const { log, journal, signal, limits = TIME_LIMITS } = options
   // Hundreds of redeliveries take minutes, so the delivery may have arrived in the meantime.
   if ((await journal.known([delivery.guid])).size > 0) return undefined
-  let failure = await patiently(() => log.redeliver(delivery.id), options).then(() => undefined, notSent)
+  let failure = await withRetries(() => log.redeliver(delivery.id), options).then(() => undefined, notSent)
   const began = performance.now()
   let nextLook = limits.logLook
   while ((await journal.known([delivery.guid])).size === 0) {
@@ -153,7 +153,7 @@ async function fetchOne(delivery: HookDelivery, options: CatchUpOptions): Promis
     await sleep(POLL_MS, { signal })
     if (elapsed < nextLook) continue
     nextLook *= 2
-    failure = await patiently(() => log.page(), options).then(
+    failure = await withRetries(() => log.page(), options).then(
       ({ deliveries }) => failureIn(deliveries, delivery),
       // A log that cannot be read now tells nothing, and the delivery may still arrive.
       (error: unknown) => {
@@ -182,7 +182,7 @@ function failureIn(deliveries: readonly HookDelivery[], { guid, id }: HookDelive
   return { why: `the redelivery failed too: ${newest.status} (${newest.statusCode})` }
 }
 
-export interface PatienceOptions extends Cancellable {
+export interface RetryOptions extends Cancellable {
   /** Called before a wait, with its reason and its length in milliseconds. */
   readonly onWait?: ((why: string, ms: number) => void) | undefined
 }
@@ -197,7 +197,7 @@ const MAX_ATTEMPTS = 4
  * code host (5xx, no response).
  * @throws the last error of the call; AbortError when `signal` aborts
  */
-export async function patiently<T>(call: () => Promise<T>, options: PatienceOptions = {}): Promise<T> {
+export async function withRetries<T>(call: () => Promise<T>, options: RetryOptions = {}): Promise<T> {
   for (let failures = 0; ;) {
     try {
       return await call()

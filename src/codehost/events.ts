@@ -108,8 +108,9 @@ const ANY = '*'
  * Explains why a code host never sends an event for this match (`push`, `issues.opened`, `*.closed`), with the closest
  * valid one. Undefined if it may.
  */
-export function whyNeverSent(match: string, provider: string, table: EventTable): string | undefined {
-  if (match.startsWith(`${provider}/`)) return whyNeverSent(match.slice(provider.length + 1), provider, table)
+export function neverSentReason(match: string, provider: string, table: EventTable): string | undefined {
+  if (match.startsWith(`${provider}/`))
+    return neverSentReason(match.slice(provider.length + 1), provider, table)
   // The match is for another source, which the table does not cover.
   if (match.includes('/')) return undefined
   const [event = '', action = ANY] = match.split('.', 2)

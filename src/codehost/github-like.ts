@@ -1,14 +1,14 @@
 // The part of GitHub's API that Gitea has copied.
 import { z } from 'zod'
 import type * as host from './host.js'
-import { PAGE_SIZE, path, Refusal, type Rest } from './rest.js'
+import { PAGE_SIZE, apiPath, Refusal, type RestClient } from './rest.js'
 
-export const login = z.object({ login: z.string() })
-export const webAddress = z.url({ protocol: /^https?$/ })
+export const loginSchema = z.object({ login: z.string() })
+export const webAddressSchema = z.url({ protocol: /^https?$/ })
 const comment = z
   .object({
     id: z.int(),
-    html_url: webAddress,
+    html_url: webAddressSchema,
     body: z.string().nullish(),
     user: z.object({ login: z.string() }).nullish(),
   })
@@ -24,7 +24,7 @@ const head = z.object({ head: z.object({ sha: commit }) })
 
 const reaction = z.object({ id: z.int().optional() })
 
-export const hook = z
+export const hookSchema = z
   .object({
     id: z.int(),
     active: z.boolean(),
@@ -48,11 +48,11 @@ export const hook = z
   }))
 
 /** Path of an issue or a pull request, which share numbers and comments. */
-export const issuePath = ({ owner, repo, number }: host.Subject): string =>
-  path`/repos/${owner}/${repo}/issues/${number}`
-export const pullPath = ({ owner, repo, number }: host.Subject): string =>
-  path`/repos/${owner}/${repo}/pulls/${number}`
-export const hooksPath = ({ owner, repo }: host.Repo): string => path`/repos/${owner}/${repo}/hooks`
+export const issuePath = ({ owner, repo, number }: host.IssueRef): string =>
+  apiPath`/repos/${owner}/${repo}/issues/${number}`
+export const pullPath = ({ owner, repo, number }: host.IssueRef): string =>
+  apiPath`/repos/${owner}/${repo}/pulls/${number}`
+export const hooksPath = ({ owner, repo }: host.Repo): string => apiPath`/repos/${owner}/${repo}/hooks`
 
 /**
  * States of statuses and conclusions of checks that count as success: a pull request can be merged with skipped and
@@ -60,23 +60,23 @@ export const hooksPath = ({ owner, repo }: host.Repo): string => path`/repos/${o
  */
 const SUCCESSFUL: ReadonlySet<string> = new Set(['success', 'skipped', 'neutral'])
 
-export function checkOf(name: string, says: string, isPending = says === 'pending'): host.Check {
+export function commitCheck(name: string, says: string, isPending = says === 'pending'): host.CommitCheck {
   const ended = SUCCESSFUL.has(says) ? 'succeeded' : 'failed'
   return { name, state: isPending ? 'pending' : ended, says }
 }
 
 /** Calls of an account that are the same at GitHub and Gitea. */
 export abstract class GitHubLikeAccount {
-  protected readonly rest: Rest
+  protected readonly rest: RestClient
   /** Path segment for the comments of reviews. */
   protected abstract readonly reviewed: 'pulls' | 'issues'
 
-  constructor(rest: Rest) {
+  constructor(rest: RestClient) {
     this.rest = rest
   }
 
   /** POST /repos/{owner}/{repo}/issues/{n}/comments. */
-  async comment(on: host.Subject, body: string): Promise<host.CommentRef> {
+  async comment(on: host.IssueRef, body: string): Promise<host.CommentRef> {
     const call = { body: { body }, answer: comment }
     const { id, url } = (await this.rest.call('POST', `${issuePath(on)}/comments`, call)).value
     return { id, url }
@@ -86,13 +86,13 @@ export abstract class GitHubLikeAccount {
    * GET /repos/{owner}/{repo}/issues/{n}/comments. GitHub lists them in pages, Gitea all at once, without a link to a next page
    * (routers/api/v1/repo/issue_comment.go, ListIssueComments).
    */
-  comments(on: host.Subject): AsyncIterable<host.Comment> {
+  comments(on: host.IssueRef): AsyncIterable<host.Comment> {
     return this.rest.items(`${issuePath(on)}/comments`, z.array(comment), { per_page: PAGE_SIZE })
   }
 
   /** PATCH /repos/{owner}/{repo}/issues/comments/{id} (docs.github.com/rest/issues/comments; Gitea: issueEditComment). */
   async editComment({ owner, repo }: host.Repo, of: number, body: string): Promise<host.CommentRef> {
-    const where = path`/repos/${owner}/${repo}/issues/comments/${of}`
+    const where = apiPath`/repos/${owner}/${repo}/issues/comments/${of}`
     const { id, url } = (await this.rest.call('PATCH', where, { body: { body }, answer: comment })).value
     return { id, url }
   }
@@ -101,17 +101,21 @@ export abstract class GitHubLikeAccount {
    * POST …/reactions of the issue or comment: 201 when added, 200 when it already existed. Gitea returns no id, and
    * treats a review's comment like any other.
    */
-  async react(to: host.Subject, content: host.Reaction, comment?: host.CommentTarget): Promise<host.Reacted> {
+  async react(
+    to: host.IssueRef,
+    content: host.Reaction,
+    comment?: host.CommentTarget,
+  ): Promise<host.ReactionResult> {
     const { owner, repo } = to
     const of = comment?.kind === 'review' ? this.reviewed : 'issues'
-    const subject = comment ? path`/repos/${owner}/${repo}/${of}/comments/${comment.id}` : issuePath(to)
+    const subject = comment ? apiPath`/repos/${owner}/${repo}/${of}/comments/${comment.id}` : issuePath(to)
     const call = { body: { content }, answer: reaction }
     const { status, value } = await this.rest.call('POST', `${subject}/reactions`, call)
     return { id: value.id ?? null, content, created: status === 201 }
   }
 
   /** GET /repos/{owner}/{repo}/pulls/{n}: the commit at its head. */
-  protected async headOf(pull: host.Subject): Promise<string> {
+  protected async headOf(pull: host.IssueRef): Promise<string> {
     return (await this.rest.call('GET', pullPath(pull), { answer: head })).value.head.sha
   }
 }
@@ -142,7 +146,7 @@ const WORK_IN_PROGRESS = /^Work in progress/i
  * @see docs.github.com/rest/pulls/pulls ("Get a pull request"; the values of `mergeable_state` are those of GraphQL's
  * MergeStateStatus); Gitea's routers/api/v1/repo/pull.go (MergePullRequest) and modules/structs/pull.go
  */
-export async function whyNotMerged(rest: Rest, pull: host.Subject, error: unknown): Promise<unknown> {
+export async function mergeRefusal(rest: RestClient, pull: host.IssueRef, error: unknown): Promise<unknown> {
   if (!(error instanceof Refusal) || ![404, 405].includes(error.providerStatus)) return error
   const found = (await rest.call('GET', pullPath(pull), { answer: pullState }).catch(() => undefined))?.value
   if (!found) return error
@@ -155,13 +159,13 @@ export async function whyNotMerged(rest: Rest, pull: host.Subject, error: unknow
   if (providerStatus === 404 || MAY_NOT_MERGE.test(message))
     return refused('forbidden', `this account or its token may not merge it${quoted}`)
   const isDraft = found.draft || WORK_IN_PROGRESS.test(message)
-  const shown = REASONS.get(isDraft ? 'draft' : (found.mergeable_state ?? ''))
+  const shown = MERGE_STATE_REASONS.get(isDraft ? 'draft' : (found.mergeable_state ?? ''))
   const why = shown ?? (found.mergeable === false ? CONFLICTS : undefined)
   return why ? refused('conflict', why + quoted) : error
 }
 
 const CONFLICTS = 'it conflicts with its base branch, or the code host is still checking that'
-const REASONS: ReadonlyMap<string, string> = new Map([
+const MERGE_STATE_REASONS: ReadonlyMap<string, string> = new Map([
   ['dirty', 'it conflicts with its base branch'],
   ['behind', 'its branch must first be brought up to date with the base branch'],
   ['blocked', 'approvals or checks are missing'],

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type ErrorKind, RelayError } from '../base/errors.js'
 import { isLoopback, parseUrl } from '../base/address.js'
 import type { Store } from '../store/kv.js'
-import type { CodeHost, Hooks, HookSettings, Repo, RepoHook } from './host.js'
+import type { CodeHost, RepoHooks, HookSettings, Repo, RepoHook } from './host.js'
 import { isNotFound, Refusal } from './rest.js'
 
 /** A hook that this profile made or uses. */
@@ -68,9 +68,9 @@ export class SavedHooks {
 }
 
 /** A repository's hooks as one user may manage them, with the profile's records of its own. */
-export interface HookPlace {
+export interface HookContext {
   readonly host: Pick<CodeHost, 'url' | 'words'>
-  readonly hooks: Hooks
+  readonly hooks: RepoHooks
   readonly saved: SavedHooks
   readonly repo: Repo
   /** Command with which the user signs in. */
@@ -79,7 +79,7 @@ export interface HookPlace {
   readonly command: (line: string) => string
 }
 
-type Explained = Pick<HookPlace, 'host' | 'repo' | 'login' | 'command'>
+type Explained = Pick<HookContext, 'host' | 'repo' | 'login' | 'command'>
 
 export interface WantedHook {
   readonly settings: HookSettings
@@ -113,7 +113,7 @@ export interface RegisteredHook {
  * @throws RelayError as the calls do, with the next step; `settings` for an address that the code host cannot reach;
  * `storage`
  */
-export async function registerHook(place: HookPlace, wanted: WantedHook): Promise<RegisteredHook> {
+export async function registerHook(place: HookContext, wanted: WantedHook): Promise<RegisteredHook> {
   const { host, hooks, saved, repo } = place
   const { settings, permanent, chosen } = wanted
   const { url, events = null } = settings
@@ -166,7 +166,7 @@ type Ensured = Pick<RegisteredHook, 'hook' | 'created' | 'repaired'>
 const REFUSALS: ReadonlySet<ErrorKind> = new Set(['forbidden', 'not_found', 'rate_limited', 'unprocessable'])
 
 /** Digest of a secret that differs between repositories, so that equal secrets cannot be recognized. */
-function digestOf({ host, repo }: HookPlace, { secret }: HookSettings): string {
+function digestOf({ host, repo }: HookContext, { secret }: HookSettings): string {
   const parts = [host.url, `${repo.owner}/${repo.repo}`.toLowerCase(), secret.reveal()]
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 }
@@ -179,14 +179,14 @@ function fits(own: RepoHook, { shown, events }: SavedHook, settings: HookSetting
     sameAddress(own.url, settings.url) &&
     sameNames(events, settings.events) &&
     sameNames(own.events, shown?.events) &&
-    !lacksSecret(own, { shown }) &&
+    !hookLacksSecret(own, { shown }) &&
     // A 401 shows that somebody changed the secret.
     own.lastResponse?.code !== 401
   )
 }
 
 /** True if a hook has lost its secret, as far as the code host shows it. */
-export function lacksSecret(
+export function hookLacksSecret(
   { hasSecret }: Pick<RepoHook, 'hasSecret'>,
   saved: Pick<SavedHook, 'shown'> | undefined,
 ): boolean {
@@ -216,11 +216,13 @@ function ownAmong(
   url: string | undefined,
 ): readonly RepoHook[] {
   const order = ({ id }: RepoHook): number => (id === before?.id ? 0 : 1)
-  return all.filter((hook) => isOurs(hook, before, url)).toSorted((one, other) => order(one) - order(other))
+  return all
+    .filter((hook) => isOwnHook(hook, before, url))
+    .toSorted((one, other) => order(one) - order(other))
 }
 
 /** True if a hook leads to `url`, or was made before and still has an address that relay set. */
-export function isOurs(
+export function isOwnHook(
   hook: Pick<RepoHook, 'id' | 'url'>,
   before: SavedHook | undefined,
   url: string | undefined,
@@ -246,7 +248,7 @@ function ignoreGone(error: unknown): void {
  * @throws RelayError as the calls do, with the next step; `storage`
  */
 export async function unregisterHook(
-  place: HookPlace,
+  place: HookContext,
   url: string | undefined,
 ): Promise<readonly RepoHook[]> {
   const { hooks, saved, repo } = place
@@ -269,7 +271,10 @@ export async function unregisterHook(
  * Finds the repository's hooks that this profile made, or that lead to `url`. The one that it made last is first.
  * @throws RelayError as the calls do, with the next step; `storage`
  */
-export async function findOwnHooks(place: HookPlace, url: string | undefined): Promise<readonly RepoHook[]> {
+export async function findOwnHooks(
+  place: HookContext,
+  url: string | undefined,
+): Promise<readonly RepoHook[]> {
   const before = await place.saved.get(place.repo)
   try {
     return ownAmong(await place.hooks.list(place.repo), before, url)
@@ -279,7 +284,7 @@ export async function findOwnHooks(place: HookPlace, url: string | undefined): P
 }
 
 /** @throws RelayError `settings` for an address on this machine, when the code host is elsewhere */
-export function checkReachable(url: string, host: string, command: HookPlace['command']): void {
+export function checkReachable(url: string, host: string, command: HookContext['command']): void {
   if (!isLoopback(new URL(url).hostname) || isLoopback(new URL(host).hostname)) return
   throw new RelayError(
     'settings',
@@ -347,7 +352,7 @@ function fixForbidden(message: string, owner: string, login: string): string | u
   return undefined
 }
 
-function fixRefused(message: string, repo: string, command: HookPlace['command']): string {
+function fixRefused(message: string, repo: string, command: HookContext['command']): string {
   if (/more than \d+ hooks/.test(message))
     return `Remove one that is not needed: ${command(`hook list ${repo}`)}`
   if (/reachable over the public Internet|localhost|private/i.test(message))

@@ -12,7 +12,7 @@ export interface Repo {
 }
 
 /** An issue or a pull request. */
-export interface Subject extends Repo {
+export interface IssueRef extends Repo {
   readonly number: number
   /** Required if issues and pull requests are numbered separately (GitLab). */
   readonly kind?: 'issue' | 'pull'
@@ -37,7 +37,7 @@ export interface CommentTarget {
 }
 
 /** A check or a status of a commit. */
-export interface Check {
+export interface CommitCheck {
   readonly name: string
   readonly state: 'succeeded' | 'pending' | 'failed'
   /** The code host's own word for its state, e.g. `timed_out`. */
@@ -47,7 +47,7 @@ export interface Check {
 /** The head of a pull request, with the newest of all its checks and statuses. */
 export interface HeadChecks {
   readonly sha: string
-  readonly checks: readonly Check[]
+  readonly checks: readonly CommitCheck[]
 }
 
 /** Information of the code host about a token. */
@@ -72,14 +72,14 @@ export interface MergeOptions {
 }
 
 /** Result of a merge. `merged: false` means that the code host will merge later (checks pending). */
-export type Merged =
+export type MergeResult =
   | { readonly merged: true; readonly sha: string }
   | { readonly merged: false; readonly sha: null }
 
 export const REACTIONS = ['+1', '-1', 'laugh', 'confused', 'heart', 'hooray', 'rocket', 'eyes'] as const
 export type Reaction = (typeof REACTIONS)[number]
 
-export interface Reacted {
+export interface ReactionResult {
   /** Null if the code host returns none (Gitea). */
   readonly id: number | null
   readonly content: Reaction
@@ -149,22 +149,22 @@ export interface CodeHost extends HostTraits {
     options?: Cancellable,
   ) => Promise<OAuthClient>
   /** Absent if the code host has no Apps (Gitea). */
-  readonly apps?: Apps
+  readonly apps?: AppsApi
 }
 
 /** Calls of one user. */
 export interface Account {
   facts(): Promise<TokenFacts>
-  comment(on: Subject, body: string): Promise<CommentRef>
+  comment(on: IssueRef, body: string): Promise<CommentRef>
   /** Comments, oldest first. `unprocessable` after 2,500 of them. */
-  comments(on: Subject): AsyncIterable<Comment>
-  editComment(on: Subject, id: number, body: string): Promise<CommentRef>
+  comments(on: IssueRef): AsyncIterable<Comment>
+  editComment(on: IssueRef, id: number, body: string): Promise<CommentRef>
   /** `unprocessable` beyond 2,500 checks or statuses. */
-  headChecks(pull: Subject): Promise<HeadChecks>
-  merge(pull: Subject, options?: MergeOptions): Promise<Merged>
+  headChecks(pull: IssueRef): Promise<HeadChecks>
+  merge(pull: IssueRef, options?: MergeOptions): Promise<MergeResult>
   /** Adds a reaction to the issue or pull request, or to one of its comments. */
-  react(to: Subject, content: Reaction, comment?: CommentTarget): Promise<Reacted>
-  readonly hooks: Hooks
+  react(to: IssueRef, content: Reaction, comment?: CommentTarget): Promise<ReactionResult>
+  readonly hooks: RepoHooks
   /**
    * Revokes the token for the application that it was issued to. Resolves also for an unknown token; `forbidden` for an
    * unknown application. Absent if only the user can revoke it (Gitea, GitHub's personal tokens), and for a token that
@@ -196,7 +196,7 @@ export interface RepoHook {
 }
 
 /** Calls about the hooks of repositories. `not_found` also for a token that may not manage them. */
-export interface Hooks {
+export interface RepoHooks {
   list(repo: Repo): Promise<readonly RepoHook[]>
   create(repo: Repo, settings: HookSettings): Promise<RepoHook>
   /**
@@ -255,7 +255,7 @@ export interface OAuthServer {
   readonly repeatsRedirectUri?: boolean
 }
 
-export interface Headed {
+export interface ResponseHead {
   readonly status: number
   readonly header: HeaderReader
 }
@@ -267,7 +267,7 @@ export interface Probe {
    * Returns the software, e.g. `Gitea 1.21.0`, or undefined for anything else. `json` is undefined if the response is
    * not JSON.
    */
-  readonly recognise: (answer: Headed & { readonly json: unknown }) => string | undefined
+  readonly recognise: (answer: ResponseHead & { readonly json: unknown }) => string | undefined
 }
 
 /** Texts that differ between code hosts. */
@@ -318,7 +318,7 @@ export interface RegisteredApp {
 }
 
 /** Registration of an App by a manifest, and calls of an App. */
-export interface Apps {
+export interface AppsApi {
   /** Page that takes a manifest, of the user's account or of an organization. */
   page(organization: string | undefined): string
   /** The manifest as JSON. */

@@ -1,5 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import { LIMITS } from '../base/seams.js'
+import { TIME_LIMITS } from '../base/seams.js'
 import type { ProviderName } from '../base/settings.js'
 import { parsePrivateAddress } from '../base/address.js'
 import { sendOnce as sendOverNetwork } from '../net/client.js'
@@ -14,7 +14,7 @@ export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
   sandbox: SANDBOX,
 }
 
-export interface OpenOptions extends Partial<CallingOptions> {
+export interface OpenHostOptions extends Partial<CallingOptions> {
   readonly name: ProviderName
   /** Web address. That of a Gitea may have a path. */
   readonly url: string
@@ -29,9 +29,9 @@ export function openHost({
   name,
   url,
   sendOnce = sendOverNetwork,
-  timeLimit = LIMITS.codeHost,
+  timeLimit = TIME_LIMITS.codeHost,
   refusal,
-}: OpenOptions): CodeHost {
+}: OpenHostOptions): CodeHost {
   let checked: URL
   try {
     checked = parsePrivateAddress(url)

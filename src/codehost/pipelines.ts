@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { printable } from '../base/text.js'
-import { exclusively } from '../store/exclusively.js'
+import { withLock } from '../store/exclusively.js'
 import type { Store } from '../store/kv.js'
-import type { Account, Check, CodeHost, CommentRef, HeadChecks, Subject } from './host.js'
+import type { Account, CommitCheck, CodeHost, CommentRef, HeadChecks, IssueRef } from './host.js'
 
 export interface StickyParts {
   readonly host: Pick<CodeHost, 'origin'>
@@ -32,7 +32,7 @@ export function parseStickyKey(text: string): string {
  */
 export async function writeSticky(
   { host, account, store }: StickyParts,
-  on: Subject,
+  on: IssueRef,
   { key, body: text }: { readonly key: string; readonly body: string },
   options: Cancellable = {},
 ): Promise<CommentRef & { readonly created: boolean }> {
@@ -41,7 +41,7 @@ export async function writeSticky(
   const { login } = await account.facts()
   const subject = [host.origin, login, on.owner.toLowerCase(), on.repo.toLowerCase(), on.number, key]
   const lock = `sticky-lock:${createHash('sha256').update(JSON.stringify(subject)).digest('hex')}`
-  return exclusively(store, lock, { what: 'writing this sticky comment', ...options }, async () => {
+  return withLock(store, lock, { what: 'writing this sticky comment', ...options }, async () => {
     for await (const earlier of account.comments(on))
       if (earlier.author === login && earlier.body.startsWith(marker))
         return { ...(await account.editComment(on, earlier.id, body)), created: false }
@@ -73,7 +73,7 @@ export function requireGreen(pull: string, { sha, checks }: HeadChecks): void {
   if (parts.length > 0) throw notGreen(parts.join(', and '))
 }
 
-function listed(checks: readonly Check[]): string {
+function listed(checks: readonly CommitCheck[]): string {
   const short = (text: string): string =>
     printable(text.length > MAX_NAME_LENGTH ? `${text.slice(0, MAX_NAME_LENGTH - 1)}…` : text)
   const names = checks.slice(0, MAX_NAMES).map(({ name, says }) => `${short(name)} (${short(says)})`)

@@ -5,17 +5,17 @@ import { parseUrl } from '../base/address.js'
 import { TooManyBytes } from '../base/bytes.js'
 import type { OAuthClient } from '../base/settings.js'
 import { parseJson } from '../json/parse.js'
-import { tokens } from '../json/text.js'
+import { jsonTokens } from '../json/text.js'
 import {
   type HeaderReader,
   type OutboundRequest,
   type OutboundResponse,
-  readText,
+  readResponseText,
   type SendOnce,
 } from '../net/client.js'
 import { redirectTarget } from '../net/redirect.js'
 import { describeWithoutQuote, isUnreached, millisecondsUntil, parseRetryAfter } from '../net/errors.js'
-import type { CallingOptions, Headed, TokenSource } from './host.js'
+import type { CallingOptions, ResponseHead, TokenSource } from './host.js'
 
 /** REST API of one code host. */
 export interface Api extends CallingOptions {
@@ -49,7 +49,7 @@ interface Call<T> {
 }
 
 /** A successful response. */
-export interface Answer<T> {
+export interface ApiResponse<T> {
   readonly status: number
   readonly header: HeaderReader
   readonly value: T
@@ -65,7 +65,7 @@ const MAX_PAGES = 50
  * would reach other paths with the user's token, and so would a name with slashes, which some servers decode.
  * @throws RelayError `bad_request` for a part that is empty, one dot or two dots
  */
-export function path(texts: TemplateStringsArray, ...parts: readonly (string | number)[]): string {
+export function apiPath(texts: TemplateStringsArray, ...parts: readonly (string | number)[]): string {
   const names = parts.flatMap((part) => String(part).split('/'))
   if (names.some((name) => ['', '.', '..'].includes(name)))
     throw new RelayError('bad_request', 'A name in a provider path is empty, one dot or two dots')
@@ -73,7 +73,7 @@ export function path(texts: TemplateStringsArray, ...parts: readonly (string | n
 }
 
 /** An API as one caller uses it, or unauthenticated without a caller. The signal cancels every call. */
-export class Rest {
+export class RestClient {
   readonly label: string
   readonly #api: Api
   readonly #caller: Caller | undefined
@@ -91,13 +91,13 @@ export class Rest {
    * @throws RelayError of the kinds that `CodeHost` lists, {@link Refusal} for an unsuccessful response; errors of the
    * token's source; the code host's `refusal`
    */
-  call<T>(method: Method, where: string, call: Call<T>): Promise<Answer<T>>
-  call(method: Method, where: string, call?: Omit<Call<unknown>, 'answer'>): Promise<Answer<unknown>>
+  call<T>(method: Method, where: string, call: Call<T>): Promise<ApiResponse<T>>
+  call(method: Method, where: string, call?: Omit<Call<unknown>, 'answer'>): Promise<ApiResponse<unknown>>
   async call(
     method: Method,
     where: string,
     { query, body, answer: schema = z.unknown(), exact = false }: Partial<Call<unknown>> = {},
-  ): Promise<Answer<unknown>> {
+  ): Promise<ApiResponse<unknown>> {
     const { label, base, sendOnce, timeLimit, explain, refusal: notCalled } = this.#api
     if (notCalled) throw notCalled
     const { secrets, ...identity } = await credentialsOf(this.#caller)
@@ -110,14 +110,14 @@ export class Rest {
     try {
       const request = { method, headers, signal, ...(body && { body: JSON.stringify(body) }) }
       ;[answer, elsewhere] = await sendFollowing(sendOnce, address, request)
-      text = await readText(answer)
+      text = await readResponseText(answer)
     } catch (error) {
       if (this.#signal?.aborted) throw cancelled(this.#signal.reason)
       if (!signal.aborted) throw noAnswer(label, method, error)
       throw noAnswer(label, method, `did not answer within ${timeLimit / 1000} s`, 'provider_timeout')
     }
     const { status, header } = answer
-    const json = parseAnswer(text, exact)
+    const json = parseResponse(text, exact)
     if (status < 200 || status > 299) {
       const to = elsewhere === undefined ? undefined : withoutSecrets(elsewhere, secrets)
       const refused = refusal(label, method, answer, upstreamMessage(json, secrets), to)
@@ -136,7 +136,7 @@ export class Rest {
     where: string,
     answer: ZodType<readonly T[]>,
     query: Readonly<Record<string, string>>,
-    hasMore: (page: Answer<readonly T[]>) => boolean = ({ header }) => nextLink(header) !== undefined,
+    hasMore: (page: ApiResponse<readonly T[]>) => boolean = ({ header }) => nextLink(header) !== undefined,
   ): AsyncGenerator<T> {
     for (let page = 1; page <= MAX_PAGES; page++) {
       const one = await this.call('GET', where, { query: { ...query, page: String(page) }, answer })
@@ -207,7 +207,7 @@ async function sendFollowing(
     const location = followed.includes(response.status) ? response.header('location') : undefined
     const next = location === undefined ? undefined : parseUrl(location, url.href)
     if (left === 0 || next?.origin !== url.origin) return [response, redirectTarget(response, url)]
-    await readText(response)
+    await readResponseText(response)
     url = next
   }
 }
@@ -216,7 +216,7 @@ async function sendFollowing(
  * Parses a response. Undefined for text that is not JSON. Of several documents, one per line, the last one counts:
  * Gitea 1.15 answers a merge conflict with two, of which the second is the error.
  */
-export function parseAnswer(text: string, exact = false): unknown {
+export function parseResponse(text: string, exact = false): unknown {
   const parsed = (json: string): unknown => {
     try {
       return parseJson(exact ? quoteLongIntegers(json) : json)
@@ -233,7 +233,7 @@ const EXACT_DIGITS = 15
 function quoteLongIntegers(text: string): string {
   let quoted = ''
   let from = 0
-  for (const { start, end } of tokens(text)) {
+  for (const { start, end } of jsonTokens(text)) {
     if (end - start <= EXACT_DIGITS || !/^\d+$/.test(text.slice(start, end))) continue
     quoted += `${text.slice(from, start)}"${text.slice(start, end)}"`
     from = end
@@ -299,7 +299,7 @@ const KINDS: Record<number, { kind: ErrorKind; text: string }> = {
 function refusal(
   label: string,
   method: Method,
-  answer: Headed,
+  answer: ResponseHead,
   message: string,
   elsewhere: string | undefined,
 ): Refusal {
@@ -337,7 +337,7 @@ function refusal(
  * Right that the token lacks for the call. GitHub names the scopes (one is enough) and those of the token, and for a
  * fine-grained token the permission (https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api).
  */
-function missingRightOf({ status, header }: Headed, message: string): string | undefined {
+function missingRightOf({ status, header }: ResponseHead, message: string): string | undefined {
   const permission = header('x-accepted-github-permissions')
   if (status === 403 && permission !== undefined && /not accessible by/.test(message))
     return `the permission ${namesIn(permission).join(', ')}`
@@ -364,7 +364,7 @@ const MAX_WAIT = 86_400
  * 403 or 429: the primary one has `x-ratelimit-remaining: 0` and the instant it ends, the secondary one `retry-after`
  * or only a message (docs.github.com, "Rate limits for the REST API").
  */
-function retryAfterOf({ status, header }: Headed, message: string): number | undefined {
+function retryAfterOf({ status, header }: ResponseHead, message: string): number | undefined {
   const spent = header('x-ratelimit-remaining') === '0'
   const limited =
     status === 429 ||

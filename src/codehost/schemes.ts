@@ -3,8 +3,8 @@ import type { ProviderName } from '../base/settings.js'
 import { GENERIC_DELIVERY, GENERIC_EVENT, type WebhookScheme } from '../schemes/scheme.js'
 import { senderScheme } from '../schemes/senders.js'
 import { sentEvents } from './events.js'
-import { WEBHOOK as GITEA } from './gitea/webhook.js'
-import { WEBHOOK as GITHUB } from './github/webhook.js'
+import { GITEA_WEBHOOK as GITEA } from './gitea/webhook.js'
+import { GITHUB_WEBHOOK as GITHUB } from './github/webhook.js'
 import type { HostScheme } from './host.js'
 
 const HOSTS: Readonly<Record<ProviderName, HostScheme>> = { github: GITHUB, gitea: GITEA, sandbox: GITHUB }

@@ -5,9 +5,9 @@ import { isSecretVariable } from '../base/secret-variables.js'
 import { sleep, withTimeLimit } from '../base/wait.js'
 import { describeConnectionError } from '../net/errors.js'
 import type { Entry } from '../journal/types.js'
-import { jsonOf } from '../journal/payload.js'
-import { StartOf } from '../base/bytes.js'
-import { type OpenTarget, type DeliveryResult, unanswered } from './target.js'
+import { jsonBytes } from '../journal/payload.js'
+import { PrefixBuffer } from '../base/bytes.js'
+import { type OpenTarget, type DeliveryResult, noResponse } from './target.js'
 
 export interface CommandTargetOptions {
   readonly env: Environment
@@ -27,17 +27,17 @@ export function openCommandTarget(command: string, { env, limit, grace }: Comman
   return {
     deliver: (entry, _attempt, { signal }) =>
       withTimeLimit(limit, signal, async (limited) => {
-        const stopped = unanswered('killed', 'relay was stopped')
+        const stopped = noResponse('killed', 'relay was stopped')
         if (signal.aborted) return stopped
-        const output = new StartOf()
+        const output = new PrefixBuffer()
         try {
           const shell = start(command, entry, env, output)
           const exit = await exitOf(shell, limited, grace)
           await lastOutput(shell)
-          const late = unanswered('timed out', `still running after ${limit / 1000} s`)
+          const late = noResponse('timed out', `still running after ${limit / 1000} s`)
           return { ...(exit ?? (signal.aborted ? stopped : late)), answer: output.bytes }
         } catch (error) {
-          return unanswered('unreachable', describeConnectionError(error))
+          return noResponse('unreachable', describeConnectionError(error))
         }
       }),
     async [Symbol.asyncDispose]() {},
@@ -50,7 +50,7 @@ const JOIN = 'exec /bin/sh -c "$0" 2>&1'
  * Starts a shell that joins both outputs in order. Node reports some failures to start one turn later; there are no
  * streams then.
  */
-function start(command: string, entry: Entry, env: Environment, output: StartOf): ChildProcess {
+function start(command: string, entry: Entry, env: Environment, output: PrefixBuffer): ChildProcess {
   const shell = spawn('/bin/sh', ['-c', JOIN, command], {
     detached: true,
     env: commandEnvironment(env, entry),
@@ -59,7 +59,7 @@ function start(command: string, entry: Entry, env: Environment, output: StartOf)
   shell.on('error', () => {})
   shell.stdout?.on('data', (chunk: Buffer) => output.add(chunk)).on('error', () => {})
   // A command need not read its input.
-  shell.stdin?.on('error', () => {}).end(jsonOf(entry) ?? entry.body)
+  shell.stdin?.on('error', () => {}).end(jsonBytes(entry) ?? entry.body)
   return shell
 }
 

@@ -5,9 +5,9 @@ import { isLoopback } from '../base/address.js'
 import type { Limits } from '../base/seams.js'
 import type { Clock } from '../base/time.js'
 import type { Journal } from '../journal/journal.js'
-import type { Attempt, Due, Entry, Forward, Outcome } from '../journal/types.js'
+import type { Attempt, DueForward, Entry, Forward, AttemptOutcome } from '../journal/types.js'
 import { type Environment, openCommandTarget } from './command-target.js'
-import { openHttpTarget, type Sendable } from './http-target.js'
+import { openHttpTarget, type RequestBuilder } from './http-target.js'
 import { labelOf, type Route } from './routes.js'
 import type { DeliveryResult, OpenTarget, TargetStatus } from './target.js'
 
@@ -46,7 +46,7 @@ export interface DispatcherOptions {
   readonly random?: Random | undefined
   readonly timer?: Timer
   /** Converts an entry to the request for a route's address. Default: the entry as received. */
-  readonly sendable?: ((entry: Entry, route: Route) => ReturnType<Sendable>) | undefined
+  readonly sendable?: ((entry: Entry, route: Route) => ReturnType<RequestBuilder>) | undefined
   /** Opens a target. Default: HTTP and commands. */
   readonly open?: (route: Route) => OpenTarget
 }
@@ -70,7 +70,7 @@ const MAX_STORAGE_DELAY_MS = 5000
 const MINUTE_MS = 60_000
 
 /** Dependencies of all lanes. */
-interface Parts extends DispatcherOptions {
+interface LaneDependencies extends DispatcherOptions {
   readonly monotonic: Clock
   readonly random: Random
   readonly timer: Timer
@@ -85,7 +85,7 @@ interface Parts extends DispatcherOptions {
 export class Dispatcher implements AsyncDisposable {
   /** Lanes of every configured target, and of removed ones for which entries wait. */
   readonly #lanes = new Map<string, Lane>()
-  readonly #parts: Parts
+  readonly #parts: LaneDependencies
   readonly #stop = new AbortController()
   #cancelMinute = (): void => {}
 
@@ -107,8 +107,8 @@ export class Dispatcher implements AsyncDisposable {
   }
 
   /** Announces that an entry waits for these targets, because it was stored or is to be forwarded again. */
-  take(targets: readonly string[]): void {
-    for (const id of targets) this.#laneOf(id).take()
+  enqueue(targets: readonly string[]): void {
+    for (const id of targets) this.#laneOf(id).enqueue()
   }
 
   /** Reads the journal again, since another relay may have written to it. Does not reject. */
@@ -189,7 +189,7 @@ interface Down {
  */
 class Lane {
   readonly #id: string
-  readonly #parts: Parts
+  readonly #parts: LaneDependencies
   /**
    * Entries in flight or delayed. The value is Infinity while an entry is sent and recorded, else the instant of the
    * monotonic clock before which it is not sent again.
@@ -206,7 +206,7 @@ class Lane {
   #isAgain = false
   #cancel = (): void => {}
 
-  constructor(id: string, parts: Parts) {
+  constructor(id: string, parts: LaneDependencies) {
     this.#id = id
     this.#parts = parts
     this.#goneSince = parts.clock()
@@ -265,7 +265,7 @@ class Lane {
     })
   }
 
-  take(): void {
+  enqueue(): void {
     this.#queued++
     this.#report()
     this.wake()
@@ -336,7 +336,7 @@ class Lane {
 
   /** Sends one entry and records the result. Does not reject. */
   async #attempt(
-    { n, forward: before, earlier }: Due,
+    { n, forward: before, earlier }: DueForward,
     open: { readonly route: Route; readonly target: OpenTarget },
     isProbe: boolean,
   ): Promise<void> {
@@ -436,7 +436,7 @@ function expiredText(count: number): string {
   return `${count} ${count === 1 ? 'delivery' : 'deliveries'} older than 24 h failed`
 }
 
-const DOWN: ReadonlySet<Outcome> = new Set(['unreachable', 'timed out'])
+const DOWN: ReadonlySet<AttemptOutcome> = new Set(['unreachable', 'timed out'])
 
 /** Status of a forward after an attempt. After an interrupted one it waits, whatever its age. */
 function nextForward(
@@ -458,7 +458,7 @@ function defect(error: unknown): DeliveryResult {
   return { outcome: 'refused', status: null, answer: new Uint8Array(), error: why }
 }
 
-function openTarget(route: Route, { env, limits, clock, sendable: ofRoute }: Parts): OpenTarget {
+function openTarget(route: Route, { env, limits, clock, sendable: ofRoute }: LaneDependencies): OpenTarget {
   const { target } = route
   const sendable = ofRoute && ((entry: Entry) => ofRoute(entry, route))
   return target.kind === 'http'

@@ -1,21 +1,21 @@
 import { decodeUserinfo } from '../base/address.js'
 import { isTimeout } from '../base/wait.js'
 import type { Clock } from '../base/time.js'
-import { type Header, isSendable, passedOn } from '../http/headers.js'
-import type { Entry, Outcome } from '../journal/types.js'
+import { type Header, isSendable, endToEndHeaders } from '../http/headers.js'
+import type { Entry, AttemptOutcome } from '../journal/types.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import { NotHttpError } from '../net/client.js'
 import { DeliverySender } from '../net/delivery-sender.js'
 import { redirectTarget } from '../net/redirect.js'
-import { type OpenTarget, unanswered } from './target.js'
+import { type OpenTarget, noResponse } from './target.js'
 
 /** Converts an entry so that its receiver can verify it now, without the headers of the original connection. */
-export type Sendable = (entry: Entry) => Pick<Entry, 'headers' | 'body'>
+export type RequestBuilder = (entry: Entry) => Pick<Entry, 'headers' | 'body'>
 
 /**
  * Outcome of an HTTP status. 3xx is final: redirects are not followed, since the bytes were signed for one receiver.
  */
-function statusOutcome(status: number): Outcome {
+function statusOutcome(status: number): AttemptOutcome {
   if (status >= 200 && status < 300) return 'succeeded'
   return status >= 500 || [408, 425, 429].includes(status) ? 'retry' : 'refused'
 }
@@ -30,8 +30,8 @@ export function openHttpTarget(
   {
     clock,
     limit,
-    sendable = ({ headers, body }) => ({ headers: passedOn(headers), body }),
-  }: { readonly clock: Clock; readonly limit: number; readonly sendable?: Sendable | undefined },
+    sendable = ({ headers, body }) => ({ headers: endToEndHeaders(headers), body }),
+  }: { readonly clock: Clock; readonly limit: number; readonly sendable?: RequestBuilder | undefined },
 ): OpenTarget {
   const own = basic(new URL(url))
   const sender = new DeliverySender(url, limit)
@@ -58,11 +58,11 @@ export function openHttpTarget(
           retryAfter: parseRetryAfter(header, clock()),
         }
       } catch (error) {
-        if (signal.aborted) return unanswered('killed', 'relay was stopped')
-        if (isTimeout(error)) return unanswered('timed out', `no answer within ${limit / 1000} s`)
+        if (signal.aborted) return noResponse('killed', 'relay was stopped')
+        if (isTimeout(error)) return noResponse('timed out', `no answer within ${limit / 1000} s`)
         if (error instanceof NotHttpError)
           return { outcome: 'refused', status: null, answer: error.start, error: error.message }
-        return unanswered('unreachable', describeConnectionError(error))
+        return noResponse('unreachable', describeConnectionError(error))
       }
     },
     [Symbol.asyncDispose]: () => sender[Symbol.asyncDispose](),

@@ -118,7 +118,7 @@ export function formatStatus(id: string, status: number): string {
 }
 
 /** The id for other processes: without the password and query of an address, so that two targets can share it. */
-export function publicId(id: string): string {
+export function publicTargetId(id: string): string {
   const label = labelOf(id)
   return id.startsWith(`${ALL}=`) ? `${ALL}=${label}` : label
 }
@@ -181,7 +181,7 @@ function invalid(why: string): RelayError {
 }
 
 /** Fields of a delivery that determine its targets. */
-export type Routed = Pick<Delivery, 'event' | 'action' | 'provider' | 'verifiedBy'>
+export type RoutingFields = Pick<Delivery, 'event' | 'action' | 'provider' | 'verifiedBy'>
 
 /** The current routes. */
 export class Routing {
@@ -194,12 +194,12 @@ export class Routing {
   }
 
   /** Ids of the targets of a delivery, each once. */
-  targetsOf(delivery: Routed): readonly string[] {
+  targetsOf(delivery: RoutingFields): readonly string[] {
     return [...new Set(routesFor(this.routes, this.ignore, delivery).map(({ id }) => id))]
   }
 
   /** The ignore rule that matches a delivery, if there is one. */
-  ignoredBy(delivery: Routed): string | undefined {
+  ignoredBy(delivery: RoutingFields): string | undefined {
     return this.ignore.find((match) => matches(match, delivery))?.text
   }
 
@@ -213,7 +213,7 @@ export class Routing {
 }
 
 /** Decision whether a route accepts a delivery, with the reason for a person. */
-export interface Explanation {
+export interface RouteExplanation {
   /** Label of the route. */
   readonly target: string
   readonly matched: boolean
@@ -224,7 +224,7 @@ export interface Explanation {
 export function routesFor(
   routes: readonly Route[],
   ignore: readonly Match[],
-  delivery: Routed,
+  delivery: RoutingFields,
 ): readonly Route[] {
   if (ignore.some((match) => matches(match, delivery))) return []
   return routes.filter(({ match }) => takes(match, delivery))
@@ -234,21 +234,21 @@ export function routesFor(
  * True if a route with this match accepts a delivery. Deliveries without proof are only for routes that name their
  * source.
  */
-function takes(match: Match, delivery: Routed): boolean {
+function takes(match: Match, delivery: RoutingFields): boolean {
   return matches(match, delivery) && (delivery.verifiedBy !== 'none' || namesSource(match))
 }
 
 /** The ignore rule that matches a delivery. Undefined if there is none, even if no route accepts it. */
-export function ignoredBy(ignore: readonly string[], delivery: Routed): string | undefined {
+export function ignoredBy(ignore: readonly string[], delivery: RoutingFields): string | undefined {
   return ignore.find((text) => matches({ text }, delivery))
 }
 
 /** Explains for every route whether it accepts a delivery. */
-export function explain(
+export function explainRoutes(
   routes: readonly { readonly label: string; readonly match: string }[],
   ignore: readonly string[],
-  delivery: Routed,
-): readonly Explanation[] {
+  delivery: RoutingFields,
+): readonly RouteExplanation[] {
   const ignored = ignoredBy(ignore, delivery)
   const { event, action, provider } = delivery
   const whole = action === null ? event : `${event}.${action}`
@@ -270,8 +270,8 @@ export type NamedTarget = Pick<Route, 'id' | 'name'>
  * Targets by their public id. Targets that differ only in their secrets have no names, since it is unknown which one is
  * meant.
  */
-export function namedTargets({ routes }: Pick<Routing, 'routes'>): readonly NamedTarget[] {
-  const targets = routes.map(({ id, name }) => ({ id: publicId(id), name }))
+export function publicTargets({ routes }: Pick<Routing, 'routes'>): readonly NamedTarget[] {
+  const targets = routes.map(({ id, name }) => ({ id: publicTargetId(id), name }))
   return targets.map(({ id, name }) => {
     const isOnly = targets.every((other) => other.id !== id || other.name === name)
     return isOnly && name !== undefined ? { id, name } : { id }

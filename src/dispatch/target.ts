@@ -1,5 +1,5 @@
 import type { Header } from '../http/headers.js'
-import type { Entry, Outcome } from '../journal/types.js'
+import type { Entry, AttemptOutcome } from '../journal/types.js'
 
 /** Destination of a route: an address for POST requests, or a shell command. */
 export type Target =
@@ -8,7 +8,7 @@ export type Target =
 
 /** Result of sending one delivery to one target. */
 export interface DeliveryResult {
-  readonly outcome: Outcome
+  readonly outcome: AttemptOutcome
   /** HTTP status or exit code, or null. */
   readonly status: number | null
   /** First bytes of the response or output. */
@@ -51,6 +51,6 @@ export interface TargetStatus {
 const NO_ANSWER = new Uint8Array()
 
 /** Result of an attempt without a response. */
-export function unanswered(outcome: 'unreachable' | 'timed out' | 'killed', error: string): DeliveryResult {
+export function noResponse(outcome: 'unreachable' | 'timed out' | 'killed', error: string): DeliveryResult {
   return { outcome, status: null, answer: NO_ANSWER, error }
 }

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
-import { inTime } from '../base/wait.js'
+import { awaitWithin } from '../base/wait.js'
 
 /**
  * Type of `c.env`. Its members are missing when the application is called in-process, so a handler must work without
@@ -11,7 +11,7 @@ import { inTime } from '../base/wait.js'
  */
 export type HttpEnv = {
   Bindings: HttpBindings & {
-    readonly bodies: BodyTotal
+    readonly bodies: BodyMemory
     /** Called when bytes of a body arrive that a handler reads. */
     readonly onProgress: () => void
     /** Calls `run` once the response is made, even if the client has not read it yet. */
@@ -29,7 +29,7 @@ const CHUNK_OVERHEAD = 512
 const RETRY_AFTER_SECONDS = 5
 
 /** A body in memory. */
-interface Held {
+interface HeldBody {
   /** Start of the body, by `performance.now()`. */
   readonly began: number
   /** Bytes that are counted for the body. */
@@ -44,11 +44,11 @@ interface Held {
  * refused. So clients that hold bodies back, or send a byte now and then, take no room from a delivery that arrives,
  * even over a slow line.
  */
-export class BodyTotal {
+export class BodyMemory {
   readonly #limit: number
   #used = 0
   /** Bodies that have not arrived completely. */
-  readonly #unfinished = new Set<Held>()
+  readonly #unfinished = new Set<HeldBody>()
 
   /** @param maxBody the largest body that a handler reads, in bytes */
   constructor(maxBody: number) {
@@ -59,7 +59,7 @@ export class BodyTotal {
    * Counts bytes of an unfinished body. Over the limit, this refuses other unfinished bodies, or this one if all others
    * are complete.
    */
-  take(body: Held, bytes: number): void {
+  add(body: HeldBody, bytes: number): void {
     this.#unfinished.add(body)
     body.size += bytes
     this.#used += bytes
@@ -76,9 +76,9 @@ export class BodyTotal {
   /**
    * The unfinished body with the largest product of size and age. A new body has cost nothing yet, whatever its size.
    */
-  #dearest(): Held | undefined {
+  #dearest(): HeldBody | undefined {
     const now = performance.now()
-    let [found, most]: [Held | undefined, number] = [undefined, -1]
+    let [found, most]: [HeldBody | undefined, number] = [undefined, -1]
     for (const body of this.#unfinished) {
       const cost = (now - body.began) * body.size
       if (cost > most) [found, most] = [body, cost]
@@ -87,11 +87,11 @@ export class BodyTotal {
   }
 
   /** Marks a body as complete: it is not refused any more, and counts until it is released. */
-  finish(body: Held): void {
+  finish(body: HeldBody): void {
     this.#unfinished.delete(body)
   }
 
-  release(body: Held): void {
+  release(body: HeldBody): void {
     this.#unfinished.delete(body)
     this.#used -= body.size
     body.size = 0
@@ -102,7 +102,7 @@ export class BodyTotal {
  * Reads the exact bytes of a request's body. Bytes past `limit` are dropped. The router reads the rest of a refused
  * body before it responds (see {@link discardBody}), so that the client reads the response.
  * @throws RelayError `too_large` over the limit (in bytes), `cancelled` when the client disconnects before the end,
- * `unavailable` when other bodies need the room (see {@link BodyTotal})
+ * `unavailable` when other bodies need the room (see {@link BodyMemory})
  */
 export async function readBody(
   { env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>,
@@ -128,7 +128,7 @@ async function receive(
     bytes += chunk.byteLength
     if (bytes > limit) return reading.end(tooLarge())
     chunks.push(chunk)
-    bodies.take(held, chunk.byteLength + CHUNK_OVERHEAD)
+    bodies.add(held, chunk.byteLength + CHUNK_OVERHEAD)
     onProgress()
   })
   const held = { began: performance.now(), size: 0, end: reading.end }
@@ -218,7 +218,7 @@ export async function discardBody(env: Partial<HttpBindings> | undefined): Promi
   const reading = readChunks(incoming, ({ byteLength }) => {
     if ((bytes += byteLength) > MAX_DISCARD_BYTES) reading.end(tooLarge())
   })
-  const refusal = await inTime(DISCARD_TIMEOUT_MS, reading.ended).catch(tooLarge)
+  const refusal = await awaitWithin(DISCARD_TIMEOUT_MS, reading.ended).catch(tooLarge)
   if (refusal?.kind !== 'too_large') return
   incoming.pause()
   if (outgoing) outgoing.shouldKeepAlive = false

@@ -17,7 +17,7 @@ export function indexHeaders(headers: readonly Header[]): HeaderLines {
 }
 
 /** Returns a header's value if the header occurs exactly once. Of two values it is unclear which one counts. */
-export function only(lines: HeaderLines, name: string): string | undefined {
+export function singleValue(lines: HeaderLines, name: string): string | undefined {
   const values = lines.get(name)
   return values?.length === 1 ? values[0] : undefined
 }
@@ -39,18 +39,18 @@ const OF_ONE_HOP = new Set([
 ])
 const CONNECTION = 'connection'
 /** Headers with credentials. They are not stored, and forwarded only if relay itself knows the value. */
-export const CREDENTIALS = /^(?:authorization|cookie|proxy-.*|x-gitlab-token)$/i
+export const CREDENTIAL_HEADERS = /^(?:authorization|cookie|proxy-.*|x-gitlab-token)$/i
 
 /** relay's own headers. A request from outside cannot have them stored or forwarded. */
 const OWN_HEADER = /^x-relay-/i
 
 /** True if relay stores and forwards a header of this name, so that a receiver can verify it again. */
-export function isKept(name: string): boolean {
-  return !isMadeAgain(name) && !CREDENTIALS.test(name)
+export function isStoredHeader(name: string): boolean {
+  return !isConnectionHeader(name) && !CREDENTIAL_HEADERS.test(name)
 }
 
 /** True for a header that belongs to one connection or to relay itself, and is never copied. */
-export function isMadeAgain(name: string): boolean {
+export function isConnectionHeader(name: string): boolean {
   return OF_ONE_HOP.has(name.toLowerCase()) || OWN_HEADER.test(name)
 }
 
@@ -58,11 +58,11 @@ export function isMadeAgain(name: string): boolean {
  * Selects the headers of a forwarded delivery: all but those of one connection, those that `Connection` names, and
  * credentials.
  */
-export function passedOn(headers: readonly Header[]): Header[] {
+export function endToEndHeaders(headers: readonly Header[]): Header[] {
   const named = namedByConnection(headers)
   return headers.filter(([name]) => {
     const key = name.toLowerCase()
-    return !OF_ONE_HOP.has(key) && !CREDENTIALS.test(key) && !named.has(key)
+    return !OF_ONE_HOP.has(key) && !CREDENTIAL_HEADERS.test(key) && !named.has(key)
   })
 }
 
@@ -81,7 +81,7 @@ function namedByConnection(headers: readonly Header[]): ReadonlySet<string> {
 }
 
 /** Spells a lower-case header name as code hosts do: `x-github-hook-id` → `X-GitHub-Hook-ID`. */
-export function spelledHeader(name: string): string {
+export function canonicalHeaderName(name: string): string {
   return name
     .split('-')
     .map((word) => SPELLINGS.get(word) ?? word.charAt(0).toUpperCase() + word.slice(1))

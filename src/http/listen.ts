@@ -7,9 +7,9 @@ import type { Duplex } from 'node:stream'
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
 import { errorCode, RelayError } from '../base/errors.js'
 import { type Log, createLogThrottle } from '../base/log.js'
-import { PortInUse } from '../base/port-in-use.js'
-import { LIMITS, type Limits } from '../base/seams.js'
-import { BodyTotal, closeGently, type HttpEnv } from './body.js'
+import { PortInUseError } from '../base/port-in-use.js'
+import { TIME_LIMITS, type Limits } from '../base/seams.js'
+import { BodyMemory, closeGently, type HttpEnv } from './body.js'
 import { errorBody, errorResponse } from './router.js'
 
 /** Answers a request; the `fetch` of an application. */
@@ -70,7 +70,7 @@ const MAX_UNANSWERED = 16
  */
 export async function listen(fetch: FetchHandler, options: ListenOptions): Promise<Listener> {
   const { host, log } = options
-  const limits = { ...LIMITS, grace: 10_000, keepAlive: KEEP_ALIVE_MS, ...options.limits }
+  const limits = { ...TIME_LIMITS, grace: 10_000, keepAlive: KEEP_ALIVE_MS, ...options.limits }
   const connections: Connections = new Map()
   const server = createServer({
     // Otherwise Node itself answers an HTTP/1.1 request without Host, with an empty body.
@@ -114,7 +114,7 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
     await once(server, 'listening')
   } catch (cause) {
     const code = errorCode(cause)
-    if (code === 'EADDRINUSE') throw new PortInUse(options, 'in use', { cause })
+    if (code === 'EADDRINUSE') throw new PortInUseError(options, 'in use', { cause })
     throw new RelayError('unavailable', whyNot(code, options), { cause })
   }
   // A failed accept, for example without a free file descriptor, passes and must not end the process.
@@ -185,7 +185,7 @@ function answerRequests(
   connections: Connections,
   { log, maxBody = 0 }: ListenOptions,
 ): void {
-  const bodies = new BodyTotal(maxBody)
+  const bodies = new BodyMemory(maxBody)
   const answer = (request: Request, env: object): Response | Promise<Response> => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the other bindings are those of HTTP/2, which this server does not speak
     const bindings = env as HttpBindings

@@ -8,7 +8,7 @@
 import type { Header } from '../http/headers.js'
 import type { DeliveryStatus } from '../journal/filter.js'
 import type { Attempt, Entry, ForwardStatus, Summary } from '../journal/types.js'
-import type { Refused, RefusedCounts, RefusedKind } from '../webhook/refused.js'
+import type { RefusedRequest, RefusedCounts, RefusedKind } from '../webhook/refused.js'
 
 export type { DeliveryStatus, ForwardStatus, Header, RefusedKind }
 
@@ -162,7 +162,7 @@ export interface Sent {
   readonly n: number
 }
 
-export interface RefusedLine extends Omit<Refused, 'reason' | 'source' | 'headers' | 'body'> {
+export interface RefusedLine extends Omit<RefusedRequest, 'reason' | 'source' | 'headers' | 'body'> {
   /** Of another source than the code host, its name. */
   readonly source?: string
   readonly reason: string

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { shellWord } from '../base/text.js'
-import { type Header, isSendable, passedOn } from '../http/headers.js'
+import { type Header, isSendable, endToEndHeaders } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
 
 /**
@@ -12,7 +12,7 @@ export function curlCommand({ headers, body }: Pick<Entry, 'headers' | 'body'>, 
   const lines = [
     // Without -g, curl reads brackets and braces in an address as a list of addresses.
     `curl -sSg -X POST ${shellWord(url)}`,
-    ...passedOn(headers)
+    ...endToEndHeaders(headers)
       // A name with another character could be a file's name to curl.
       .filter(isSendable)
       .map((header) => `-H ${headerArgument(header)}`),

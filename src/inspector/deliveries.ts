@@ -6,7 +6,7 @@ import { schemeOf } from '../codehost/schemes.js'
 import { formatStatus, labelOf, routesFor } from '../dispatch/routes.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import type { Journal } from '../journal/journal.js'
-import { jsonOf } from '../journal/payload.js'
+import { jsonBytes } from '../journal/payload.js'
 import {
   type Attempt,
   editedFrom,
@@ -231,7 +231,7 @@ function bodyKind({ provider, scheme, body }: Entry): DeliveryDetail['bodyKind']
   const kind = isFormBody(body) ? 'form' : 'json'
   const { content } = schemeOf(scheme ?? provider)
   if (content === 'payload' || content === 'json') return kind
-  return isJson(jsonOf({ body })) ? kind : 'text'
+  return isJson(jsonBytes({ body })) ? kind : 'text'
 }
 
 function isJson(bytes: Uint8Array | undefined): boolean {

@@ -1,4 +1,4 @@
-import { passedOn } from '../http/headers.js'
+import { endToEndHeaders } from '../http/headers.js'
 
 /** The event, the id of the delivery and its signatures, of any provider, and what relay itself adds. */
 const MADE = /^x-(?:[a-z]+-(?:event|delivery|signature(?:-256)?)|gitlab-(?:token|event-uuid)|relay-.*)$/i
@@ -10,5 +10,5 @@ const MADE = /^x-(?:[a-z]+-(?:event|delivery|signature(?:-256)?)|gitlab-(?:token
  * imports nothing that needs Node.
  */
 export function isMadeHeader(name: string, made: readonly string[]): boolean {
-  return MADE.test(name) || made.includes(name.toLowerCase()) || passedOn([[name, '']]).length === 0
+  return MADE.test(name) || made.includes(name.toLowerCase()) || endToEndHeaders([[name, '']]).length === 0
 }

@@ -1,9 +1,9 @@
 import { isCodeHost } from '../base/providers.js'
 import { formatDuration } from '../base/time.js'
 import { schemeOf } from '../codehost/schemes.js'
-import { type HeaderLines, indexHeaders, spelledHeader } from '../http/headers.js'
+import { type HeaderLines, indexHeaders, canonicalHeaderName } from '../http/headers.js'
 import { editedFrom, type Entry, type Summary } from '../journal/types.js'
-import { forwardable } from '../replay/prepare.js'
+import { forwardedRequest } from '../replay/prepare.js'
 import { isInBody, type Proof, type WebhookScheme } from '../schemes/scheme.js'
 import { isForm } from '../webhook/signature.js'
 import type { DeliveryDetail } from './api.js'
@@ -37,7 +37,7 @@ export function describeProof(
   const { provider, headers } = entry
   const scheme = schemeOf(entry.scheme ?? provider)
   const lines = indexHeaders(headers)
-  const again = forwardable(entry, sources.get(provider), clock())
+  const again = forwardedRequest(entry, sources.get(provider), clock())
   const [event = '$.'] = scheme.event
   return {
     proof: [...sentences(entry, lines, scheme), ...restoration(entry)],
@@ -66,7 +66,7 @@ function sentences(entry: Entry, lines: HeaderLines, scheme: WebhookScheme): rea
   const proof = scheme.proofs.find(({ header }) => lines.has(header)) ?? scheme.proofs.at(-1)
   if (!proof || !first) return ['Nothing proves this delivery: its source has no secret.']
   const [name] = headers.find(([each]) => each.toLowerCase() === proof.header) ?? [
-    spelledHeader(proof.header),
+    canonicalHeaderName(proof.header),
   ]
   const still = verifiedBy === 'previous' ? ', which is still accepted' : ''
   if (proof.algorithm === 'token')

@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/providers.js'
-import { explain } from '../webhook/explain.js'
-import type { Refused } from '../webhook/refused.js'
+import { explainSignature } from '../webhook/explain.js'
+import type { RefusedRequest } from '../webhook/refused.js'
 import { MAX_EXPLAINED } from '../webhook/refusals.js'
 import type { RefusedDetail, RefusedLine, RefusedPage } from './api.js'
 import type { InspectorParts } from './parts.js'
@@ -29,7 +29,7 @@ export async function describeRefused(parts: InspectorParts, id: number): Promis
   }
 }
 
-async function lineOf(refused: Refused): Promise<RefusedLine> {
+async function lineOf(refused: RefusedRequest): Promise<RefusedLine> {
   const { id, at, via, source, status, kind, event, deliveryId, size, reason } = refused
   const line = { id, at, via, status, kind, event, deliveryId, size, reason: await reason() }
   return isCodeHost(source) ? line : { ...line, source }
@@ -39,7 +39,7 @@ async function lineOf(refused: Refused): Promise<RefusedLine> {
  * What `relay verify` says, line by line: whether the signature matches, why not, and what that cannot say. Where the bytes that
  * were signed are not known (the body was not stored whole, or a tunnel changed it), only the reason found then counts.
  */
-async function verdictOf(refused: Refused, { sources }: InspectorParts): Promise<readonly string[]> {
+async function verdictOf(refused: RefusedRequest, { sources }: InspectorParts): Promise<readonly string[]> {
   const { via, body, headers, size, kind, status } = refused
   const answered =
     via === 'tunnel' ? 'It came through the tunnel and was not taken.' : `It was answered ${status}.`
@@ -54,7 +54,7 @@ async function verdictOf(refused: Refused, { sources }: InspectorParts): Promise
   if (body.length > MAX_EXPLAINED)
     return [reason, 'Its body is too large to analyse here: relay verify does that.', answered]
   const source = sources.get(refused.source)
-  const explanation = source && (await explain({ headers, body }, source, refused.at))
+  const explanation = source && (await explainSignature({ headers, body }, source, refused.at))
   if (!explanation || (!explanation.valid && explanation.reason === 'unverifiable'))
     return [reason, 'Its token is not stored, so it cannot be checked again.', answered]
   if (!explanation.valid) {

@@ -5,7 +5,7 @@ import { schemeOf } from '../codehost/schemes.js'
 import { routesFor } from '../dispatch/routes.js'
 import { type Header, indexHeaders, isSendable } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
-import { prepare } from '../replay/prepare.js'
+import { prepareRequest } from '../replay/prepare.js'
 import { isForm } from '../webhook/signature.js'
 import type { DeliveryDetail, ForwardRequest, Sent, SendRequest } from './api.js'
 import { findEntry } from './deliveries.js'
@@ -30,7 +30,7 @@ export async function forwardAgain(
   const targets = wanted ? targetsNamed(wanted, routes) : [...matching]
   if (targets.length === 0)
     throw new RelayError('conflict', `#${n} matches no route: add one with --forward or --exec`)
-  if (!(await journal.again(n, targets))) throw new RelayError('not_found', `#${n} was removed meanwhile`)
+  if (!(await journal.requeue(n, targets))) throw new RelayError('not_found', `#${n} was removed meanwhile`)
   running.forward()
   return { n }
 }
@@ -57,7 +57,7 @@ export async function sendEdited(parts: InspectorParts, edit: SendRequest): Prom
   if (!source)
     throw new RelayError('conflict', `Not sent: relay was started without the source ${entry.provider}`)
   const recorded = { ...entry, provider: source.name, scheme: source.schemeText, event, headers, body }
-  const request = prepare(recorded, {
+  const request = prepareRequest(recorded, {
     secret: source.secrets.current,
     freshId: true,
     isMade: true,

@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { createCached, inTime } from '../base/wait.js'
+import { createCached, awaitWithin } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
 import { type SavedHook, SavedHooks } from '../codehost/hooks.js'
 import { labelOf, type Route, type Routing, shortNames } from '../dispatch/routes.js'
-import type { Minute, Summary } from '../journal/types.js'
+import type { MinuteCounts, Summary } from '../journal/types.js'
 import type { InstanceState, Timeline, TunnelState } from './api.js'
 import type { InspectorParts } from './parts.js'
 import { KEYCHAIN_LIMIT_MS } from '../tokens/tokens.js'
@@ -20,7 +20,7 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
   const saved = new SavedHooks(store, host)
   const users = createCached(CACHE_MS, async () => {
     try {
-      return await inTime(KEYCHAIN_LIMIT_MS, tokens.owners())
+      return await awaitWithin(KEYCHAIN_LIMIT_MS, tokens.owners())
     } catch (error) {
       log.warn(`the inspector cannot list who is signed in: ${toRelayError(error).message}`)
       return null
@@ -91,7 +91,7 @@ export async function readTimeline({ journal, refusals, clock }: InspectorParts)
   const last = Math.floor(clock() / MINUTE_MS)
   const first = last - MINUTES + 1
   const found = await journal.minutes(first * MINUTE_MS, (last + 1) * MINUTE_MS)
-  const byMinute = new Map<number, Minute>(found.map((each) => [each.minute, each]))
+  const byMinute = new Map<number, MinuteCounts>(found.map((each) => [each.minute, each]))
   const refused = refusals.list.minutes()
   return {
     minutes: Array.from({ length: MINUTES }, (_, i) => {

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { parseUrl } from '../base/address.js'
 import { type Cancellable, deadline, isTimeout } from '../base/wait.js'
 import { errorCode, RelayError } from '../base/errors.js'
-import { isOwn, readOwnFile, readOwnFolder, writeOwnFile } from '../base/own-files.js'
+import { ownPathExists, readOwnFile, readOwnFolder, writeOwnFile } from '../base/own-files.js'
 import type { Settings } from '../base/settings.js'
 import { databaseExists, databaseFiles } from '../store/open.js'
 import { askInstance, openChanges, type ChangeStream } from './client.js'
@@ -25,7 +25,7 @@ const RUNNING = '.running'
  * @throws RelayError `settings` where another user can write to the data folder: an instance of that user would get this user's secrets
  */
 function folderOf(home: string): string {
-  isOwn(home)
+  ownPathExists(home)
   return path.join(home, RUNNING)
 }
 

@@ -39,7 +39,7 @@ export function parseMatch(text: string): Match {
 }
 
 /** Event that a pattern matches. `*` as a name is matched only by `*`. */
-export function exampleOf({ text }: Match): Pick<Delivery, 'event' | 'action' | 'provider'> {
+export function eventMatching({ text }: Match): Pick<Delivery, 'event' | 'action' | 'provider'> {
   const at = text.indexOf('/')
   if (at !== -1) return { provider: text.slice(0, at), event: text.slice(at + 1), action: null }
   const [event = '', action = null] = text.split('.', 2)
@@ -108,7 +108,7 @@ export interface Filter {
 }
 
 /** True if an entry meets the criteria that concern its summary: all but text, time and number. */
-export function passes(
+export function matchesFilter(
   summary: Pick<Summary, 'event' | 'action' | 'provider' | 'repo' | 'forwards'>,
   { events = [], repo, source, status }: Filter,
 ): boolean {

@@ -88,7 +88,7 @@ export class Journal extends JournalQueries {
    * Queues the forwards of an entry to these targets again, even those that succeeded or never existed. False if there
    * is no such entry.
    */
-  async again(n: number, targets: readonly string[]): Promise<boolean> {
+  async requeue(n: number, targets: readonly string[]): Promise<boolean> {
     const found = await this.#sql.write(() => writing.again(n, targets, this.#clock()), { announces: [n] })
     this.#changed(n)
     return found

@@ -6,12 +6,12 @@ import type { Delivery } from './types.js'
  * Bytes of the JSON in a delivery: its body, or the first field of a form if that is `payload`. Undefined if a form has
  * none. Intake reads the same bytes, so that a command gets what was signed and what named the event.
  */
-export function jsonOf({ body }: Pick<Delivery, 'body'>): Uint8Array | undefined {
+export function jsonBytes({ body }: Pick<Delivery, 'body'>): Uint8Array | undefined {
   return isFormBody(body) ? firstPayload(body) : body
 }
 
 /** The JSON value in a delivery. */
-export interface Payload {
+export interface ParsedPayload {
   /** True if the JSON is in a form. */
   readonly form: boolean
   /** The JSON text as received. */
@@ -20,8 +20,8 @@ export interface Payload {
 }
 
 /** Parses the JSON in a delivery. Undefined if it has none. */
-export function readPayload(delivery: Pick<Delivery, 'body'>): Payload | undefined {
-  const bytes = jsonOf(delivery)
+export function readPayload(delivery: Pick<Delivery, 'body'>): ParsedPayload | undefined {
+  const bytes = jsonBytes(delivery)
   if (!bytes) return undefined
   try {
     return { form: bytes !== delivery.body, value: parseJson(bytes), text: new TextDecoder().decode(bytes) }

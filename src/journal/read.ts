@@ -1,20 +1,20 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemClock } from '../base/time.js'
 import { FAILED_ATTEMPT } from '../store/schema.js'
-import { marks, type Sql, type SqlValue } from '../store/sql.js'
-import { exampleOf, type Filter, matches, passes } from './filter.js'
+import { placeholders, type Sql, type SqlValue } from '../store/sql.js'
+import { eventMatching, type Filter, matches, matchesFilter } from './filter.js'
 import type {
   Attempt,
   Delivery,
-  Due,
+  DueForward,
   Entry,
   Forward,
   LastAttempt,
-  Minute,
+  MinuteCounts,
   Summary,
   TargetCounts,
 } from './types.js'
-import type { rowOf } from './write.js'
+import type { deliveryColumns } from './write.js'
 
 /** Entries read at once: some milliseconds, and bounded memory. */
 const PAGE = 256
@@ -22,6 +22,9 @@ const PAGE = 256
 const TEXT_PAGE = 128
 /** Index entries by time in one query, which takes a millisecond. */
 const TIME_STEP = 5000
+/** Entries of one minute that are counted, in some milliseconds. The busiest minutes of a workstation have fewer. */
+const MAX_OF_MINUTE = 10_000
+const MINUTE_MS = 60_000
 /** Range of numbers in one query, which takes some milliseconds without an index. */
 const WINDOW = 4096
 /** Bytes of bodies searched at once, in 2 milliseconds: a page of small ones, or one large one. */
@@ -73,8 +76,9 @@ export class JournalQueries {
 
   /** Number of entries. */
   async count(): Promise<number> {
-    const query = 'SELECT coalesce(sum(received), 0) AS count FROM minute'
-    const [row] = await this.#sql.query<{ count: number }>(query)
+    // Numbers have no gaps but those that removed entries left.
+    const query = 'SELECT (SELECT max(n) FROM delivery) - entries AS count FROM removed'
+    const [row] = await this.#sql.query<{ count: number | null }>(query)
     return row?.count ?? 0
   }
 
@@ -114,7 +118,7 @@ export class JournalQueries {
     ]
     const isRanged = status !== undefined && STATUS[status].includes('?')
     const condition = [
-      events ? `AND event IN (${marks(events.length)})` : '',
+      events ? `AND event IN (${placeholders(events.length)})` : '',
       repo === undefined ? '' : 'AND lower(repo) = ?',
       source === undefined ? '' : 'AND source = ?',
       status === undefined ? '' : `AND ${STATUS[status]}`,
@@ -133,7 +137,7 @@ export class JournalQueries {
       const withText = text === undefined ? undefined : await this.#withText(rows, text)
       const matching = withText ? rows.filter(({ n }) => withText.has(n)) : rows
       const summaries = await this.#summaries(matching)
-      const found = summaries.filter((summary) => passes(summary, filter)).slice(0, left)
+      const found = summaries.filter((summary) => matchesFilter(summary, filter)).slice(0, left)
       left -= found.length
       before = rows.length >= limit ? (rows.at(-1)?.n ?? from) : from
       yield { found, before: before <= first ? 0 : before }
@@ -163,9 +167,9 @@ export class JournalQueries {
   }
 
   /** Oldest forwards that wait for a target, at most `limit`, without the entries `except`. */
-  async next(target: string, limit: number, except: Iterable<number>): Promise<readonly Due[]> {
+  async next(target: string, limit: number, except: Iterable<number>): Promise<readonly DueForward[]> {
     const busy = [...except]
-    const rest = busy.length === 0 ? '' : `AND n NOT IN (${marks(busy.length)})`
+    const rest = busy.length === 0 ? '' : `AND n NOT IN (${placeholders(busy.length)})`
     const rows = await this.#sql.query<ForwardRow & { earlier: number }>(
       `SELECT *, (SELECT coalesce(sum(count), 0) FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target) AS earlier
         FROM forward WHERE target = ? AND status = 'waiting' ${rest} ORDER BY n LIMIT ?`,
@@ -184,13 +188,28 @@ export class JournalQueries {
   }
 
   /**
-   * Counts the deliveries received in each minute of a span in milliseconds. Minutes without any are left out; `failed`
-   * is the number of those that have failed.
+   * Counts the deliveries received in each minute of a span, oldest first. `from` and `until` are in milliseconds, each at the start of
+   * a minute. Minutes without any delivery are left out.
    */
-  async minutes(from: number, until: number): Promise<readonly Minute[]> {
-    const query =
-      'SELECT minute, received, failed FROM minute WHERE minute >= ? AND minute < ? ORDER BY minute'
-    return this.#sql.query<Minute>(query, [Math.floor(from / 60_000), Math.ceil(until / 60_000)])
+  async minutes(from: number, until: number): Promise<readonly MinuteCounts[]> {
+    const minutes: MinuteCounts[] = []
+    for (let end = until; ;) {
+      const [newest] = await this.#sql.query<{ at: number | null }>(
+        'SELECT max(received_at) AS at FROM delivery WHERE received_at >= ? AND received_at < ?',
+        [from, end],
+      )
+      if (typeof newest?.at !== 'number') return minutes.toReversed()
+      const minute = Math.floor(newest.at / MINUTE_MS)
+      const [row] = await this.#sql.query<Omit<MinuteCounts, 'minute'>>(
+        `SELECT count(*) AS received, count(CASE WHEN EXISTS (
+            SELECT 1 FROM forward WHERE forward.n = entry.n AND ${FAILED_ATTEMPT}) THEN 1 END) AS failed
+          FROM (SELECT n FROM delivery WHERE received_at >= ? AND received_at < ? LIMIT ${MAX_OF_MINUTE}) AS entry`,
+        [minute * MINUTE_MS, end],
+      )
+      if (row) minutes.push({ minute, ...row })
+      end = minute * MINUTE_MS
+      await setImmediate()
+    }
   }
 
   /** Finds known delivery ids, under any hook, with the newest entry of each. */
@@ -235,7 +254,7 @@ export class JournalQueries {
     const rows: Row[] = []
     for (let at = 0; at < values.length; at += MAX_VALUES) {
       const some = values.slice(at, at + MAX_VALUES)
-      rows.push(...(await this.#sql.query<Row>(query(`(${marks(some.length)})`), some)))
+      rows.push(...(await this.#sql.query<Row>(query(`(${placeholders(some.length)})`), some)))
     }
     return rows
   }
@@ -269,7 +288,7 @@ export class JournalQueries {
     const all = rows.map(({ event }) => event)
     // The index does not include the source, so events of other sources are filtered out later.
     return all.filter((event) =>
-      events.some((match) => matches(match, { ...split(event), provider: exampleOf(match).provider })),
+      events.some((match) => matches(match, { ...split(event), provider: eventMatching(match).provider })),
     )
   }
 
@@ -285,7 +304,7 @@ export class JournalQueries {
         some.push(entries[at]?.n ?? 0)
         bytes += entries[at]?.size ?? 0
       }
-      const query = `SELECT n, bytes FROM body WHERE n IN (${marks(some.length)})`
+      const query = `SELECT n, bytes FROM body WHERE n IN (${placeholders(some.length)})`
       await setImmediate()
       for (const { n, bytes } of await this.#sql.query<{ n: number; bytes: Uint8Array }>(query, some))
         if (wanted.test(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')))
@@ -327,7 +346,7 @@ function anyCase(text: string): RegExp {
   return new RegExp(chars.join(''))
 }
 
-type DeliveryRow = ReturnType<typeof rowOf> & {
+type DeliveryRow = ReturnType<typeof deliveryColumns> & {
   readonly n: number
   readonly duplicates: number
   readonly ignored_by: string | null

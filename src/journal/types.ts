@@ -7,7 +7,7 @@ import type { Header } from '../http/headers.js'
 export type VerifiedBy = 'current' | 'previous' | 'none'
 
 /** Restoration of a delivery from a tunnel, which does not preserve the signed bytes. */
-export type Restored = {
+export type Restoration = {
   /** Method of the restoration, in a word or two. */
   readonly how: string
   /** SHA-256 of the signed bytes, base64url. It identifies the delivery, because the headers are not signed. */
@@ -48,7 +48,7 @@ export interface Delivery {
    */
   readonly ref?: string
   /** Absent for a delivery that came over HTTP, byte for byte. */
-  readonly restored?: Restored
+  readonly restored?: Restoration
 }
 
 /** Result of appending a delivery to the journal. */
@@ -112,14 +112,14 @@ export interface TargetCounts extends ForwardCounts {
 }
 
 /** Outcome of one attempt. */
-export type Outcome = 'succeeded' | 'retry' | 'refused' | 'unreachable' | 'timed out' | 'killed'
+export type AttemptOutcome = 'succeeded' | 'retry' | 'refused' | 'unreachable' | 'timed out' | 'killed'
 
 /** One attempt, or several in a row whose connection failed in the same way. */
 export interface Attempt {
   /** Start in milliseconds; of several, the last. */
   readonly at: number
   readonly target: string
-  readonly outcome: Outcome
+  readonly outcome: AttemptOutcome
   /** HTTP status or exit code, or null. */
   readonly status: number | null
   /** Duration in milliseconds; of several, the last. */
@@ -137,7 +137,7 @@ export interface Attempt {
 export const MAX_ERROR = 1024
 
 /** A waiting forward, with the number of earlier attempts. */
-export interface Due {
+export interface DueForward {
   readonly n: number
   readonly forward: Forward
   readonly earlier: number
@@ -164,11 +164,12 @@ export interface LastAttempt extends Pick<Attempt, 'target' | 'outcome' | 'statu
 }
 
 /** Deliveries received in one minute. */
-export interface Minute {
+export interface MinuteCounts {
   /** Number of the minute since 1970. */
   readonly minute: number
+  /** At most 10,000 are counted. */
   readonly received: number
-  /** Number of those that failed at a target, or needed another attempt. */
+  /** Number of those counted that failed at a target, or needed another attempt. */
   readonly failed: number
 }
 

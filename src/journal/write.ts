@@ -1,15 +1,12 @@
-import { MAX_START } from '../base/bytes.js'
+import { MAX_PREFIX } from '../base/bytes.js'
 import { isCodeHost } from '../base/settings.js'
-import { FAILED_ATTEMPT } from '../store/schema.js'
-import { ask, marks, execute, type SqlValue, type Statement, type Tx } from '../store/sql.js'
+import { fetchRows, placeholders, execute, type SqlValue, type Statement, type Tx } from '../store/sql.js'
 import {
   type Attempt,
   type Delivery,
   type Forward,
   type ForwardStatus,
-  isFailedAttempt,
   MAX_ERROR,
-  type Minute,
   type OnDuplicate,
   type Plan,
   type Receipt,
@@ -64,7 +61,7 @@ export interface Appended {
 
 /** An entry to insert. */
 interface New {
-  readonly row: Known & ReturnType<typeof rowOf>
+  readonly row: Known & ReturnType<typeof deliveryColumns>
   readonly bytes: Uint8Array
   readonly targets: readonly string[]
 }
@@ -79,9 +76,9 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
   const ids = padded(all.map(({ delivery }) => delivery.deliveryId))
   // From a tunnel the key is a digest, and two hooks may send different bytes, so ids are compared too. The newest
   // entry is read for its number.
-  const found = yield* ask<Known>(
-    `${KNOWN} key IN (${marks(keys.length)})
-      UNION ALL ${KNOWN} delivery_id IN (${marks(ids.length)}) AND hook_id <> ''
+  const found = yield* fetchRows<Known>(
+    `${KNOWN} key IN (${placeholders(keys.length)})
+      UNION ALL ${KNOWN} delivery_id IN (${placeholders(ids.length)}) AND hook_id <> ''
       UNION ALL ${KNOWN} n = (SELECT max(n) FROM delivery)`,
     ...keys,
     ...ids,
@@ -89,7 +86,7 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
   const entries = [...found]
   let n = Math.max(0, ...found.map((each) => each.n))
   const added: New[] = []
-  const again: { readonly at: number; readonly work: Tx<Receipt> }[] = []
+  const requeue: { readonly at: number; readonly work: Tx<Receipt> }[] = []
   const receipts = all.map(({ delivery, plan }, at): Receipt => {
     const key = keyOf(delivery)
     const isAlike = (each: Known): boolean => each.key === key || each.delivery_id === delivery.deliveryId
@@ -97,17 +94,17 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
     if (other) return { n: other.n, duplicate: true, targets: [] }
     const known = entries.find((each) => each.key === key)
     if (known) {
-      again.push({ at, work: appendAgain(known, delivery, plan) })
+      requeue.push({ at, work: appendAgain(known, delivery, plan) })
       return { n: known.n, duplicate: true, targets: [] }
     }
-    const row = { n: ++n, key, ...rowOf(delivery), ignored_by: plan.ignoredBy ?? null }
+    const row = { n: ++n, key, ...deliveryColumns(delivery), ignored_by: plan.ignoredBy ?? null }
     const targets = [...new Set(plan.targets)]
     entries.push(row)
     added.push({ row, bytes: delivery.body, targets })
     return { n, duplicate: false, targets, ...ignoredBy(row) }
   })
   yield* execute(...insertNew(added))
-  for (const { at, work } of again) receipts[at] = yield* work
+  for (const { at, work } of requeue) receipts[at] = yield* work
   return receipts
 }
 
@@ -140,13 +137,11 @@ function insertNew(all: readonly New[]): Statement[] {
   const rows = all.map(({ row }) => row)
   const bodies = all.map(({ row, bytes }) => ({ n: row.n, bytes }))
   const forwards = all.flatMap(({ row, targets }) => newForwards(row.n, targets, row.received_at))
-  const received = counted(rows.map((row) => Math.floor(row.received_at / 60_000)))
   const waiting = counted(all.flatMap(({ targets }) => targets))
   return [
     ...insert('delivery', rows),
     ...insert('body', bodies),
     ...insert('forward', forwards),
-    ...[...received].map(([minute, count]) => countMinute(minute, count, 0)),
     ...[...waiting].map(([target, count]) => countForwards(target, { waiting: count })),
   ]
 }
@@ -171,7 +166,7 @@ function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
 }
 
 /** Columns of `delivery`, except its number, its key and its ignore rule. */
-export function rowOf(delivery: Delivery) {
+export function deliveryColumns(delivery: Delivery) {
   const { provider, repo, number, ref = null, restored } = delivery
   return {
     received_at: delivery.receivedAt,
@@ -194,7 +189,7 @@ export function rowOf(delivery: Delivery) {
  * Queues the forwards of an entry to these targets again, even those that succeeded. False if there is no such entry.
  */
 export function* again(n: number, targets: readonly string[], since: number): Tx<boolean> {
-  const found = yield* ask('SELECT n FROM delivery WHERE n = ?', n)
+  const found = yield* fetchRows('SELECT n FROM delivery WHERE n = ?', n)
   if (found.length === 0) return false
   yield* waitAgain(n, targets, 'always', since)
   return true
@@ -214,14 +209,13 @@ function* waitAgain(
   rule: OnDuplicate,
   since: number,
 ): Tx<readonly string[]> {
-  const rows = yield* ask<{ target: string; status: ForwardStatus }>(
+  const rows = yield* fetchRows<{ target: string; status: ForwardStatus }>(
     'SELECT target, status FROM forward WHERE n = ? ORDER BY position, target',
     n,
   )
   const before = new Map(rows.map(({ target, status }) => [target, status]))
   const due = [...new Set(targets)].filter((target) => DUE[rule].includes(before.get(target)))
   const missing = due.filter((target) => !before.has(target))
-  if (due.length > 0) yield* execute(countFailed(n, -1))
   yield* execute(
     ...due.flatMap((target) => {
       const status = before.get(target)
@@ -231,7 +225,6 @@ function* waitAgain(
     }),
     ...insert('forward', newForwards(n, missing, since)),
   )
-  if (due.length > 0) yield* execute(countFailed(n, 1))
   const waiting = [...before].filter(([, status]) => status === 'waiting').map(([target]) => target)
   return [...new Set([...waiting, ...due])]
 }
@@ -250,15 +243,15 @@ const ALIKE: ReadonlySet<string> = new Set(['unreachable', 'timed out'])
  */
 export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void> {
   const { target, at, outcome, status, ms } = attempt
-  const [found] = yield* ask<Recorded>(RECORDED, n, target)
+  const [found] = yield* fetchRows<Recorded>(RECORDED, n, target)
   if (!found) return
-  const answer = attempt.answer.subarray(0, MAX_START)
+  const answer = attempt.answer.subarray(0, MAX_PREFIX)
   const error = attempt.error?.slice(0, MAX_ERROR) ?? null
   const headers = attempt.headers ? JSON.stringify(attempt.headers) : null
   // Beyond the limit, the last attempt is replaced.
   const seq = Math.min(found.newest + 1, MAX_ATTEMPTS)
   const isSame = found.outcome === outcome
-  yield* finish(n, target, forward, found)
+  yield* finish(n, target, forward, found.before)
   if (isSame && found.at === at) return
   if (isSame && found.error === error && ALIKE.has(outcome))
     yield* execute({
@@ -266,14 +259,14 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
       values: [attempt.count, at, ms, answer, n, found.seq],
     })
   else {
-    if (seq === found.newest) yield* ask('DELETE FROM attempt WHERE n = ? AND seq = ?', n, seq)
+    if (seq === found.newest) yield* fetchRows('DELETE FROM attempt WHERE n = ? AND seq = ?', n, seq)
     const row = { n, seq, target, at, outcome, status, ms, answer, headers, error, count: attempt.count }
     yield* execute(...insert('attempt', [row]))
   }
 }
 
 /** Status of a forward, the last attempt at its target, and the number of its entry's last attempt. */
-const RECORDED = `SELECT forward.status AS before, forward.tries, last.seq, last.at, last.outcome, last.error,
+const RECORDED = `SELECT forward.status AS before, last.seq, last.at, last.outcome, last.error,
     (SELECT coalesce(max(seq), 0) FROM attempt WHERE attempt.n = forward.n) AS newest
   FROM forward LEFT JOIN attempt AS last ON last.n = forward.n AND last.seq = (
     SELECT max(seq) FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target)
@@ -281,7 +274,6 @@ const RECORDED = `SELECT forward.status AS before, forward.tries, last.seq, last
 
 type Recorded = {
   readonly before: ForwardStatus
-  readonly tries: number
   readonly newest: number
   readonly seq: number | null
   readonly at: number | null
@@ -289,23 +281,15 @@ type Recorded = {
   readonly error: string | null
 }
 
-/** Changes the status of a forward, unless it has already ended. */
-export function* finish(
-  n: number,
-  target: string,
-  forward: Forward,
-  { before, tries }: Pick<Recorded, 'before' | 'tries'>,
-): Tx<void> {
+/** Changes the status of a forward from `before`, unless it has already ended. */
+export function* finish(n: number, target: string, forward: Forward, before: ForwardStatus): Tx<void> {
   // Another relay has ended the forward while the one that made this attempt was suspended. It is not sent again.
   if (before !== 'waiting' && forward.status !== 'succeeded') return
-  const mayCount = isFailedAttempt({ status: before, tries }) || isFailedAttempt(forward)
-  if (mayCount) yield* execute(countFailed(n, -1))
   const change = { [before]: -1, [forward.status]: 1 }
   yield* execute(
     setForward(n, target, forward),
     ...(before === forward.status ? [] : [countForwards(target, change)]),
   )
-  if (mayCount) yield* execute(countFailed(n, 1))
 }
 
 function setForward(n: number, target: string, { status, tries, since, reason }: Forward): Statement {
@@ -332,15 +316,18 @@ export function* expire(
   const [condition, values] =
     'target' in which
       ? ['target = ?', [which.target]]
-      : [which.except.length === 0 ? '0 = 0' : `target NOT IN (${marks(which.except.length)})`, which.except]
-  const rows = yield* ask<{ n: number; target: string; tries: number; since: number }>(
+      : [
+          which.except.length === 0 ? '0 = 0' : `target NOT IN (${placeholders(which.except.length)})`,
+          which.except,
+        ]
+  const rows = yield* fetchRows<{ n: number; target: string; tries: number; since: number }>(
     `SELECT n, target, tries, since FROM forward WHERE status = 'waiting' AND since < ? AND ${condition} LIMIT ${EXPIRE_STEP}`,
     before,
     ...values,
   )
   for (const { n, target, tries, since } of rows) {
     const forward: Forward = { status: 'failed', tries, since, reason: 'older than 24 h' }
-    yield* finish(n, target, forward, { before: 'waiting', tries })
+    yield* finish(n, target, forward, 'waiting')
   }
   return rows
 }
@@ -373,30 +360,32 @@ export function* remove(
   bytes: number,
 ): Tx<{ readonly last: number; readonly removed: number }> {
   const limit = Math.min(bytes, Number.MAX_SAFE_INTEGER)
-  const [step] = yield* ask<{ last: number | null }>(LAST_OF_STEP, after, end, limit)
+  const [step] = yield* fetchRows<{ last: number | null }>(LAST_OF_STEP, after, end, limit)
   const last = step?.last ?? 0
   if (last === 0) return { last, removed: 0 }
   const which = `n > ? AND n <= ? AND ${REMOVABLE}`
-  const counts = yield* ask<{ target: string; status: ForwardStatus; count: number }>(
+  const counts = yield* fetchRows<{ target: string; status: ForwardStatus; count: number }>(
     `SELECT target, status, count(*) AS count FROM forward
       WHERE n IN (SELECT n FROM delivery WHERE ${which}) GROUP BY target, status`,
     after,
     last,
   )
   for (const { target, status, count } of counts) yield* execute(countForwards(target, { [status]: -count }))
-  const minutes = yield* ask<Minute & { readonly until: number }>(
-    `SELECT received_at / 60000 AS minute, count(*) AS received, max(received_at) AS until,
-      count(CASE WHEN ${HAS_FAILED} THEN 1 END) AS failed
-      FROM delivery WHERE ${which} GROUP BY received_at / 60000`,
+  const rows = yield* fetchRows<{ received_at: number }>(
+    `DELETE FROM delivery WHERE ${which} RETURNING received_at`,
     after,
     last,
   )
-  yield* execute(...minutes.map((each) => countMinute(each.minute, -each.received, -each.failed)))
-  const until = Math.max(0, ...minutes.map((each) => each.until))
-  yield* ask('UPDATE removed SET until = ? WHERE until < ?', until, until)
-  const rows = yield* ask(`DELETE FROM delivery WHERE ${which} RETURNING n`, after, last)
-  yield* ask('DELETE FROM minute WHERE received = 0')
-  yield* ask('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
+  if (rows.length > 0) {
+    const until = Math.max(...rows.map((row) => row.received_at))
+    yield* fetchRows(
+      'UPDATE removed SET entries = entries + ?, until = CASE WHEN until < ? THEN ? ELSE until END',
+      rows.length,
+      until,
+      until,
+    )
+  }
+  yield* fetchRows('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
   return { last, removed: rows.length }
 }
 
@@ -407,8 +396,8 @@ export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {
 
 /** Writes and flushes a row that no query reads, to detect a failing disk or a read-only server. */
 export function* check(): Tx<void> {
-  yield* ask(`INSERT INTO kv (key, value) VALUES ('check', '')`)
-  yield* ask(`DELETE FROM kv WHERE key = 'check'`)
+  yield* fetchRows(`INSERT INTO kv (key, value) VALUES ('check', '')`)
+  yield* fetchRows(`DELETE FROM kv WHERE key = 'check'`)
 }
 
 type Row = Readonly<Record<string, SqlValue>>
@@ -425,7 +414,7 @@ function insert(table: string, rows: readonly Row[]): Statement[] {
   const columns = Object.keys(rows[0] ?? {})
   for (let from = 0, count = 0; from < rows.length; from += count) {
     count = Math.min(MAX_ROWS, 2 ** Math.floor(Math.log2(rows.length - from)))
-    const values = Array.from({ length: count }, () => `(${marks(columns.length)})`).join(', ')
+    const values = Array.from({ length: count }, () => `(${placeholders(columns.length)})`).join(', ')
     statements.push({
       sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values}`,
       values: rows.slice(from, from + count).flatMap((row) => Object.values(row)),
@@ -447,25 +436,5 @@ function countForwards(target: string, changes: Partial<Readonly<Record<ForwardS
       ON CONFLICT (target) DO UPDATE SET waiting = target.waiting + excluded.waiting,
         succeeded = target.succeeded + excluded.succeeded, failed = target.failed + excluded.failed`,
     values: [target, waiting, succeeded, failed],
-  }
-}
-
-/** Adds to the counts of a minute, identified by its number since 1970. */
-function countMinute(minute: number, received: number, failed: number): Statement {
-  return {
-    sql: `INSERT INTO minute (minute, received, failed) VALUES (?, ?, ?)
-      ON CONFLICT (minute) DO UPDATE SET received = minute.received + excluded.received, failed = minute.failed + excluded.failed`,
-    values: [minute, received, failed],
-  }
-}
-
-const HAS_FAILED = `EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND ${FAILED_ATTEMPT})`
-
-/** Counts an entry as failed in its minute. Subtracted before its forwards change, and added after. */
-function countFailed(n: number, change: 1 | -1): Statement {
-  return {
-    sql: `UPDATE minute SET failed = failed + ? WHERE minute =
-      (SELECT received_at / 60000 FROM delivery WHERE n = ? AND ${HAS_FAILED})`,
-    values: [change, n],
   }
 }

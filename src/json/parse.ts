@@ -56,6 +56,11 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Returns the members of a value from outside; none if it is no object. */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {}
+}
+
 /** Returns the member at a path of names joined by dots. Undefined means missing, since JSON has no undefined. */
 export function memberOf(payload: unknown, path: string): unknown {
   return path.split('.').reduce(ownMember, payload)

@@ -35,7 +35,7 @@ export function isCutOff(text: string): boolean {
  * @throws RangeError for more than `maxDepth` nested arrays and objects.
  * @see RFC 8259 section 2
  */
-export function* tokens(text: string, maxDepth = MAX_DEPTH): Generator<Token, undefined> {
+export function* jsonTokens(text: string, maxDepth = MAX_DEPTH): Generator<Token, undefined> {
   let depth = 0
   for (let start = skip(WHITE_SPACE, text, 0); start < text.length;) {
     const first = text.charAt(start)
@@ -75,10 +75,10 @@ function skip(pattern: RegExp, text: string, from: number): number {
  * Formats well-formed JSON with one value per line, indented by two spaces. Changes only white space, so repeated names
  * stay. Text that is nested too deep is returned unchanged.
  */
-export function layOut(json: string): string {
+export function indentJson(json: string): string {
   const parts: string[] = []
   let previous = ''
-  for (const { start, end, depth } of tokens(json, Infinity)) {
+  for (const { start, end, depth } of jsonTokens(json, Infinity)) {
     if (depth > MAX_DEPTH) return json
     const token = json.slice(start, end)
     const isEnd = token === '}' || token === ']'
@@ -103,7 +103,7 @@ export function replaceScalar(
   const names: (string | undefined)[] = []
   let before = ''
   let found: Token | undefined
-  for (const token of tokens(text)) {
+  for (const token of jsonTokens(text)) {
     const raw = text.slice(token.start, token.end)
     const isOpening = raw === '{' || raw === '['
     if (before === ':' && token.depth === path.length && path.every((name, i) => names[i + 1] === name))
@@ -123,7 +123,7 @@ const SCALAR_VALUE = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false
  * the last line if the text ends too early.
  */
 export function lineOf(text: string, path: readonly PropertyKey[] = []): number {
-  const rest = tokens(text)
+  const rest = jsonTokens(text)
   let token = rest.next().value
   let found = token?.start ?? text.length
   let foundDepth = 0

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { createCached, inTime } from '../base/wait.js'
+import { createCached, awaitWithin } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import { type Log, createLogThrottle } from '../base/log.js'
 import { isCodeHost } from '../base/settings.js'
@@ -109,7 +109,7 @@ function createQueueReader(
   const throttle = createLogThrottle(log)
   const counts = createCached(CACHE_MS, () => journal.counts())
   return async () => {
-    const found = await inTime(LIMIT_MS, counts()).catch((error: unknown) => {
+    const found = await awaitWithin(LIMIT_MS, counts()).catch((error: unknown) => {
       const why = toRelayError(error).message
       throttle('queues', () => log.warn(`/metrics has no queues: ${why}`))
       return undefined

@@ -13,7 +13,7 @@ export interface AgentOptions {
 }
 
 /** Connection to an address, either direct or through a proxy. */
-export interface Way {
+export interface Transport {
   readonly agent: Agent
   /**
    * A proxy that reads the requests, so that each contains the whole address (RFC 9112 section 3.2.2). Undefined for a
@@ -28,7 +28,7 @@ export interface Way {
  * http.
  * @throws ProxySettingError
  */
-export function openWay(url: URL, { keepAlive }: AgentOptions = {}): Way {
+export function openTransport(url: URL, { keepAlive }: AgentOptions = {}): Transport {
   const proxy = proxyTo(url)
   const options = keepAlive === undefined ? {} : { keepAlive: true, timeout: keepAlive }
   const agent = new (protocolOf(url).Agent)(options)
@@ -77,7 +77,11 @@ function watchConnection(request: ClientRequest, url: URL): (error: Error) => Er
 }
 
 /** {@link watchTls} for a request over this route, whose TLS may be that of a proxy. */
-export function watchWay(request: ClientRequest, url: URL, { reader }: Way): (error: Error) => Error {
+export function watchTransport(
+  request: ClientRequest,
+  url: URL,
+  { reader }: Transport,
+): (error: Error) => Error {
   if (!reader) return watchConnection(request, url)
   const explain = watchConnection(request, reader)
   return (error) => ofProxy(explain(error))

@@ -2,9 +2,16 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Cancellable, onAbort } from '../base/wait.js'
 import { errorCode } from '../base/errors.js'
-import { MAX_START, readBounded, StartOf } from '../base/bytes.js'
-import { hostOf, openWay, protocolOf, proxyCredentials, watchWay, type Way } from './agent.js'
-import { unpacked } from './encoding.js'
+import { MAX_PREFIX, readBounded, PrefixBuffer } from '../base/bytes.js'
+import {
+  hostOf,
+  openTransport,
+  protocolOf,
+  proxyCredentials,
+  watchTransport,
+  type Transport,
+} from './agent.js'
+import { decompressed } from './encoding.js'
 import { ProxyAnswerError } from './proxy.js'
 
 /** Returns a header's value. Ignores the case of its name, and joins several lines with commas. */
@@ -43,11 +50,11 @@ export type SendOnce = (url: string, request: OutboundRequest) => Promise<Outbou
 export const sendOnce: SendOnce = async (address, { method, headers, body, signal }) => {
   const url = new URL(address)
   const lines = Object.entries({ 'accept-encoding': 'identity', ...headers })
-  const { response } = exchange(url, { method, lines, body, way: openWay(url), signal })
+  const { response } = exchange(url, { method, lines, body, transport: openTransport(url), signal })
   const { lines: _, body: received, ...head } = await response
   const discard = (): void => void received.on('error', () => {}).destroy()
   try {
-    return { ...head, body: unpacked(received, head.header('content-encoding')), discard }
+    return { ...head, body: decompressed(received, head.header('content-encoding')), discard }
   } catch (error) {
     discard()
     throw error
@@ -58,7 +65,7 @@ export const sendOnce: SendOnce = async (address, { method, headers, body, signa
 const MAX_TEXT = 4 * 1_048_576
 
 /** Reads a response body as text. @throws TooManyBytes over 4 MiB; the error of the connection; the signal's reason */
-export async function readText({ body }: Pick<OutboundResponse, 'body'>): Promise<string> {
+export async function readResponseText({ body }: Pick<OutboundResponse, 'body'>): Promise<string> {
   return String(await readBounded(body, MAX_TEXT))
 }
 
@@ -73,13 +80,13 @@ export interface ExchangeRequest extends Cancellable {
   /** Header lines, sent in this order and spelling, after Host and Connection and before Content-Length. */
   readonly lines: readonly HeaderLine[]
   readonly body?: string | Uint8Array | undefined
-  readonly way: Way
+  readonly transport: Transport
   /** Allows the connection to serve another request afterwards. Default: false. */
   readonly keepsAlive?: boolean
 }
 
 /** Response whose headers have arrived. */
-export interface Response {
+export interface StreamedResponse {
   readonly status: number
   readonly header: HeaderReader
   /** Every header line, names in lower case. */
@@ -89,7 +96,7 @@ export interface Response {
 
 export interface Exchange {
   /** Rejects with the error of the connection, {@link NotHttpError}, or at once with the signal's reason. */
-  readonly response: Promise<Response>
+  readonly response: Promise<StreamedResponse>
   /** True if the connection had served a request before, and no byte of a response came. */
   readonly isStale: () => boolean
 }
@@ -138,7 +145,7 @@ function protocolIn(start: Uint8Array): string | undefined {
  * folded headers, a repeated length): the server has done its work, and the request must not be repeated.
  */
 export function exchange(url: URL, asked: ExchangeRequest): Exchange {
-  const { method, body, way, signal } = asked
+  const { method, body, transport: way, signal } = asked
   const request = protocolOf(url).request({
     ...hostOf(url),
     method,
@@ -148,8 +155,8 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
     insecureHTTPParser: true,
     maxHeaderSize: MAX_HEADERS,
   })
-  const explain = watchWay(request, url, way)
-  const start = new StartOf(MAX_SALVAGED)
+  const explain = watchTransport(request, url, way)
+  const start = new PrefixBuffer(MAX_SALVAGED)
   let [before, isReused] = [0, false]
   // Also handles errors of a request that is cancelled before it is sent.
   request.on('error', () => {})
@@ -161,7 +168,7 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
     socket.prependListener('data', note)
     request.once('close', () => socket.off('data', note))
   })
-  const response = new Promise<Response>((resolve, reject) => {
+  const response = new Promise<StreamedResponse>((resolve, reject) => {
     let incoming: IncomingMessage | undefined
     const abort = (): void => {
       reject(signal?.reason)
@@ -200,13 +207,16 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
 const PROXY_AUTHENTICATION_REQUIRED = 407
 
 /** Header lines as a list, which Node sends unchanged. */
-function headersFor({ host }: URL, { lines: own, body, way, keepsAlive = false }: ExchangeRequest): string[] {
+function headersFor(
+  { host }: URL,
+  { lines: own, body, transport: way, keepsAlive = false }: ExchangeRequest,
+): string[] {
   const lines = way.reader ? [...proxyCredentials(way.reader), ...own] : own
   const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
   return ['Host', host, 'Connection', keepsAlive ? 'keep-alive' : 'close', ...lines.flat(), ...length]
 }
 
-function responseOf(message: IncomingMessage): Response {
+function responseOf(message: IncomingMessage): StreamedResponse {
   const { statusCode: status = 0, rawHeaders } = message
   const lines = rawHeaders.flatMap((name, i): HeaderLine[] =>
     i % 2 === 0 ? [[name.toLowerCase(), rawHeaders[i + 1] ?? '']] : [],
@@ -231,7 +241,7 @@ const INTERIM = /^(?:\s+|HTTP\/\d(?:\.\d)?[ \t]+1\d\d(?!\d)[^]*?\n\r?\n)+/i
  * is clear. Undefined if its headers are incomplete, unless the server has closed the connection, after which nothing
  * follows.
  */
-function salvage(start: Uint8Array, isEnded: boolean): Response | undefined {
+function salvage(start: Uint8Array, isEnded: boolean): StreamedResponse | undefined {
   const final = Buffer.from(start).toString('latin1').replace(INTERIM, '')
   const [first = '', status] = STATUS_LINE.exec(final) ?? []
   const rest = final.slice(first.length)
@@ -252,7 +262,7 @@ function salvage(start: Uint8Array, isEnded: boolean): Response | undefined {
 
 function notHttp(start: Uint8Array, cause: Error): NotHttpError {
   const isHttp = Buffer.from(start).toString('latin1').startsWith('HTTP/1.')
-  if (!isHttp) return new NotHttpError(start.subarray(0, MAX_START), { cause })
+  if (!isHttp) return new NotHttpError(start.subarray(0, MAX_PREFIX), { cause })
   const isLong = errorCode(cause) === 'HPE_HEADER_OVERFLOW'
   const why = isLong ? 'its headers have more than 256 KiB' : 'its first lines are not well formed'
   return new NotHttpError(new Uint8Array(), { cause, why })

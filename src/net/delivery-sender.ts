@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream'
 import { errorCode } from '../base/errors.js'
-import { StartOf } from '../base/bytes.js'
+import { PrefixBuffer } from '../base/bytes.js'
 import { withTimeLimit } from '../base/wait.js'
-import { openWay, type Way } from './agent.js'
-import { exchange, type HeaderLine, type Response } from './client.js'
-import { unpacked } from './encoding.js'
+import { openTransport, type Transport } from './agent.js'
+import { exchange, type HeaderLine, type StreamedResponse } from './client.js'
+import { decompressed } from './encoding.js'
 
 /** A target's response to a delivery. */
-interface DeliveryResponse extends Omit<Response, 'body'> {
+interface DeliveryResponse extends Omit<StreamedResponse, 'body'> {
   /** First bytes of the body, decompressed. Unchanged if they cannot be decompressed. */
   readonly start: Uint8Array
 }
@@ -22,7 +22,7 @@ const KEEP_ALIVE_MS = 1000
 export class DeliverySender implements AsyncDisposable {
   readonly #url: URL
   readonly #limit: number
-  #way: Way | undefined
+  #way: Transport | undefined
 
   /** @param limit milliseconds for a whole request, from connecting to the end of the response */
   constructor(url: string, limit: number) {
@@ -42,11 +42,11 @@ export class DeliverySender implements AsyncDisposable {
     const url = this.#url
     return withTimeLimit(this.#limit, signal, async (limited) => {
       const request = { method: 'POST', lines, body, signal: limited }
-      const way = (this.#way ??= openWay(url, { keepAlive: KEEP_ALIVE_MS }))
-      const { response, isStale } = exchange(url, { ...request, way, keepsAlive: true })
+      const way = (this.#way ??= openTransport(url, { keepAlive: KEEP_ALIVE_MS }))
+      const { response, isStale } = exchange(url, { ...request, transport: way, keepsAlive: true })
       const answer = await response.catch((error: unknown) => {
         if (!isStale() || !CLOSED.has(errorCode(error) ?? '')) throw error
-        return exchange(url, { ...request, way: openWay(url) }).response
+        return exchange(url, { ...request, transport: openTransport(url) }).response
       })
       return withStart(answer)
     })
@@ -70,10 +70,10 @@ const MAX_READ = 262_144
  * Reads the first bytes of a response's body. An interrupted body, also one interrupted by the signal, is no failure:
  * the status decides.
  */
-async function withStart({ body, ...head }: Response): Promise<DeliveryResponse> {
+async function withStart({ body, ...head }: StreamedResponse): Promise<DeliveryResponse> {
   const encoding = head.header('content-encoding')
   const packed: Uint8Array[] = []
-  const start = new StartOf()
+  const start = new PrefixBuffer()
   let read = 0
   try {
     for await (const chunk of body) {
@@ -93,9 +93,9 @@ async function withStart({ body, ...head }: Response): Promise<DeliveryResponse>
  * Decompresses the first bytes of a body, even if its end is missing. Undefined if that fails, or the body is empty.
  */
 async function startOf(packed: readonly Uint8Array[], encoding: string): Promise<Uint8Array | undefined> {
-  const start = new StartOf()
+  const start = new PrefixBuffer()
   try {
-    for await (const chunk of unpacked(Readable.from(packed), encoding)) {
+    for await (const chunk of decompressed(Readable.from(packed), encoding)) {
       start.add(chunk)
       if (start.isFull) break
     }

@@ -23,7 +23,7 @@ type Bytes = AsyncIterable<Uint8Array>
  * read, so that the reader limits the size. A truncated body is decompressed up to its end.
  * @throws EncodingError for a coding that this Node cannot undo, or more than three; during reading, for malformed data
  */
-export function unpacked(body: Bytes, encoding = ''): Bytes {
+export function decompressed(body: Bytes, encoding = ''): Bytes {
   const names = encoding.split(',').map((name) => name.trim().toLowerCase().replace(/^x-/, ''))
   const codings = names.filter((name) => name !== '' && name !== 'identity')
   const openers = codings.slice(0, MAX_CODINGS).map(openerOf)
@@ -70,10 +70,14 @@ function openerOf(coding: string): Opener | undefined {
       return () => zlib.createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
     case 'zstd': {
       // Available from Node 22.15 (RFC 8878).
-      const { createZstdDecompress }: { createZstdDecompress?: () => Transform } = Object(zlib)
-      return createZstdDecompress
+      const create: unknown = Reflect.get(zlib, 'createZstdDecompress')
+      return isMaker(create) ? create : undefined
     }
     default:
       return undefined
   }
+}
+
+function isMaker(value: unknown): value is () => Transform {
+  return typeof value === 'function'
 }

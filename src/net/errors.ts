@@ -2,6 +2,7 @@ import { type HeaderReader, NotHttpError } from './client.js'
 import { NetFailure } from './failure.js'
 import { ProxySettingError } from './proxy.js'
 import { describeTls, TlsError } from './tls.js'
+import { fieldsOf } from '../json/parse.js'
 
 const BROKEN = 'connection closed before an answer'
 const TOO_MANY_HEADERS = 'the answer has more headers than relay accepts (256 KiB)'
@@ -56,8 +57,7 @@ export function isUnreached(error: unknown): boolean {
 }
 
 function describeKnown(error: unknown): string | undefined {
-  const { name }: { name?: unknown } = Object(error)
-  if (name === 'TimeoutError') return TOO_LATE
+  if (fieldsOf(error)['name'] === 'TimeoutError') return TOO_LATE
   if (error instanceof NetFailure) return error.message
   if (error instanceof NotHttpError && error.isTls) return NO_HTTP_BUT_TLS
   const coded = withCode(error)
@@ -67,13 +67,13 @@ function describeKnown(error: unknown): string | undefined {
 }
 
 function codeOf(error: unknown): string | undefined {
-  const { code }: { code?: unknown } = Object(withCode(error))
+  const { code } = fieldsOf(withCode(error))
   return typeof code === 'string' ? code : undefined
 }
 
 /** Returns the error or, as for errors of `fetch`, the cause that has a code. */
 function withCode(error: unknown): unknown {
-  const { code, cause }: { code?: unknown; cause?: unknown } = Object(error)
+  const { code, cause } = fieldsOf(error)
   return typeof code === 'string' || !(cause instanceof Error) ? error : withCode(cause)
 }
 

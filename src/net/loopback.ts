@@ -30,24 +30,24 @@ export interface HttpStream extends ResponseHead {
  * @throws AbortError when the signal aborts; TooManyBytes for a response over 1 MiB; an Error with a `code` when
  * connecting fails or the connection breaks
  */
-export type SendRequest = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpResponse>
+export type SendLoopback = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpResponse>
 
 /** 1 MiB: a thousand times relay's longest response. */
 const MAX_ANSWER = 1_048_576
 
-/** Sends one request, once, and resolves once the head of the response is there. @throws as {@link SendRequest} */
-export type OpenRequest = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpStream>
+/** Sends one request, once, and resolves once the head of the response is there. @throws as {@link SendLoopback} */
+export type OpenLoopback = (url: URL, request: HttpRequest, options?: Cancellable) => Promise<HttpStream>
 
 /**
  * A client for plain HTTP to this machine, without a proxy. On `node:http`: loading undici takes longer than a short command does. Disposing
  * of it closes its connection.
  */
 export function createLoopbackClient(): Disposable & {
-  readonly send: SendRequest
-  readonly open: OpenRequest
+  readonly send: SendLoopback
+  readonly open: OpenLoopback
 } {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const open: OpenRequest = async (url, { method, headers, body }, { signal } = {}) => {
+  const open: OpenLoopback = async (url, { method, headers, body }, { signal } = {}) => {
     const incoming = await responseTo(httpRequest(url, { method, headers, agent, signal }).end(body))
     return {
       status: incoming.statusCode ?? 0,

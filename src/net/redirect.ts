@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { parseUrl } from '../base/address.js'
 import { printable } from '../base/text.js'
-import type { Response } from './client.js'
+import type { StreamedResponse } from './client.js'
 
 /** Most characters of an address in a message. */
 const MAX_SHOWN = 300
@@ -11,7 +11,7 @@ const MAX_SHOWN = 300
  * hold secrets. Undefined if it is no redirect, or not to an http address.
  */
 export function redirectTarget(
-  { status, header }: Pick<Response, 'status' | 'header'>,
+  { status, header }: Pick<StreamedResponse, 'status' | 'header'>,
   from: string | URL,
 ): string | undefined {
   const location = status >= 300 && status <= 399 ? header('location') : undefined

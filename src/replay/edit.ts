@@ -72,13 +72,13 @@ export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style
 }
 
 /** A member of the JSON, and the text or number that relay itself sets there. */
-export type Member = readonly [path: readonly string[], value: string | number]
+export type JsonMember = readonly [path: readonly string[], value: string | number]
 
 /**
  * Sets members of a body, or fields of a form without JSON. Every other byte stays, unless a member is new or in a
  * form; those are written like {@link editBody}.
  */
-export function setMembers(body: Uint8Array, members: readonly Member[], kind: BodyKind): Uint8Array {
+export function setMembers(body: Uint8Array, members: readonly JsonMember[], kind: BodyKind): Uint8Array {
   return members.reduce((before, [path, value]) => {
     if (kind.form && !firstPayload(before)) {
       const fields = new URLSearchParams(Buffer.from(before).toString())
@@ -241,13 +241,18 @@ function objectsIn(value: unknown): Fields[] {
 
 /** Every object and list in a value, including the value itself. */
 function containersIn(value: unknown): Fields[] {
-  if (typeof value !== 'object' || value === null) return []
-  const container: Fields = Object(value)
-  return [container, ...Object.values(container).flatMap(containersIn)]
+  if (!isContainer(value)) return []
+  return [value, ...Object.values(value).flatMap(containersIn)]
 }
 
 function at(value: unknown, path: Edit['path']): Fields | undefined {
   let found: unknown = value
-  for (const step of path) found = Object.getOwnPropertyDescriptor(Object(found), step)?.value
-  return typeof found === 'object' && found !== null ? Object(found) : undefined
+  for (const step of path)
+    found = isContainer(found) ? Object.getOwnPropertyDescriptor(found, step)?.value : undefined
+  return isContainer(found) ? found : undefined
+}
+
+/** An object, or a list by its indexes. */
+function isContainer(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
 }

@@ -44,7 +44,7 @@ const MAX_FILE = 6 * MAX_MAX_BODY + 1_048_576
 const TOO_LARGE = `must be at most ${MAX_MAX_BODY / 1_048_576} MiB`
 const BODIES = ['body', 'bodyBase64', 'payload'] as const
 /** Descriptions of error codes that are not clear by themselves. */
-const REASONS: Readonly<Record<string, string>> = {
+const FILE_ERRORS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'not UTF-8',
 }
@@ -135,7 +135,7 @@ export const fixtureSchema = z
   })
 
 /** Reads every fixture of {@link findFixtures}, one at a time. @throws RelayError as {@link findFixtures} */
-export async function* loadFixtures(
+export async function* readFixtures(
   paths: readonly string[],
   options: LoadOptions = {},
 ): AsyncGenerator<NamedFixture> {
@@ -206,7 +206,7 @@ function unreadable(name: string, cause: unknown): RelayError {
   if (cause instanceof TooManyBytes) return new RelayError('too_large', `${name}: too large for a fixture`)
   if (cause instanceof NotText) return new RelayError('usage', `${name} ${cause.message}`, { cause })
   const code = errorReason(cause)
-  return new RelayError('usage', `${name}: ${REASONS[code] ?? `cannot be read (${code})`}`, { cause })
+  return new RelayError('usage', `${name}: ${FILE_ERRORS[code] ?? `cannot be read (${code})`}`, { cause })
 }
 
 function parse(

@@ -6,17 +6,17 @@ import {
   type Header,
   type HeaderLines,
   indexHeaders,
-  only,
-  passedOn,
-  spelledHeader,
+  singleValue,
+  endToEndHeaders,
+  canonicalHeaderName,
 } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
-import { proofsFor, sign, staleness } from '../schemes/proof.js'
-import { isInBody, type Place, type Proof, valueAt, type WebhookScheme } from '../schemes/scheme.js'
-import { digestOf, payloadOf, type WebhookRequest } from '../webhook/intake.js'
-import { provenBy, signedBytes, type Source } from '../webhook/signature.js'
-import { type BodyKind, type Edit, editBody, type Member, setMembers } from './edit.js'
-import type { Recorded } from './fixture.js'
+import { proofsFor, signDelivery, staleness } from '../schemes/proof.js'
+import { isInBody, type ValueLocation, type Proof, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { bodyDigest, parsePayload, type WebhookRequest } from '../webhook/intake.js'
+import { verifySignature, signedBytes, type Source } from '../webhook/signature.js'
+import { type BodyKind, type Edit, editBody, type JsonMember, setMembers } from './edit.js'
+import type { RecordedDelivery } from './fixture.js'
 
 /** Part to corrupt after signing. */
 export type Tamper = 'signature' | 'body'
@@ -52,8 +52,8 @@ const SIGNATURE = /^x-[a-z]+-signature(?:-256)?$/i
  * headers that a hand-written fixture lacks.
  * @throws RelayError `usage` as {@link editBody}; `settings` for a scheme with parts that relay does not know
  */
-export function prepare(
-  recorded: Recorded,
+export function prepareRequest(
+  recorded: RecordedDelivery,
   {
     secret,
     edits = [],
@@ -75,7 +75,7 @@ export function prepare(
   const kind = { form: isFormBody(recorded.body), style: scheme.style(recorded.event) }
   const edited = edits.length > 0 ? editBody(recorded.body, edits, kind) : recorded.body
   const body = id === undefined || !isMade ? edited : withFreshId(edited, id, index, scheme, kind)
-  const proven = secret && provenBy(index, body, { scheme, secrets: { current: secret } })
+  const proven = secret && verifySignature(index, body, { scheme, secrets: { current: secret } })
   const isStale = isStaleNow(proven?.proof, index, body, now)
   if (!secret || keepSignature || (proven && !isStale))
     return { ...tampered({ headers, body }, scheme, tamper), isRenewed: false }
@@ -92,13 +92,13 @@ export function prepare(
  * that arrived without proof is never signed, since anybody may have sent it before the source had a secret. Without
  * `withToken`, a token is left out, because it is the secret itself.
  */
-export function forwardable(
+export function forwardedRequest(
   entry: Entry,
   source: Source | undefined,
   now: number,
   { withToken = true }: { readonly withToken?: boolean } = {},
 ): Prepared {
-  const headers = passedOn(entry.headers)
+  const headers = endToEndHeaders(entry.headers)
   if (!source || entry.verifiedBy === 'none') return { headers, body: entry.body, isRenewed: false }
   const lines = indexHeaders(headers)
   const { current } = source.secrets
@@ -107,19 +107,19 @@ export function forwardable(
   )
   const isSigned = proof?.algorithm === 'token' ? withToken : isStaleNow(proof, lines, entry.body, now)
   if (!isSigned) return { headers, body: entry.body, isRenewed: false }
-  return prepare({ ...entry, scheme: source.schemeText }, { secret: current, now })
+  return prepareRequest({ ...entry, scheme: source.schemeText }, { secret: current, now })
 }
 
 function isStaleNow(proof: Proof | undefined, lines: HeaderLines, body: Uint8Array, now: number): boolean {
   if (!proof?.time) return false
-  const payload = isInBody(proof.time.place) ? payloadOf(lines, body) : undefined
+  const payload = isInBody(proof.time.place) ? parsePayload(lines, body) : undefined
   return staleness(proof, { lines, payload }, now) !== undefined
 }
 
 /** Reads the sender's id of a delivery, as intake does. */
 export function deliveryId(
   { headers, body }: WebhookRequest,
-  { provider, scheme: text = provider }: Pick<Recorded, 'provider' | 'scheme'>,
+  { provider, scheme: text = provider }: Pick<RecordedDelivery, 'provider' | 'scheme'>,
 ): string {
   const scheme = schemeOf(text)
   const ofHeader = headers.find(([name]) => isIdHeader(name, scheme))?.[1]
@@ -127,7 +127,7 @@ export function deliveryId(
   return (
     ofHeader ??
     (ofBody === undefined ? undefined : String(ofBody)) ??
-    (scheme.idOr === 'digest' ? digestOf(body) : '')
+    (scheme.idOr === 'digest' ? bodyDigest(body) : '')
   )
 }
 
@@ -142,7 +142,7 @@ function idsIn(
   { id }: WebhookScheme,
 ): [path: string[], id: string | number][] {
   const places = id.filter(isInBody)
-  const payload = places.length > 0 ? payloadOf(lines, body) : undefined
+  const payload = places.length > 0 ? parsePayload(lines, body) : undefined
   return places.flatMap((place): [string[], string | number][] => {
     const known = valueAt(place, lines, payload)
     const isId = typeof known === 'string' || typeof known === 'number'
@@ -163,7 +163,7 @@ function withFreshId(
   scheme: WebhookScheme,
   kind: BodyKind,
 ): Uint8Array {
-  const ids = idsIn(body, lines, scheme).map(([path, known]): Member => [
+  const ids = idsIn(body, lines, scheme).map(([path, known]): JsonMember => [
     path,
     // A number derived from the new id alone.
     typeof known === 'number'
@@ -174,24 +174,24 @@ function withFreshId(
 }
 
 /** Member of the body with the signed time, set to now. */
-function timeIn(secret: Secret, scheme: WebhookScheme, now: number): Member[] {
+function timeIn(secret: Secret, scheme: WebhookScheme, now: number): JsonMember[] {
   const [time] = proofsFor(secret, scheme).flatMap((proof) => proof.time ?? [])
   return time && isInBody(time.place) ? [[time.place.slice(2).split('.'), Math.floor(now / time.unit)]] : []
 }
 
-function complete(recorded: Recorded, { event, id, events }: WebhookScheme): Header[] {
+function complete(recorded: RecordedDelivery, { event, id, events }: WebhookScheme): Header[] {
   const { body, deliveryId: own } = recorded
-  const headers = passedOn(recorded.headers)
-  const isInPayload = (places: readonly Place[]): boolean => {
+  const headers = endToEndHeaders(recorded.headers)
+  const isInPayload = (places: readonly ValueLocation[]): boolean => {
     const lines = indexHeaders(headers)
-    const payload = places.some(isInBody) ? payloadOf(lines, body) : undefined
+    const payload = places.some(isInBody) ? parsePayload(lines, body) : undefined
     return places.some((place) => isInBody(place) && valueAt(place, lines, payload) !== undefined)
   }
-  const lacking = (places: readonly Place[], known: RegExp, value: string): Header[] => {
+  const lacking = (places: readonly ValueLocation[], known: RegExp, value: string): Header[] => {
     const names = places.filter((place) => !isInBody(place))
     const isThere = headers.some(([name]) => (events ? known.test(name) : names.includes(name.toLowerCase())))
     const isLacking = names[0] !== undefined && !isThere && !isInPayload(places)
-    return isLacking ? [[spelledHeader(names[0] ?? ''), value]] : []
+    return isLacking ? [[canonicalHeaderName(names[0] ?? ''), value]] : []
   }
   return [
     ...headers,
@@ -200,7 +200,7 @@ function complete(recorded: Recorded, { event, id, events }: WebhookScheme): Hea
       : [['Content-Type', 'application/json'] as const]),
     ...lacking(event, EVENT, recorded.event),
     // An id that the sender did not provide is relay's own.
-    ...(!events && own === digestOf(body) ? [] : lacking(id, DELIVERY, own)),
+    ...(!events && own === bodyDigest(body) ? [] : lacking(id, DELIVERY, own)),
   ]
 }
 
@@ -216,9 +216,9 @@ function signAgain(
   now: number,
 ): Header[] {
   const index = indexHeaders(headers)
-  const id = scheme.id.map((place) => only(index, place)).find((value) => value !== undefined) ?? ''
+  const id = scheme.id.map((place) => singleValue(index, place)).find((value) => value !== undefined) ?? ''
   const signatures = new Map<string, Header>()
-  for (const [name, value] of sign(secret, { id, body: bytes, now, lines: index }, scheme))
+  for (const [name, value] of signDelivery(secret, { id, body: bytes, now, lines: index }, scheme))
     signatures.set(name.toLowerCase(), [name, value])
   if (scheme.events)
     for (const [name] of headers) {

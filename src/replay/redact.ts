@@ -4,14 +4,14 @@ import { setImmediate } from 'node:timers/promises'
 import { isFormBody, isFormType } from '../base/bytes.js'
 import { RelayError } from '../base/errors.js'
 import { schemeOf } from '../codehost/schemes.js'
-import { type Header, passedOn } from '../http/headers.js'
-import type { Recorded } from './fixture.js'
-import { inCommands } from './redact/commands.js'
+import { type Header, endToEndHeaders } from '../http/headers.js'
+import type { RecordedDelivery } from './fixture.js'
+import { secretsInCommands } from './redact/commands.js'
 import { partsOf } from './redact/content.js'
-import { emails } from './redact/emails.js'
-import { byForm } from './redact/forms.js'
-import { inLines } from './redact/lines.js'
-import { inMarkup } from './redact/markup.js'
+import { emailsIn } from './redact/emails.js'
+import { secretsByForm } from './redact/forms.js'
+import { secretsInLines } from './redact/lines.js'
+import { secretsInMarkup } from './redact/markup.js'
 import { isIdentifying, isProvingHeader } from './redact/names.js'
 import { Replacements } from './redact/replacements.js'
 import type { Span } from './redact/span.js'
@@ -31,7 +31,7 @@ const BYTE_ORDER_MARKS = /^\uFEFF+/
  * time in proportion to the size of the body.
  * @throws RelayError `usage` for a body that is not text; the signal's reason when it aborts
  */
-export async function redact(recorded: Recorded, signal: AbortSignal): Promise<Recorded> {
+export async function redact(recorded: RecordedDelivery, signal: AbortSignal): Promise<RecordedDelivery> {
   const { body, headers, provider, scheme: text = provider } = recorded
   if (!isUtf8(body) || body.includes(0))
     throw new RelayError(
@@ -40,13 +40,13 @@ export async function redact(recorded: Recorded, signal: AbortSignal): Promise<R
     )
   const scheme = schemeOf(text)
   const proving = new Set([...scheme.proofs, ...(scheme.also ?? [])].map(({ header }) => header))
-  const kept = passedOn(headers).filter(
+  const kept = endToEndHeaders(headers).filter(
     ([name]) => !proving.has(name.toLowerCase()) && !isProvingHeader(name),
   )
   const isForm =
     isFormBody(body) || kept.some(([name, value]) => /^content-type$/i.test(name) && isFormType(value))
   const redaction = new Redaction(signal)
-  const redacted = async (): Promise<Recorded> => {
+  const redacted = async (): Promise<RecordedDelivery> => {
     const lines: Header[] = []
     for (const [name, value] of kept) lines.push([name, await redaction.of(value)])
     return {
@@ -109,11 +109,11 @@ class Redaction {
   async #plain(text: string, identifies: boolean): Promise<string> {
     const spans: Span[] = []
     for (const found of [
-      inMarkup(text),
-      inLines(text),
-      inCommands(text),
-      byForm(text, identifies),
-      emails(text),
+      secretsInMarkup(text),
+      secretsInLines(text),
+      secretsInCommands(text),
+      secretsByForm(text, identifies),
+      emailsIn(text),
     ])
       for (const span of found) {
         if (span.email === undefined && !span.isOrdinary)

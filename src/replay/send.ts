@@ -6,7 +6,7 @@ import { describeConnectionError } from '../net/errors.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 
 /** Response of a target, or the reason for none. */
-export interface Answer {
+export interface SendResult {
   /** Null if there was no response; `error` then has the reason. */
   readonly status: number | null
   readonly error: string | null
@@ -16,7 +16,7 @@ export interface Answer {
   readonly body: Uint8Array
 }
 
-export type Sender = ReturnType<typeof openSender>
+export type RequestSender = ReturnType<typeof openSender>
 
 /** Time limit in milliseconds, the same as for relay's targets. */
 const TIME_LIMIT_MS = 30_000
@@ -32,7 +32,7 @@ export function openSender(url: string) {
     async send(
       { headers, body }: WebhookRequest,
       { signal = new AbortController().signal }: Cancellable = {},
-    ): Promise<Answer> {
+    ): Promise<SendResult> {
       const start = performance.now()
       try {
         const response = await sender.post(headers, body, signal)

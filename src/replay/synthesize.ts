@@ -5,15 +5,15 @@ import { didYouMean } from '../base/text.js'
 import { nearestMatch, sentEvents } from '../codehost/events.js'
 import { hostScheme, schemeOf } from '../codehost/schemes.js'
 import { indexHeaders } from '../http/headers.js'
-import { isObject, parseJson } from '../json/parse.js'
-import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { fieldsOf, isObject, parseJson } from '../json/parse.js'
+import { nameText, isInBody, type ValueLocation, valueAt, type WebhookScheme } from '../schemes/scheme.js'
 import { SCHEME_NAMES } from '../schemes/senders.js'
-import { payloadOf } from '../webhook/intake.js'
+import { parsePayload } from '../webhook/intake.js'
 import { isForm, type Source } from '../webhook/signature.js'
-import { type Edit, editBody, type Member, setMembers } from './edit.js'
-import { type Fixture, fixtureBody, fromFixture, type Recorded } from './fixture.js'
+import { type Edit, editBody, type JsonMember, setMembers } from './edit.js'
+import { type Fixture, fixtureBody, fromFixture, type RecordedDelivery } from './fixture.js'
 import { packagedEvents, packagedFixture } from './load.js'
-import { deliveryId, prepare } from './prepare.js'
+import { deliveryId, prepareRequest } from './prepare.js'
 
 /** Repository of synthesized deliveries, which is the sandbox's. */
 const REPO = 'octo/demo'
@@ -34,7 +34,7 @@ const COMMON: Readonly<Record<string, string>> = {
 }
 
 /** Events with a packaged fixture, for a code host or the text of a scheme: `event` or `event.action`. */
-export function triggers(provider: string): string[] {
+export function triggerEvents(provider: string): string[] {
   if (!isCodeHost(provider)) return examplesOf(provider).map(({ event }) => event)
   const folder = folderOf(provider)
   const sent = sentEvents(hostScheme(provider).events)
@@ -54,7 +54,7 @@ export function triggers(provider: string): string[] {
  * @throws RelayError `usage` when there is no fixture of the event
  */
 export function synthesize(provider: string, text: string, now: number, url?: string): Fixture {
-  const all = triggers(provider)
+  const all = triggerEvents(provider)
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
   if (name === undefined) {
     const near = nearestMatch(text, hostScheme(provider).events)
@@ -78,8 +78,8 @@ export function synthesize(provider: string, text: string, now: number, url?: st
   return { relay: 1, provider, event, delivery, headers, body: body.toString() }
 }
 
-function withFreshId(recorded: Recorded): Recorded {
-  const request = prepare(recorded, { secret: undefined, freshId: true, isMade: true })
+function withFreshId(recorded: RecordedDelivery): RecordedDelivery {
+  const request = prepareRequest(recorded, { secret: undefined, freshId: true, isMade: true })
   return { ...recorded, ...request, deliveryId: deliveryId(request, recorded) }
 }
 
@@ -94,7 +94,11 @@ function examplesOf(scheme: string): readonly Fixture[] {
  * of `url`.
  * @throws RelayError `usage` when there is none
  */
-export function exampleOf({ name: source, schemeText: scheme }: Sent, text: string, url?: string): Recorded {
+export function exampleDelivery(
+  { name: source, schemeText: scheme }: Sent,
+  text: string,
+  url?: string,
+): RecordedDelivery {
   if (isCodeHost(scheme))
     return { ...fromFixture(synthesize(scheme, text, Date.now(), url)), provider: source, scheme }
   const all = examplesOf(scheme)
@@ -130,13 +134,13 @@ export function deliveryOf(
   given: string | undefined,
   body: Uint8Array,
   { keepId = false } = {},
-): { readonly recorded: Recorded; readonly added: readonly string[] } {
+): { readonly recorded: RecordedDelivery; readonly added: readonly string[] } {
   const scheme = schemeOf(text)
   const type = contentTypeOf(body, scheme)
   const lines = indexHeaders([['content-type', type]])
-  const payload = payloadOf(lines, body)
-  const textAt = (places: readonly Place[]): string | undefined =>
-    places.map((place) => asName(valueAt(place, lines, payload))).find((value) => typeof value === 'string')
+  const payload = parsePayload(lines, body)
+  const textAt = (places: readonly ValueLocation[]): string | undefined =>
+    places.map((place) => nameText(valueAt(place, lines, payload))).find((value) => typeof value === 'string')
   const [place] = scheme.event
   // Without its slash, as intake names a slash command.
   const known = textAt(scheme.event)?.replace(/^\//, '')
@@ -157,7 +161,7 @@ export function deliveryOf(
   const id = randomUUID()
   const [idPlace] = scheme.id
   const lacksId = isObject(payload) && !kind.form && !keepId && textAt(scheme.id) === undefined
-  const added: Member[] = [
+  const added: JsonMember[] = [
     ...(isOfBody && known === undefined ? [[place.slice(2).split('.'), event] as const] : []),
     ...(lacksId && idPlace !== undefined && isInBody(idPlace)
       ? [[idPlace.slice(2).split('.'), id] as const]
@@ -202,7 +206,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
 function editsOf(payload: unknown, now: number): Edit[] {
   const value = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z')
-  const { repository }: { readonly repository?: unknown } = Object(payload)
+  const { repository } = fieldsOf(payload)
   const rename = repository ? [{ path: ['repository', 'full_name'], value: REPO }] : []
   return [...rename, ...instantsIn(payload).map((path) => ({ path, value, only: true }))]
 }

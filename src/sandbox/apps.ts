@@ -4,27 +4,27 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { html } from 'hono/html'
 import { z } from 'zod'
 import { Secret } from '../base/secret.js'
-import { WEBHOOK } from '../codehost/github/webhook.js'
+import { GITHUB_WEBHOOK } from '../codehost/github/webhook.js'
 import type { HttpEnv } from '../http/body.js'
 import { isObject, memberOf } from '../json/parse.js'
 import { deliveryRoutes, isHttpUrl, readConfig } from './hook-routes.js'
 import { configResource, type Hook } from './hooks.js'
-import { findRepo, type Host } from './host.js'
-import { ANYWHERE, isLoopbackUri, readForm, refusal } from './oauth.js'
+import { findRepo, type SandboxContext } from './host.js'
+import { ANY_FORM_ACTION, isLoopbackUri, readForm, refusalPage } from './oauth.js'
 import { notePage, plainTable, sandboxPage } from './pages.js'
 import { nodeId } from './payloads.js'
 import {
   bearerOf,
-  found,
+  requireFound,
   GitHubError,
-  type Json,
-  jsonOf,
+  type JsonObject,
+  parseJsonText,
   readObject,
   responseSent,
   setCommonHeaders,
 } from './protocol.js'
 import { OWNER } from './state.js'
-import { Once, randomSecret } from './tokens.js'
+import { OneTimeValues, randomSecret } from './tokens.js'
 
 /** The whole manifest flow ends after an hour. */
 const FLOW_MS = 3_600_000
@@ -40,7 +40,7 @@ const MAX_CALLBACKS = 10
 const ACCOUNT_NAME = /^(?=.{1,39}$)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*$/
 
 const httpUrl = z.string().refine(isHttpUrl, 'not a web address')
-const isEvent = (event: string): boolean => WEBHOOK.events.get(event)?.actions !== undefined
+const isEvent = (event: string): boolean => GITHUB_WEBHOOK.events.get(event)?.actions !== undefined
 
 /** @see https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#github-app-manifest-parameters */
 const MANIFEST = z.object({
@@ -79,19 +79,19 @@ interface Registration extends Pick<App, 'manifest' | 'owner'> {
 /** A newly registered App, with the secrets that only the response to its code shows. */
 interface Registered {
   readonly app: App
-  readonly secrets: Json
+  readonly secrets: JsonObject
 }
 
 /** Registered Apps, and the manifest flow that registers them. */
-export class Apps {
-  readonly #host: Host
+export class SandboxApps {
+  readonly #host: SandboxContext
   readonly #apps = new Map<string, App>()
   /** New Apps by the code of the manifest flow. Each is redeemed once, within an hour. */
-  readonly registered: Once<Registered>
+  readonly registered: OneTimeValues<Registered>
 
-  constructor(host: Host) {
+  constructor(host: SandboxContext) {
     this.#host = host
-    this.registered = new Once(host.clock, FLOW_MS)
+    this.registered = new OneTimeValues(host.clock, FLOW_MS)
   }
 
   /** Finds the App with this id or client id: a token's `iss` may be either. */
@@ -101,7 +101,7 @@ export class Apps {
 
   /** @throws GitHubError 404 */
   bySlug(slug: string): App {
-    return found(this.#apps.get(slug))
+    return requireFound(this.#apps.get(slug))
   }
 
   /**
@@ -169,7 +169,7 @@ function installationId({ id }: App): number {
 type AppEnv = HttpEnv & { Variables: { app: App } }
 
 /** The last step of the manifest flow, and the routes for the App itself (https://docs.github.com/rest/apps). */
-export function appRoutes(apps: Apps, host: Host): Hono<AppEnv> {
+export function appRoutes(apps: SandboxApps, host: SandboxContext): Hono<AppEnv> {
   const { clock, faults, hooks, state } = host
   const fault = faults.inject('hook')
   const asApp: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -177,11 +177,11 @@ export function appRoutes(apps: Apps, host: Host): Hono<AppEnv> {
     c.set('app', authenticate(apps, bearerOf(c), clock() / 1000))
     await next()
   }
-  const findHook = (c: Context): Hook => found(hooks.get(c.get('app').hookId))
+  const findHook = (c: Context): Hook => requireFound(hooks.get(c.get('app').hookId))
   return new Hono<AppEnv>()
     .post('/app-manifests/:code/conversions', faults.inject('convert'), (c) => {
       setCommonHeaders(c, clock)
-      const { app, secrets } = found(apps.registered.take(c.req.param('code')))
+      const { app, secrets } = requireFound(apps.registered.redeem(c.req.param('code')))
       const hook = hooks.get(app.hookId)
       if (hook?.active) hooks.ping(hook, responseSent(c))
       return c.json({ ...appResource(app, host), ...secrets }, 201)
@@ -189,7 +189,7 @@ export function appRoutes(apps: Apps, host: Host): Hono<AppEnv> {
     .get('/repos/:owner/:repo/installation', asApp, (c) => {
       findRepo(c, state)
       const app = c.get('app')
-      return c.json(installationResource(found(app.installedAt === undefined ? undefined : app), host))
+      return c.json(installationResource(requireFound(app.installedAt === undefined ? undefined : app), host))
     })
     .use('/app/*', asApp)
     .get('/app', (c) => c.json(appResource(c.get('app'), host)))
@@ -208,10 +208,10 @@ export function appRoutes(apps: Apps, host: Host): Hono<AppEnv> {
  * `now` is in seconds.
  * @throws GitHubError 401, or 404 for an App that is not registered
  */
-function authenticate(apps: Apps, token: string, now: number): App {
+function authenticate(apps: SandboxApps, token: string, now: number): App {
   const undecodable = (): GitHubError => new GitHubError(401, 'A JSON web token could not be decoded')
   const [header = '', payload = '', signature = '', ...rest] = token.split('.')
-  const decode = (part: string): unknown => jsonOf(Buffer.from(part, 'base64url').toString())
+  const decode = (part: string): unknown => parseJsonText(Buffer.from(part, 'base64url').toString())
   const claims = decode(payload)
   if (rest.length > 0 || memberOf(decode(header), 'alg') !== 'RS256' || !isObject(claims)) throw undecodable()
   const { iss, iat, exp } = claims
@@ -237,7 +237,7 @@ function authenticate(apps: Apps, token: string, now: number): App {
 }
 
 /** App (https://docs.github.com/rest/apps/apps#get-the-authenticated-app). */
-function appResource(app: App, { payloads }: Host): Json {
+function appResource(app: App, { payloads }: SandboxContext): JsonObject {
   const { id, slug, owner, manifest, clientId, createdAt } = app
   return {
     id,
@@ -258,7 +258,7 @@ function appResource(app: App, { payloads }: Host): Json {
 }
 
 /** Installation of an App on all repositories (https://docs.github.com/rest/apps/apps#get-a-repository-installation-for-the-authenticated-app). */
-function installationResource(app: App, { payloads }: Host): Json {
+function installationResource(app: App, { payloads }: SandboxContext): JsonObject {
   const { id, slug, manifest, installedAt } = app
   return {
     ...payloads.installation(installationId(app)),
@@ -275,9 +275,9 @@ const NOT_REGISTERED = 'No App was registered'
 const USED = 'This page was used before, or is older than an hour.'
 
 /** Pages of the manifest flow and of installing an App. */
-export function appPages(apps: Apps, { clock }: Host): Hono<HttpEnv> {
-  const pages = new Once<Registration>(clock, FLOW_MS)
-  const installPages = new Once<string>(clock, FLOW_MS)
+export function appPages(apps: SandboxApps, { clock }: SandboxContext): Hono<HttpEnv> {
+  const pages = new OneTimeValues<Registration>(clock, FLOW_MS)
+  const installPages = new OneTimeValues<string>(clock, FLOW_MS)
   return new Hono<HttpEnv>()
     .get('/settings/apps/new', () =>
       notePage(NOT_REGISTERED, 'A program sends a manifest to this page.', 422),
@@ -286,8 +286,8 @@ export function appPages(apps: Apps, { clock }: Host): Hono<HttpEnv> {
     .post('/organizations/:organization/settings/apps/new', (c) => ask(c, c.req.param('organization')))
     .post('/settings/apps', async (c) => {
       const form = await readForm(c)
-      const registration = pages.take(form.get('authenticity_token'))
-      if (!registration) return refusal(422, USED)
+      const registration = pages.redeem(form.get('authenticity_token'))
+      if (!registration) return refusalPage(422, USED)
       const manifest = { ...registration.manifest, name: form.get('name') ?? '' }
       const outcome = await apps.register({ ...registration, manifest })
       if ('refusal' in outcome) return newAppPage(registration, pages.put(registration), outcome.refusal)
@@ -303,8 +303,8 @@ export function appPages(apps: Apps, { clock }: Host): Hono<HttpEnv> {
     })
     .post('/apps/:slug/installations', async (c) => {
       const app = apps.bySlug(c.req.param('slug'))
-      const slug = installPages.take((await readForm(c)).get('authenticity_token'))
-      if (slug !== app.slug) return refusal(422, USED)
+      const slug = installPages.redeem((await readForm(c)).get('authenticity_token'))
+      if (slug !== app.slug) return refusalPage(422, USED)
       apps.install(app)
       return installedPage(app)
     })
@@ -313,7 +313,7 @@ export function appPages(apps: Apps, { clock }: Host): Hono<HttpEnv> {
   async function ask(c: Context<HttpEnv>, owner: string): Promise<Response> {
     if (!ACCOUNT_NAME.test(owner)) throw new GitHubError(404, 'Not Found')
     const text = (await readForm(c)).get('manifest') ?? ''
-    const { data: manifest, error } = MANIFEST.safeParse(jsonOf(text))
+    const { data: manifest, error } = MANIFEST.safeParse(parseJsonText(text))
     if (error) return notePage(NOT_REGISTERED, `Its manifest is invalid. ${z.prettifyError(error)}`, 422)
     const registration = { manifest, owner, state: c.req.query('state') }
     return newAppPage(registration, pages.put(registration))
@@ -329,7 +329,7 @@ function newAppPage({ manifest, owner }: Registration, token: string, why?: stri
   )
   const page = {
     title,
-    formAction: ANYWHERE,
+    formAction: ANY_FORM_ACTION,
     body: html`<h1>${title}</h1>
       <p>A program asks to register an App in the account <strong>${owner}</strong>.</p>
       ${why === undefined ? '' : html`<p role="alert"><strong>${why}</strong></p>`}

@@ -3,17 +3,17 @@ import { z } from 'zod'
 import { parseUrl } from '../base/address.js'
 import { Secret } from '../base/secret.js'
 import { sentEvents } from '../codehost/events.js'
-import { WEBHOOK } from '../codehost/github/webhook.js'
+import { GITHUB_WEBHOOK } from '../codehost/github/webhook.js'
 import type { HttpEnv } from '../http/body.js'
 import type { Hook, HookInput } from './hooks.js'
-import { findRepo, type Host } from './host.js'
-import { cursorPageOf, found, invalidField, pageOf, readObject, responseSent } from './protocol.js'
+import { findRepo, type SandboxContext } from './host.js'
+import { cursorPageOf, requireFound, invalidField, pageOf, readObject, responseSent } from './protocol.js'
 
 const HOOKS = '/repos/:owner/:repo/hooks'
 const HOOK = `${HOOKS}/:hook{\\d+}`
 
 /** Routes for the hooks of a repository (https://docs.github.com/rest/repos/webhooks). */
-export function hookRoutes(host: Host): Hono<HttpEnv> {
+export function hookRoutes(host: SandboxContext): Hono<HttpEnv> {
   const { state, hooks, faults } = host
   const fault = faults.inject('hook')
   return new Hono<HttpEnv>()
@@ -44,7 +44,7 @@ export function hookRoutes(host: Host): Hono<HttpEnv> {
 
   function findHook(c: Context): Hook {
     const { fullName } = findRepo(c, state)
-    return found(hooks.of(fullName).find(({ id }) => id === Number(c.req.param('hook'))))
+    return requireFound(hooks.of(fullName).find(({ id }) => id === Number(c.req.param('hook'))))
   }
 
   /**
@@ -75,7 +75,10 @@ function conflicts(one: HookInput, other: HookInput): boolean {
 }
 
 /** Routes for the delivery log of the hook that `findHook` returns (https://docs.github.com/rest/repos/webhooks). */
-export function deliveryRoutes({ faults, hooks }: Host, findHook: (c: Context) => Hook): Hono<HttpEnv> {
+export function deliveryRoutes(
+  { faults, hooks }: SandboxContext,
+  findHook: (c: Context) => Hook,
+): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/', faults.inject('deliveries'), (c) => {
       const entries = cursorPageOf(c, hooks.deliveries(findHook(c))).map(
@@ -90,7 +93,11 @@ export function deliveryRoutes({ faults, hooks }: Host, findHook: (c: Context) =
     .post('/:delivery{\\d+}/attempts', faults.inject('redeliver'), (c) => {
       const hook = findHook(c)
       const id = BigInt(c.req.param('delivery'))
-      hooks.redeliver(hook, found(hooks.deliveries(hook).find((each) => each.id === id)), responseSent(c))
+      hooks.redeliver(
+        hook,
+        requireFound(hooks.deliveries(hook).find((each) => each.id === id)),
+        responseSent(c),
+      )
       return c.json({}, 202)
     })
 }
@@ -106,7 +113,7 @@ const CONFIG = z.object({
 const HOOK_BODY = z.object({
   name: z.literal('web').optional(),
   active: z.boolean().optional(),
-  events: z.array(z.enum(['*', ...sentEvents(WEBHOOK.events).keys()])).optional(),
+  events: z.array(z.enum(['*', ...sentEvents(GITHUB_WEBHOOK.events).keys()])).optional(),
   config: CONFIG.optional(),
 })
 

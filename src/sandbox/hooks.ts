@@ -4,12 +4,12 @@ import type { Secret } from '../base/secret.js'
 import type { Clock } from '../base/time.js'
 import { isTimeout } from '../base/wait.js'
 import { memberOf } from '../json/parse.js'
-import { sign } from '../schemes/proof.js'
-import { WEBHOOK } from '../codehost/github/webhook.js'
+import { signDelivery } from '../schemes/proof.js'
+import { GITHUB_WEBHOOK } from '../codehost/github/webhook.js'
 import { DeliverySender } from '../net/delivery-sender.js'
 import { describeConnectionError } from '../net/errors.js'
 import { nodeId, type Payloads } from './payloads.js'
-import { type Json, SERVER_VERSION } from './protocol.js'
+import { type JsonObject, SERVER_VERSION } from './protocol.js'
 import { DEMO, timestamp } from './state.js'
 
 /** Settings of a hook that a client chooses, in GitHub's names. */
@@ -71,7 +71,7 @@ interface Logged extends Message {
   readonly outcome: Outcome & { readonly url: string; readonly duration: number }
 }
 
-interface Parts {
+interface HookDependencies {
   readonly payloads: Payloads
   readonly clock: Clock
   readonly log: Log
@@ -103,8 +103,8 @@ const FIRST_DELIVERY_ID = 3_842_091_948_768_772_096n
  * Hooks, the queue of each hook's deliveries, and the delivery log. A hook's deliveries are sent in order, one at a
  * time, each once.
  */
-export class Hooks {
-  readonly #host: Parts
+export class SandboxHooks {
+  readonly #host: HookDependencies
   readonly #hooks = new Map<number, Hook>()
   /** Oldest first. */
   readonly #log: Logged[] = []
@@ -115,7 +115,7 @@ export class Hooks {
   #nextDelivery: bigint
   #bodies = 0
 
-  constructor(host: Parts) {
+  constructor(host: HookDependencies) {
     this.#host = host
     this.#nextDelivery = FIRST_DELIVERY_ID + BigInt(host.clock()) * 1000n
   }
@@ -156,7 +156,7 @@ export class Hooks {
   }
 
   /** Describes a hook for REST and `ping` (https://docs.github.com/rest/repos/webhooks). */
-  resource(hook: Hook): Json & { readonly id: number; readonly url: string } {
+  resource(hook: Hook): JsonObject & { readonly id: number; readonly url: string } {
     const { id, active, events, app, repo = DEMO, createdAt, updatedAt } = hook
     const { payloads } = this.#host
     const url = app ? `${payloads.api}/app/hook` : `${payloads.repoApi(repo)}/hooks/${id}`
@@ -180,7 +180,7 @@ export class Hooks {
   }
 
   /** Queues an event of a repository for every hook subscribed to it, and sends it once `after` has resolved. */
-  publish(event: string, repo: string, describe: () => Json, after?: Promise<void>): void {
+  publish(event: string, repo: string, describe: () => JsonObject, after?: Promise<void>): void {
     const hooks = [...this.#hooks.values()].filter(
       (hook) =>
         hook.active &&
@@ -195,7 +195,7 @@ export class Hooks {
   }
 
   /** Queues an event for one hook, regardless of its subscriptions. */
-  send(hook: Hook, event: string, payload: Json, after?: Promise<void>): void {
+  send(hook: Hook, event: string, payload: JsonObject, after?: Promise<void>): void {
     this.#queue(hook, messageOf(hook, randomUUID(), event, payload), after)
   }
 
@@ -257,7 +257,7 @@ export class Hooks {
       log.warn(`The sandbox could not deliver the webhook ${shown.event}: ${why}`)
     // https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers
     const headers = {
-      ...WEBHOOK.headers(shown.event, shown.guid),
+      ...GITHUB_WEBHOOK.headers(shown.event, shown.guid),
       'Content-Type': type,
       'X-GitHub-Enterprise-Host': new URL(payloads.web).hostname,
       'X-GitHub-Enterprise-Version': SERVER_VERSION,
@@ -265,7 +265,7 @@ export class Hooks {
       'X-GitHub-Hook-Installation-Target-ID': String(app?.id ?? shown.repository_id),
       'X-GitHub-Hook-Installation-Target-Type': app ? 'integration' : 'repository',
       ...(secret && {
-        ...Object.fromEntries(sign(secret, { id: shown.guid, body, now: 0 }, WEBHOOK)),
+        ...Object.fromEntries(signDelivery(secret, { id: shown.guid, body, now: 0 }, GITHUB_WEBHOOK)),
         'X-Hub-Signature': `sha1=${createHmac('sha1', secret.reveal()).update(body).digest('hex')}`,
       }),
     }
@@ -287,7 +287,7 @@ export class Hooks {
 }
 
 /** Serializes a payload when it is queued, so that later changes do not affect it. */
-function messageOf({ config, app }: Hook, guid: string, event: string, payload: Json): Message {
+function messageOf({ config, app }: Hook, guid: string, event: string, payload: JsonObject): Message {
   const id = app?.installationId
   const installation = id !== undefined && {
     installation: { id, node_id: nodeId('IntegrationInstallation', id) },
@@ -316,6 +316,6 @@ function healthOf({ status }: Outcome): string {
 }
 
 /** Settings of a hook. The secret is never shown. */
-export function configResource({ config: { url, content_type, insecure_ssl, secret } }: Hook): Json {
+export function configResource({ config: { url, content_type, insecure_ssl, secret } }: Hook): JsonObject {
   return { content_type, insecure_ssl, ...(secret && { secret: '********' }), url: url() }
 }

@@ -4,11 +4,12 @@ import { html } from 'hono/html'
 import { isLoopback, parseUrl } from '../base/address.js'
 import type { Clock } from '../base/time.js'
 import { type HttpEnv, readBody } from '../http/body.js'
-import type { Host } from './host.js'
+import type { SandboxContext } from './host.js'
 import { type Html, notePage, sandboxPage } from './pages.js'
-import { GitHubError, invalidField, jsonOf, readObject } from './protocol.js'
+import { GitHubError, invalidField, parseJsonText, readObject } from './protocol.js'
 import { BoundedMap, OWNER } from './state.js'
-import { type Fields, type OAuth, Once, randomSecret } from './tokens.js'
+import { type Fields, type OAuth, OneTimeValues, randomSecret } from './tokens.js'
+import { fieldsOf } from '../json/parse.js'
 
 /** A valid authorization request that waits for the user. */
 interface AuthorizeRequest {
@@ -129,8 +130,8 @@ class Devices {
 }
 
 /** Signing in, by browser and by device, personal access tokens, and revoking. */
-export function oauthRoutes(host: Host): Hono<HttpEnv> {
-  const codes = new Once<AuthorizeRequest>(host.clock, CODE_MS)
+export function oauthRoutes(host: SandboxContext): Hono<HttpEnv> {
+  const codes = new OneTimeValues<AuthorizeRequest>(host.clock, CODE_MS)
   const devices = new Devices(host.clock)
   return new Hono<HttpEnv>()
     .route('/', authorizeRoutes(codes, host))
@@ -143,18 +144,21 @@ export function oauthRoutes(host: Host): Hono<HttpEnv> {
 }
 
 /** Consent page: GET shows it, POST submits its form. */
-function authorizeRoutes(codes: Once<AuthorizeRequest>, { oauth, clock, payloads }: Host): Hono<HttpEnv> {
-  const consents = new Once<AuthorizeRequest>(clock, CODE_MS)
+function authorizeRoutes(
+  codes: OneTimeValues<AuthorizeRequest>,
+  { oauth, clock, payloads }: SandboxContext,
+): Hono<HttpEnv> {
+  const consents = new OneTimeValues<AuthorizeRequest>(clock, CODE_MS)
   return new Hono<HttpEnv>()
     .get('/login/oauth/authorize', (c) => {
       const query = new URL(c.req.url).searchParams
       const twice = [...query.keys()].some((name) => query.getAll(name).length > 1)
-      if (twice) return refusal(400, 'A parameter of this address is given twice.')
+      if (twice) return refusalPage(400, 'A parameter of this address is given twice.')
       const client = oauth.client(query.get('client_id'))
-      if (!client) return refusal(404, 'No application has this client id.')
+      if (!client) return refusalPage(404, 'No application has this client id.')
       const redirectUri = query.get('redirect_uri') ?? ''
       // Shown to the user instead of redirecting, which would be an open redirect (RFC 6749 section 4.1.2.1).
-      if (!isLoopbackUri(redirectUri)) return refusal(400, NOT_HERE)
+      if (!isLoopbackUri(redirectUri)) return refusalPage(400, NOT_HERE)
       const request = {
         clientId: client.id,
         redirectUri,
@@ -170,15 +174,15 @@ function authorizeRoutes(codes: Once<AuthorizeRequest>, { oauth, clock, payloads
         ...request,
         token: consents.put(request),
         action: '/login/oauth/authorize',
-        formAction: ANYWHERE,
+        formAction: ANY_FORM_ACTION,
         note: html`Either way you return to<br /><code>${redirectUri}</code>`,
       })
     })
     .post('/login/oauth/authorize', async (c) => {
       const form = await readForm(c)
-      const request = consents.take(form.get('authenticity_token'))
+      const request = consents.redeem(form.get('authenticity_token'))
       if (!request)
-        return refusal(422, 'This page was used before, or is older than 10 minutes. Start again.')
+        return refusalPage(422, 'This page was used before, or is older than 10 minutes. Start again.')
       return form.get('authorize') === '1'
         ? back(c, request, { code: codes.put(request) })
         : backWith(c, request, 'access_denied', 'The user has denied your application access.')
@@ -202,7 +206,7 @@ function authorizeRoutes(codes: Once<AuthorizeRequest>, { oauth, clock, payloads
 function exchange(
   fields: URLSearchParams,
   oauth: OAuth,
-  codes: Once<AuthorizeRequest>,
+  codes: OneTimeValues<AuthorizeRequest>,
   devices: Devices,
 ): Fields {
   const grantType = fields.get('grant_type') ?? 'authorization_code'
@@ -219,7 +223,7 @@ function exchange(
     }
     case 'authorization_code': {
       // A code is used up even by a wrong verifier.
-      const request = codes.take(fields.get('code'))
+      const request = codes.redeem(fields.get('code'))
       if (!request || request.clientId !== client.id) return failure('bad_verification_code')
       const redirectUri = fields.get('redirect_uri')
       if (redirectUri !== null && redirectUri !== request.redirectUri) return failure('redirect_uri_mismatch')
@@ -234,8 +238,8 @@ function exchange(
 }
 
 /** Device flow (RFC 8628): the device asks for codes, the user enters one in a browser and decides. */
-function deviceRoutes(devices: Devices, { oauth, clock, faults, payloads }: Host): Hono<HttpEnv> {
-  const forms = new Once<DeviceRequest>(clock, DEVICE_S * 1000)
+function deviceRoutes(devices: Devices, { oauth, clock, faults, payloads }: SandboxContext): Hono<HttpEnv> {
+  const forms = new OneTimeValues<DeviceRequest>(clock, DEVICE_S * 1000)
   return new Hono<HttpEnv>()
     .post('/login/device/code', faults.inject('device'), async (c) => {
       const fields = await readFields(c)
@@ -265,7 +269,7 @@ function deviceRoutes(devices: Devices, { oauth, clock, faults, payloads }: Host
     })
     .post('/login/device/confirmation', async (c) => {
       const form = await readForm(c)
-      const request = devices.enter(forms.take(form.get('authenticity_token'))?.userCode ?? null)
+      const request = devices.enter(forms.redeem(form.get('authenticity_token'))?.userCode ?? null)
       if (!request) return enterCodePage(422)
       request.decision = form.get('authorize') === '1' ? 'granted' : 'denied'
       return request.decision === 'granted'
@@ -276,7 +280,7 @@ function deviceRoutes(devices: Devices, { oauth, clock, faults, payloads }: Host
 
 /** Page on which the user enters the code that the device shows. 422 means that the last one was wrong. */
 function enterCodePage(status: 200 | 422 = 200): Promise<Response> {
-  const refusal = html`<p role="alert">
+  const alert = html`<p role="alert">
     <strong>No device waits for this code. Check it, or ask the device for another one.</strong>
   </p>`
   const page = {
@@ -286,7 +290,7 @@ function enterCodePage(status: 200 | 422 = 200): Promise<Response> {
       <h1 class="center">Device activation</h1>
       <section class="card">
         <p>Enter the code shown by the program that wants to sign in.</p>
-        ${status === 422 ? refusal : ''}
+        ${status === 422 ? alert : ''}
         <form method="post" action="/login/device" class="entry">
           <input
             name="user_code"
@@ -306,13 +310,13 @@ function enterCodePage(status: 200 | 422 = 200): Promise<Response> {
 }
 
 /** Personal access tokens, which the user makes for programs without an application (https://docs.github.com/authentication/keeping-your-account-and-data-secure/managing-your-personal-access-tokens). */
-function personalTokenRoutes({ oauth, clock }: Host): Hono<HttpEnv> {
-  const forms = new Once<true>(clock, FORM_MS)
+function personalTokenRoutes({ oauth, clock }: SandboxContext): Hono<HttpEnv> {
+  const forms = new OneTimeValues<true>(clock, FORM_MS)
   return new Hono<HttpEnv>()
     .get('/settings/tokens/new', () => newTokenPage(forms.put(true)))
     .post('/settings/tokens', async (c) => {
       const form = await readForm(c)
-      if (!forms.take(form.get('authenticity_token'))) return newTokenPage(forms.put(true), 422)
+      if (!forms.redeem(form.get('authenticity_token'))) return newTokenPage(forms.put(true), 422)
       const scopes = form.get('kind') === 'classic' ? ['repo'] : undefined
       const title = 'Your personal access token'
       return sandboxPage({
@@ -368,7 +372,7 @@ async function revoke(c: Context<HttpEnv>, oauth: OAuth): Promise<Response> {
  * application may be on any port. This is safe: the form's own address is fixed, and a page without script cannot
  * change it.
  */
-export const ANYWHERE = "'self' http: https:"
+export const ANY_FORM_ACTION = "'self' http: https:"
 
 interface Consent {
   readonly clientId: string
@@ -403,7 +407,7 @@ function consentPage({ clientId, scopes, token, action, formAction, note }: Cons
 }
 
 /** Page that explains why a sign-in or the registration of an App ends here. */
-export function refusal(status: 400 | 404 | 422, why: string): Promise<Response> {
+export function refusalPage(status: 400 | 404 | 422, why: string): Promise<Response> {
   return notePage('This sign-in cannot continue', why, status)
 }
 
@@ -423,7 +427,7 @@ export async function readForm(c: Context<HttpEnv>): Promise<URLSearchParams> {
 async function readFields(c: Context<HttpEnv>): Promise<URLSearchParams> {
   const text = new TextDecoder().decode(await readBody(c, FORM_LIMIT))
   const isJson = /^application\/json\b/i.test(c.req.header('content-type') ?? '')
-  return isJson ? toForm(Object(jsonOf(text))) : new URLSearchParams(text)
+  return isJson ? toForm(fieldsOf(parseJsonText(text))) : new URLSearchParams(text)
 }
 
 /** Sends a form, or JSON if `Accept` names it, like GitHub. */

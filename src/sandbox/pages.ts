@@ -4,9 +4,17 @@ import type { Reaction } from '../codehost/host.js'
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage, type Page } from '../http/html.js'
 import { webPath } from './payloads.js'
-import { findRepo, type Host } from './host.js'
-import { found } from './protocol.js'
-import { type Comment, DEMO, type Issue, type Pull, type Repo, type State, type Subject } from './state.js'
+import { findRepo, type SandboxContext } from './host.js'
+import { requireFound } from './protocol.js'
+import {
+  type StoredComment,
+  DEMO,
+  type Issue,
+  type Pull,
+  type StoredRepo,
+  type SandboxState,
+  type ReactionSubject,
+} from './state.js'
 
 const STYLE = `
 a { color: var(--link); text-decoration: none }
@@ -85,7 +93,7 @@ export function plainTable(rows: readonly (readonly [name: string | Html, value:
 }
 
 /** Web site that shows the sandbox's contents. Readable without sign-in, like a public repository. */
-export function sitePages({ state, payloads }: Host): Hono<HttpEnv> {
+export function sitePages({ state, payloads }: SandboxContext): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/', () => frontPage(state, payloads.web, payloads.api))
     .get('/:owner/:repo', (c) => {
@@ -98,7 +106,7 @@ export function sitePages({ state, payloads }: Host): Hono<HttpEnv> {
     .get('/:owner/:repo/:kind{issues|pull}/:number{\\d+}', async (c) => {
       const { kind, number } = c.req.param()
       const { fullName, hasIssues } = findRepo(c, state)
-      const issue = found(hasIssues ? state.issue(fullName, Number(number)) : undefined)
+      const issue = requireFound(hasIssues ? state.issue(fullName, Number(number)) : undefined)
       return kind === (issue.pull ? 'pull' : 'issues')
         ? conversationPage(state, issue)
         : c.redirect(webPath(issue))
@@ -106,7 +114,7 @@ export function sitePages({ state, payloads }: Host): Hono<HttpEnv> {
 }
 
 /** The demo repository, the repositories with faults, and the addresses for programs. */
-function frontPage(state: State, web: string, api: string): Promise<Response> {
+function frontPage(state: SandboxState, web: string, api: string): Promise<Response> {
   const others = state.repos.filter((repo) => repo.fullName !== DEMO)
   const demo = state.repos.filter((repo) => repo.fullName === DEMO)
   return sandboxPage({
@@ -135,7 +143,7 @@ function frontPage(state: State, web: string, api: string): Promise<Response> {
   })
 }
 
-function issueTable(state: State, { fullName }: Repo): Html {
+function issueTable(state: SandboxState, { fullName }: StoredRepo): Html {
   const issues = state.issues.filter(({ repo }) => repo === fullName)
   const comments = (count: number): string => (count === 1 ? '1 comment' : `${count} comments`)
   return html`<table>
@@ -157,7 +165,7 @@ function issueTable(state: State, { fullName }: Repo): Html {
 }
 
 /** Comments, reactions and merge state of an issue or pull request. */
-function conversationPage(state: State, issue: Issue): Promise<Response> {
+function conversationPage(state: SandboxState, issue: Issue): Promise<Response> {
   const comments = state.commentsOn(issue)
   const hidden = comments.length - SHOWN
   const reviews = state.reviewComments.filter(
@@ -183,10 +191,10 @@ function conversationPage(state: State, issue: Issue): Promise<Response> {
 
 /** A description, comment or review comment. All its text comes from outside, and `html` escapes it. */
 function entry(
-  state: State,
+  state: SandboxState,
   anchor: string,
-  { user, body, createdAt }: Pick<Comment, 'user' | 'body' | 'createdAt'>,
-  subject: Subject,
+  { user, body, createdAt }: Pick<StoredComment, 'user' | 'body' | 'createdAt'>,
+  subject: ReactionSubject,
   path?: string,
 ): Html {
   const reactions = state.reactionsTo(subject)

@@ -2,10 +2,10 @@ import { REACTIONS } from '../codehost/host.js'
 import { memberOf } from '../json/parse.js'
 import { fixtureBody } from '../replay/fixture.js'
 import { packagedFixture } from '../replay/load.js'
-import type { Json } from './protocol.js'
+import type { JsonObject } from './protocol.js'
 import {
-  type Check,
-  type Comment,
+  type CheckSuite,
+  type StoredComment,
   type Commit,
   DEMO,
   type Issue,
@@ -13,10 +13,10 @@ import {
   type Pull,
   type PullIssue,
   type Push,
-  type Reaction,
-  type State,
-  type Status,
-  type Subject,
+  type StoredReaction,
+  type SandboxState,
+  type CommitStatus,
+  type ReactionSubject,
 } from './state.js'
 
 type Swaps = Readonly<Record<string, string>>
@@ -50,10 +50,10 @@ export function webPath({ repo, number, pull }: Issue): string {
 
 /** Represents the sandbox's state over REST and in webhooks: GitHub's examples, with every live field replaced. */
 export class Payloads {
-  readonly #state: State
+  readonly #state: SandboxState
   readonly #url: () => string
 
-  constructor(state: State, url: () => string) {
+  constructor(state: SandboxState, url: () => string) {
     this.#state = state
     this.#url = url
   }
@@ -73,7 +73,7 @@ export class Payloads {
   }
 
   /** @see https://docs.github.com/rest/users/users */
-  user(login: string): Json {
+  user(login: string): JsonObject {
     const { id, type } = this.#state.user(login)
     return {
       ...this.#like('User', id, 'issues.opened', 'sender', DEMO, { Codertocat: login }),
@@ -84,7 +84,7 @@ export class Payloads {
   }
 
   /** @see https://docs.github.com/rest/repos/repos */
-  repository(fullName: string): Json {
+  repository(fullName: string): JsonObject {
     const { id, description, hasIssues, createdAt } = this.#state.repo(fullName)
     const { issues } = this.#state
     const open = issues.filter((issue) => issue.repo === fullName && !issue.closedAt).length
@@ -106,7 +106,7 @@ export class Payloads {
   }
 
   /** Issue, or a pull request as an issue (https://docs.github.com/rest/issues/issues). */
-  issue(issue: Issue): Json {
+  issue(issue: Issue): JsonObject {
     const { repo, number, pull } = issue
     const html = this.web + webPath(issue)
     const links = {
@@ -129,7 +129,7 @@ export class Payloads {
   }
 
   /** Comment on an issue or pull request (https://docs.github.com/rest/issues/comments). */
-  comment(issue: Issue, comment: Comment): Json & { readonly url: string } {
+  comment(issue: Issue, comment: StoredComment): JsonObject & { readonly url: string } {
     const { repo, id, user } = comment
     const url = `${this.repoApi(repo)}/issues/comments/${id}`
     return {
@@ -147,7 +147,7 @@ export class Payloads {
   }
 
   /** @see https://docs.github.com/rest/pulls/pulls */
-  pull(issue: PullIssue): Json {
+  pull(issue: PullIssue): JsonObject {
     const { repo, number, pull } = issue
     const { id, head, base, merge, mergeable } = pull
     const swaps = {
@@ -157,8 +157,9 @@ export class Payloads {
       // Head of the example.
       ec26c3e57ca3a959ca5aad62de7213c562f8c821: head.sha,
     }
-    const isReviewed = (comment: Comment): boolean => comment.repo === repo && comment.issueNumber === number
-    const side = ({ ref, sha }: Pull['head']): Json => {
+    const isReviewed = (comment: StoredComment): boolean =>
+      comment.repo === repo && comment.issueNumber === number
+    const side = ({ ref, sha }: Pull['head']): JsonObject => {
       return { label: `${OWNER}:${ref}`, ref, sha, user: this.user(OWNER), repo: this.repository(repo) }
     }
     return {
@@ -179,12 +180,15 @@ export class Payloads {
   }
 
   /** @see https://docs.github.com/rest/reactions/reactions */
-  reaction({ id, user, content, createdAt }: Reaction): Json {
+  reaction({ id, user, content, createdAt }: StoredReaction): JsonObject {
     return { id, node_id: nodeId('Reaction', id), user: this.user(user), content, created_at: createdAt }
   }
 
   /** @see https://docs.github.com/rest/commits/statuses */
-  status({ repo, sha }: Commit, { createdAt, targetUrl, ...shown }: Status): Json & { readonly url: string } {
+  status(
+    { repo, sha }: Commit,
+    { createdAt, targetUrl, ...shown }: CommitStatus,
+  ): JsonObject & { readonly url: string } {
     const url = `${this.repoApi(repo)}/statuses/${sha}`
     const avatar_url = this.user(OWNER)['avatar_url']
     const node_id = nodeId('StatusContext', shown.id)
@@ -193,7 +197,7 @@ export class Payloads {
   }
 
   /** @see https://docs.github.com/rest/checks/runs#get-a-check-run */
-  checkRun(check: Check): Json {
+  checkRun(check: CheckSuite): JsonObject {
     const { runId: id, suiteId, push, result } = check
     return {
       ...this.#like('CheckRun', id, 'check_run.completed', 'check_run', push.repo),
@@ -208,7 +212,7 @@ export class Payloads {
   }
 
   /** Installation of an App on all repositories, without the App's own fields. */
-  installation(id: number): Json {
+  installation(id: number): JsonObject {
     const account = this.user(OWNER)
     return {
       ...this.#like('IntegrationInstallation', id, 'installation.created', 'installation', DEMO),
@@ -219,7 +223,7 @@ export class Payloads {
   }
 
   /** Payload of `issue_comment`: `edited` if there was another text `before`, else `created`. */
-  commentEvent(issue: Issue, comment: Comment, before?: string): Json {
+  commentEvent(issue: Issue, comment: StoredComment, before?: string): JsonObject {
     return {
       action: before === undefined ? 'created' : 'edited',
       ...(before !== undefined && { changes: { body: { from: before } } }),
@@ -230,13 +234,13 @@ export class Payloads {
   }
 
   /** Payload of `pull_request`. `more` has the fields that are specific to the action. */
-  pullEvent(action: 'closed' | 'synchronize', issue: PullIssue, more: Json = {}): Json {
+  pullEvent(action: 'closed' | 'synchronize', issue: PullIssue, more: JsonObject = {}): JsonObject {
     const { number, repo } = issue
     return { action, number, pull_request: this.pull(issue), ...more, ...this.context(repo) }
   }
 
   /** @see https://docs.github.com/webhooks/webhook-events-and-payloads#push */
-  pushEvent({ repo, createdAt, branch, before, sha, message }: Push): Json {
+  pushEvent({ repo, createdAt, branch, before, sha, message }: Push): JsonObject {
     const pusher = { name: OWNER, email: `${OWNER}@example.com` }
     const example = this.#example('push', 'head_commit', repo, {
       '6113728f27ae82c7b1a177c8d03f9e96e0adf246': sha,
@@ -263,14 +267,14 @@ export class Payloads {
   }
 
   /** Payload of `check_run`, `completed`. */
-  checkRunEvent(check: Check): Json {
+  checkRunEvent(check: CheckSuite): JsonObject {
     const suite = this.#suite(check, 'check_run.completed', 'check_run.check_suite')
     const check_run = { ...this.checkRun(check), check_suite: suite }
     return { action: 'completed', check_run, ...this.context(check.push.repo) }
   }
 
   /** Payload of `check_suite`, `completed`. */
-  checkSuiteEvent(check: Check): Json {
+  checkSuiteEvent(check: CheckSuite): JsonObject {
     const { repo, sha, message, createdAt: timestamp } = check.push
     const suite = this.#suite(check, 'check_suite.completed', 'check_suite')
     const head = this.#example('check_suite.completed', 'check_suite.head_commit', repo)
@@ -279,7 +283,7 @@ export class Payloads {
   }
 
   /** @see https://docs.github.com/webhooks/webhook-events-and-payloads#status */
-  statusEvent(on: Commit, status: Status): Json {
+  statusEvent(on: Commit, status: CommitStatus): JsonObject {
     const { repo, sha } = on
     const { url: _, node_id: __, ...fields } = this.status(on, status)
     const commit = {
@@ -291,7 +295,7 @@ export class Payloads {
   }
 
   /** Last fields of the payloads of a repository. */
-  context(repo: string): { readonly repository: Json; readonly sender: Json } {
+  context(repo: string): { readonly repository: JsonObject; readonly sender: JsonObject } {
     return { repository: this.repository(repo), sender: this.user(OWNER) }
   }
 
@@ -299,7 +303,7 @@ export class Payloads {
    * Suite of a check (https://docs.github.com/rest/checks/suites#get-a-check-suite), in the form that it has in an
    * event's example.
    */
-  #suite(check: Check, event: string, at: string): Json {
+  #suite(check: CheckSuite, event: string, at: string): JsonObject {
     const { suiteId: id, push, result } = check
     return {
       ...this.#like('CheckSuite', id, event, at, push.repo),
@@ -314,7 +318,7 @@ export class Payloads {
   }
 
   /** Common fields of a check run and its suite. */
-  #checked({ push, result }: Check): Json {
+  #checked({ push, result }: CheckSuite): JsonObject {
     const { repo: fullName, branch, sha } = push
     const { id, name } = this.#state.repo(fullName)
     const repo = { id, url: this.repoApi(fullName), name }
@@ -338,7 +342,7 @@ export class Payloads {
   }
 
   /** Common fields of an issue and a pull request. */
-  #conversation({ number, title, body, user, locked, createdAt, closedAt, commentCount }: Issue): Json {
+  #conversation({ number, title, body, user, locked, createdAt, closedAt, commentCount }: Issue): JsonObject {
     return {
       number,
       title,
@@ -360,7 +364,7 @@ export class Payloads {
   }
 
   /** Counts of each reaction. `url` is the address of the issue or comment. */
-  #reactions(subject: Subject, url: string): Json {
+  #reactions(subject: ReactionSubject, url: string): JsonObject {
     const all = this.#state.reactionsTo(subject)
     const counts = REACTIONS.map((content): [string, number] => [
       content,
@@ -370,7 +374,7 @@ export class Payloads {
   }
 
   /** Copies an object of an example, with its own id, also in addresses. */
-  #like(kind: string, id: number, event: string, at: string, repo: string, swaps: Swaps = {}): Json {
+  #like(kind: string, id: number, event: string, at: string, repo: string, swaps: Swaps = {}): JsonObject {
     const ids = { [`/${String(partOf(event, at).id)}`]: `/${id}` }
     return { ...this.#example(event, at, repo, { ...ids, ...swaps }), id, node_id: nodeId(kind, id) }
   }
@@ -380,7 +384,7 @@ export class Payloads {
    * `more` has further names to replace in every text. The caller overrides every field that the sandbox's state has a
    * value for.
    */
-  #example(event: string, at: string, repo: string, more: Swaps = {}): Json {
+  #example(event: string, at: string, repo: string, more: Swaps = {}): JsonObject {
     const { host, hostname } = new URL(this.web)
     const swaps: Swaps = {
       'https://api.github.com': this.api,
@@ -394,10 +398,10 @@ export class Payloads {
     }
     const names = Object.keys(swaps).map((name) => name.replaceAll(/[^\w/]/g, String.raw`\$&`))
     const { text } = partOf(event, at)
-    const value: unknown = JSON.parse(
+    const value: JsonObject = JSON.parse(
       text.replaceAll(new RegExp(names.join('|'), 'g'), (name) => swaps[name] ?? name),
     )
-    return Object(value)
+    return value
   }
 }
 

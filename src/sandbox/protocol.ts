@@ -9,7 +9,7 @@ import { isObject, parseJson } from '../json/parse.js'
 
 // GitHub's HTTP conventions that all routes share: errors, input, headers, pages.
 
-export type Json = Readonly<Record<string, unknown>>
+export type JsonObject = Readonly<Record<string, unknown>>
 
 /** Version of GitHub Enterprise Server that the sandbox emulates. */
 export const SERVER_VERSION = '3.19.0'
@@ -26,9 +26,9 @@ export class GitHubError extends Error {
   override readonly name = 'GitHubError'
   readonly status: ContentfulStatusCode
   /** `errors` of a 422 response. */
-  readonly errors: readonly Json[]
+  readonly errors: readonly JsonObject[]
 
-  constructor(status: ContentfulStatusCode, message: string, errors: readonly Json[] = []) {
+  constructor(status: ContentfulStatusCode, message: string, errors: readonly JsonObject[] = []) {
     super(message)
     this.status = status
     this.errors = errors
@@ -56,21 +56,21 @@ export async function answerError(c: Context<HttpEnv>, thrown: unknown, log: Log
 }
 
 /** Returns `value`. @throws GitHubError 404 when it is undefined. */
-export function found<T>(value: T | undefined): T {
+export function requireFound<T>(value: T | undefined): T {
   if (value === undefined) throw new GitHubError(404, 'Not Found')
   return value
 }
 
 /** Reads the request's JSON object. An absent body is an empty object. @throws GitHubError 400 for any other body. */
-export async function readObject(c: Pick<Context<HttpEnv>, 'env' | 'req'>): Promise<Json> {
-  const value = jsonOf(new TextDecoder().decode(await readBody(c, BODY_LIMIT)) || '{}')
+export async function readObject(c: Pick<Context<HttpEnv>, 'env' | 'req'>): Promise<JsonObject> {
+  const value = parseJsonText(new TextDecoder().decode(await readBody(c, BODY_LIMIT)) || '{}')
   if (value === undefined) throw new GitHubError(400, 'Problems parsing JSON')
   if (!isObject(value)) throw new GitHubError(400, 'Body should be a JSON object')
   return value
 }
 
 /** Parses JSON text. Undefined for other text. */
-export function jsonOf(text: string): unknown {
+export function parseJsonText(text: string): unknown {
   try {
     return parseJson(text)
   } catch {
@@ -79,7 +79,7 @@ export function jsonOf(text: string): unknown {
 }
 
 /** Reads a field that is text or absent. @throws GitHubError 422 */
-export function readText(body: Json, field: string): string | undefined {
+export function readTextField(body: JsonObject, field: string): string | undefined {
   const value = body[field]
   if (value === undefined || value === null || typeof value === 'string') return value ?? undefined
   const message = `For 'properties/${field}', ${JSON.stringify(value)} is not a string.`

@@ -1,37 +1,37 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { MERGE_METHODS, REACTIONS } from '../codehost/host.js'
 import type { HttpEnv } from '../http/body.js'
-import { findIssue, findRepo, type Host } from './host.js'
+import { findIssue, findRepo, type SandboxContext } from './host.js'
 import {
   bearerOf,
-  found,
+  requireFound,
   GitHubError,
   invalidField,
-  type Json,
+  type JsonObject,
   pageOf,
   readObject,
-  readText,
+  readTextField,
   responseSent,
   SERVER_VERSION,
   setCommonHeaders,
 } from './protocol.js'
 import {
-  type Comment,
+  type StoredComment,
   type Commit,
-  hashOf,
+  sha1Hex,
   type Issue,
   OWNER,
   type PullIssue,
   type Push,
-  type State,
-  type Status,
-  type Subject,
+  type SandboxState,
+  type CommitStatus,
+  type ReactionSubject,
 } from './state.js'
 
 type C = Context<HttpEnv>
 
 const MAX_COMMENT_LENGTH = 65_536
-const STATES: readonly Status['state'][] = ['error', 'failure', 'pending', 'success']
+const STATES: readonly CommitStatus['state'][] = ['error', 'failure', 'pending', 'success']
 
 const REPO = '/repos/:owner/:repo'
 const ISSUE = `${REPO}/issues/:number{\\d+}`
@@ -44,7 +44,7 @@ const COMMIT = `${REPO}/commits/:ref{.+}`
  * Route by which relay recognizes GitHub Enterprise Server without a token
  * (https://docs.github.com/enterprise-server/rest/meta/meta).
  */
-export function metaRoute({ clock }: Host): Hono<HttpEnv> {
+export function metaRoute({ clock }: SandboxContext): Hono<HttpEnv> {
   return new Hono<HttpEnv>().get('/meta', (c) => {
     setCommonHeaders(c, clock)
     return c.json({ verifiable_password_authentication: false, installed_version: SERVER_VERSION })
@@ -52,7 +52,7 @@ export function metaRoute({ clock }: Host): Hono<HttpEnv> {
 }
 
 /** Middleware that sets the common response headers and requires a valid bearer token, which may do everything. */
-export function guard({ oauth, clock }: Host): MiddlewareHandler<HttpEnv> {
+export function requireToken({ oauth, clock }: SandboxContext): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     setCommonHeaders(c, clock)
     if (!c.req.header('user-agent'))
@@ -69,7 +69,7 @@ export function guard({ oauth, clock }: Host): MiddlewareHandler<HttpEnv> {
 }
 
 /** Routes of GitHub's REST API that the actions use. `check` starts the check of a pushed commit. */
-export function restRoutes(host: Host, check: (push: Push) => void): Hono<HttpEnv> {
+export function restRoutes(host: SandboxContext, check: (push: Push) => void): Hono<HttpEnv> {
   const { state, payloads, faults } = host
   return new Hono<HttpEnv>()
     .get('/user', faults.inject('user'), (c) => c.json(payloads.user(OWNER)))
@@ -83,7 +83,7 @@ export function restRoutes(host: Host, check: (push: Push) => void): Hono<HttpEn
 }
 
 /** Comments on issues and pull requests (https://docs.github.com/rest/issues/comments). */
-function commentRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> {
+function commentRoutes({ state, hooks, payloads, faults }: SandboxContext): Hono<HttpEnv> {
   const fault = faults.inject('comment')
   return new Hono<HttpEnv>()
     .post(`${ISSUE}/comments`, fault, async (c) => {
@@ -109,24 +109,24 @@ function commentRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> 
    * Publishes the event of a new comment, or of one with another text `before`, and returns the comment for the
    * response.
    */
-  function publish(c: C, comment: Comment, before?: string): ReturnType<typeof payloads.comment> {
+  function publish(c: C, comment: StoredComment, before?: string): ReturnType<typeof payloads.comment> {
     const issue = issueOf(comment, state)
-    const describe = (): Json => payloads.commentEvent(issue, comment, before)
+    const describe = (): JsonObject => payloads.commentEvent(issue, comment, before)
     hooks.publish('issue_comment', issue.repo, describe, responseSent(c))
     return payloads.comment(issue, comment)
   }
 }
 
-function findComment(c: C, state: State): Comment {
-  return found(state.comment(findRepo(c, state).fullName, Number(c.req.param('id'))))
+function findComment(c: C, state: SandboxState): StoredComment {
+  return requireFound(state.comment(findRepo(c, state).fullName, Number(c.req.param('id'))))
 }
 
-function issueOf({ repo, issueNumber }: Comment, state: State): Issue {
-  return found(state.issue(repo, issueNumber))
+function issueOf({ repo, issueNumber }: StoredComment, state: SandboxState): Issue {
+  return requireFound(state.issue(repo, issueNumber))
 }
 
-function readComment(body: Json): string {
-  const text = readText(body, 'body')
+function readComment(body: JsonObject): string {
+  const text = readTextField(body, 'body')
   if (text === undefined) throw new GitHubError(422, 'Invalid request.\n\n"body" wasn\'t supplied.')
   const invalid = (message: string): GitHubError =>
     invalidField('IssueComment', { code: 'unprocessable', field: 'data', message })
@@ -137,7 +137,7 @@ function readComment(body: Json): string {
 }
 
 /** Reactions to issues, comments and review comments (https://docs.github.com/rest/reactions/reactions). */
-function reactionRoutes({ state, payloads, faults }: Host): Hono<HttpEnv> {
+function reactionRoutes({ state, payloads, faults }: SandboxContext): Hono<HttpEnv> {
   const fault = faults.inject('react')
   return new Hono<HttpEnv>()
     .post(`${ISSUE}/reactions`, fault, (c) => {
@@ -150,11 +150,16 @@ function reactionRoutes({ state, payloads, faults }: Host): Hono<HttpEnv> {
     })
     .post(`${REPO}/pulls/comments/:id{\\d+}/reactions`, fault, (c) => {
       const { fullName } = findRepo(c, state)
-      const comment = found(state.reviewComment(fullName, Number(c.req.param('id'))))
+      const comment = requireFound(state.reviewComment(fullName, Number(c.req.param('id'))))
       return react(c, 'review_comment', comment.id, issueOf(comment, state))
     })
 
-  async function react(c: C, kind: Subject['kind'], id: number, { locked }: Issue): Promise<Response> {
+  async function react(
+    c: C,
+    kind: ReactionSubject['kind'],
+    id: number,
+    { locked }: Issue,
+  ): Promise<Response> {
     const wanted = (await readObject(c))['content']
     const content = REACTIONS.find((reaction) => reaction === wanted)
     if (!content) throw invalidField('Reaction', { code: 'invalid', field: 'content' })
@@ -165,7 +170,7 @@ function reactionRoutes({ state, payloads, faults }: Host): Hono<HttpEnv> {
 }
 
 /** Pull requests and merges (https://docs.github.com/rest/pulls/pulls). */
-function pullRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> {
+function pullRoutes({ state, hooks, payloads, faults }: SandboxContext): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get(PULL, (c) => c.json(payloads.pull(findPull(c))))
     .put(`${PULL}/merge`, faults.inject('merge'), async (c) => {
@@ -173,18 +178,18 @@ function pullRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> {
       const issue = findPull(c)
       const { mergeable, head } = issue.pull
       if (issue.closedAt || !mergeable) throw new GitHubError(405, 'Pull Request is not mergeable')
-      if ((readText(body, 'sha') ?? head.sha) !== head.sha)
+      if ((readTextField(body, 'sha') ?? head.sha) !== head.sha)
         throw new GitHubError(409, 'Head branch was modified. Review and try the merge again.')
-      const wanted = readText(body, 'merge_method') ?? 'merge'
+      const wanted = readTextField(body, 'merge_method') ?? 'merge'
       const method = MERGE_METHODS.find((each) => each === wanted)
       if (!method)
         throw new GitHubError(
           422,
           `Invalid request.\n\n${JSON.stringify(wanted)} is not a member of ["merge", "squash", "rebase"].`,
         )
-      const [title, message] = [readText(body, 'commit_title'), readText(body, 'commit_message')]
+      const [title, message] = [readTextField(body, 'commit_title'), readTextField(body, 'commit_message')]
       const merged = state.merge(issue, { method, title, message })
-      const describe = (): Json => payloads.pullEvent('closed', merged)
+      const describe = (): JsonObject => payloads.pullEvent('closed', merged)
       hooks.publish('pull_request', issue.repo, describe, responseSent(c))
       const sha = merged.pull.merge?.sha
       return c.json({ sha, merged: true, message: 'Pull Request successfully merged' })
@@ -192,7 +197,7 @@ function pullRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> {
 
   function findPull(c: C): PullIssue {
     const { pull, ...issue } = findIssue(c, state)
-    return { ...issue, pull: found(pull) }
+    return { ...issue, pull: requireFound(pull) }
   }
 }
 
@@ -200,34 +205,37 @@ function pullRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> {
  * Pushes a commit to a branch and to its pull requests, and starts its check. The file itself is not stored
  * (https://docs.github.com/rest/repos/contents#create-or-update-file-contents).
  */
-function pushRoute({ state, hooks, payloads, faults }: Host, check: (push: Push) => void): Hono<HttpEnv> {
+function pushRoute(
+  { state, hooks, payloads, faults }: SandboxContext,
+  check: (push: Push) => void,
+): Hono<HttpEnv> {
   return new Hono<HttpEnv>().put(`${REPO}/contents/:path{.+}`, faults.inject('push'), async (c) => {
     const { fullName: repo } = findRepo(c, state)
     const body = await readObject(c)
-    const [message, content] = [readText(body, 'message'), readText(body, 'content')]
+    const [message, content] = [readTextField(body, 'message'), readTextField(body, 'content')]
     if (message === undefined || content === undefined)
       throw new GitHubError(422, 'Invalid request.\n\n"message" and "content" weren\'t supplied.')
-    const branch = readText(body, 'branch') ?? 'main'
+    const branch = readTextField(body, 'branch') ?? 'main'
     const push = state.push(repo, branch, message)
     if (!push) throw new GitHubError(404, `Branch ${branch} not found`)
     const { sha, before } = push
     const sent = responseSent(c)
     hooks.publish('push', repo, () => payloads.pushEvent(push), sent)
     for (const issue of state.pullsFrom(repo, branch)) {
-      const describe = (): Json => payloads.pullEvent('synchronize', issue, { before, after: sha })
+      const describe = (): JsonObject => payloads.pullEvent('synchronize', issue, { before, after: sha })
       hooks.publish('pull_request', repo, describe, sent)
     }
     check(push)
     const path = c.req.param('path')
     const size = Buffer.byteLength(content, 'base64')
-    const file = { type: 'file', name: path.split('/').at(-1), path, sha: hashOf(content), size }
+    const file = { type: 'file', name: path.split('/').at(-1), path, sha: sha1Hex(content), size }
     const html_url = `${payloads.web}/${repo}/commit/${sha}`
     return c.json({ content: file, commit: { sha, html_url, message, parents: [{ sha: before }] } }, 201)
   })
 }
 
 /** Checks and statuses of commits (https://docs.github.com/rest/checks, https://docs.github.com/rest/commits/statuses). */
-function commitRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> {
+function commitRoutes({ state, hooks, payloads, faults }: SandboxContext): Hono<HttpEnv> {
   const fault = faults.inject('checks')
   return new Hono<HttpEnv>()
     .get(`${COMMIT}/check-runs`, fault, (c) => {
@@ -256,16 +264,16 @@ function commitRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> {
     .post(`${REPO}/statuses/:sha`, fault, async (c) => {
       const commit = findCommit(c, c.req.param('sha'))
       const body = await readObject(c)
-      const given = readText(body, 'state')
+      const given = readTextField(body, 'state')
       const known = STATES.find((each) => each === given)
       const message = 'State is not included in the list'
       if (!known) throw invalidField('Status', { code: 'custom', field: 'state', message })
       const status = {
         id: state.newId(),
-        context: readText(body, 'context') ?? 'default',
+        context: readTextField(body, 'context') ?? 'default',
         state: known,
-        description: readText(body, 'description') ?? null,
-        targetUrl: readText(body, 'target_url') ?? null,
+        description: readTextField(body, 'description') ?? null,
+        targetUrl: readTextField(body, 'target_url') ?? null,
         createdAt: state.now(),
       }
       commit.statuses.set(status.context, status)
@@ -285,7 +293,7 @@ function commitRoutes({ state, hooks, payloads, faults }: Host): Hono<HttpEnv> {
  * Combines states by GitHub's rule: a failure if there is one, else pending unless all of them, and at least one,
  * succeeded.
  */
-function combined(states: readonly Status['state'][]): 'failure' | 'pending' | 'success' {
+function combined(states: readonly CommitStatus['state'][]): 'failure' | 'pending' | 'success' {
   if (states.some((state) => state === 'failure' || state === 'error')) return 'failure'
   return states.length > 0 && states.every((state) => state === 'success') ? 'success' : 'pending'
 }

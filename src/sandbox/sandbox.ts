@@ -7,17 +7,17 @@ import type { HttpEnv } from '../http/body.js'
 import { listen } from '../http/listen.js'
 import { createRouter, hostCheck } from '../http/router.js'
 import type { Hono } from 'hono'
-import { appPages, appRoutes, Apps } from './apps.js'
+import { appPages, appRoutes, SandboxApps } from './apps.js'
 import { Faults } from './faults.js'
 import { hookRoutes } from './hook-routes.js'
-import { Hooks } from './hooks.js'
-import type { Host } from './host.js'
+import { SandboxHooks } from './hooks.js'
+import type { SandboxContext } from './host.js'
 import { oauthRoutes } from './oauth.js'
 import { sitePages } from './pages.js'
 import { Payloads } from './payloads.js'
-import { answerError, found, GitHubError } from './protocol.js'
-import { guard, metaRoute, restRoutes } from './rest.js'
-import { type Check, type Push, State } from './state.js'
+import { answerError, requireFound, GitHubError } from './protocol.js'
+import { requireToken, metaRoute, restRoutes } from './rest.js'
+import { type CheckSuite, type Push, SandboxState } from './state.js'
 import { OAuth, type TokenLifetimes } from './tokens.js'
 
 export interface SandboxOptions {
@@ -40,7 +40,7 @@ export interface SandboxOptions {
   readonly log?: Log | undefined
 }
 
-export type Sandbox = Awaited<ReturnType<typeof startSandbox>>
+export type Sandbox = Awaited<ReturnType<typeof openSandbox>>
 
 /** Address on which every sandbox listens. No other machine can reach it. */
 const SANDBOX_HOST = '127.0.0.1'
@@ -52,17 +52,17 @@ const CHECK_MS = 1000
  * interface.
  * @throws RelayError `unavailable` when the port is in use
  */
-export async function startSandbox(options: SandboxOptions) {
+export async function openSandbox(options: SandboxOptions) {
   const { client, webhook, port = 0, log = silentLog, clock = systemClock } = options
   let url = ''
-  const state = new State(clock)
+  const state = new SandboxState(clock)
   const payloads = new Payloads(state, () => url)
   const faults = new Faults(clock)
   const oauth = new OAuth(clock, options.lifetimes)
   oauth.addClient({ ...client, deviceFlow: options.deviceFlow ?? true, isApp: false })
   const parts = { state, payloads, oauth, faults, clock, log }
-  const hooks = new Hooks(parts)
-  const host: Host = { ...parts, hooks }
+  const hooks = new SandboxHooks(parts)
+  const host: SandboxContext = { ...parts, hooks }
   // Like an App's webhook, it receives every event of every repository, and is in no repository's list.
   const ownHook =
     webhook &&
@@ -99,9 +99,9 @@ export async function startSandbox(options: SandboxOptions) {
   }
 }
 
-function createApp(host: Host, ci: Ci): Hono<HttpEnv> {
+function createApp(host: SandboxContext, ci: Ci): Hono<HttpEnv> {
   const { state, log } = host
-  const apps = new Apps(host)
+  const apps = new SandboxApps(host)
   const app = createRouter({ hostAllowed: hostCheck({ host: SANDBOX_HOST, allowed: [] }), log })
   app.onError((error, c) => answerError(c, error, log))
   app.notFound(() => {
@@ -117,7 +117,7 @@ function createApp(host: Host, ci: Ci): Hono<HttpEnv> {
   app.route('/', oauthRoutes(host))
   const api = app.basePath('/api/v3')
   api.route('/', metaRoute(host)).route('/', appRoutes(apps, host))
-  api.use(guard(host))
+  api.use(requireToken(host))
   api.route('/', rest).route('/', hookRoutes(host))
   return app.route('/', appPages(apps, host)).route('/', sitePages(host))
 }
@@ -128,13 +128,13 @@ type Ci = ReturnType<typeof startCi>
  * Continuous integration of the sandbox: checks each pushed commit with one run, `test`. It fails when the commit's message has
  * the word `fail`, and otherwise succeeds.
  */
-function startCi({ state, payloads, hooks, log }: Host, duration: number) {
+function startCi({ state, payloads, hooks, log }: SandboxContext, duration: number) {
   const stopped = new AbortController()
   const running = new Set<Promise<void>>()
   /** Resolves when every check so far has completed. */
   const idle = async (): Promise<void> => void (await Promise.all(running))
 
-  async function run(check: Check): Promise<void> {
+  async function run(check: CheckSuite): Promise<void> {
     const { message, repo } = check.push
     try {
       await sleep(duration, { signal: stopped.signal })
@@ -151,7 +151,7 @@ function startCi({ state, payloads, hooks, log }: Host, duration: number) {
     /** Starts the check of a commit, and sends its events when it has completed. */
     start(push: Push): void {
       const check = { suiteId: state.newId(), runId: state.newId(), push, result: null }
-      found(state.commit(push.repo, push.sha)).check = check
+      requireFound(state.commit(push.repo, push.sha)).check = check
       const ended = run(check).finally(() => running.delete(ended))
       running.add(ended)
     },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../base/time.js'
 import type { MergeMethod, Reaction as Content } from '../codehost/host.js'
 import { PRESETS } from './faults.js'
-import { found } from './protocol.js'
+import { requireFound } from './protocol.js'
 
 // Plain records that refer to each other by name and number, and so are easy to compare and print. Times are UTC, to
 // the second.
@@ -13,7 +13,7 @@ export interface User {
   readonly type: 'User' | 'Organization'
 }
 
-export interface Repo {
+export interface StoredRepo {
   readonly id: number
   readonly name: string
   readonly fullName: string
@@ -47,7 +47,7 @@ export interface Issue {
 
 export type PullIssue = Issue & { readonly pull: Pull }
 
-export interface Comment {
+export interface StoredComment {
   readonly id: number
   readonly repo: string
   readonly issueNumber: number
@@ -57,7 +57,7 @@ export interface Comment {
   readonly updatedAt: string
 }
 
-export interface ReviewComment extends Comment {
+export interface ReviewComment extends StoredComment {
   readonly path: string
 }
 
@@ -72,14 +72,14 @@ export interface Merge {
   readonly mergedAt: string
 }
 
-export interface Subject {
+export interface ReactionSubject {
   readonly kind: 'issue' | 'comment' | 'review_comment'
   readonly id: number
 }
 
-export interface Reaction {
+export interface StoredReaction {
   readonly id: number
-  readonly subject: Subject
+  readonly subject: ReactionSubject
   readonly content: Content
   readonly user: string
   readonly createdAt: string
@@ -97,7 +97,7 @@ export interface Push {
 }
 
 /** Suite of one check run, of a pushed commit. */
-export interface Check {
+export interface CheckSuite {
   readonly suiteId: number
   readonly runId: number
   readonly push: Push
@@ -106,7 +106,7 @@ export interface Check {
 }
 
 /** Status of a commit that a program reported. */
-export interface Status {
+export interface CommitStatus {
   readonly id: number
   readonly context: string
   readonly state: 'error' | 'failure' | 'pending' | 'success'
@@ -119,9 +119,9 @@ export interface Status {
 export interface Commit {
   readonly repo: string
   readonly sha: string
-  check: Check | undefined
+  check: CheckSuite | undefined
   /** Newest status of each context. */
-  readonly statuses: Map<string, Status>
+  readonly statuses: Map<string, CommitStatus>
 }
 
 /** Received request, without query and headers, and therefore without secrets. */
@@ -135,7 +135,7 @@ export const OWNER = 'octo'
 export const DEMO = `${OWNER}/demo`
 const CONTRIBUTOR = 'mona'
 /** Default branch of every repository, with its first commit. */
-const MAIN = { ref: 'main', sha: hashOf('main') }
+const MAIN = { ref: 'main', sha: sha1Hex('main') }
 
 // Ids differ from issue numbers and from each other, so that confusing them fails.
 const FIRST_REPO_ID = 101
@@ -200,14 +200,14 @@ const OTHER_LIMIT = 1000
  * Contents of the sandbox, in memory and bounded. Properties read them, methods change them; everything added belongs
  * to the user.
  */
-export class State {
-  readonly repos: readonly Repo[]
+export class SandboxState {
+  readonly repos: readonly StoredRepo[]
   readonly reviewComments: readonly ReviewComment[]
   readonly #clock: Clock
   readonly #users = new Map<string, User>()
   readonly #issues = new Map<string, Issue>()
-  readonly #comments = new BoundedMap<number, Comment>(CONTENT_LIMIT)
-  readonly #reactions = new BoundedMap<string, Reaction>(CONTENT_LIMIT)
+  readonly #comments = new BoundedMap<number, StoredComment>(CONTENT_LIMIT)
+  readonly #reactions = new BoundedMap<string, StoredReaction>(CONTENT_LIMIT)
   readonly #requests = new BoundedMap<number, RequestEntry>(OTHER_LIMIT)
   /** Head of each branch, by `owner/name branch`. */
   readonly #heads = new Map<string, string>()
@@ -236,7 +236,7 @@ export class State {
   #addIssue(repo: string, number: number, { title, body, locked = false, branch, ...plan }: Plan): void {
     const index = this.#issues.size
     const pullId = FIRST_PULL_ID + index
-    const head = branch !== undefined && { ref: branch, sha: plan.sha ?? hashOf(`${pullId} ${branch}`) }
+    const head = branch !== undefined && { ref: branch, sha: plan.sha ?? sha1Hex(`${pullId} ${branch}`) }
     if (head) this.#setHead(repo, head.ref, head.sha)
     this.#setIssue({
       id: FIRST_ISSUE_ID + index,
@@ -264,11 +264,11 @@ export class State {
     return [...this.#issues.values()]
   }
 
-  get comments(): readonly Comment[] {
+  get comments(): readonly StoredComment[] {
     return [...this.#comments.values()]
   }
 
-  get reactions(): readonly Reaction[] {
+  get reactions(): readonly StoredReaction[] {
     return [...this.#reactions.values()]
   }
 
@@ -281,16 +281,16 @@ export class State {
   }
 
   /** The repository with this full name. Like GitHub, it ignores case. @throws GitHubError 404 */
-  repo(fullName: string): Repo {
+  repo(fullName: string): StoredRepo {
     const wanted = fullName.toLowerCase()
-    return found(this.repos.find((repo) => repo.fullName === wanted))
+    return requireFound(this.repos.find((repo) => repo.fullName === wanted))
   }
 
   issue(repo: string, number: number): Issue | undefined {
     return this.#issues.get(`${repo}#${number}`)
   }
 
-  comment(repo: string, id: number): Comment | undefined {
+  comment(repo: string, id: number): StoredComment | undefined {
     const comment = this.#comments.get(id)
     return comment?.repo === repo ? comment : undefined
   }
@@ -299,15 +299,15 @@ export class State {
     return this.reviewComments.find((comment) => comment.repo === repo && comment.id === id)
   }
 
-  commentsOn({ repo, number }: Issue): readonly Comment[] {
+  commentsOn({ repo, number }: Issue): readonly StoredComment[] {
     return this.comments.filter((comment) => comment.repo === repo && comment.issueNumber === number)
   }
 
-  reactionsTo(subject: Subject): readonly Reaction[] {
+  reactionsTo(subject: ReactionSubject): readonly StoredReaction[] {
     return this.reactions.filter(({ subject: { kind, id } }) => kind === subject.kind && id === subject.id)
   }
 
-  addComment(issue: Issue, body: string): Comment {
+  addComment(issue: Issue, body: string): StoredComment {
     const { repo, number: issueNumber } = issue
     const now = this.now()
     const comment = { id: this.newId(), repo, issueNumber, user: OWNER, body, createdAt: now, updatedAt: now }
@@ -316,14 +316,14 @@ export class State {
     return comment
   }
 
-  editComment(comment: Comment, body: string): Comment {
+  editComment(comment: StoredComment, body: string): StoredComment {
     const edited = { ...comment, body, updatedAt: this.now() }
     this.#comments.set(comment.id, edited)
     return edited
   }
 
   /** Adds a reaction, or returns the user's earlier one of the same kind. */
-  addReaction(subject: Subject, content: Content): { reaction: Reaction; created: boolean } {
+  addReaction(subject: ReactionSubject, content: Content): { reaction: StoredReaction; created: boolean } {
     const key = `${subject.kind} ${subject.id} ${content}`
     const known = this.#reactions.get(key)
     if (known) return { reaction: known, created: false }
@@ -335,7 +335,7 @@ export class State {
   /** Merges and closes a pull request. The caller has checked that it is mergeable. */
   merge(issue: PullIssue, how: Pick<Merge, 'method' | 'title' | 'message'>): PullIssue {
     const mergedAt = this.now()
-    const sha = hashOf(`${issue.pull.head.sha} ${mergedAt}`)
+    const sha = sha1Hex(`${issue.pull.head.sha} ${mergedAt}`)
     const merge = { repo: issue.repo, pullNumber: issue.number, ...how, sha, user: OWNER, mergedAt }
     return this.#setIssue({ ...issue, closedAt: mergedAt, pull: { ...issue.pull, merge } })
   }
@@ -348,7 +348,7 @@ export class State {
   push(repo: string, branch: string, message: string): Push | undefined {
     const before = this.#heads.get(`${repo} ${branch}`)
     if (before === undefined) return undefined
-    const sha = hashOf(`${before} ${this.newId()} ${message}`)
+    const sha = sha1Hex(`${before} ${this.newId()} ${message}`)
     this.#setHead(repo, branch, sha)
     for (const issue of this.pullsFrom(repo, branch))
       this.#setIssue({ ...issue, pull: { ...issue.pull, head: { ref: branch, sha } } })
@@ -407,7 +407,7 @@ export class BoundedMap<K, V> extends Map<K, V> {
 }
 
 /** Hash of 40 hex digits, as a commit's. */
-export function hashOf(text: string): string {
+export function sha1Hex(text: string): string {
   return createHash('sha1').update(text).digest('hex')
 }
 

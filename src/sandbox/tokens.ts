@@ -3,7 +3,7 @@ import type { Clock } from '../base/time.js'
 import { BoundedMap } from './state.js'
 
 /** Application that users can authorize. */
-export interface Client {
+export interface RegisteredClient {
   readonly id: string
   readonly secret: string
   /** Allows sign-in by device flow, which is a setting of the application. */
@@ -47,7 +47,7 @@ export function randomSecret(prefix = ''): string {
 }
 
 /** Values under random keys, such as the anti-forgery tokens of forms. Each can be redeemed once, within a lifetime. */
-export class Once<T> {
+export class OneTimeValues<T> {
   readonly #clock: Clock
   readonly #lifetimeMs: number
   readonly #entries = new BoundedMap<string, { value: T; until: number }>(WAITING_LIMIT)
@@ -64,7 +64,7 @@ export class Once<T> {
     return key
   }
 
-  take(key: string | null): T | undefined {
+  redeem(key: string | null): T | undefined {
     const entry = this.#entries.get(key ?? '')
     this.#entries.delete(key ?? '')
     return entry && this.#clock() < entry.until ? entry.value : undefined
@@ -75,7 +75,7 @@ export class Once<T> {
 export class OAuth {
   readonly #clock: Clock
   readonly #lifetimes: TokenLifetimes | undefined
-  readonly #clients = new Map<string, Client>()
+  readonly #clients = new Map<string, RegisteredClient>()
   readonly #grants = new BoundedMap<string, Grant>(TOKEN_LIMIT)
   readonly #refreshable = new BoundedMap<string, Grant>(TOKEN_LIMIT)
 
@@ -84,23 +84,23 @@ export class OAuth {
     this.#lifetimes = lifetimes
   }
 
-  addClient(client: Client): void {
+  addClient(client: RegisteredClient): void {
     this.#clients.set(client.id, client)
   }
 
-  client(id: string | null): Client | undefined {
+  client(id: string | null): RegisteredClient | undefined {
     return this.#clients.get(id ?? '')
   }
 
   /** Finds the application with this id and secret. Takes as long for any secret. */
-  authenticate(id: string | null, secret: string | null): Client | undefined {
+  authenticate(id: string | null, secret: string | null): RegisteredClient | undefined {
     const client = this.client(id)
     const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
     return client && timingSafeEqual(digest(secret ?? ''), digest(client.secret)) ? client : undefined
   }
 
   /** Issues an access token. Returns the fields of the token response. */
-  issue(client: Client, scopes: readonly string[]): Fields {
+  issue(client: RegisteredClient, scopes: readonly string[]): Fields {
     const now = this.#clock()
     const lifetimes = this.#lifetimes
     const grant = {
@@ -137,7 +137,7 @@ export class OAuth {
   }
 
   /** Exchanges a refresh token for a new pair. Like GitHub, it ends the old access token and refresh token. */
-  refresh(client: Client, refreshToken: string | null): Fields | undefined {
+  refresh(client: RegisteredClient, refreshToken: string | null): Fields | undefined {
     const old = this.#refreshable.get(refreshToken ?? '')
     if (!old?.refresh || old.clientId !== client.id || this.#clock() >= old.refresh.expiresAt)
       return undefined

@@ -1,20 +1,20 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Secret } from '../base/secret.js'
-import { type Header, type HeaderLines, only, spelledHeader } from '../http/headers.js'
-import { isInBody, type Place, piecesOf, type Proof, valueAt, type WebhookScheme } from './scheme.js'
+import { type Header, type HeaderLines, singleValue, canonicalHeaderName } from '../http/headers.js'
+import { isInBody, type ValueLocation, piecesOf, type Proof, valueAt, type WebhookScheme } from './scheme.js'
 
 /** Digest sizes in bytes, by algorithm. A token has no fixed size. */
-export const LENGTHS = { sha256: 32, sha1: 20, sha512: 64, token: 0 } as const
+export const DIGEST_BYTES = { sha256: 32, sha1: 20, sha512: 64, token: 0 } as const
 /** Most signatures in one header. Senders send one or two while a secret is rotated. */
 const MAX_SIGNATURES = 8
 /** Longest token in characters: more than any sender uses. */
 const MAX_TOKEN = 1024
 
 /** Regular expression source for one well-formed signature. */
-export function formOf({ prefix, algorithm, encoding }: Proof): string {
+export function signaturePattern({ prefix, algorithm, encoding }: Proof): string {
   const start = prefix.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
   if (algorithm === 'token') return `${start}[\\x21-\\x7e](?:[\\x20-\\x7e]{0,${MAX_TOKEN}}[\\x21-\\x7e])?`
-  const bytes = LENGTHS[algorithm]
+  const bytes = DIGEST_BYTES[algorithm]
   if (encoding === 'hex') return `${start}[0-9a-f]{${2 * bytes}}`
   const rest = (3 - (bytes % 3)) % 3
   return `${start}[A-Za-z0-9+/]{${Math.ceil((bytes * 4) / 3)}}${'='.repeat(rest)}`
@@ -24,11 +24,11 @@ const forms = new WeakMap<Proof, RegExp>()
 
 /** Well-formed signatures of a proof in a request's headers. None if the header is repeated. */
 export function signaturesIn(lines: HeaderLines, proof: Proof): string[] {
-  const value = only(lines, proof.header)
+  const value = singleValue(lines, proof.header)
   if (value === undefined) return []
   const { separator } = proof
   const all = separator ? value.split(separator, MAX_SIGNATURES).map((each) => each.trim()) : [value]
-  const form = forms.get(proof) ?? new RegExp(`^${formOf(proof)}$`)
+  const form = forms.get(proof) ?? new RegExp(`^${signaturePattern(proof)}$`)
   forms.set(proof, form)
   return all.filter((each) => form.test(each))
 }
@@ -74,7 +74,7 @@ export function isEmptySecret(secret: Secret): boolean {
 }
 
 /** Finds the proof that this secret made, or undefined. Takes constant time. An empty secret matches nothing. */
-export function provenWith(secret: Secret, request: Signed, scheme: WebhookScheme): Proof | undefined {
+export function findProof(secret: Secret, request: Signed, scheme: WebhookScheme): Proof | undefined {
   if (isEmptySecret(secret)) return undefined
   const proof = proofsFor(secret, scheme).find(({ header }) => request.lines.has(header))
   return proof && isSigned(signaturesIn(request.lines, proof), secret, request, proof) ? proof : undefined
@@ -102,7 +102,7 @@ export function isSigned(
 /** A part of the signed text that comes from a header. */
 interface HeaderPart {
   readonly part: '{id}' | '{timestamp}'
-  readonly place: Place
+  readonly place: ValueLocation
   /** The header's value. Undefined if the request has none; a missing id counts as empty. */
   readonly value: string | undefined
   /** Text between this part and the next. */
@@ -132,18 +132,18 @@ export function isWellFormed({ part, value = '', separator }: HeaderPart): boole
   return (value + separator).indexOf(separator) === value.length
 }
 
-interface Parts {
+interface SignedParts {
   readonly id: string
   readonly timestamp: string
   readonly body: Uint8Array
 }
 
 /** Computes the signature of a secret, with its prefix. */
-function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
+function signatureOf(secret: Secret, parts: SignedParts, proof: Proof): string {
   const { prefix, algorithm, encoding, signed, key } = proof
   const text = secret.reveal()
   if (algorithm === 'token') return prefix + text
-  const hmac = createHmac(algorithm, (key && keyIn(secret)) ?? text)
+  const hmac = createHmac(algorithm, (key && decodeKey(secret)) ?? text)
   for (const piece of signed === '{body}' ? [signed] : piecesOf(signed))
     if (piece === '{body}') hmac.update(parts.body)
     else hmac.update(piece === '{id}' ? parts.id : piece === '{timestamp}' ? parts.timestamp : piece)
@@ -157,7 +157,7 @@ function signatureOf(secret: Secret, parts: Parts, proof: Proof): string {
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
 /** Decodes a secret that is base64 of the key. Undefined if it is not base64. */
-export function keyIn(secret: Secret): Buffer | undefined {
+export function decodeKey(secret: Secret): Buffer | undefined {
   const text = secret.reveal().replace(/^whsec_/, '')
   return BASE64.test(text) ? Buffer.from(text, 'base64') : undefined
 }
@@ -194,9 +194,14 @@ export function isTime(text: string): boolean {
  * Signs a delivery and returns the header lines that prove it. Uses the proof whose header is in `lines`, else the
  * first one that applies to the secret.
  */
-export function sign(
+export function signDelivery(
   secret: Secret,
-  { id, body, now, lines }: Omit<Parts, 'timestamp'> & { readonly now: number; readonly lines?: HeaderLines },
+  {
+    id,
+    body,
+    now,
+    lines,
+  }: Omit<SignedParts, 'timestamp'> & { readonly now: number; readonly lines?: HeaderLines },
   scheme: WebhookScheme,
 ): Header[] {
   const proofs = proofsFor(secret, scheme)
@@ -212,5 +217,5 @@ export function sign(
   const pair = timeKey === undefined ? '' : `${timeKey}=${timestamp},`
   signed.push([proof.header, pair + signatureOf(secret, parts, proof)])
   for (const also of scheme.also ?? []) signed.push([also.header, signatureOf(secret, parts, also)])
-  return signed.map(([name, value]) => [spelledHeader(name), value])
+  return signed.map(([name, value]) => [canonicalHeaderName(name), value])
 }

@@ -1,11 +1,11 @@
-import { type HeaderLines, only } from '../http/headers.js'
+import { type HeaderLines, singleValue } from '../http/headers.js'
 import { memberOf } from '../json/parse.js'
 
 /**
  * Location of a value in a request: a header's lower-case name, a pair in one (`stripe-signature#t`), or a member of
  * the JSON (`$.issue.number`).
  */
-export type Place = string
+export type ValueLocation = string
 
 /** Description of how one header proves a delivery. */
 export interface Proof {
@@ -24,7 +24,7 @@ export interface Proof {
    */
   readonly signed: string
   /** Header of `{id}`. */
-  readonly id?: Place
+  readonly id?: ValueLocation
   /** The signed time: in a header, whose value is `{timestamp}`, or in a member of the body. */
   readonly time?: SignedTime
   /** Form of the secrets that this proof applies to. Default: all. */
@@ -67,7 +67,7 @@ export function ambiguity(signed: string): string | undefined {
 
 /** A time that the signature covers. */
 export interface SignedTime {
-  readonly place: Place
+  readonly place: ValueLocation
   /** Milliseconds per unit. */
   readonly unit: 1 | 1000
   /** Largest difference from the current time, in milliseconds. */
@@ -90,18 +90,18 @@ export interface WebhookScheme {
    * Locations of the event's name. The first with a value counts: one in the signed JSON comes before a header. Empty:
    * every delivery is a `webhook`.
    */
-  readonly event: readonly Place[]
+  readonly event: readonly ValueLocation[]
   /** Locations of the action, which is appended to the event's name after a dot. */
-  readonly action: readonly Place[]
+  readonly action: readonly ValueLocation[]
   /** Locations of the delivery's id. */
-  readonly id: readonly Place[]
+  readonly id: readonly ValueLocation[]
   /** Replacement for a missing id: the body's digest. Undefined: such a request is refused. */
   readonly idOr?: 'digest'
   /** Location of the id of the hook that sent the delivery. */
-  readonly hook?: Place
-  readonly repo: readonly Place[]
+  readonly hook?: ValueLocation
+  readonly repo: readonly ValueLocation[]
   /** Locations of the number of an issue or a pull request. */
-  readonly number: readonly Place[]
+  readonly number: readonly ValueLocation[]
   /** Content that a form's signature covers: the body as sent, or the JSON text inside `payload`. */
   readonly formSignature: 'body' | 'payload'
   /**
@@ -110,7 +110,7 @@ export interface WebhookScheme {
    */
   readonly content: 'json' | 'payload' | 'fields' | 'any'
   /** Member that the response to it must repeat. Slack requires this when an address is entered. */
-  readonly challenge?: Place
+  readonly challenge?: ValueLocation
   /**
    * Field that is `1` in an unsigned form with which the sender tests an address. The response is 200, and the form is
    * not stored.
@@ -151,15 +151,15 @@ export const GENERIC_EVENT = 'x-provider-event'
 export const GENERIC_DELIVERY = 'x-provider-delivery'
 
 /** True if a value is in the JSON, which a signature of the body covers. */
-export function isInBody(place: Place): boolean {
+export function isInBody(place: ValueLocation): boolean {
   return place.startsWith('$.')
 }
 
 /** Reads the value at a location of a request. Undefined if there is none, for a repeated header, and for null. */
-export function valueAt(place: Place, lines: HeaderLines, payload: unknown): unknown {
+export function valueAt(place: ValueLocation, lines: HeaderLines, payload: unknown): unknown {
   if (isInBody(place)) return memberOf(payload, place.slice(2)) ?? undefined
   const [name = '', key] = place.split('#')
-  const value = only(lines, name)
+  const value = singleValue(lines, name)
   if (key === undefined) return value
   const pair = value?.split(',').find((each) => each.trim().startsWith(`${key}=`))
   return pair?.trim().slice(key.length + 1)
@@ -169,6 +169,6 @@ export function valueAt(place: Place, lines: HeaderLines, payload: unknown): unk
  * Converts an integer that names something to text, since some senders count their deliveries. Other values are
  * returned unchanged.
  */
-export function asName(value: unknown): unknown {
+export function nameText(value: unknown): unknown {
   return Number.isSafeInteger(value) ? String(value) : value
 }

@@ -1,13 +1,13 @@
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { parseDuration } from '../base/time.js'
-import { indexHeaders, isKept, isMadeAgain, spelledHeader } from '../http/headers.js'
+import { indexHeaders, isStoredHeader, isConnectionHeader, canonicalHeaderName } from '../http/headers.js'
 import { isObject } from '../json/parse.js'
-import { provenWith, sign, staleness } from './proof.js'
+import { findProof, signDelivery, staleness } from './proof.js'
 import {
   ambiguity,
   isInBody,
-  type Place,
+  type ValueLocation,
   type Proof,
   type SignedTime,
   valueAt,
@@ -15,7 +15,11 @@ import {
 } from './scheme.js'
 
 const FIVE_MINUTES = 300_000
-const seconds = (place: Place, tolerance = FIVE_MINUTES): SignedTime => ({ place, unit: 1000, tolerance })
+const seconds = (place: ValueLocation, tolerance = FIVE_MINUTES): SignedTime => ({
+  place,
+  unit: 1000,
+  tolerance,
+})
 
 const HMAC = { prefix: '', algorithm: 'sha256', encoding: 'hex', signed: '{body}' } as const
 /** HMAC with a version, in a header that may contain several. */
@@ -45,7 +49,7 @@ function standard(name: 'webhook' | 'svix'): Proof {
 }
 
 /** Description of a sender that is not a code host. Omitted fields have the usual values: JSON, and no repository. */
-interface Row
+interface SenderSpec
   extends
     Pick<WebhookScheme, 'proofs' | 'event'>,
     Partial<Omit<WebhookScheme, 'proofs' | 'event' | 'headers'>> {
@@ -153,15 +157,15 @@ const SENDERS = {
     id: ['$.event.id'],
     secretHint: 'each subscription has its own secret, shown once when it is made',
   },
-} as const satisfies Readonly<Record<string, Row>>
+} as const satisfies Readonly<Record<string, SenderSpec>>
 
 /** Schemes that the user defines with the text after the name: `hmac header=X-Signature prefix=sha256=`. */
-const OWN = ['hmac', 'token', 'none'] as const
+const CUSTOM_SCHEMES = ['hmac', 'token', 'none'] as const
 
 /** Names of the schemes that are not a code host's. */
-export const SCHEME_NAMES: readonly string[] = [...Object.keys(SENDERS), ...OWN]
+export const SCHEME_NAMES: readonly string[] = [...Object.keys(SENDERS), ...CUSTOM_SCHEMES]
 
-const ROWS: ReadonlyMap<string, Row> = new Map(Object.entries(SENDERS))
+const ROWS: ReadonlyMap<string, SenderSpec> = new Map(Object.entries(SENDERS))
 
 /**
  * Parses the text of a scheme: a name of the table, or `hmac`, `token` or `none` with parts `key=value`, separated by
@@ -172,10 +176,10 @@ export function senderScheme(text: string): WebhookScheme | undefined {
   const [name = '', ...words] = text.trim().split(/\s+/)
   const known = ROWS.get(name)
   if (known && words.length > 0) throw invalid(name, 'takes no parts')
-  return known ? complete(known) : ownScheme(name, readParts(name, words))
+  return known ? complete(known) : customScheme(name, readParts(name, words))
 }
 
-function complete({ agent = 'webhook-relay', ...row }: Row): WebhookScheme {
+function complete({ agent = 'webhook-relay', ...row }: SenderSpec): WebhookScheme {
   const { event, id = [] } = row
   const headers = [event, id].map((places) => places.find((place) => !isInBody(place)))
   return {
@@ -191,8 +195,8 @@ function complete({ agent = 'webhook-relay', ...row }: Row): WebhookScheme {
     headers: (eventName, deliveryId) => ({
       'Content-Type': 'application/json',
       'User-Agent': agent,
-      ...(headers[0] !== undefined && { [spelledHeader(headers[0])]: eventName }),
-      ...(headers[1] !== undefined && { [spelledHeader(headers[1])]: deliveryId }),
+      ...(headers[0] !== undefined && { [canonicalHeaderName(headers[0])]: eventName }),
+      ...(headers[1] !== undefined && { [canonicalHeaderName(headers[1])]: deliveryId }),
     }),
   }
 }
@@ -213,10 +217,10 @@ const FORMS = {
   time: placeLike('$.time'),
   tolerance: [/./, 'a duration such as 5m'],
 } as const satisfies Record<string, readonly [RegExp, string]>
-type Parts = Partial<Readonly<Record<keyof typeof FORMS, string>>>
+type SchemeParts = Partial<Readonly<Record<keyof typeof FORMS, string>>>
 const NAMES_OF_HEADERS = new Set(['header', 'event', 'id', 'time'])
 
-function readParts(name: string, parts: readonly string[]): Parts {
+function readParts(name: string, parts: readonly string[]): SchemeParts {
   const read: Record<string, string> = Object.create(null)
   for (const part of parts) {
     const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(part) ?? []
@@ -247,7 +251,7 @@ function readParts(name: string, parts: readonly string[]): Parts {
 function checkHeader(name: string, key: string, value: string): void {
   const [header = ''] = value.split('#')
   const isToken = name === 'token' && key === 'header'
-  if (isToken ? !isMadeAgain(header) : isKept(header)) return
+  if (isToken ? !isConnectionHeader(header) : isStoredHeader(header)) return
   throw invalid(
     name,
     `cannot have ${key}=${header}: relay does not store and forward that header, so nothing could verify the delivery later. Name another header that the sender has, or have it send one of its own, such as X-Signature`,
@@ -257,8 +261,8 @@ function checkHeader(name: string, key: string, value: string): void {
 /**
  * Creates the scheme that a user has defined. @throws RelayError `settings` if it could prove nothing, or is ambiguous
  */
-function ownScheme(name: string, parts: Parts): WebhookScheme | undefined {
-  const row = ownRow(name, parts)
+function customScheme(name: string, parts: SchemeParts): WebhookScheme | undefined {
+  const row = customSpec(name, parts)
   const [unclear] = row?.proofs.flatMap(({ signed }) => ambiguity(signed) ?? []) ?? []
   if (unclear !== undefined) throw invalid(name, unclear)
   const scheme = row && complete(row)
@@ -266,7 +270,7 @@ function ownScheme(name: string, parts: Parts): WebhookScheme | undefined {
   // A part is at fault if replacing it makes the scheme work.
   const isAtFault = (key: 'prefix' | (typeof PLACES)[number]): boolean => {
     const other = key === 'prefix' ? 'v1=' : isInBody(parts[key] ?? '') ? `$.own-${key}` : `x-own-${key}`
-    const changed = ownRow(name, { ...parts, [key]: other })
+    const changed = customSpec(name, { ...parts, [key]: other })
     return changed !== undefined && isConsistent(complete(changed))
   }
   const given = PLACES.filter((key) => parts[key] !== undefined)
@@ -292,21 +296,21 @@ function isConsistent(scheme: WebhookScheme): boolean {
   const { secret, event, id, now } = TRIAL
   const { proofs, event: eventPlaces, id: idPlaces } = scheme
   const payload: Record<string, unknown> = Object.create(null)
-  const put = (place: Place, value: unknown): void => {
+  const put = (place: ValueLocation, value: unknown): void => {
     if (isInBody(place)) putMember(payload, place.slice(2).split('.'), value)
   }
   for (const place of eventPlaces) put(place, event)
   for (const place of idPlaces) put(place, id)
   for (const { time } of proofs) if (time) put(time.place, now / time.unit)
   const body = Buffer.from(JSON.stringify(payload))
-  const signed = sign(secret, { id, body, now }, scheme)
+  const signed = signDelivery(secret, { id, body, now }, scheme)
   const names = new Set(signed.map(([name]) => name.toLowerCase()))
   const others = Object.entries(scheme.headers(event, id)).filter(([name]) => !names.has(name.toLowerCase()))
   const lines = indexHeaders([...others, ...signed])
   const isProved = (proof: Proof): boolean =>
-    provenWith(secret, { lines, signed: body }, scheme) === proof &&
+    findProof(secret, { lines, signed: body }, scheme) === proof &&
     staleness(proof, { lines, payload }, now) === undefined
-  const holds = (places: readonly Place[], value: string): boolean =>
+  const holds = (places: readonly ValueLocation[], value: string): boolean =>
     places.every((place) => valueAt(place, lines, payload) === value)
   return proofs.every(isProved) && holds(eventPlaces, event) && holds(idPlaces, id)
 }
@@ -328,8 +332,8 @@ function putMember(
 }
 
 /** Converts the parts of a user's scheme to a description. */
-function ownRow(name: string, parts: Parts): Row | undefined {
-  if (!OWN.some((each) => each === name)) return undefined
+function customSpec(name: string, parts: SchemeParts): SenderSpec | undefined {
+  if (!CUSTOM_SCHEMES.some((each) => each === name)) return undefined
   const { header, prefix = '', event, id } = parts
   const places = { event: event ? [event] : [], id: id ? [id] : [], content: 'any' } as const
   if (name === 'none') return { ...places, proofs: [] }
@@ -339,10 +343,10 @@ function ownRow(name: string, parts: Parts): Row | undefined {
     const before = /^\w+$/.test(prefix) ? `${prefix} ` : prefix
     return { ...places, proofs: [{ ...HMAC, header, prefix: before, algorithm: 'token' }] }
   }
-  return { ...places, proofs: [ownHmac(name, header, parts)] }
+  return { ...places, proofs: [customHmac(name, header, parts)] }
 }
 
-function ownHmac(name: string, header: string, parts: Parts): Proof {
+function customHmac(name: string, header: string, parts: SchemeParts): Proof {
   const { prefix = '', encoding, algorithm, id, time, tolerance = '5m' } = parts
   const signed = parts.signed ?? (time === undefined || isInBody(time) ? '{body}' : '{timestamp}.{body}')
   const within = parseDuration(tolerance)

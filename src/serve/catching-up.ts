@@ -1,14 +1,14 @@
 import { aborted, onSleep, probeDelay, sleep } from '../base/wait.js'
 import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
 import type { Limits } from '../base/seams.js'
-import { type CaughtUp, catchUp } from '../codehost/catch-up.js'
+import { type CatchUpResult, catchUp } from '../codehost/catch-up.js'
 import type { DeliveryLog } from '../codehost/host.js'
 import type { SourceParts } from './tunnel.js'
 
 /** How far it is. */
 export type CatchingUp =
   | { readonly state: 'missing'; readonly count: number }
-  | { readonly state: 'caught up'; readonly result: CaughtUp }
+  | { readonly state: 'caught up'; readonly result: CatchUpResult }
   | { readonly state: 'not caught up'; readonly error: RelayError; readonly retries: boolean }
 
 /** A webhook that leads here while relay runs. */

@@ -5,7 +5,7 @@ import type { Log } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
 import type { Routing } from '../dispatch/routes.js'
 import type { Postgres } from '../store/postgres.js'
-import type { Session } from '../store/session.js'
+import type { RelaySession } from '../store/session.js'
 
 /** Whether this relay may act, while it forwards, tunnels, keeps hooks and removes old deliveries. */
 export interface Turn {
@@ -41,7 +41,7 @@ interface Running {
 export class Duties implements AsyncDisposable {
   readonly #options: DutiesOptions
   /** Undefined for a profile that is this relay's alone. */
-  #session: Session | undefined
+  #session: RelaySession | undefined
   #poll: NodeJS.Timeout | undefined
   #start: ((turn: Turn) => Promise<AsyncDisposable>) | undefined
   #running: Running | undefined
@@ -54,8 +54,8 @@ export class Duties implements AsyncDisposable {
   /** Joins the other relays of a shared profile. @throws RelayError `settings` when they have other routes; `storage` */
   async join(postgres: Postgres): Promise<void> {
     const { routes, onNotice, onTurn, log } = this.#options
-    const { Session } = await import('../store/session.js')
-    const session = new Session(postgres, routes, {
+    const { RelaySession } = await import('../store/session.js')
+    const session = new RelaySession(postgres, routes, {
       onNotice,
       onRun: (holds) => {
         if (!holds) void this.#end()

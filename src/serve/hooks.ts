@@ -5,7 +5,7 @@ import { commandLine } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import {
   explainLogError,
-  type HookPlace,
+  type HookContext,
   registerHook,
   SavedHooks,
   unregisterHook,
@@ -140,7 +140,7 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
 }
 
 /** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
-function placeOf({ relay, plan, log, warned }: Parts, repo: Repo, signal: AbortSignal): HookPlace {
+function placeOf({ relay, plan, log, warned }: Parts, repo: Repo, signal: AbortSignal): HookContext {
   const { host } = relay
   const { user, isUserNamed: isNamed, login, command, onNoToken } = plan
   const token = async (): Promise<string> => {
@@ -159,7 +159,11 @@ function savedHooks({ database, host }: RelayParts): SavedHooks {
 }
 
 /** With the events, and the address, that the user chose for it before. */
-async function wantedHook({ settings }: Parts, { saved, repo }: HookPlace, url: string): Promise<WantedHook> {
+async function wantedHook(
+  { settings }: Parts,
+  { saved, repo }: HookContext,
+  url: string,
+): Promise<WantedHook> {
   const { chosen = false, url: own, events } = (await saved.get(repo)) ?? {}
   const secret = settings.webhookSecrets.current
   const hook = { url: (chosen && own) || url, secret, events: events ?? undefined }

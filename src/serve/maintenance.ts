@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { deadline, sleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
-import { LIMITS } from '../base/seams.js'
+import { TIME_LIMITS } from '../base/seams.js'
 import type { Settings } from '../base/settings.js'
 import type { Journal } from '../journal/journal.js'
 import type { Database } from '../store/open.js'
@@ -29,7 +29,7 @@ export function startMaintenance({
   journal,
   retention,
   log,
-  interval = LIMITS.sweep,
+  interval = TIME_LIMITS.sweep,
 }: MaintenanceParts) {
   const stop = new AbortController()
   const { signal } = stop

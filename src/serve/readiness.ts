@@ -1,4 +1,4 @@
-import { sleep, createCached, inTime, isTimeout } from '../base/wait.js'
+import { sleep, createCached, awaitWithin, isTimeout } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { FetchHandler } from '../http/listen.js'
@@ -60,7 +60,7 @@ export class Readiness {
   start(journal: Pick<Journal, 'check'>): void {
     let before: RelayError | undefined
     this.#problem = createCached(CACHE_MS, async () => {
-      const found = await inTime(LIMIT_MS, journal.check()).then(
+      const found = await awaitWithin(LIMIT_MS, journal.check()).then(
         () => undefined,
         (error: unknown) => (isTimeout(error) ? new RelayError('storage', SLOW) : toRelayError(error)),
       )

@@ -1,10 +1,10 @@
 import { findOwnApp } from '../auth/setup.js'
-import { isolated } from '../base/callbacks.js'
+import { isolateCallbacks } from '../base/callbacks.js'
 import type { Cancellable } from '../base/wait.js'
 import { Disposal } from '../base/lifetime.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
-import { LIMITS } from '../base/seams.js'
+import { TIME_LIMITS } from '../base/seams.js'
 import type { RouteSettings, Settings } from '../base/settings.js'
 import { monotonicClock, systemClock } from '../base/time.js'
 import { Dispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
@@ -21,7 +21,7 @@ import {
   type TunnelStatus,
 } from '../instance/protocol.js'
 import { takeProfile } from '../instance/running.js'
-import { forwardable } from '../replay/prepare.js'
+import { forwardedRequest } from '../replay/prepare.js'
 import {
   joinParts,
   type PartOptions,
@@ -41,6 +41,7 @@ import { startMaintenance } from './maintenance.js'
 import { Readiness } from './readiness.js'
 import { statusOf, type StatusParts } from './status.js'
 import { checkTunnel, PayloadAddress, startTunnels } from './tunnel.js'
+import { isObject } from '../json/parse.js'
 
 export interface ServeOptions extends RelayOptions, Cancellable {
   /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
@@ -134,7 +135,7 @@ interface State {
  * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes
  */
 export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
-  const { relay, sandbox: _, ...serving } = await start(given, isolated(options))
+  const { relay, sandbox: _, ...serving } = await start(given, isolateCallbacks(options))
   return { ...serving, relay: viewOf(relay, serving) }
 }
 
@@ -148,7 +149,7 @@ export async function start(
   const state = createState(options, log)
   const readiness = new Readiness(log)
   const { host, port, maxBody } = given
-  const { stop: grace, ...limits } = { ...LIMITS, ...seams?.limits }
+  const { stop: grace, ...limits } = { ...TIME_LIMITS, ...seams?.limits }
   // Listen first: another relay must find the port in use, and port 0 is known only then. Nothing is answered yet.
   const listener = await listen(readiness.fetch, { host, port, log, maxBody, limits: { ...limits, grace } })
   const { url } = listener
@@ -178,7 +179,7 @@ export async function start(
   readiness.start(relay.journal)
   await duties.run((turn) => startDuties(turn, relay, settings, state))
   closing.defer(() => readiness.stop())
-  relay.database.settle()
+  relay.database.removeCopies()
   state.isNew = false
   const owner = closing.move()
   return {
@@ -246,17 +247,17 @@ async function withSandbox(
   if (!wantsSandbox(given)) return { settings: given, sandbox: undefined }
   const { sandbox: wanted, ...settings } = given
   const { id, secret } = SANDBOX_CLIENT
-  const { startSandbox } = await import('../sandbox/sandbox.js')
+  const { openSandbox } = await import('../sandbox/sandbox.js')
   const webhook = { url: () => `${url}/webhook`, secret: settings.webhookSecrets.current }
   const client = { id, secret: secret.reveal() }
-  const sandbox = closing.use(await startSandbox({ client, webhook, port: wanted.port, log }))
+  const sandbox = closing.use(await openSandbox({ client, webhook, port: wanted.port, log }))
   const host = { provider: 'sandbox', providerUrl: sandbox.url, oauthClient: SANDBOX_CLIENT } as const
   return { settings: { ...settings, ...host }, sandbox }
 }
 
 /** A program without types may name it and mean none. */
 function wantsSandbox(settings: Settings | SandboxSettings): settings is SandboxSettings {
-  return 'sandbox' in settings && Object(settings.sandbox) === settings.sandbox
+  return 'sandbox' in settings && isObject(settings.sandbox)
 }
 
 /**
@@ -327,7 +328,7 @@ async function startDuties(
       log,
       mayRun,
       sendable: (entry, { ofFolder = false }) =>
-        forwardable(entry, sources.get(entry.provider), clock(), { withToken: !ofFolder }),
+        forwardedRequest(entry, sources.get(entry.provider), clock(), { withToken: !ofFolder }),
       onTarget(status) {
         changed({ type: 'state' })
         options.onTarget?.(status)
@@ -445,7 +446,7 @@ function relayOptions(state: State, ready: ReadyCheck): PartOptions {
     onDelivery: (delivery, receipt) => {
       // Where it came before, some targets have it waiting already.
       if (receipt.duplicate) void state.dispatcher?.refresh()
-      else if (receipt.targets.length > 0) state.dispatcher?.take(receipt.targets)
+      else if (receipt.targets.length > 0) state.dispatcher?.enqueue(receipt.targets)
       if (!receipt.duplicate) state.maintenance?.added(sizeOf(delivery.body, delivery.headers))
       options.onDelivery?.(delivery, receipt)
     },

@@ -1,5 +1,5 @@
 import type { Settings, StoreText } from '../base/settings.js'
-import { namedTargets, type Routing } from '../dispatch/routes.js'
+import { publicTargets, type Routing } from '../dispatch/routes.js'
 import {
   type InstanceRecord,
   type InstanceStatus,
@@ -40,7 +40,7 @@ export function statusOf(parts: StatusParts): InstanceStatus {
     ...(settings.hostRefusal && folderHost !== undefined && { folderHost }),
     hooks,
     sources: (settings.sources ?? []).map(({ name, scheme, ofFolder }) => ({ name, scheme, ofFolder })),
-    targets: namedTargets(routing),
+    targets: publicTargets(routing),
     tunnels: [...tunnels],
     secretPrint: secretPrint(record, current),
     madeSecret: settings.store === 'memory' && hasMadeSecret ? current.reveal() : null,

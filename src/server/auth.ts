@@ -1,7 +1,7 @@
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { signOut } from '../auth/accounts.js'
-import { authorize, callback, type Outcome, parseLogin } from '../auth/sign-in.js'
+import { beginSignIn, completeSignIn, type SignInOutcome, parseLogin } from '../auth/sign-in.js'
 import { RelayError } from '../base/errors.js'
 import type { HttpEnv } from '../http/body.js'
 import { parseUserId } from '../base/settings.js'
@@ -31,14 +31,14 @@ export function authRoutes({ signIn, baseUrl }: Pick<AppParts, 'signIn' | 'baseU
       const logins = queryValues(c, 'login')
       // Several are invalid, so they fail with the same message as one invalid value.
       const login = logins.length === 0 ? undefined : parseLogin(logins.join(','))
-      const { location, cookie } = await authorize(signIn, userId, login)
+      const { location, cookie } = await beginSignIn(signIn, userId, login)
       const { name, value, ...attributes } = cookie
       setCookie(c, name, value, { ...attributes, httpOnly: true, sameSite: 'Lax' })
       return c.redirect(location, 302)
     })
     .on('GET', ['/auth/provider/callback', `/auth/${own}/callback`], noStore, async (c) => {
       const { searchParams: query } = new URL(c.req.url)
-      const { outcome, spent } = await callback(signIn, { query, cookies: getCookie(c) })
+      const { outcome, spent } = await completeSignIn(signIn, { query, cookies: getCookie(c) })
       for (const { name, path, secure } of spent) deleteCookie(c, name, { path, secure })
       return c.redirect(withOutcome(baseUrl(), outcome), 302)
     })
@@ -80,7 +80,7 @@ function decode(text: string): string {
 }
 
 /** Adds the outcome to the query and leaves the rest of the address unchanged. */
-function withOutcome(baseUrl: string, outcome: Outcome): string {
+function withOutcome(baseUrl: string, outcome: SignInOutcome): string {
   const url = new URL(baseUrl)
   const query = new URLSearchParams({ ...outcome }).toString()
   url.search = url.search === '' ? query : `${url.search}&${query}`

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { html } from 'hono/html'
-import { type Reason, REASONS } from '../auth/sign-in.js'
+import { type SignInFailureReason, SIGN_IN_FAILURE_REASONS } from '../auth/sign-in.js'
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage, type Page } from '../http/html.js'
 
@@ -32,7 +32,7 @@ const SIGNED_IN: Outcome = {
 }
 
 /** Why a sign-in failed, and what to do. An unknown reason gets the last entry. */
-const FAILURES: Readonly<Record<Reason | 'unknown', Pick<Outcome, 'text' | 'next'>>> = {
+const FAILURES: Readonly<Record<SignInFailureReason | 'unknown', Pick<Outcome, 'text' | 'next'>>> = {
   invalid_state: {
     text: 'This sign-in had expired, was used before, or began in another browser.',
     next: `${RETRY} Finish within 10 minutes, in the browser in which it began.`,
@@ -70,7 +70,7 @@ export function homeRoutes({ hasInspector }: { readonly hasInspector: boolean })
 function outcomeOf({ auth = [], reason = [] }: Record<string, string[]>): Outcome {
   if (auth.join() === 'success') return SIGNED_IN
   if (auth.join() !== 'error') return RUNNING
-  const known = REASONS.find((each) => each === reason.join()) ?? 'unknown'
+  const known = SIGN_IN_FAILURE_REASONS.find((each) => each === reason.join()) ?? 'unknown'
   return { state: 'bad', title: 'You are not signed in', ...FAILURES[known] }
 }
 

@@ -1,21 +1,21 @@
 import { Hono } from 'hono'
 import { signedOut } from '../auth/accounts.js'
-import { renew, revoke } from '../auth/renew.js'
+import { renewToken, revokeToken } from '../auth/renew.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { errorResponse } from '../http/router.js'
 import { answerText, failureOf, type InstanceStatus, PROOF_HEADER, sameProof } from '../instance/protocol.js'
 import { parseUserId } from '../base/settings.js'
-import type { Refused } from '../webhook/refused.js'
+import type { RefusedRequest } from '../webhook/refused.js'
 import type { AppParts, InspectorCodes } from './parts.js'
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
-export interface RefusedSummary extends Omit<Refused, 'reason' | 'headers' | 'body'> {
+export interface RefusedSummary extends Omit<RefusedRequest, 'reason' | 'headers' | 'body'> {
   readonly reason: string
 }
 
 /** `body`: its start, in base64. */
-export interface RefusedEntry extends RefusedSummary, Pick<Refused, 'headers'> {
+export interface RefusedEntry extends RefusedSummary, Pick<RefusedRequest, 'headers'> {
   readonly body: string
 }
 
@@ -92,17 +92,17 @@ function callsOf({ signIn, routes, refusals: { list }, inspector, instance }: Pa
       if (!instance) throw notFound()
       return instance.status()
     },
-    /** Renews the user's token if it is about to expire; the store then has it. Fails as `renew`. */
+    /** Renews the user's token if it is about to expire; the store then has it. Fails as `renewToken`. */
     async renew({ userId }: Pick<Given, 'userId'>) {
-      await renew(signIn, parseUserId(userId))
+      await renewToken(signIn, parseUserId(userId))
       return { ok: true }
     },
-    /** Revokes the user's token here and at the code host, whose failure is a result, unlike one of this service. Fails as `revoke`. */
+    /** Revokes the user's token here and at the code host, whose failure is a result, unlike one of this service. Fails as `revokeToken`. */
     async revoke({ userId }: Pick<Given, 'userId'>) {
       const user = parseUserId(userId)
       const { tokens, onAccount } = signIn
       const before = (await tokens.get(user)) ?? (await tokens.refreshable(user))
-      const { removed, upstream } = await revoke(signIn, user)
+      const { removed, upstream } = await revokeToken(signIn, user)
       if (before && removed) onAccount(signedOut(user, before))
       return {
         removed,
@@ -132,7 +132,7 @@ function callsOf({ signIn, routes, refusals: { list }, inspector, instance }: Pa
   }
 }
 
-async function summaryOf(refused: Refused): Promise<RefusedSummary> {
+async function summaryOf(refused: RefusedRequest): Promise<RefusedSummary> {
   const { headers: _headers, body: _body, reason, ...rest } = refused
   return { ...rest, reason: await reason() }
 }

@@ -3,7 +3,7 @@ import { RelayError } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
 import type { TokenKeys } from '../base/shared-store.js'
 import { changedRecord, type Json, type RecordCipher, type Store } from './kv.js'
-import { ask, type Sql, type Tx } from './sql.js'
+import { fetchRows, type Sql, type Tx } from './sql.js'
 
 /** AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits and a tag of 128. Lengths in bytes. */
 const NONCE = 12
@@ -97,14 +97,17 @@ export async function checkKey(encrypted: Pick<Store, 'update'>): Promise<void> 
  * Encrypts the records of the previous key with the current one, so that the previous key is no longer needed.
  * @throws RelayError `storage`
  */
-export async function rotate(sql: Sql, cipher: RecordCipher): Promise<void> {
+export async function rotateKey(sql: Sql, cipher: RecordCipher): Promise<void> {
   const { previousPrefix } = cipher
   if (previousPrefix === undefined) return
   await sql.write(function* (): Tx<void> {
     const query = 'SELECT key, value FROM kv WHERE value LIKE ?'
-    for (const { key, value } of yield* ask<{ key: string; value: string }>(query, `${previousPrefix}%`))
+    for (const { key, value } of yield* fetchRows<{ key: string; value: string }>(
+      query,
+      `${previousPrefix}%`,
+    ))
       try {
-        yield* ask(
+        yield* fetchRows(
           'UPDATE kv SET value = ? WHERE key = ?',
           cipher.encrypt(key, cipher.decrypt(key, value)),
           key,

@@ -4,8 +4,9 @@ import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Json, Store } from './kv.js'
 import type { Tx } from './sql.js'
+import { fieldsOf } from '../json/parse.js'
 
-export interface ExclusiveOptions<Result> extends Cancellable {
+export interface LockOptions<Result> extends Cancellable {
   /** The work, for messages: `renewing a token`. */
   readonly what: string
   /** Milliseconds to wait for another process. Default: no limit. */
@@ -13,7 +14,7 @@ export interface ExclusiveOptions<Result> extends Cancellable {
   /** Called once if another process holds the lock, with its process id if known. */
   readonly onBusy?: (pid: number | undefined) => void
   /** Called repeatedly while waiting. A value that it returns is the result, and the work is not done. */
-  readonly look?: () => Promise<Result | undefined>
+  readonly poll?: () => Promise<Result | undefined>
   readonly clock?: Clock
 }
 
@@ -30,10 +31,10 @@ const POLL_MS = 100
  * @throws as `work` does; RelayError `timed_out` after `wait`, `storage`; AbortError when `signal` aborts during the
  * wait
  */
-export async function exclusively<Result>(
+export async function withLock<Result>(
   store: Pick<Store, 'get' | 'update'>,
   key: string,
-  { what, wait = Infinity, onBusy, look, clock = systemClock, signal }: ExclusiveOptions<Result>,
+  { what, wait = Infinity, onBusy, poll: look, clock = systemClock, signal }: LockOptions<Result>,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const own = { id: randomUUID(), pid: process.pid }
@@ -69,5 +70,6 @@ export async function exclusively<Result>(
 }
 
 function ownerOf(value: Json | undefined): { readonly id?: string; readonly pid?: number } {
-  return Object(value)
+  const { id, pid } = fieldsOf(value)
+  return { ...(typeof id === 'string' && { id }), ...(typeof pid === 'number' && { pid }) }
 }

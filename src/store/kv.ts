@@ -1,7 +1,7 @@
 import { createCached } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
-import { ask, type Sql, type Tx } from './sql.js'
+import { fetchRows, type Sql, type Tx } from './sql.js'
 
 /** Value of a record: any JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
@@ -48,7 +48,7 @@ export interface Store {
   get<Value = Json>(key: string): Promise<Value | undefined>
   put(key: string, value: Json, expiresAt?: number): Promise<void>
   /** Gets and deletes a record, so that only one of several callers gets the value. */
-  take(key: string): Promise<Json | undefined>
+  consume(key: string): Promise<Json | undefined>
   /** False if the record did not exist. */
   delete(key: string): Promise<boolean>
   /** Lists every key that starts with `prefix`, in the order of their UTF-8 bytes. */
@@ -83,7 +83,7 @@ export function createStore(sql: Sql, options: StoreOptions = {}): Store {
       return row && decode<Value>(cipher, key, row.value)
     },
     put: (key, value, expiresAt) => update((records) => records.put(key, value, expiresAt)),
-    take: (key) =>
+    consume: (key) =>
       update(function* (records) {
         const value = yield* records.get(key)
         if (value !== undefined) yield* records.delete(key)
@@ -98,7 +98,8 @@ export function createStore(sql: Sql, options: StoreOptions = {}): Store {
     update,
     async sweep() {
       const query = `DELETE FROM kv WHERE key IN (SELECT key FROM kv WHERE expires_at <= ? LIMIT ${SWEEP}) RETURNING key`
-      for (let count = SWEEP; count === SWEEP;) count = (await sql.write(() => ask(query, clock()))).length
+      for (let count = SWEEP; count === SWEEP;)
+        count = (await sql.write(() => fetchRows(query, clock()))).length
     },
   }
 }
@@ -109,14 +110,14 @@ const GET = `SELECT value FROM kv WHERE key = ? AND ${LIVE}`
 function recordsOf(clock: Clock, cipherOf: (key: string) => RecordCipher | undefined): Records {
   return {
     *get<Value>(key: string) {
-      const [row] = yield* ask<{ value: string }>(GET, checkKey(key), clock())
+      const [row] = yield* fetchRows<{ value: string }>(GET, checkKey(key), clock())
       return row && decode<Value>(cipherOf(key), key, row.value)
     },
     *put(key, value, expiresAt = Infinity) {
       const text = cipherOf(key)?.encrypt(checkKey(key), value) ?? JSON.stringify(value)
       // NaN counts as past: a wrong computation must not make a record permanent.
       const end = Number.isNaN(expiresAt) ? -Infinity : expiresAt
-      yield* ask(
+      yield* fetchRows(
         `INSERT INTO kv (key, value, expires_at) VALUES (?, ?, ?)
           ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
         checkKey(key),
@@ -125,7 +126,7 @@ function recordsOf(clock: Clock, cipherOf: (key: string) => RecordCipher | undef
       )
     },
     *delete(key) {
-      const rows = yield* ask(
+      const rows = yield* fetchRows(
         `DELETE FROM kv WHERE key = ? AND ${LIVE} RETURNING key`,
         checkKey(key),
         clock(),

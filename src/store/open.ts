@@ -7,7 +7,7 @@ import { Secret } from '../base/secret.js'
 import type { StorePlace } from '../base/settings.js'
 import { SharedStore } from '../base/shared-store.js'
 import type { Clock } from '../base/time.js'
-import { exclusively } from './exclusively.js'
+import { withLock } from './exclusively.js'
 import { createStore, type RecordCipher, type Store } from './kv.js'
 import { copiesOf } from './copies.js'
 import type { Postgres } from './postgres.js'
@@ -23,14 +23,14 @@ export interface Database extends AsyncDisposable {
   /** The PostgreSQL database, if several relays share the data. */
   readonly shared: Postgres | undefined
   /** Deletes the copy of migrated data that an earlier start kept. Called once a start has succeeded. */
-  settle(): void
+  removeCopies(): void
   /** True if another process has written to the profile's own data since it was opened. */
   isShared(): boolean
   /** Re-encrypts records of the previous key with the current one. Part of a sweep. */
   rotate(): Promise<void>
 }
 
-export interface OpenOptions {
+export interface OpenDatabaseOptions {
   readonly kind: StorePlace
   /**
    * The profile's folder, whose name is the profile's; created with mode 0700 if missing. Not used by `memory` and a
@@ -85,7 +85,7 @@ export function mayHaveData(kind: StorePlace, folder: string): boolean {
  * that the caller may not migrate, and for a missing or wrong key; `unavailable` while relays of an earlier version use
  * a shared store
  */
-export async function openDatabase(options: OpenOptions): Promise<Database> {
+export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   const database = await (options.kind instanceof SharedStore
     ? openShared(options.kind, options)
     : openLocal(options))
@@ -105,7 +105,7 @@ function migrationOf({
   migrate = false,
   startCommand,
   onSlow = () => {},
-}: OpenOptions): MigrationOptions {
+}: OpenDatabaseOptions): MigrationOptions {
   return { migrate, startCommand: startCommand ?? `relay serve --profile ${basename(folder)}`, onSlow }
 }
 
@@ -115,7 +115,7 @@ function migrationOf({
  */
 const isPlain = (key: string): boolean => key === 'setup'
 
-async function openLocal(options: OpenOptions): Promise<Database> {
+async function openLocal(options: OpenDatabaseOptions): Promise<Database> {
   const { kind, folder, clock, patience } = options
   const migration = migrationOf(options)
   // Loaded here because it is native code, which a shared store does not need.
@@ -129,18 +129,18 @@ async function openLocal(options: OpenOptions): Promise<Database> {
     store,
     secrets: kind === 'keychain' ? createStore(sql, { clock, cipher, isPlain }) : store,
     shared: undefined,
-    settle: () => sql.settle(),
+    removeCopies: () => sql.removeCopies(),
     isShared: () => sql.isShared(),
     rotate: async () => {},
     [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
   }
 }
 
-async function openShared(kind: SharedStore, options: OpenOptions): Promise<Database> {
+async function openShared(kind: SharedStore, options: OpenDatabaseOptions): Promise<Database> {
   const { folder, clock, create } = options
   const { keys } = kind.secrets
   if (!keys) throw new RelayError('settings', 'A shared store needs RELAY_TOKEN_KEY')
-  const [{ openPostgres }, { checkKey, createCipher, rotate }] = await Promise.all([
+  const [{ openPostgres }, { checkKey, createCipher, rotateKey }] = await Promise.all([
     import('./postgres.js'),
     import('./cipher.js'),
   ])
@@ -155,9 +155,9 @@ async function openShared(kind: SharedStore, options: OpenOptions): Promise<Data
       store,
       secrets: store,
       shared: sql,
-      settle: () => {},
+      removeCopies: () => {},
       isShared: () => true,
-      rotate: () => rotate(sql, cipher),
+      rotate: () => rotateKey(sql, cipher),
       [Symbol.asyncDispose]: () => sql[Symbol.asyncDispose](),
     }
   } catch (error) {
@@ -170,7 +170,7 @@ async function openShared(kind: SharedStore, options: OpenOptions): Promise<Data
  * Opens the cipher with the key in the keychain, or creates the key if the profile has no encrypted record yet.
  * @throws RelayError `storage`
  */
-async function keychainCipher(sql: Sql, store: Store, options: OpenOptions): Promise<RecordCipher> {
+async function keychainCipher(sql: Sql, store: Store, options: OpenDatabaseOptions): Promise<RecordCipher> {
   const [{ getKey, setKey }, { checkKey, createCipher, isEncrypted }] = await Promise.all([
     import('./keychain.js'),
     import('./cipher.js'),
@@ -197,7 +197,7 @@ async function keychainCipher(sql: Sql, store: Store, options: OpenOptions): Pro
     return checked(made)
   }
   const what = 'making the key of the keychain'
-  return (await find()) ?? exclusively(store, 'lock:keychain', { what }, async () => (await find()) ?? make())
+  return (await find()) ?? withLock(store, 'lock:keychain', { what }, async () => (await find()) ?? make())
 }
 
 const NO_KEY =

@@ -1,5 +1,5 @@
 import { errorCode, type ErrorKind, RelayError } from '../base/errors.js'
-import { LIMIT_MS } from './sql.js'
+import { STORAGE_LIMIT_MS } from './sql.js'
 
 /** Error for a failure that relay itself detected, with a code of its own or a SQLSTATE. */
 export function postgresFailure(code: string): Error {
@@ -7,7 +7,7 @@ export function postgresFailure(code: string): Error {
 }
 
 const AWAY = 'it cannot be reached. Start it, or check the address; a running relay then continues by itself'
-const SLOW = `it did not answer within ${LIMIT_MS / 1000} s. Check its load and its disk`
+const SLOW = `it did not answer within ${STORAGE_LIMIT_MS / 1000} s. Check its load and its disk`
 const WITH_PASSWORD = 'Set PGPASSWORD, ~/.pgpass or RELAY_STORE_FILE'
 const REJECTED = `it rejected the user or the password. ${WITH_PASSWORD}`
 const DAMAGED = 'it is damaged. See its log'
@@ -26,7 +26,7 @@ const NEWER_NOW =
   'a newer version of relay has changed it meanwhile. Stop this relay, and start it again with that version'
 
 /** Reasons by SQLSTATE (PostgreSQL 15, appendix A), Node's error code, or relay's own. */
-const REASONS: Readonly<Record<string, string>> = {
+const POSTGRES_REASONS: Readonly<Record<string, string>> = {
   EACCES: 'its socket may not be used by this user. Check the permissions of the socket',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name. Use that name in the address',
   CERT_HAS_EXPIRED: 'its certificate has expired. Renew it',
@@ -87,7 +87,8 @@ export function postgresError(error: unknown, name: string): RelayError {
 
 function reasonOf(error: unknown, code: string | undefined): string {
   if (code !== undefined) {
-    const known = REASONS[code] ?? (/CERT|ISSUER|LEAF_SIGNATURE/.test(code) ? CERTIFICATE : undefined)
+    const known =
+      POSTGRES_REASONS[code] ?? (/CERT|ISSUER|LEAF_SIGNATURE/.test(code) ? CERTIFICATE : undefined)
     // No SQLSTATE begins with E. All other system errors mean that the server cannot be reached.
     return known ?? (/^E[A-Z]/.test(code) ? AWAY : `it reported error ${code}. See its log`)
   }

@@ -8,13 +8,13 @@ import { decodeText, NotText } from '../base/decode.js'
 import { errorCode, RelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
 import { postgresFailure } from './postgres-error.js'
-import { LIMIT_MS, type SqlValue } from './sql.js'
+import { STORAGE_LIMIT_MS, type SqlValue } from './sql.js'
 
 /** Server-side limits in milliseconds. They are shorter than the caller's limit, so that the reason is known. */
-const STATEMENT_LIMIT = LIMIT_MS - 500
-const LOCK_LIMIT = LIMIT_MS - 1000
+const STATEMENT_LIMIT = STORAGE_LIMIT_MS - 500
+const LOCK_LIMIT = STORAGE_LIMIT_MS - 1000
 /** Closes a connection that has not answered for this long: it is dead, but looks alive. */
-const STUCK_MS = 2 * LIMIT_MS
+const STUCK_MS = 2 * STORAGE_LIMIT_MS
 /** Detects an idle connection that died silently. Milliseconds. */
 const KEEP_ALIVE_MS = 10_000
 /** Longest identifier of PostgreSQL, in bytes. */
@@ -35,7 +35,7 @@ const PARSERS: Readonly<Record<number, (text: string) => SqlValue>> = {
 }
 
 /** Connection that closes after an error. The driver would leave one open for which it has no password. */
-export class Client extends BaseClient {
+export class PostgresClient extends BaseClient {
   constructor(config?: ClientConfig) {
     super(config)
     this.connection.on('error', () => this.connection.stream.destroy())
@@ -45,7 +45,7 @@ export class Client extends BaseClient {
 export function configOf(store: SharedStore, schema: string): PoolConfig {
   const { host, port, user, database } = store
   return {
-    Client,
+    Client: PostgresClient,
     host,
     port,
     user,

@@ -3,21 +3,21 @@ import { Socket } from 'node:net'
 import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg'
 import { errorCode, toRelayError } from '../base/errors.js'
 import type { SharedStore } from '../base/shared-store.js'
-import { inTime, isTimeout } from '../base/wait.js'
+import { awaitWithin, isTimeout } from '../base/wait.js'
 import { isOfTransaction, postgresError, postgresFailure } from './postgres-error.js'
 import { LOCK_WRITERS } from './postgres-locks.js'
 import { migrateSchema, prepareSchema, requireVersion } from './postgres-schema.js'
-import { Client, configOf, numbered, schemaName, toParameter } from './postgres-server.js'
+import { PostgresClient, configOf, numbered, schemaName, toParameter } from './postgres-server.js'
 import { type MigrationOptions, NO_MIGRATION } from './schema.js'
 import {
   Commits,
-  LIMIT_MS,
+  STORAGE_LIMIT_MS,
   type Sql,
   type SqlRow,
   type SqlValue,
   type Statement,
   type Tx,
-  type Waiting,
+  type PendingTransaction,
   type WriteOptions,
 } from './sql.js'
 
@@ -94,7 +94,7 @@ export class Postgres implements Sql {
     this.#config = { ...configOf(store, this.schema), stream: () => this.#socket() }
     // A relay that is suspended between two statements of a transaction loses it after this time, so that others can
     // write.
-    const limits = { idle_in_transaction_session_timeout: LIMIT_MS }
+    const limits = { idle_in_transaction_session_timeout: STORAGE_LIMIT_MS }
     // The statements of a batch are pipelined.
     this.#writer = new Pool({ ...this.#config, ...limits, max: 1, pipeline: true })
     this.#readers = new Pool({ ...this.#config, max: READERS })
@@ -125,10 +125,10 @@ export class Postgres implements Sql {
    * Opens a connection for locks, with these settings. It does not come from a pool, since it must stay the same.
    * @param limit milliseconds after which a statement rejects; 0: no limit
    */
-  async connect(settings: Readonly<Record<string, number>>, limit: number): Promise<Client> {
+  async connect(settings: Readonly<Record<string, number>>, limit: number): Promise<PostgresClient> {
     const more = Object.entries(settings).map(([name, value]) => ` -c ${name}=${value}`)
     const options = this.#config.options + more.join('')
-    const client = new Client({ ...this.#config, options, query_timeout: limit })
+    const client = new PostgresClient({ ...this.#config, options, query_timeout: limit })
     client.on('error', () => {})
     await client.connect()
     return client
@@ -149,7 +149,7 @@ export class Postgres implements Sql {
    * A transaction that was sent may still be committed after the time limit. The sender's repeat is then a duplicate.
    */
   write<Result>(work: () => Tx<Result>, { announces }: WriteOptions = {}): Promise<Result> {
-    return this.#named(inTime(LIMIT_MS, this.#commits.add(work, announces)))
+    return this.#named(awaitWithin(STORAGE_LIMIT_MS, this.#commits.add(work, announces)))
   }
 
   async usedBytes(): Promise<number> {
@@ -165,11 +165,11 @@ export class Postgres implements Sql {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#commits.end()
     const ended = Promise.all([this.#writer.end(), this.#readers.end()])
-    await inTime(GOODBYE_MS, ended).catch(() => {})
+    await awaitWithin(GOODBYE_MS, ended).catch(() => {})
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  async #commit(batch: readonly Waiting[]): Promise<readonly unknown[]> {
+  async #commit(batch: readonly PendingTransaction[]): Promise<readonly unknown[]> {
     try {
       return await withClient(this.#writer, (client) => this.#transaction(client, batch))
     } catch (error) {
@@ -179,7 +179,7 @@ export class Postgres implements Sql {
     }
   }
 
-  async #transaction(client: PoolClient, batch: readonly Waiting[]): Promise<readonly unknown[]> {
+  async #transaction(client: PoolClient, batch: readonly PendingTransaction[]): Promise<readonly unknown[]> {
     const sent: Promise<unknown>[] = []
     /** Does not wait for the answer: the connection keeps the order, and failures are known at the end. */
     const send: Send = (answer) => {
@@ -193,7 +193,7 @@ export class Postgres implements Sql {
       const results: unknown[] = []
       try {
         for (const { work, since } of batch) {
-          const isGivenUp = performance.now() > since + LIMIT_MS
+          const isGivenUp = performance.now() > since + STORAGE_LIMIT_MS
           results.push(isGivenUp ? undefined : await this.#run(client, work(), send))
         }
       } catch (error) {
@@ -214,7 +214,7 @@ export class Postgres implements Sql {
   /**
    * Commits and notifies other relays. Without a write there is no notice, because the notice alone would cost a flush.
    */
-  #commitText(batch: readonly Waiting[]): string {
+  #commitText(batch: readonly PendingTransaction[]): string {
     if (batch.every(({ announces }) => !announces)) return 'COMMIT'
     const numbers = [...new Set(batch.flatMap(({ announces = [] }) => announces))].slice(0, MAX_NUMBERS)
     const notice = `pg_notify(current_schema(), '${this.id} ${numbers.join(' ')}')`
@@ -223,14 +223,14 @@ export class Postgres implements Sql {
 
   /** Runs a transaction to its end. */
   async #run<Result>(client: PoolClient, transaction: Tx<Result>, send: Send): Promise<Result> {
-    let step = goOn(transaction, [])
+    let step = advance(transaction, [])
     while (step.done !== true) {
       let rows: readonly SqlRow[] = []
       if ('sql' in step.value) {
         rows = await this.#statements.run(client, step.value)
         gather(client)
       } else for (const each of joined(step.value)) void send(this.#statements.run(client, each))
-      step = goOn(transaction, rows)
+      step = advance(transaction, rows)
     }
     return step.value
   }
@@ -283,7 +283,7 @@ type Send = <Answer>(answer: Promise<Answer>) => Promise<Answer>
  * another transaction.
  * @throws RelayError
  */
-function goOn<Result>(transaction: Tx<Result>, rows: readonly SqlRow[]): ReturnType<Tx<Result>['next']> {
+function advance<Result>(transaction: Tx<Result>, rows: readonly SqlRow[]): ReturnType<Tx<Result>['next']> {
   try {
     return transaction.next(rows)
   } catch (error) {

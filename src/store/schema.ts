@@ -14,7 +14,15 @@ export type Migration = () => Tx<void>
  * The migrations, from {@link FIRST_VERSION} on: the version of the data is how many were run. A new one is added at the end; one that was
  * released never changes. New data runs them too, so that there is one way to every version.
  */
-export const MIGRATIONS: readonly Migration[] = []
+export const MIGRATIONS: readonly Migration[] = [
+  // What was counted at each write is counted when somebody looks: see journal/read.ts.
+  function* () {
+    yield* execute({ sql: 'ALTER TABLE removed ADD COLUMN entries BIGINT NOT NULL DEFAULT 0', values: [] })
+    const gone = 'SELECT coalesce(max(n), 0) - count(*) FROM delivery'
+    yield* execute({ sql: `UPDATE removed SET entries = (${gone})`, values: [] })
+    yield* execute({ sql: 'DROP TABLE minute', values: [] })
+  },
+]
 
 /** The version of this program's data. */
 export function currentVersion(): number {
@@ -84,8 +92,8 @@ export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
  * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
  * - `removed`: one row: when the last of the removed entries came.
- * - `minute`, `target`: how many were received, how many of these failed or needed another attempt at a target (each once), and how many
- *   forwards have each status, updated with each write: counting a million rows takes a second.
+ * - `target`: how many forwards have each status, updated with each write: counting a million rows takes a second.
+ * - `minute`: counts of deliveries, which the first migration drops.
  */
 export const SCHEMA = `
 CREATE TABLE relay_schema (version INTEGER NOT NULL);

@@ -4,7 +4,7 @@ import type { Postgres } from './postgres.js'
 import { postgresError, postgresFailure } from './postgres-error.js'
 import { isLock, lock, MEMBER, RUN } from './postgres-locks.js'
 import { requireVersion } from './postgres-schema.js'
-import type { Client } from './postgres-server.js'
+import type { PostgresClient } from './postgres-server.js'
 
 /** Interval of the heartbeat, which also claims a free lock. Milliseconds. */
 const BEAT_MS = 1000
@@ -36,13 +36,13 @@ export interface SessionListener {
  * One relay's session with the database: its membership among the profile's relays, and the lock `run`, which one of
  * them holds. The locks belong to the session, so they are free once it ends, whatever happened to the relay.
  */
-export class Session implements AsyncDisposable {
+export class RelaySession implements AsyncDisposable {
   readonly #postgres: Postgres
   readonly #listener: SessionListener
   /** Digest of the routes, which all relays of the profile must have in common. */
   #routes: string
   readonly #stop = new AbortController()
-  #client: Client | undefined
+  #client: PostgresClient | undefined
   #beating: Promise<void> | undefined
   /** True if the last claim got the lock. Undefined until the first claim is answered. */
   #holds: boolean | undefined

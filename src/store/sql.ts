@@ -17,7 +17,10 @@ export interface Statement {
 export type Tx<Result> = Generator<Statement | readonly Statement[], Result, readonly SqlRow[]>
 
 /** Runs a query within a {@link Tx}: `const rows = yield* ask<Row>('SELECT …', value)`. */
-export function* ask<Row extends object = SqlRow>(sql: string, ...values: SqlValue[]): Tx<readonly Row[]> {
+export function* fetchRows<Row extends object = SqlRow>(
+  sql: string,
+  ...values: SqlValue[]
+): Tx<readonly Row[]> {
   const rows: readonly object[] = yield { sql, values }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller knows the columns that it names
   return rows as readonly Row[]
@@ -45,9 +48,9 @@ export interface WriteOptions {
 }
 
 /** Time limit of storage in milliseconds. Code hosts wait 10 s for a response, and this leaves most of it. */
-export const LIMIT_MS = 4000
+export const STORAGE_LIMIT_MS = 4000
 
-/** A relational database. Every method rejects with RelayError `storage` when it fails or does not answer within {@link LIMIT_MS}. */
+/** A relational database. Every method rejects with RelayError `storage` when it fails or does not answer within {@link STORAGE_LIMIT_MS}. */
 export interface Sql extends AsyncDisposable {
   /** Runs a statement that only reads, and returns its rows. */
   query<Row extends object = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<readonly Row[]>
@@ -63,7 +66,7 @@ export interface Sql extends AsyncDisposable {
 }
 
 /** Placeholders for a number of values: `?, ?, ?`. */
-export function marks(count: number): string {
+export function placeholders(count: number): string {
   return Array.from({ length: count }, () => '?').join(', ')
 }
 
@@ -73,7 +76,7 @@ export function marks(count: number): string {
 const MAX_BATCH = 64
 
 /** A transaction that waits for its commit. */
-export interface Waiting extends Pick<WriteOptions, 'announces'> {
+export interface PendingTransaction extends Pick<WriteOptions, 'announces'> {
   readonly work: () => Tx<unknown>
   /** Start of the wait, by `performance.now()`. */
   readonly since: number
@@ -86,9 +89,9 @@ export interface Waiting extends Pick<WriteOptions, 'announces'> {
  * commit and its flush.
  */
 export class Commits {
-  readonly #commit: (batch: readonly Waiting[]) => Promise<readonly unknown[]>
+  readonly #commit: (batch: readonly PendingTransaction[]) => Promise<readonly unknown[]>
   readonly #isOfOne: (error: unknown) => boolean
-  #waiting: Waiting[] = []
+  #waiting: PendingTransaction[] = []
   #running: Promise<void> | undefined
 
   /**
@@ -96,7 +99,7 @@ export class Commits {
    * @param isOfOne true for an error of one transaction, false for one of the database
    */
   constructor(
-    commit: (batch: readonly Waiting[]) => Promise<readonly unknown[]>,
+    commit: (batch: readonly PendingTransaction[]) => Promise<readonly unknown[]>,
     isOfOne: (error: unknown) => boolean,
   ) {
     this.#commit = commit
@@ -126,7 +129,7 @@ export class Commits {
   }
 
   /** Commits a batch. Does not reject. After a failure of one transaction, each is tried alone. */
-  async #write(batch: readonly Waiting[]): Promise<void> {
+  async #write(batch: readonly PendingTransaction[]): Promise<void> {
     try {
       const results = await this.#commit(batch)
       for (const [i, { resolve }] of batch.entries()) resolve(results[i])

@@ -6,6 +6,7 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { RelayError, systemErrno } from '../base/errors.js'
 import { makeOwnFile } from '../base/own-files.js'
 import { loadSqlite } from './sqlite-library.js'
+import { fieldsOf } from '../json/parse.js'
 
 // Explanations of SQLite's failures, with advice.
 
@@ -33,7 +34,7 @@ const NO_LOCK_CODES = new Set([2314, 2058, 3594, 3850, 5130])
 const NO_SHM_CODES = new Set([4618, 5386])
 
 /** Codes that are a failure of the database, not of one transaction. */
-export const OF_ALL = new Set([
+export const DATABASE_FAILURES = new Set([
   PERMISSION,
   BUSY,
   LOCKED,
@@ -61,7 +62,7 @@ const NO_SHM = `its file system has no memory that processes share, which SQLite
 export const LITTLE_ROOM =
   'the disk is almost full. Free some space; a running relay then continues by itself'
 
-const REASONS: Readonly<Record<number, string>> = {
+const SQLITE_REASONS: Readonly<Record<number, string>> = {
   [BUSY]: HELD,
   [LOCKED]: HELD,
   [READ_ONLY]: NO_ACCESS,
@@ -91,13 +92,13 @@ export const EARLIER =
 
 /** Extended result code, or 0. `errcode` of a statement's error has only the primary code. */
 function extendedCode(error: unknown): number {
-  const { errcode = 0, sqliteExtendedCode = errcode } = Object(error)
+  const { errcode = 0, sqliteExtendedCode = errcode } = fieldsOf(error)
   return Number(sqliteExtendedCode)
 }
 
 /** Number of the system's error behind SQLite's, if the library reports it. */
 function errnoOf(error: unknown): number {
-  const { systemErrno: errno = 0 } = Object(error)
+  const { systemErrno: errno = 0 } = fieldsOf(error)
   return Number(errno)
 }
 
@@ -120,8 +121,10 @@ function reasonFor(error: unknown, file: string): string | undefined {
   if (NO_SHM_CODES.has(extended)) return NO_SHM
   if ([PERMISSION, BUSY, LOCKED].includes(code) && file !== ':memory:') return whyNoLock(file) ?? HELD
   if ([READ_ONLY, IO_ERROR, CANNOT_OPEN].includes(code))
-    return SYSTEM_REASONS[errnoOf(error)] ?? SYSTEM_REASONS[errnoOfWriting(folder) ?? 0] ?? REASONS[code]
-  return REASONS[code]
+    return (
+      SYSTEM_REASONS[errnoOf(error)] ?? SYSTEM_REASONS[errnoOfWriting(folder) ?? 0] ?? SQLITE_REASONS[code]
+    )
+  return SQLITE_REASONS[code]
 }
 
 /** Size of a page of the database. */

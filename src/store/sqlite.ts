@@ -16,7 +16,7 @@ import {
   LITTLE_ROOM,
   NEWER_NOW,
   notMade,
-  OF_ALL,
+  DATABASE_FAILURES,
   storageError,
   unusable,
 } from './sqlite-error.js'
@@ -32,19 +32,19 @@ import {
 } from './schema.js'
 import {
   Commits,
-  LIMIT_MS,
+  STORAGE_LIMIT_MS,
   type Sql,
   type SqlRow,
   type SqlValue,
   type Tx,
-  type Waiting,
+  type PendingTransaction,
   type WriteOptions,
 } from './sql.js'
 
 export const MEMORY = ':memory:'
 
-/** Milliseconds to wait while another process writes. Shorter than {@link LIMIT_MS}, so that the reason is known. */
-const PATIENCE_MS = LIMIT_MS - 500
+/** Milliseconds to wait while another process writes. Shorter than {@link STORAGE_LIMIT_MS}, so that the reason is known. */
+const PATIENCE_MS = STORAGE_LIMIT_MS - 500
 /** Longest delay between attempts. Random, so that two processes do not collide again. */
 const RETRY_MS = 4
 /**
@@ -90,7 +90,7 @@ export interface SqliteOptions {
 
 export interface LocalSql extends Sql {
   /** Deletes the copy of migrated data that an earlier start kept. Called once a start has succeeded. */
-  settle(): void
+  removeCopies(): void
   /** True if another process has written since the database was opened, or if that is unknown. */
   isShared(): boolean
 }
@@ -155,7 +155,7 @@ class Sqlite implements LocalSql {
   readonly #room: (bytes: number) => boolean
   readonly #commits = new Commits(
     (batch) => this.#commit(batch),
-    (error) => !OF_ALL.has(codeOf(error)),
+    (error) => !DATABASE_FAILURES.has(codeOf(error)),
   )
 
   constructor(file: string, patience: number) {
@@ -214,7 +214,7 @@ class Sqlite implements LocalSql {
     )
   }
 
-  settle(): void {
+  removeCopies(): void {
     // This process has migrated the data itself, so the user may still need the copy.
     if (this.#isMigrated) return
     try {
@@ -238,7 +238,7 @@ class Sqlite implements LocalSql {
     if (this.#database.isOpen) this.#database.close()
   }
 
-  async #commit(batch: readonly Waiting[]): Promise<readonly unknown[]> {
+  async #commit(batch: readonly PendingTransaction[]): Promise<readonly unknown[]> {
     const all = (): unknown[] => {
       this.#requireVersion(currentVersion())
       return batch.map(({ work }) => this.#run(work()))

@@ -1,5 +1,5 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events'
-import { isolated } from '../base/callbacks.js'
+import { isolateCallbacks } from '../base/callbacks.js'
 import { type Cancellable, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
@@ -8,10 +8,10 @@ import { formatDuration } from '../base/time.js'
 import { labelOf } from '../dispatch/routes.js'
 import { type Filter, parseMatch } from '../journal/filter.js'
 import type { Journal } from '../journal/journal.js'
-import { jsonOf } from '../journal/payload.js'
+import { jsonBytes } from '../journal/payload.js'
 import type { Attempt, Entry, Summary } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
-import { readText, sendOnce } from '../net/client.js'
+import { readResponseText, sendOnce } from '../net/client.js'
 import { type Fixture, fromFixture } from '../replay/fixture.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
@@ -115,7 +115,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
     exec = [],
     ignore = [],
     ...rest
-  } = isolated(options)
+  } = isolateCallbacks(options)
   const secrets = { current: new Secret(secret) }
   const watch = new Watch()
   const serving = await start(
@@ -188,7 +188,7 @@ function testRelay(serving: Started, watch: Watch): TestRelay {
 async function signIn({ url, relay }: Started, userId: string): Promise<string> {
   const get = (address: string, headers = {}) => sendOnce(address, { method: 'GET', headers })
   const started = await get(`${url}/auth/sandbox?userId=${encodeURIComponent(userId)}`)
-  const text = await readText(started)
+  const text = await readResponseText(started)
   const page = started.header('location')
   if (page === undefined) throw new RelayError('usage', `Cannot sign in: ${text}`)
   const [cookie = ''] = (started.header('set-cookie') ?? '').split(';')
@@ -298,7 +298,7 @@ async function describe(journal: Journal, found: readonly Summary[]): Promise<Te
     const attempts = all.map(({ target, outcome, status, answer, error }) => {
       return { target: labelOf(target), outcome, status, answer: Buffer.from(answer).toString(), error }
     })
-    const json = jsonOf(entry)
+    const json = jsonBytes(entry)
     deliveries.push({ ...entry, payload: json && parseJson(json), attempts })
   }
   return deliveries

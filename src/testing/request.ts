@@ -7,9 +7,9 @@ import type { ProviderName } from '../base/settings.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { readPath } from '../replay/edit.js'
 import { type Fixture, fromFixture, toFixture } from '../replay/fixture.js'
-import { isScheme, loadFixtures as load, type NamedFixture, packagedFolder } from '../replay/load.js'
-import { prepare, type Tamper } from '../replay/prepare.js'
-import { deliveryOf, exampleOf, synthesize } from '../replay/synthesize.js'
+import { isScheme, readFixtures as load, type NamedFixture, packagedFolder } from '../replay/load.js'
+import { prepareRequest, type Tamper } from '../replay/prepare.js'
+import { deliveryOf, exampleDelivery, synthesize } from '../replay/synthesize.js'
 import { writeJson } from '../webhook/encodings.js'
 import type { WebhookRequest } from '../webhook/intake.js'
 
@@ -88,7 +88,7 @@ export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixtur
   if (scheme === undefined && body === undefined) return synthesize(provider, event, Date.now())
   const sent = scheme === undefined ? provider : checkedScheme(scheme)
   const from = { name: options.source ?? sourceNameOf(sent), schemeText: sent }
-  if (body === undefined) return toFixture(exampleOf(from, event))
+  if (body === undefined) return toFixture(exampleDelivery(from, event))
   const text = typeof body === 'string' ? body : writeJson(schemeOf(sent).style(event), body)
   return toFixture(deliveryOf(from, event, Buffer.from(text)).recorded)
 }
@@ -143,7 +143,7 @@ export function signed(
     if (path) return { path, value }
     throw new RelayError('usage', `Cannot set '${text}': not a path like pull_request.labels[0].name`)
   })
-  const { headers, body } = prepare(fromFixture(fixture), {
+  const { headers, body } = prepareRequest(fromFixture(fixture), {
     secret: new Secret(secret),
     edits,
     tamper,

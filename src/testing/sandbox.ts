@@ -1,10 +1,10 @@
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { Secret } from '../base/secret.js'
-import { readText, sendOnce } from '../net/client.js'
+import { readResponseText, sendOnce } from '../net/client.js'
 import type { Faults } from '../sandbox/faults.js'
-import { type Sandbox, type SandboxOptions, startSandbox as start } from '../sandbox/sandbox.js'
-import type { State } from '../sandbox/state.js'
+import { type Sandbox, type SandboxOptions, openSandbox as start } from '../sandbox/sandbox.js'
+import type { SandboxState } from '../sandbox/state.js'
 import { TEST_SECRET } from './request.js'
 
 type Client = SandboxOptions['client']
@@ -15,7 +15,7 @@ type Client = SandboxOptions['client']
  * and 1000 requests. Lists are oldest first.
  */
 export interface TestSandbox extends Pick<
-  State,
+  SandboxState,
   'issue' | 'comments' | 'reviewComments' | 'reactions' | 'merges' | 'requests'
 > {
   /** Web address. The API is at `/api/v3`, OAuth at `/login/oauth`. */
@@ -90,7 +90,7 @@ export async function tokenOf(url: string, { id, secret }: Client, scope = 'repo
   const code = parseUrl(redirect)?.searchParams.get('code') ?? ''
   const exchange = { client_id: id, client_secret: secret, code, redirect_uri: REDIRECT_URI }
   const response = await postForm(`${url}/login/oauth/access_token`, exchange)
-  const text = await readText(response)
+  const text = await readResponseText(response)
   const isGrant = response.status === 200 && text.includes('"access_token"')
   if (!isGrant) throw new RelayError('unauthenticated', `The sandbox gave no token: ${text}`)
   return JSON.parse(text).access_token
@@ -101,7 +101,7 @@ export async function tokenOf(url: string, { id, secret }: Client, scope = 'repo
  * sandbox refused the authorize request.
  */
 export async function consent(page: string): Promise<string> {
-  const html = await readText(await sendOnce(page, { method: 'GET', headers: {} }))
+  const html = await readResponseText(await sendOnce(page, { method: 'GET', headers: {} }))
   const [, authenticity = ''] = /name="authenticity_token" value="([^"]+)"/.exec(html) ?? []
   const { origin, pathname } = new URL(page)
   const { header, discard } = await postForm(origin + pathname, {

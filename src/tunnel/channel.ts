@@ -5,7 +5,7 @@ import { parseUrl } from '../base/address.js'
 import { DEFAULT_TUNNEL, isChannel, isCodeHost, NEW_TUNNEL } from '../base/settings.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import { redirectTarget } from '../net/redirect.js'
-import { type OutboundResponse, readText, type SendOnce } from '../net/client.js'
+import { type OutboundResponse, readResponseText, type SendOnce } from '../net/client.js'
 import type { Store } from '../store/kv.js'
 
 const CHANNEL = 'tunnel-channel'
@@ -43,7 +43,7 @@ export async function findChannel(
   const server = isNew ? (known?.server ?? DEFAULT_TUNNEL) : new URL(address).origin
   if (!isNew && saved?.server === server) return saved.url
   const url = await createChannel(server, sendOnce, deadline(TIMEOUT_MS, signal)).catch((cause: unknown) => {
-    const { message, retryAfter } = failureOf(cause)
+    const { message, retryAfter } = tunnelFailure(cause)
     const reason = `${server} did not create a channel: ${message}`
     throw new RelayError('provider_failed', reason, { cause, retryAfter })
   })
@@ -61,11 +61,11 @@ async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSi
   if (response.status === 405) response = await sendOnce(`${server}/new`, { method: 'GET', ...request })
   const location = response.header('location') ?? (await addressIn(response))
   response.discard()
-  if (location === undefined) throw refusal(`it answers ${response.status}`, response)
+  if (location === undefined) throw tunnelRefusal(`it answers ${response.status}`, response)
   const url = parseUrl(location, server)
   // A server behind a proxy may not know its own scheme. Another host is an error.
   if (!url || url.host !== new URL(server).host || url.pathname === '/')
-    throw refusal(`it is not a smee server${redirect(response, `${server}/new`)}`, response)
+    throw tunnelRefusal(`it is not a smee server${redirectNote(response, `${server}/new`)}`, response)
   return `${server}${url.pathname}`
 }
 
@@ -76,13 +76,13 @@ async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSi
 async function addressIn(response: OutboundResponse): Promise<string | undefined> {
   const isText = /^text\/plain\b/.test(response.header('content-type') ?? '')
   if (response.status !== 200 || !isText) return undefined
-  const path = parseUrl((await readText(response)).trim())?.pathname
+  const path = parseUrl((await readResponseText(response)).trim())?.pathname
   // The address that a server gives itself may be wrong from outside, such as http://localhost:3333.
   return path !== undefined && /^(?:\/[\w-]+)+$/.test(path) ? path : undefined
 }
 
 /** Describes the target of a server's redirect, as the end of a sentence. */
-export function redirect(response: OutboundResponse, from: string): string {
+export function redirectNote(response: OutboundResponse, from: string): string {
   const elsewhere = redirectTarget(response, from)
   return elsewhere === undefined
     ? ''
@@ -90,14 +90,14 @@ export function redirect(response: OutboundResponse, from: string): string {
 }
 
 /** Error for a refusal of the tunnel's server, with the delay that it asks for. */
-export function refusal(reason: string, { header }: Pick<OutboundResponse, 'header'>): RelayError {
+export function tunnelRefusal(reason: string, { header }: Pick<OutboundResponse, 'header'>): RelayError {
   const wait = parseRetryAfter(header, Date.now())
   const retryAfter = wait === undefined ? undefined : Math.ceil(wait / 1000)
   return new RelayError('provider_failed', reason, { retryAfter })
 }
 
 /** Error for a failed call to the tunnel's server. */
-export function failureOf(error: unknown): RelayError {
+export function tunnelFailure(error: unknown): RelayError {
   if (error instanceof RelayError) return error
   return new RelayError('provider_failed', describeConnectionError(error), { cause: error })
 }

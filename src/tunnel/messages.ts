@@ -7,20 +7,20 @@ import {
   type HeaderLines,
   indexHeaders,
   isSendable,
-  passedOn,
-  spelledHeader,
+  endToEndHeaders,
+  canonicalHeaderName,
 } from '../http/headers.js'
-import { formOf, hasProof, proofsFor } from '../schemes/proof.js'
+import { signaturePattern, hasProof, proofsFor } from '../schemes/proof.js'
 import type { Proof } from '../schemes/scheme.js'
 import type { Clock } from '../base/time.js'
 import type { Log } from '../base/log.js'
-import { ownMember, parseJson, TOO_DEEP } from '../json/parse.js'
+import { TOO_DEEP, fieldsOf, ownMember, parseJson } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { likelySecrets } from '../webhook/explain.js'
 import type { Intake, WebhookRequest } from '../webhook/intake.js'
 import { MAX_EXPLAINED, refusalHint, type Refusals } from '../webhook/refusals.js'
 import {
-  type Likely,
+  type EncodingHints,
   type MessageBody,
   restore,
   restoreLikely,
@@ -105,7 +105,7 @@ interface PutOff extends Arrived {
 }
 
 /** A restored delivery, as arguments of intake. */
-type Restored = Parameters<Intake['receive']>
+type RestoredDelivery = Parameters<Intake['receive']>
 
 /**
  * Passes a channel's messages to the intake, in order, across all its connections. Anybody may write to the channel, so
@@ -143,13 +143,13 @@ export class Messages {
     this.#parts = parts
     const proofs = proofsFor(parts.secrets.current, parts.scheme)
     this.#signed = signatureIn([...proofs, ...ROUND_TRIP.proofs])
-    const names = proofs.map(({ header }) => spelledHeader(header)).join(' or ')
+    const names = proofs.map(({ header }) => canonicalHeaderName(header)).join(' or ')
     const cause = new Error(`invalid signature (there is no ${names}, or it is malformed)`)
     this.#unsigned = new RelayError('invalid_signature', 'Invalid signature', { cause })
   }
 
   /** Queues a message. One without a signature is refused at once, except a few that are read for the log. */
-  take(text: string, id: string): void {
+  enqueue(text: string, id: string): void {
     if (!this.isSigned(text) && !(text.length <= MAX_UNSIGNED && this.#unsignedLeft()))
       return void this.#parts.refusals.tunnel(undefined, this.#unsigned, this.#parts)
     this.#waiting.push({ text, id, at: this.#parts.clock() })
@@ -204,7 +204,7 @@ export class Messages {
 
   /** Handles a batch of messages. Does not reject. */
   async #handle(batch: readonly Arrived[]): Promise<void> {
-    const deliveries: Restored[] = []
+    const deliveries: RestoredDelivery[] = []
     for (const arrived of batch) {
       const began = this.#busy()
       const delivery = await this.#tryLikely(arrived)
@@ -272,7 +272,7 @@ export class Messages {
    * Restores the delivery in a message if a likely encoding matches. Undefined if it is none, was refused, or is put
    * off. Does not reject.
    */
-  async #tryLikely(arrived: Arrived): Promise<Restored | undefined> {
+  async #tryLikely(arrived: Arrived): Promise<RestoredDelivery | undefined> {
     const breathe = (): Promise<void> => this.#breathe()
     return this.#read(arrived, breathe, async (message) => {
       const { roundTrips } = this.#parts
@@ -292,7 +292,7 @@ export class Messages {
    * Restores the delivery in a message if any encoding matches. Messages that arrive are handled between two attempts.
    * Does not reject.
    */
-  async #tryAll(arrived: PutOff): Promise<Restored | undefined> {
+  async #tryAll(arrived: PutOff): Promise<RestoredDelivery | undefined> {
     let began = this.#busy()
     const next = async (): Promise<void> => {
       this.#owed += this.#busy() - began
@@ -315,7 +315,7 @@ export class Messages {
     { text, at }: Arrived,
     next: () => Promise<void>,
     find: (message: Message) => Promise<RestoredBody | RelayError | undefined>,
-  ): Promise<Restored | undefined> {
+  ): Promise<RestoredDelivery | undefined> {
     const { refusals, name: source } = this.#parts
     let [message, isReading]: [Message | undefined, boolean] = [undefined, true]
     // The list may ask for the reason later.
@@ -350,7 +350,7 @@ export class Messages {
   }
 
   /** Stores deliveries in order. While storage refuses, this waits, and so does the stream. Does not reject. */
-  async #store(deliveries: readonly Restored[]): Promise<void> {
+  async #store(deliveries: readonly RestoredDelivery[]): Promise<void> {
     const { log, signal } = this.#parts
     let left = deliveries
     for (let tries = 1; left.length > 0; tries++) {
@@ -363,7 +363,7 @@ export class Messages {
   }
 
   /** Passes a delivery to intake. Resolves to a failure of storage if it should be tried again. */
-  async #receive([request, from]: Restored): Promise<RelayError | undefined> {
+  async #receive([request, from]: RestoredDelivery): Promise<RelayError | undefined> {
     const { intake, signal } = this.#parts
     try {
       await intake.receive(request, from)
@@ -402,7 +402,7 @@ function perSecond(count: number): () => boolean {
 }
 
 /** A request in a tunnel's message. Method, path and query are not read. */
-interface Message extends MessageBody, Pick<Likely, 'length'> {
+interface Message extends MessageBody, Pick<EncodingHints, 'length'> {
   readonly headers: readonly Header[]
   readonly lines: HeaderLines
 }
@@ -427,7 +427,7 @@ function readMessage(text: string): Message | undefined {
   if (!text.startsWith('{')) return undefined
   let message: object
   try {
-    message = Object(parseJson(text))
+    message = fieldsOf(parseJson(text))
   } catch (error) {
     if (error instanceof SyntaxError && error.message === TOO_DEEP)
       throw invalidMessage(`JSON is nested more than ${MAX_DEPTH} deep`)
@@ -445,7 +445,7 @@ function readMessage(text: string): Message | undefined {
     sent.push(header)
   }
   // The server has converted the names to lower case.
-  const headers = passedOn(sent).map(([name, one]): Header => [spelledHeader(name), one])
+  const headers = endToEndHeaders(sent).map(([name, one]): Header => [canonicalHeaderName(name), one])
   return {
     headers,
     lines: indexHeaders(headers),
@@ -491,7 +491,9 @@ function requestOf({ headers, raw, value }: Message): WebhookRequest {
 function signatureIn(proofs: readonly Proof[]): RegExp {
   const members = proofs.map((proof) => {
     const isOne = proof.separator === undefined
-    const value = isOne ? `${formOf(proof)}"` : `(?:[^"]{0,${MAX_BEFORE}}[, ])?${formOf(proof)}`
+    const value = isOne
+      ? `${signaturePattern(proof)}"`
+      : `(?:[^"]{0,${MAX_BEFORE}}[, ])?${signaturePattern(proof)}`
     return `"${proof.header}"${COLON}"${value}`
   })
   return new RegExp(members.join('|'))

@@ -3,11 +3,11 @@ import { aborted, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { hostScheme } from '../codehost/schemes.js'
-import { type HeaderLines, only } from '../http/headers.js'
+import { type HeaderLines, singleValue } from '../http/headers.js'
 import type { SendOnce } from '../net/client.js'
-import { sign } from '../schemes/proof.js'
+import { signDelivery } from '../schemes/proof.js'
 import { type MessageBody, restoreLikely } from '../webhook/restore.js'
-import { failureOf, redirect, refusal } from './channel.js'
+import { tunnelFailure, redirectNote, tunnelRefusal } from './channel.js'
 
 const USER_AGENT = 'webhook-relay'
 /** Scheme with which relay signs its messages to itself, on the channel of any source. */
@@ -19,7 +19,7 @@ const CHANGED = 'it came back changed, and its bytes could not be restored'
 
 /** True if a message claims that a relay sent it to itself. Anybody can claim that. */
 export function claimsRoundTrip(lines: HeaderLines): boolean {
-  return only(lines, 'user-agent') === USER_AGENT
+  return singleValue(lines, 'user-agent') === USER_AGENT
 }
 
 /**
@@ -40,7 +40,7 @@ export class RoundTrips {
     const found = await restoreLikely(message, lines, options, likely).catch(() => undefined)
     const isOwn = found?.restored !== undefined
     const { id, returned } = this.#sent
-    if (only(lines, ID) === id) returned.abort(isOwn ? '' : CHANGED)
+    if (singleValue(lines, ID) === id) returned.abort(isOwn ? '' : CHANGED)
     return isOwn
   }
 
@@ -56,7 +56,7 @@ export class RoundTrips {
     // Written as Gitea writes JSON, so that a server that rewrites it is noticed, and restoring the bytes is tested.
     const text = String.raw`\u003crelay\u003e \u0026 its tunnel: \u2028😀`
     const body = Buffer.from(`{\n  "zen": "${text}",\n  "nonce": "${randomUUID()}"\n}`)
-    const signed = sign(this.#key, { id, body, now: 0 }, ROUND_TRIP)
+    const signed = signDelivery(this.#key, { id, body, now: 0 }, ROUND_TRIP)
     const headers = {
       'content-type': 'application/json',
       'user-agent': USER_AGENT,
@@ -70,9 +70,12 @@ export class RoundTrips {
       response.discard()
       const { status } = response
       if (status < 200 || status > 299)
-        throw refusal(`the server answers ${status} to a delivery${redirect(response, url)}`, response)
+        throw tunnelRefusal(
+          `the server answers ${status} to a delivery${redirectNote(response, url)}`,
+          response,
+        )
     } catch (error) {
-      if (!until.aborted) throw failureOf(error)
+      if (!until.aborted) throw tunnelFailure(error)
     }
     await Promise.race([aborted(returned.signal), aborted(until)])
     const late = `nothing came back within ${limit / 1000} s`

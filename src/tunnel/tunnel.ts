@@ -177,7 +177,7 @@ export class Tunnel implements AsyncDisposable {
         // The server sends in the same order on both, so everything after the first new delivery is new.
         if (channel.messages.isSigned(text)) seen.clear()
         if (STREAM_ID.test(id)) channel.position = id
-        channel.messages.take(text, id)
+        channel.messages.enqueue(text, id)
       },
       onGap() {
         // The server may repeat it without end, and one warning is enough.

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import { firstPayload } from '../base/bytes.js'
 import { Secret } from '../base/secret.js'
-import { type HeaderLines, indexHeaders, only, spelledHeader } from '../http/headers.js'
+import { type HeaderLines, indexHeaders, singleValue, canonicalHeaderName } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'
 import { isCutOff } from '../json/text.js'
 import {
@@ -10,8 +10,8 @@ import {
   isSigned,
   isTime,
   isWellFormed,
-  keyIn,
-  LENGTHS,
+  decodeKey,
+  DIGEST_BYTES,
   proofsFor,
   signaturesIn,
   staleness,
@@ -19,11 +19,11 @@ import {
 import { isInBody, type Proof, type WebhookScheme } from '../schemes/scheme.js'
 import { HUB_PROOF } from '../schemes/senders.js'
 import { AS_FORM, originals } from './encodings.js'
-import { payloadOf, type WebhookRequest } from './intake.js'
-import { isForm, provenBy, type Sender, signedBytes } from './signature.js'
+import { parsePayload, type WebhookRequest } from './intake.js'
+import { isForm, verifySignature, type SigningConfig, signedBytes } from './signature.js'
 
 /** Reasons why a request is not proved. */
-export type Reason =
+export type UnprovedReason =
   | 'no_signature'
   | 'empty_signature'
   | 'repeated_signature'
@@ -41,16 +41,16 @@ export type Reason =
   | 'wrong_secret'
   | 'unverifiable'
 
-export interface Invalid {
+export interface Unproved {
   readonly valid: false
-  readonly reason: Reason
+  readonly reason: UnprovedReason
   /** A sentence for the user. Contains no secret, no digest and nothing of the body. */
   readonly hint: string
 }
 
-export type Explanation = { readonly valid: true; readonly by: VerifiedBy } | Invalid
+export type SignatureExplanation = { readonly valid: true; readonly by: VerifiedBy } | Unproved
 
-export function invalid(reason: Reason, hint: string): Invalid {
+export function unproved(reason: UnprovedReason, hint: string): Unproved {
   return { valid: false, reason, hint }
 }
 
@@ -60,18 +60,18 @@ export function invalid(reason: Reason, hint: string): Invalid {
  * dozen times, and lets the event loop run in between.
  * @param now arrival in milliseconds since 1970-01-01 UTC. Undefined if unknown: then any signed time is accepted.
  */
-export async function explain(
+export async function explainSignature(
   { headers, body }: WebhookRequest,
-  sender: Sender,
+  sender: SigningConfig,
   now: number | undefined,
-): Promise<Explanation> {
+): Promise<SignatureExplanation> {
   const lines = indexHeaders(headers)
-  const proven = provenBy(lines, body, sender)
+  const proven = verifySignature(lines, body, sender)
   if (proven) {
     const { by, proof } = proven
     const isTimed = proof?.time !== undefined && now !== undefined
-    const stale = isTimed ? staleness(proof, { lines, payload: payloadOf(lines, body) }, now) : undefined
-    return stale === undefined ? { valid: true, by } : invalid('stale', stale)
+    const stale = isTimed ? staleness(proof, { lines, payload: parsePayload(lines, body) }, now) : undefined
+    return stale === undefined ? { valid: true, by } : unproved('stale', stale)
   }
   const { scheme } = sender
   const { current, previous = current } = sender.secrets
@@ -116,12 +116,12 @@ function isMade({ lines, secrets, proof, signatures }: Mismatch, signed: Uint8Ar
 
 /** Describes the expected header: `X-Hub-Signature-256: sha256=<64 lower-case hex digits>`. */
 function expected({ header, prefix, algorithm, encoding, time }: Proof): string {
-  const bytes = LENGTHS[algorithm]
+  const bytes = DIGEST_BYTES[algorithm]
   const digest = encoding === 'hex' ? `<${2 * bytes} lower-case hex digits>` : `<base64 of ${bytes} bytes>`
   const [, key] = time?.place.split('#') ?? []
   const pair = key === undefined ? '' : `${key}=<time>,`
   const what = algorithm === 'token' ? '<the secret>' : digest
-  return `expected ${spelledHeader(header)}: ${pair}${prefix}${what}`
+  return `expected ${canonicalHeaderName(header)}: ${pair}${prefix}${what}`
 }
 
 /** The party that has the webhook's settings. */
@@ -130,16 +130,16 @@ function hostOf({ scheme }: Mismatch): string {
 }
 
 /** Explains a signature header that is missing, misplaced or malformed. */
-function explainHeader(request: Mismatch): Invalid | undefined {
+function explainHeader(request: Mismatch): Unproved | undefined {
   const { lines, proof, signatures } = request
   const { header, prefix, separator, algorithm, encoding, time } = proof
-  const name = spelledHeader(header)
+  const name = canonicalHeaderName(header)
   const given = lines.get(header)
   if (!given) return explainAbsence(request)
   // A proxy may have joined two lines into one.
   const isSingle = separator === undefined && algorithm !== 'token'
   const [value = '', second] = isSingle ? given.flatMap((line) => line.split(',')) : given
-  if (second !== undefined) return invalid('repeated_signature', `${name} is given more than once`)
+  if (second !== undefined) return unproved('repeated_signature', `${name} is given more than once`)
   if (signatures.length > 0) return undefined
   const [, pair = header] = time?.place.split('#') ?? []
   const all = (separator === undefined ? [value] : value.split(separator).map((each) => each.trim())).filter(
@@ -147,17 +147,17 @@ function explainHeader(request: Mismatch): Invalid | undefined {
   )
   const isBegun = (each: string): boolean => each.toLowerCase().startsWith(prefix.toLowerCase())
   if (all.every((each) => /^\s*$/.test(isBegun(each) ? each.slice(prefix.length) : each)))
-    return invalid('empty_signature', `${EMPTY} ${hostOf(request)}`)
+    return unproved('empty_signature', `${EMPTY} ${hostOf(request)}`)
   const signature = all.find(isBegun) ?? all[0] ?? ''
   if (algorithm === 'sha256' && /^(?:sha1=|[0-9a-f]{40}$)/i.test(signature))
-    return invalid('only_sha1', `${name} holds a SHA-1 signature, ${expected(proof)}`)
+    return unproved('only_sha1', `${name} holds a SHA-1 signature, ${expected(proof)}`)
   const found = readSignature(signature, proof)
   const isUpper = algorithm !== 'token' && found?.[1] === 'hex' && /[A-Z]/.test(signature)
   const isIn = isUpper ? 'upper case' : found?.[1]
   const isOtherwise = isIn !== undefined && isIn !== encoding ? `is in ${isIn}` : 'is malformed'
   const defect =
     found && !isBegun(signature) && found[1] === encoding ? `lacks the prefix ${prefix.trim()}` : isOtherwise
-  return invalid('malformed_signature', `${name} ${defect}, ${expected(proof)}${matchNote(request, found)}`)
+  return unproved('malformed_signature', `${name} ${defect}, ${expected(proof)}${matchNote(request, found)}`)
 }
 
 const EMPTY = 'the signature is empty: the webhook has no secret at'
@@ -169,16 +169,16 @@ const MAX_OTHERS = 4
 const MAX_NAME_LENGTH = 64
 
 /** Searches other headers for the proof. */
-function explainAbsence(request: Mismatch): Invalid {
+function explainAbsence(request: Mismatch): Unproved {
   const { lines, signed, proof, scheme } = request
-  const name = spelledHeader(proof.header)
+  const name = canonicalHeaderName(proof.header)
   const other = scheme.proofs.find((each) => each.secretForm && lines.has(each.header))
   if (other) {
     const signatures = other.algorithm === 'token' ? [] : signaturesIn(lines, other)
-    if (isMade({ ...request, proof: other, signatures }, signed)) return invalid('secret_form', LACKS_MARK)
+    if (isMade({ ...request, proof: other, signatures }, signed)) return unproved('secret_form', LACKS_MARK)
     const [has, needs] = [other, proof].map((each) => (each.algorithm === 'token' ? 'token' : 'signature'))
-    const what = `the request has a ${has} in ${spelledHeader(other.header)}, but relay's secret is for a ${needs}`
-    return invalid('wrong_header', `${what} in ${name}: set the secret that the sender uses`)
+    const what = `the request has a ${has} in ${canonicalHeaderName(other.header)}, but relay's secret is for a ${needs}`
+    return unproved('wrong_header', `${what} in ${name}: set the secret that the sender uses`)
   }
   const what = proof.algorithm === 'token' ? 'token' : 'signature'
   const likely = what === 'token' ? /token|secret|key|auth/ : /signature|hmac|digest|sha-?(?:1|256|512)/
@@ -192,17 +192,20 @@ function explainAbsence(request: Mismatch): Invalid {
     others.find(([each]) => what === 'signature' && each.includes(what))
   if (misplaced) {
     const [where, found] = misplaced
-    const hint = `the ${what} is in ${spelledHeader(where)}, ${expected(proof)}`
-    return invalid('wrong_header', `${hint}${matchNote(request, found)}`)
+    const hint = `the ${what} is in ${canonicalHeaderName(where)}, ${expected(proof)}`
+    return unproved('wrong_header', `${hint}${matchNote(request, found)}`)
   }
   const legacy = lines.get('x-hub-signature')?.[0] ?? ''
   if (proof.algorithm === 'sha256' && /^sha1=[0-9a-f]{40}$/i.test(legacy))
-    return invalid('only_sha1', `there is only a SHA-1 signature (X-Hub-Signature), ${expected(proof)}`)
+    return unproved('only_sha1', `there is only a SHA-1 signature (X-Hub-Signature), ${expected(proof)}`)
   if ([...lines].some(([each, [value]]) => value === '' && DIGEST.test(each)))
-    return invalid('empty_signature', `${EMPTY} ${hostOf(request)}`)
+    return unproved('empty_signature', `${EMPTY} ${hostOf(request)}`)
   if (what === 'token')
-    return invalid('unverifiable', `there is no ${name}, which relay never stores: does the sender send it?`)
-  return invalid('no_signature', `there is no ${name}: does the webhook have a secret at ${hostOf(request)}?`)
+    return unproved('unverifiable', `there is no ${name}, which relay never stores: does the sender send it?`)
+  return unproved(
+    'no_signature',
+    `there is no ${name}: does the webhook have a secret at ${hostOf(request)}?`,
+  )
 }
 
 /** A signature in the form that the proof requires, with the encoding in which it was found. */
@@ -214,7 +217,7 @@ type Found = readonly [signature: string, encoding: Proof['encoding']]
  */
 function readSignature(text: string, { prefix, algorithm, encoding }: Proof): Found | undefined {
   if (algorithm === 'token') return [text.startsWith(prefix) ? text : prefix + text, encoding]
-  const bytes = LENGTHS[algorithm]
+  const bytes = DIGEST_BYTES[algorithm]
   // `v1,…` is two words.
   for (const word of text.split(/[\s,]+/, 8)) {
     const digest = word.replace(/^[a-z][\w-]{0,15}=(?=.)/i, '').replace(/={1,2}$/, '')
@@ -237,12 +240,12 @@ function matchNote(request: Mismatch, found: Found | undefined): string {
 }
 
 /** Explains problems of the headers with the id and the time that the signature covers. */
-function explainParts({ lines, proof }: Mismatch): Invalid | undefined {
+function explainParts({ lines, proof }: Mismatch): Unproved | undefined {
   for (const each of headerParts(lines, proof)) {
     const { place, value, separator } = each
     if (value !== undefined && isWellFormed(each)) continue
     const [header = '', key] = place.split('#')
-    const name = key === undefined ? spelledHeader(header) : `${key}= in ${spelledHeader(header)}`
+    const name = key === undefined ? canonicalHeaderName(header) : `${key}= in ${canonicalHeaderName(header)}`
     const isShared = value?.includes(separator) === true
     const contains = `contains ${JSON.stringify(separator)}, which separates it from what follows`
     const defect = isShared
@@ -250,7 +253,7 @@ function explainParts({ lines, proof }: Mismatch): Invalid | undefined {
       : value !== undefined
         ? 'is malformed'
         : 'is missing or given more than once'
-    return invalid('malformed_part', `${name}, which the signature covers, ${defect}`)
+    return unproved('malformed_part', `${name}, which the signature covers, ${defect}`)
   }
   return undefined
 }
@@ -259,12 +262,12 @@ function explainParts({ lines, proof }: Mismatch): Invalid | undefined {
  * Tries secrets with other white space at their ends, and other keys derived from them. Hashes the body at most 35
  * times for each secret.
  */
-function explainSecret(request: Mismatch): Invalid | undefined {
+function explainSecret(request: Mismatch): Unproved | undefined {
   const { secrets, signed, proof } = request
   for (const [secret, reason] of secrets.flatMap((each) => [...likelySecrets(each)]))
     if (isMade({ ...request, secrets: [secret] }, signed)) return reason
   for (const [secret, tried, hint] of secrets.flatMap((each) => [...otherKeys(each, proof)]))
-    if (isMade({ ...request, secrets: [secret], proof: tried }, signed)) return invalid('secret_form', hint)
+    if (isMade({ ...request, secrets: [secret], proof: tried }, signed)) return unproved('secret_form', hint)
   return undefined
 }
 
@@ -283,7 +286,7 @@ function* otherKeys(secret: Secret, proof: Proof): Generator<readonly [Secret, P
   if (key) for (const each of [secret, toggled]) yield [each, asText, UNDECODED]
   else {
     yield [toggled, proof, isMarked ? HAS_MARK : LACKS_MARK]
-    if (keyIn(secret)) yield [secret, { ...proof, key: 'base64' }, DECODED]
+    if (decodeKey(secret)) yield [secret, { ...proof, key: 'base64' }, DECODED]
   }
 }
 
@@ -301,7 +304,7 @@ const NAMES: Readonly<Record<string, string>> = {
  * Variants of a secret with other white space at its ends, the smallest changes first, with the reason if the sender
  * has that one.
  */
-export function* likelySecrets(secret: Secret): Generator<readonly [Secret, Invalid]> {
+export function* likelySecrets(secret: Secret): Generator<readonly [Secret, Unproved]> {
   const text = secret.reveal()
   const bare = text.trim()
   if (bare === '') return
@@ -317,7 +320,7 @@ export function* likelySecrets(secret: Secret): Generator<readonly [Secret, Inva
       const sides = startDiffers && endDiffers ? 'start and end' : startDiffers ? 'start' : 'end'
       const lacks = `relay's secret has white space at its ${sides}, the sender's does not`
       const hint = added === '' ? lacks : `the sender's secret ${added}, relay's does not`
-      yield [new Secret(start + bare + end), invalid('secret_white_space', hint)]
+      yield [new Secret(start + bare + end), unproved('secret_white_space', hint)]
     }
 }
 
@@ -325,44 +328,45 @@ export function* likelySecrets(secret: Secret): Generator<readonly [Secret, Inva
 const TEMPLATES = ['{body}', '{timestamp}.{body}', '{timestamp}:{body}', 'v0:{timestamp}:{body}']
 
 /** Explains a signature that covers other parts than the scheme's, such as the body without the time. */
-function explainTemplate(request: Mismatch): Invalid | undefined {
+function explainTemplate(request: Mismatch): Unproved | undefined {
   const { lines, proof, signed } = request
   const isOfTime = (name: string): boolean =>
-    name.length <= MAX_NAME_LENGTH && /time/.test(name) && isTime(only(lines, name) ?? '')
+    name.length <= MAX_NAME_LENGTH && /time/.test(name) && isTime(singleValue(lines, name) ?? '')
   const own = proof.time && !isInBody(proof.time.place) ? proof.time.place : undefined
   const place = own ?? [...lines.keys()].find(isOfTime)
   const time = place === undefined ? {} : { time: { place, unit: 1000, tolerance: 0 } as const }
   for (const template of TEMPLATES) {
     if (template === proof.signed || (place === undefined && template !== '{body}')) continue
     if (!isMade({ ...request, proof: { ...proof, ...time, signed: template } }, signed)) continue
-    const where = own === undefined && place !== undefined ? ` with the time in ${spelledHeader(place)}` : ''
-    return invalid('other_template', `the signature covers ${template}${where}, expected ${proof.signed}`)
+    const where =
+      own === undefined && place !== undefined ? ` with the time in ${canonicalHeaderName(place)}` : ''
+    return unproved('other_template', `the signature covers ${template}${where}, expected ${proof.signed}`)
   }
   return undefined
 }
 
 /** Explains a disagreement about whether the body is a form, or which part of the form is signed. */
-function explainForm(request: Mismatch): Invalid | undefined {
+function explainForm(request: Mismatch): Unproved | undefined {
   const { lines, body, scheme } = request
   const payload = firstPayload(body)
   if (isMade(request, body))
     return payload
-      ? invalid('form', 'the signature covers the form as sent, as GitHub signs: is the provider right?')
-      : invalid('form', 'Content-Type says form, but the body is not a form')
+      ? unproved('form', 'the signature covers the form as sent, as GitHub signs: is the provider right?')
+      : unproved('form', 'Content-Type says form, but the body is not a form')
   if (!payload || !isMade(request, payload)) return undefined
-  if (!isForm(lines)) return invalid('form', 'the body is a form, but Content-Type does not say so')
+  if (!isForm(lines)) return unproved('form', 'the body is a form, but Content-Type does not say so')
   const otherwise = scheme.events ? ', as Gitea signs: is the provider right?' : ', not the form as sent'
-  return invalid('form', `the signature covers the JSON inside the form${otherwise}`)
+  return unproved('form', `the signature covers the JSON inside the form${otherwise}`)
 }
 
 /** Explains a body that a proxy or library parsed and wrote again, which changed the signed bytes. */
-async function explainEncoding(request: Mismatch): Promise<Invalid | undefined> {
+async function explainEncoding(request: Mismatch): Promise<Unproved | undefined> {
   const { payload, proof } = request
   const json = payload ?? request.body
   if (proof.algorithm === 'token' || !isUtf8(json)) return undefined
   for (const [original, how] of originals(Buffer.from(json), payload !== undefined)) {
     if (isMade(request, Buffer.from(original)))
-      return invalid(
+      return unproved(
         how === AS_FORM ? 'form' : 're_encoded',
         `the body was re-encoded on its way: it was signed ${how}`,
       )
@@ -372,16 +376,17 @@ async function explainEncoding(request: Mismatch): Promise<Invalid | undefined> 
 }
 
 /** The most likely reason if nothing matches. */
-function likeliestReason({ lines, body, payload, proof, secrets, scheme }: Mismatch): Invalid {
+function likeliestReason({ lines, body, payload, proof, secrets, scheme }: Mismatch): Unproved {
   const { length } = body
   const because = scheme.secretHint === undefined ? '' : `: ${scheme.secretHint}`
-  if (proof.algorithm === 'token') return invalid('wrong_secret', `the token is not relay's secret${because}`)
-  if (proof.key && !secrets.some((secret) => keyIn(secret)))
-    return invalid('secret_form', `relay's secret is not base64 after ${MARK}: was it copied whole?`)
-  const announced = Number(only(lines, 'content-length'))
+  if (proof.algorithm === 'token')
+    return unproved('wrong_secret', `the token is not relay's secret${because}`)
+  if (proof.key && !secrets.some((secret) => decodeKey(secret)))
+    return unproved('secret_form', `relay's secret is not base64 after ${MARK}: was it copied whole?`)
+  const announced = Number(singleValue(lines, 'content-length'))
   if (announced > length)
-    return invalid('truncated', `the body is cut off: only ${length} of ${announced} bytes arrived`)
+    return unproved('truncated', `the body is cut off: only ${length} of ${announced} bytes arrived`)
   if (isCutOff(Buffer.from(payload ?? body).toString()))
-    return invalid('truncated', `the body seems cut off: its JSON is incomplete after ${length} bytes`)
-  return invalid('wrong_secret', `signed with another secret, or the body was changed on its way${because}`)
+    return unproved('truncated', `the body seems cut off: its JSON is incomplete after ${length} bytes`)
+  return unproved('wrong_secret', `signed with another secret, or the body was changed on its way${because}`)
 }

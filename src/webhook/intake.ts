@@ -4,15 +4,15 @@ import { firstPayload, formFields, isFormBody } from '../base/bytes.js'
 import { excerpt } from '../base/log.js'
 import { isCodeHost } from '../base/providers.js'
 import type { Clock } from '../base/time.js'
-import { CREDENTIALS, type Header, type HeaderLines, indexHeaders } from '../http/headers.js'
+import { CREDENTIAL_HEADERS, type Header, type HeaderLines, indexHeaders } from '../http/headers.js'
 import type { Journal } from '../journal/journal.js'
 import { type Delivery, EDITED_HEADER, isEditedHeader } from '../journal/types.js'
-import type { Plan, Receipt, Restored } from '../journal/types.js'
+import type { Plan, Receipt, Restoration } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
 import { eventsOf, isRepeatable } from '../codehost/events.js'
 import { staleness, tokenHeaders } from '../schemes/proof.js'
-import { asName, isInBody, type Place, valueAt, type WebhookScheme } from '../schemes/scheme.js'
-import { isForm, provenBy, type Sources, signedBytes } from './signature.js'
+import { nameText, isInBody, type ValueLocation, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import { isForm, verifySignature, type Sources, signedBytes } from './signature.js'
 
 /** A received request: all header lines, and the body's exact bytes. */
 export interface WebhookRequest {
@@ -21,7 +21,7 @@ export interface WebhookRequest {
 }
 
 /** Origin of a request. */
-export interface From {
+export interface RequestOrigin {
   /** Name of its source. */
   readonly source: string
   /**
@@ -59,7 +59,7 @@ export interface Intake {
    * header, the delivery header or the body is invalid; `storage` if it could not be stored, so that the sender may try
    * again
    */
-  receive(request: WebhookRequest, from: From): Promise<Received>
+  receive(request: WebhookRequest, from: RequestOrigin): Promise<Received>
 }
 
 /**
@@ -88,7 +88,7 @@ export function createIntake(parts: IntakeParts): Intake {
 /** Verifies a request with its source's secrets, and returns the delivery. */
 function verified(
   request: WebhookRequest,
-  from: From,
+  from: RequestOrigin,
   sources: IntakeParts['sources'],
   receivedAt: number,
 ): Delivery & Pick<Received, 'challenge'> {
@@ -96,7 +96,7 @@ function verified(
   const { source, restored: how, at = receivedAt, edited } = from
   const lines = indexHeaders(headers)
   const sender = sources.get(source)
-  const proven = sender && provenBy(lines, body, sender)
+  const proven = sender && verifySignature(lines, body, sender)
   if (!proven) throw invalidSignature()
   const { scheme } = sender
   const isHost = isCodeHost(source)
@@ -123,7 +123,7 @@ function verified(
     ...(sender.schemeText !== source && { scheme: sender.schemeText }),
     ...identity,
     // An edited copy may have the body of its original, and so the same digest.
-    ...(edited && identity.deliveryId === digestOf(body) && { deliveryId: randomUUID() }),
+    ...(edited && identity.deliveryId === bodyDigest(body) && { deliveryId: randomUUID() }),
     ...summary,
     // Only a code host's events have separate actions; elsewhere both are one name.
     ...(!isHost && { event: wholeName(identity.event, summary.action), action: null }),
@@ -169,8 +169,8 @@ function readIdentity(
   scheme: WebhookScheme,
 ): Identity {
   const { hook } = scheme
-  const read = (place: Place, form: RegExp): string => {
-    const value = asName(valueAt(place, lines, payload))
+  const read = (place: ValueLocation, form: RegExp): string => {
+    const value = nameText(valueAt(place, lines, payload))
     if (typeof value !== 'string' || !form.test(value))
       throw invalidEvent(
         `the ${isInBody(place) ? 'member' : 'header'} ${place} is missing, repeated or malformed`,
@@ -184,13 +184,13 @@ function readIdentity(
   const isLacking = id === undefined || valueAt(id, lines, payload) === undefined
   return {
     event: isNamed ? read(event, formOfEvent(scheme)).replace(/^\//, '') : UNNAMED,
-    deliveryId: isLacking && scheme.idOr === 'digest' ? digestOf(body) : read(id ?? '', ID),
+    deliveryId: isLacking && scheme.idOr === 'digest' ? bodyDigest(body) : read(id ?? '', ID),
     hookId: hook !== undefined && lines.has(hook) ? read(hook, ID) : '',
   }
 }
 
 /** Replacement for the id of a delivery without one. */
-export function digestOf(body: Uint8Array): string {
+export function bodyDigest(body: Uint8Array): string {
   return hash('sha256', body, 'base64url')
 }
 
@@ -199,17 +199,21 @@ function formOfEvent({ events }: Pick<WebhookScheme, 'events'>): RegExp {
 }
 
 /** First location with a value, else the first location, which errors name. */
-function placeOf(places: readonly Place[], lines: HeaderLines, payload: unknown): Place | undefined {
+function placeOf(
+  places: readonly ValueLocation[],
+  lines: HeaderLines,
+  payload: unknown,
+): ValueLocation | undefined {
   return places.find((place) => isThere(place, lines, payload)) ?? places[0]
 }
 
-function isThere(place: Place, lines: HeaderLines, payload: unknown): boolean {
+function isThere(place: ValueLocation, lines: HeaderLines, payload: unknown): boolean {
   const [header = ''] = place.split('#')
   return isInBody(place) ? valueAt(place, lines, payload) !== undefined : lines.has(header)
 }
 
 /** Parses the payload of any request, as far as possible. */
-export function payloadOf(lines: HeaderLines, body: Uint8Array): unknown {
+export function parsePayload(lines: HeaderLines, body: Uint8Array): unknown {
   return readPayload(lines, body, { content: 'any' })
 }
 
@@ -227,11 +231,14 @@ export function claimOf(
   body: Uint8Array,
 ) {
   const isRead = [...scheme.event, ...scheme.id].some(isInBody) && body.byteLength <= MAX_CLAIMED
-  const payload = isRead ? payloadOf(lines, body) : undefined
-  const claimed = (places: readonly Place[], form: RegExp): { value: string | null; shown: string } => {
+  const payload = isRead ? parsePayload(lines, body) : undefined
+  const claimed = (
+    places: readonly ValueLocation[],
+    form: RegExp,
+  ): { value: string | null; shown: string } => {
     const place = placeOf(places, lines, payload) ?? ''
     // Undefined for a repeated header.
-    const one = asName(valueAt(place, lines, payload))
+    const one = nameText(valueAt(place, lines, payload))
     const first = isInBody(place) ? one : lines.get(place)?.[0]
     if (typeof first !== 'string') return { value: null, shown: '(none)' }
     const value = excerpt(first)
@@ -277,7 +284,7 @@ function proveEvent(
   lines: HeaderLines,
   payload: unknown,
   { event: places, events }: WebhookScheme,
-): Partial<Restored> {
+): Partial<Restoration> {
   if (!events) {
     const place = placeOf(places, lines, payload)
     return place === undefined || isInBody(place) ? {} : { unproved: true }
@@ -303,7 +310,7 @@ export function summarize(
   lines: HeaderLines,
   scheme: Pick<WebhookScheme, 'action' | 'repo' | 'number' | 'events'>,
 ): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> {
-  const textAt = (places: readonly Place[], maxLength = MAX_LENGTH): string | null => {
+  const textAt = (places: readonly ValueLocation[], maxLength = MAX_LENGTH): string | null => {
     const isName = (value: unknown): value is string =>
       typeof value === 'string' && value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
     return places.map((place) => valueAt(place, lines, payload)).find(isName) ?? null
@@ -333,7 +340,7 @@ function storedHeaders(
   const tokens = tokenHeaders(scheme)
   const kept = headers.filter(
     ([name]) =>
-      !CREDENTIALS.test(name) &&
+      !CREDENTIAL_HEADERS.test(name) &&
       !isEditedHeader(name) &&
       !(tokens.size > 0 && tokens.has(name.toLowerCase())),
   )

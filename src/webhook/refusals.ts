@@ -3,13 +3,13 @@ import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
 import { type Log, createLogThrottle, type LogThrottle } from '../base/log.js'
 import type { Clock } from '../base/time.js'
-import { CREDENTIALS, indexHeaders, only } from '../http/headers.js'
-import { explain } from './explain.js'
+import { CREDENTIAL_HEADERS, indexHeaders, singleValue } from '../http/headers.js'
+import { explainSignature } from './explain.js'
 import { claimOf, type WebhookRequest } from './intake.js'
-import { type Refused, type RefusedKind, RefusedList } from './refused.js'
+import { type RefusedRequest, type RefusedKind, RefusedList } from './refused.js'
 import { hasProof, proofsFor, tokenHeaders } from '../schemes/proof.js'
 import type { Proof } from '../schemes/scheme.js'
-import { pathOf, type Sender, type Source, type Sources } from './signature.js'
+import { pathOf, type SigningConfig, type Source, type Sources } from './signature.js'
 
 export interface RefusalParts {
   readonly log: Log
@@ -23,7 +23,7 @@ export interface RefusalParts {
 }
 
 /** Finds the reason of a refusal from the stored part of the request. */
-type FindReason = (held: WebhookRequest & Pick<Refused, 'at'>) => string | Promise<string>
+type FindReason = (held: WebhookRequest & Pick<RefusedRequest, 'at'>) => string | Promise<string>
 
 const NOTHING: WebhookRequest = { headers: [], body: new Uint8Array() }
 const TUNNEL = 'a tunnel message was refused'
@@ -111,24 +111,24 @@ export class Refusals {
    */
   #add(
     { headers, body }: WebhookRequest,
-    { source, ...about }: Pick<Refused, 'via' | 'status' | 'kind'> & { readonly source: Source },
+    { source, ...about }: Pick<RefusedRequest, 'via' | 'status' | 'kind'> & { readonly source: Source },
     find: FindReason,
-  ): Pick<Refused, 'reason'> & { readonly claim: string } {
+  ): Pick<RefusedRequest, 'reason'> & { readonly claim: string } {
     const lines = indexHeaders(headers)
     const { event, deliveryId, text } = claimOf(lines, source.scheme, body)
     const { sources } = this.#parts
     const tokens = new Set([...sources.values()].flatMap(({ scheme }) => [...tokenHeaders(scheme)]))
     let found: Promise<string> | undefined
-    const refused: Refused = this.list.add({
+    const refused: RefusedRequest = this.list.add({
       at: this.#parts.clock(),
       source: source.name,
       ...about,
       reason: () => (found ??= (async () => find(refused))()),
       event,
       deliveryId,
-      headers: headers.filter(([name]) => !CREDENTIALS.test(name) && !tokens.has(name.toLowerCase())),
+      headers: headers.filter(([name]) => !CREDENTIAL_HEADERS.test(name) && !tokens.has(name.toLowerCase())),
       body,
-      size: Math.max(body.length, Number(only(lines, 'content-length')) || 0),
+      size: Math.max(body.length, Number(singleValue(lines, 'content-length')) || 0),
     })
     this.#parts.onRefused?.()
     return { reason: refused.reason, claim: `${text}; relay show refused:${refused.id}` }
@@ -143,7 +143,7 @@ export class Refusals {
   #reasonOf({ kind, cause, message }: RelayError, { headers }: WebhookRequest, { name }: Source): string {
     if (kind !== 'too_large') return cause instanceof Error ? cause.message : message
     const bytes = (count: number): string => `${count.toLocaleString('en-US')} byte${count === 1 ? '' : 's'}`
-    const declared = only(indexHeaders(headers), 'content-length')
+    const declared = singleValue(indexHeaders(headers), 'content-length')
     const limit = bytes(this.#parts.maxBody)
     const size = declared === undefined ? `over ${limit}` : bytes(Number(declared))
     return `${size}, the limit is ${limit}. Raise --max-body, then redeliver it at the ${isCodeHost(name) ? 'code host' : 'sender'}`
@@ -183,9 +183,13 @@ function findSignature(
 export const MAX_EXPLAINED = 65_536
 
 /** Explains in one line why a request is refused. Does not analyse a large body. */
-export async function refusalHint(request: WebhookRequest, sender: Sender, now: number): Promise<string> {
+export async function refusalHint(
+  request: WebhookRequest,
+  sender: SigningConfig,
+  now: number,
+): Promise<string> {
   if (request.body.byteLength > MAX_EXPLAINED)
     return 'its signature does not match, and its body is too large to analyse'
-  const explanation = await explain(request, sender, now)
+  const explanation = await explainSignature(request, sender, now)
   return explanation.valid ? 'its signature matches' : explanation.hint
 }

@@ -4,7 +4,7 @@ import type { Header } from '../http/headers.js'
 export type RefusedKind = 'no_signature' | 'invalid_signature' | 'invalid_event' | 'too_large' | 'wrong_path'
 
 /** A refused request. Nothing in it is proved, and it is never forwarded. */
-export interface Refused {
+export interface RefusedRequest {
   /** 1, 2, 3 … since the start of the instance. */
   readonly id: number
   /** Milliseconds since 1970-01-01 UTC. */
@@ -46,13 +46,13 @@ const MINUTES = 61
  * does not displace other kinds.
  */
 export class RefusedList {
-  readonly #kept = new Map<number, Refused>()
+  readonly #kept = new Map<number, RefusedRequest>()
   readonly #counts: Partial<Record<RefusedKind, number>> = {}
   readonly #minutes = new Map<number, number>()
   #total = 0
   #last = 0
 
-  add(given: Omit<Refused, 'id'>): Refused {
+  add(given: Omit<RefusedRequest, 'id'>): RefusedRequest {
     // Copied, so that neither the rest of a long body nor the buffer around a short one stays in memory.
     const body = new Uint8Array(given.body.subarray(0, MAX_BODY))
     const refused = { ...given, body, id: ++this.#last }
@@ -74,11 +74,11 @@ export class RefusedList {
   }
 
   /** All listed requests, the newest last. */
-  list(): readonly Refused[] {
+  list(): readonly RefusedRequest[] {
     return [...this.#kept.values()]
   }
 
-  get(id: number): Refused | undefined {
+  get(id: number): RefusedRequest | undefined {
     return this.#kept.get(id)
   }
 
@@ -104,6 +104,6 @@ export class RefusedList {
   }
 }
 
-function sizeOf({ body, headers }: Refused): number {
+function sizeOf({ body, headers }: RefusedRequest): number {
   return headers.reduce((sum, [name, value]) => sum + name.length + value.length, body.length)
 }

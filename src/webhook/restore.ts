@@ -8,7 +8,7 @@ import { ownMember } from '../json/parse.js'
 import { type EncodingId, formsOf, type Way, waysOf, type WrittenForm } from './encodings.js'
 import { hasProof } from '../schemes/proof.js'
 import { valueAt } from '../schemes/scheme.js'
-import { isForm, provenBy, type Sender } from './signature.js'
+import { isForm, verifySignature, type SigningConfig } from './signature.js'
 
 /** Body of a request in a tunnel's message. */
 export interface MessageBody {
@@ -18,7 +18,7 @@ export interface MessageBody {
   readonly raw?: Uint8Array | undefined
 }
 
-export interface RestoreOptions extends Sender {
+export interface RestoreOptions extends SigningConfig {
   /** Largest body in bytes, which bounds memory: nothing larger is written. */
   readonly maxBody: number
 }
@@ -37,7 +37,7 @@ export interface RestoredBody {
 }
 
 /** Hints which encoding of a body is likely, besides the sender's own style. */
-export interface Likely {
+export interface EncodingHints {
   /** Method of the last restored body from the same channel. */
   readonly last: RestoreMethod | undefined
   /** Size of the body in bytes, by the Content-Length that a server passes on. NaN if unknown. */
@@ -86,7 +86,7 @@ export async function restoreLikely(
   message: MessageBody,
   lines: HeaderLines,
   options: RestoreOptions,
-  likely: Likely,
+  likely: EncodingHints,
   next: () => Promise<unknown> = setImmediate,
 ): Promise<{ readonly restored?: RestoredBody | undefined; readonly isAll: boolean }> {
   return tryWays(message, lines, options, { next, likely })
@@ -96,7 +96,7 @@ async function tryWays(
   message: MessageBody,
   lines: HeaderLines,
   options: RestoreOptions,
-  { next, likely }: { readonly next: () => Promise<unknown>; readonly likely?: Likely },
+  { next, likely }: { readonly next: () => Promise<unknown>; readonly likely?: EncodingHints },
 ): Promise<{ readonly restored?: RestoredBody; readonly isAll: boolean }> {
   const { maxBody, scheme } = options
   if (!hasProof(lines, scheme)) return { isAll: true }
@@ -125,7 +125,7 @@ async function tryWays(
       const body = measured.write()
       left = (left ?? 0) - body.byteLength
       if (body.byteLength > maxBody) tooLarge++
-      else if (provenBy(lines, body, options)) return { restored: { body, how: candidate.how }, isAll }
+      else if (verifySignature(lines, body, options)) return { restored: { body, how: candidate.how }, isAll }
       else tried++
       await next()
     }
@@ -154,7 +154,7 @@ class Choice {
   readonly #length: number
   #others = 0
 
-  constructor({ last, length }: Likely, own: EncodingId) {
+  constructor({ last, length }: EncodingHints, own: EncodingId) {
     this.#sought = new Set(last === undefined || NOT_CHOSEN.has(last) ? [own] : [own, last])
     this.#own = own
     this.#length = length

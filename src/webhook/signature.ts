@@ -3,24 +3,24 @@ import { isCodeHost, type SourceSettings, type WebhookSecrets } from '../base/se
 import { schemeOf } from '../codehost/schemes.js'
 import type { HeaderLines } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'
-import { hasProof, provenWith } from '../schemes/proof.js'
+import { hasProof, findProof } from '../schemes/proof.js'
 import type { Proof, WebhookScheme } from '../schemes/scheme.js'
 
 /** Scheme and secrets that verify the deliveries of one source. */
-export interface Sender {
+export interface SigningConfig {
   readonly scheme: WebhookScheme
   readonly secrets: WebhookSecrets
 }
 
 /** A source of deliveries, such as the code host. */
-export interface Source extends Sender {
+export interface Source extends SigningConfig {
   readonly name: string
   /** The scheme as the settings and the journal write it. */
   readonly schemeText: string
 }
 
 /** Creates a source from its settings. @throws RelayError `settings` as `schemeOf` */
-export function sourceOf({ name, scheme, secrets }: SourceSettings): Source {
+export function createSource({ name, scheme, secrets }: SourceSettings): Source {
   return { name, schemeText: scheme, scheme: schemeOf(scheme), secrets }
 }
 
@@ -33,7 +33,7 @@ export function pathOf(source: string): string {
 }
 
 /** Result of a verification. `proof` is undefined if the scheme needs none. */
-export interface Proven {
+export interface Verification {
   readonly by: VerifiedBy
   readonly proof: Proof | undefined
 }
@@ -42,18 +42,18 @@ export interface Proven {
  * Finds the secret that made the signature, or undefined. Nothing else decides, and a repeated header counts as
  * missing.
  */
-export function provenBy(
+export function verifySignature(
   lines: HeaderLines,
   body: Uint8Array,
-  { scheme, secrets: { current, previous } }: Sender,
-): Proven | undefined {
+  { scheme, secrets: { current, previous } }: SigningConfig,
+): Verification | undefined {
   if (scheme.proofs.length === 0) return { by: 'none', proof: undefined }
   const signed = hasProof(lines, scheme) ? signedBytes(lines, body, scheme) : undefined
   if (!signed) return undefined
   const request = { lines, signed }
-  const proof = provenWith(current, request, scheme)
+  const proof = findProof(current, request, scheme)
   if (proof) return { by: 'current', proof }
-  const earlier = previous && provenWith(previous, request, scheme)
+  const earlier = previous && findProof(previous, request, scheme)
   return earlier && { by: 'previous', proof: earlier }
 }
 

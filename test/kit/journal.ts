@@ -177,8 +177,7 @@ async function openJournalOf(env: Env, profile: string): Promise<Opened> {
   const database = await openDatabase({ kind: 'file', folder })
   return {
     journal: new Journal(database.sql),
-    finish: (n, target, forward) =>
-      database.sql.write(() => finish(n, target, forward, { before: 'waiting', tries: 0 })),
+    finish: (n, target, forward) => database.sql.write(() => finish(n, target, forward, 'waiting')),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }

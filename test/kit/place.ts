@@ -176,7 +176,7 @@ export function faulty(): { readonly fails: boolean; now(mode: 'works' | 'fails'
 /** The limits that relay has when a test injects none. In a copy without the sources, the test is left out. */
 export async function defaultLimits(): Promise<Limits> {
   if (BUILT) leaveOut('it reads the sources')
-  return (await import('../../src/base/seams.js')).LIMITS
+  return (await import('../../src/base/seams.js')).TIME_LIMITS
 }
 
 /** The variables by which a program takes this server for its code host. */

@@ -25,9 +25,9 @@ export function postgresProgram(name: string): string | undefined {
   return files.find((file) => existsSync(file))
 }
 
-/** A new cluster's folder. Small files of its log make it quick to copy. */
-export async function makeCluster(): Promise<string> {
-  const folder = ownedFolder()
+/** A new cluster's folder, within one that the caller removes. Small files of its log make it quick to copy. */
+export async function makeCluster(within: string): Promise<string> {
+  const folder = ownedFolder(within)
   const password = path.join(folder, 'password')
   writeFileSync(password, PASSWORD)
   chmodSync(password, 0o644)
@@ -38,13 +38,13 @@ export async function makeCluster(): Promise<string> {
   return data
 }
 
-/** Starts a server on a copy of a cluster; `settings` are added to its configuration. `wrapper`: a command that starts it, as root. */
+/** Starts a server on a copy of a cluster, next to it; `settings` are added to its configuration. `wrapper`: a command that starts it, as root. */
 export async function startServer(
   cluster: string,
   settings: Readonly<Record<string, string>> = {},
   wrapper: readonly string[] = [],
 ) {
-  const folder = ownedFolder()
+  const folder = ownedFolder(path.dirname(path.dirname(cluster)))
   const data = path.join(folder, 'data')
   await runAsOwner('cp', ['-R', cluster, data])
   await runAsOwner('chmod', ['700', data])
@@ -86,9 +86,9 @@ export async function startServer(
   }
 }
 
-/** An empty folder of the user that the server's programs run as, which goes with the run. */
-function ownedFolder(): string {
-  const folder = mkdtempSync(path.join(process.env['RELAY_TEST_MEMORY'] ?? '', 'postgres-'))
+/** An empty folder of the user that the server's programs run as. */
+function ownedFolder(within: string): string {
+  const folder = mkdtempSync(path.join(within, 'postgres-'))
   if (OWNER.uid !== undefined) chownSync(folder, OWNER.uid, OWNER.uid)
   return folder
 }

@@ -10,9 +10,9 @@ import type { Parts } from './parts.js'
 
 /** How each part is started. What a run does not use is not even loaded. */
 const START = {
-  async cluster() {
+  async cluster(run: Run) {
     const { makeCluster } = await import('./postgres-server.js')
-    return makeCluster()
+    return makeCluster(run.memory)
   },
   async postgres(run: Run) {
     const { startServer } = await import('./postgres-server.js')
@@ -63,7 +63,13 @@ function isRoomy(folder: string): boolean {
 /** What tests share for as long as a run takes. */
 class Run {
   readonly closing = new Closing()
+  /** A folder in memory, if this machine has one. */
+  readonly memory: string
   readonly #started = new Map<keyof Parts, Promise<unknown>>()
+
+  constructor(memory: string) {
+    this.memory = memory
+  }
 
   /** Starts a part the first time that it is asked for. */
   part(name: keyof Parts): Promise<unknown> {
@@ -97,10 +103,9 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   process.env['TMPDIR'] = folder
   const memory = mkdtempSync(path.join(isRoomy(MEMORY) ? MEMORY : folder, 'relay-'))
   chmodSync(memory, 0o711)
-  process.env['RELAY_TEST_MEMORY'] = memory
   // Ten thousand folders take a while, also if the run was killed; what was killed with it may still write.
   const removal = leash(`for _ in 1 2 3 4 5; do rm -rf '${folder}' '${memory}' && break; sleep 1; done`)
-  const run = new Run()
+  const run = new Run(memory)
   const server = createServer((socket) => {
     // A worker that has gone needs no answer.
     socket.on('error', () => {})

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { renew, revoke } from '../../src/auth/renew.js'
+import { renewToken, revokeToken } from '../../src/auth/renew.js'
 import { RelayError } from '../../src/base/errors.js'
 import type { TokenGrant } from '../../src/tokens/tokens.js'
 import { createRig, DAY, NOW, shown, WEB } from './auth-rig.js'
@@ -54,7 +54,7 @@ it('however renewals, a revocation and a sign-in coincide, no refresh token is s
       const run = (name: string): Promise<unknown> => {
         if (name === 'revoke') return rig.tokens.revoke('ada')
         if (name === 'sign in') return rig.tokens.save('ada', { ...SIGNED, refreshToken: 'ghr_Signed' })
-        return renew(rig.parts, name === 'renew' ? 'ada' : 'bob')
+        return renewToken(rig.parts, name === 'renew' ? 'ada' : 'bob')
       }
       const all = Promise.allSettled(
         acts.map(async (name) => {
@@ -80,12 +80,12 @@ describe('a token that is about to expire', () => {
     await using rig = await signedIn()
     await rig.store.put('refresh-lock:ada', { id: 'another', pid: 1 })
     const clock = (): number => (rig.time.now += 5000)
-    expect(await failure(renew({ ...rig.parts, clock }, 'ada'))).toMatchObject({
+    expect(await failure(renewToken({ ...rig.parts, clock }, 'ada'))).toMatchObject({
       kind: 'timed_out',
       message: 'Another process is renewing a token and did not finish in 45 s',
     })
     const reason = new RelayError('cancelled', 'Interrupted')
-    const waiting = renew(rig.parts, 'ada', { signal: AbortSignal.abort(reason) })
+    const waiting = renewToken(rig.parts, 'ada', { signal: AbortSignal.abort(reason) })
     await expect(waiting).rejects.toMatchObject({ name: 'AbortError', cause: reason })
     expect(rig.asked).toEqual([])
   })
@@ -96,7 +96,7 @@ describe('a token that is about to expire', () => {
       stop.abort()
       return pair(1)
     })
-    expect((await renew(rig.parts, 'ada', { signal: stop.signal })).accessToken).toBe('gho_New1')
+    expect((await renewToken(rig.parts, 'ada', { signal: stop.signal })).accessToken).toBe('gho_New1')
     expect(await stored(rig)).toEqual(['gho_New1', 'ghr_New1'])
   })
 })
@@ -118,7 +118,7 @@ describe('a renewal that fails', () => {
     'by %s drops the refresh token only if that is invalid',
     async (_, reply, kind, why, stays) => {
       await using rig = await signedIn(reply)
-      const renewal = renew(rig.parts, 'ada')
+      const renewal = renewToken(rig.parts, 'ada')
       expect(await failure(renewal)).toMatchObject({ kind, message: expect.stringContaining(why) })
       expect(await stored(rig)).toEqual([OLD.accessToken, stays ? OLD.refreshToken : undefined])
       expect((await shown(renewal)) + rig.log.text()).not.toMatch(/gho_|ghr_|the-client-secret/)
@@ -133,7 +133,7 @@ describe('a renewal that fails', () => {
       await rig.tokens.save('ada', SIGNED)
       return reply
     })
-    expect((await renew(rig.parts, 'ada')).accessToken).toBe('gho_Signed')
+    expect((await renewToken(rig.parts, 'ada')).accessToken).toBe('gho_Signed')
     expect(await stored(rig)).toEqual(['gho_Signed', undefined])
   })
 
@@ -153,7 +153,7 @@ describe('a renewal that fails', () => {
         await rig.tokens.revoke('ada')
         return pair(1)
       })
-      expect(await failure(renew(rig.parts, 'ada'))).toMatchObject({
+      expect(await failure(renewToken(rig.parts, 'ada'))).toMatchObject({
         kind: 'unauthenticated',
         message: 'The token of ada was revoked meanwhile',
       })
@@ -172,7 +172,7 @@ describe('a renewal that fails', () => {
       rig.broken.add('update')
       return pair(1)
     })
-    expect(await failure(renew(rig.parts, 'ada'))).toMatchObject({ kind: 'storage' })
+    expect(await failure(renewToken(rig.parts, 'ada'))).toMatchObject({ kind: 'storage' })
     expect(rig.asked.map(isNew)).toEqual([false, true])
     expect(rig.log.lines).toEqual(lines)
   })
@@ -187,7 +187,7 @@ it.each([true, false])(
       if (isMade) await write(...args)
       throw new RelayError('storage', 'the connection was lost')
     })
-    expect(await renew(rig.parts, 'ada')).toMatchObject({ accessToken: 'gho_New1' })
+    expect(await renewToken(rig.parts, 'ada')).toMatchObject({ accessToken: 'gho_New1' })
     expect(await stored(rig)).toEqual(['gho_New1', 'ghr_New1'])
     expect(rig.asked.map(isRefresh)).toEqual([true])
   },
@@ -199,7 +199,7 @@ describe('revoking', () => {
       expect(await stored(rig)).toEqual([undefined, undefined])
       return { status }
     })
-    expect(await revoke(rig.parts, 'ada')).toEqual({ removed: true, upstream: 'revoked' })
+    expect(await revokeToken(rig.parts, 'ada')).toEqual({ removed: true, upstream: 'revoked' })
     expect(rig.asked).toHaveLength(1)
   })
 
@@ -208,7 +208,7 @@ describe('revoking', () => {
     ['made by the user', { accessToken: 'ghp_x' }, 'unsupported'],
   ])('a token %s sends nothing', async (_, grant, upstream) => {
     await using rig = await signedIn(pair(1), grant)
-    expect(await revoke(rig.parts, 'ada')).toEqual({ removed: true, upstream })
+    expect(await revokeToken(rig.parts, 'ada')).toEqual({ removed: true, upstream })
     expect([rig.asked, await rig.contents()]).toEqual([[], {}])
   })
 
@@ -219,7 +219,7 @@ describe('revoking', () => {
   ])('an expired one %s', async (_, renewal, upstream, refreshes) => {
     await using rig = await signedIn((asked) => (isRefresh(asked) ? renewal : { status: 204 }))
     rig.time.now += 60_000
-    expect(await revoke(rig.parts, 'ada')).toEqual({ removed: true, upstream })
+    expect(await revokeToken(rig.parts, 'ada')).toEqual({ removed: true, upstream })
     expect([rig.asked.map(isRefresh), await rig.contents()]).toEqual([refreshes, {}])
   })
 
@@ -228,7 +228,7 @@ describe('revoking', () => {
     [403, 'no the-client-secret, no gho_Old', 'forbidden', 'no [secret], no [secret]'],
   ])('is done here also when the code host answers %i %s', async (status, text, kind, message) => {
     await using rig = await signedIn({ status, body: { message: text } })
-    const { removed, upstream } = await revoke(rig.parts, 'ada')
+    const { removed, upstream } = await revokeToken(rig.parts, 'ada')
     expect({ removed, upstream }).toMatchObject({ removed: true, upstream: { failed: { kind } } })
     expect(String(Object(upstream).failed)).toContain(message)
     expect(await rig.contents()).toEqual({})

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { Starts } from '../../src/auth/starts.js'
+import { SignInLimiter } from '../../src/auth/starts.js'
 import type { RenewParts } from '../../src/auth/renew.js'
 import type { SignInParts } from '../../src/auth/sign-in.js'
 import { RelayError } from '../../src/base/errors.js'
@@ -44,7 +44,7 @@ export async function createRig(answer: (asked: Asked) => Answer | Promise<Answe
     sendOnce,
     tokens: new Tokens(store, clock),
     onAccount: () => {},
-    starts: new Starts(),
+    starts: new SignInLimiter(),
   }
   return {
     ...parts,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findOwnApp, type NewSetup, readClient, readSetup, saveSetup } from '../../src/auth/setup.js'
+import { findOwnApp, type NewSetup, readClient, loadSetup, saveSetup } from '../../src/auth/setup.js'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import type { AppAccount, AppIdentity } from '../../src/codehost/host.js'
@@ -25,7 +25,7 @@ describe('what relay setup stored', () => {
   it('is replaced only where it is still what the user agreed to replace', async () => {
     await using data = await database()
     await saveSetup(data.secrets, setup('one'), undefined)
-    const before = await readSetup(data.secrets)
+    const before = await loadSetup(data.secrets)
     await saveSetup(data.secrets, setup('two', { app: APP }), before)
     for (const stale of [before, undefined])
       await expect(saveSetup(data.secrets, setup('three'), stale)).rejects.toMatchObject({
@@ -33,7 +33,7 @@ describe('what relay setup stored', () => {
         message:
           'Nothing was stored: another relay setup has stored a client meanwhile. Run relay setup again to replace it',
       })
-    expect(await readSetup(data.secrets)).toMatchObject({ clientId: 'two', app: { slug: 'relay-test' } })
+    expect(await loadSetup(data.secrets)).toMatchObject({ clientId: 'two', app: { slug: 'relay-test' } })
     // The secrets of one client never go with another.
     await expect(readClient(data.secrets, { clientId: 'one' })).rejects.toMatchObject({ kind: 'storage' })
   })

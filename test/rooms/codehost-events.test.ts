@@ -4,13 +4,13 @@ import path from 'node:path'
 import { emitterEventNames } from '@octokit/webhooks'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { eventsOf, isRepeatable, nearestMatch, whyNeverSent } from '../../src/codehost/events.js'
+import { eventsOf, isRepeatable, nearestMatch, neverSentReason } from '../../src/codehost/events.js'
 import { HOST_KINDS } from '../../src/codehost/hosts.js'
 import { memberOf } from '../../src/json/parse.js'
 import { type Fixture, fixtureBody } from '../../src/replay/fixture.js'
 import { packagedEvents } from '../../src/replay/load.js'
-import { jsonOf } from '../../src/journal/payload.js'
-import { synthesize, triggers } from '../../src/replay/synthesize.js'
+import { jsonBytes } from '../../src/journal/payload.js'
+import { synthesize, triggerEvents } from '../../src/replay/synthesize.js'
 
 const GITHUB = HOST_KINDS.github.webhook.events
 const GITEA = HOST_KINDS.gitea.webhook.events
@@ -35,7 +35,7 @@ function fixtures(provider: string): Example[] {
   const folder = path.resolve('fixtures', provider)
   return readdirSync(folder).map((file) => {
     const fixture: Fixture = JSON.parse(readFileSync(path.join(folder, file), 'utf8'))
-    const json = jsonOf({ body: fixtureBody(fixture) })
+    const json = jsonBytes({ body: fixtureBody(fixture) })
     return { event: fixture.event, payload: JSON.parse(Buffer.from(json ?? []).toString()) }
   })
 }
@@ -130,11 +130,11 @@ describe('a match', () => {
     const ofFixtures = (provider: 'github' | 'gitea'): string[] =>
       // `push.newest` is a push of the newest generation.
       packagedEvents(provider).filter((name) => !name.endsWith('.newest'))
-    const why = (name: string): unknown => whyNeverSent(name, 'github', GITHUB)
+    const why = (name: string): unknown => neverSentReason(name, 'github', GITHUB)
     expect(
       [...emitterEventNames, ...SENT, ...ofFixtures('github')].flatMap((name) => why(name) ?? []),
     ).toEqual([])
-    expect(ofFixtures('gitea').flatMap((name) => whyNeverSent(name, 'gitea', GITEA) ?? [])).toEqual([])
+    expect(ofFixtures('gitea').flatMap((name) => neverSentReason(name, 'gitea', GITEA) ?? [])).toEqual([])
   })
 
   it.each([
@@ -157,20 +157,20 @@ describe('a match', () => {
     ['push.created', 'github sends push without an action (did you mean push?)'],
     ['*.openned', 'github sends no event with the action openned (did you mean *.opened?)'],
   ])('%s is not', (match, why) => {
-    expect(whyNeverSent(match, 'github', GITHUB)).toBe(why)
+    expect(neverSentReason(match, 'github', GITHUB)).toBe(why)
   })
 
   it('is right or wrong for one code host', () => {
-    expect(whyNeverSent('check_run', 'gitea', GITEA)).toBe(
+    expect(neverSentReason('check_run', 'gitea', GITEA)).toBe(
       'gitea sends no event check_run. For one of another source, write <source>/check_run',
     )
-    expect(whyNeverSent('pull_request.synchronized', 'gitea', GITEA)).toBeUndefined()
+    expect(neverSentReason('pull_request.synchronized', 'gitea', GITEA)).toBeUndefined()
     expect(nearestMatch('pr.synchronize', GITEA)).toBe('pull_request.synchronized')
   })
 })
 
 describe.each(['github', 'gitea'] as const)('a delivery of %s that is made up', (provider) => {
-  it.each(triggers(provider))('%s is of its event, about octo/demo, and happened now', (name) => {
+  it.each(triggerEvents(provider))('%s is of its event, about octo/demo, and happened now', (name) => {
     const now = Date.UTC(2030, 0, 31, 12)
     const { event, body = '', headers } = synthesize(provider, name, now, 'http://127.0.0.1:8788')
     const payload: Record<string, { full_name?: string }> = JSON.parse(body)

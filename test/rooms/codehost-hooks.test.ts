@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
-import { type HookPlace, registerHook, SavedHooks } from '../../src/codehost/hooks.js'
-import type { Hooks, HookSettings, RepoHook } from '../../src/codehost/host.js'
+import { type HookContext, registerHook, SavedHooks } from '../../src/codehost/hooks.js'
+import type { RepoHooks, HookSettings, RepoHook } from '../../src/codehost/host.js'
 import { HOST_KINDS } from '../../src/codehost/hosts.js'
 import { openDatabase } from '../../src/store/open.js'
 import { failure, REPO } from './codehost-rig.js'
@@ -30,7 +30,7 @@ function fakeHooks(kind: 'github' | 'gitea', all: Stored[]) {
     return { ...common, id, url, events, secret: secret.reveal() }
   }
   const nextId = (): number => Math.max(0, ...all.map((hook) => hook.id)) + 1
-  const hooks: Hooks = {
+  const hooks: RepoHooks = {
     list: async () => all.map(show),
     async create(_, settings) {
       state.writes++
@@ -65,7 +65,7 @@ async function placeWith(kind: 'github' | 'gitea', all: readonly Stored[] = []) 
   const { state, hooks } = fakeHooks(kind, [...all])
   const saved = new SavedHooks(database.store, HOST)
   const host = { ...HOST, words: HOST_KINDS[kind].words }
-  const place: HookPlace = {
+  const place: HookContext = {
     host,
     hooks,
     saved,
@@ -73,7 +73,7 @@ async function placeWith(kind: 'github' | 'gitea', all: readonly Stored[] = []) 
     login: 'relay login',
     command: (line) => `relay ${line}`,
   }
-  const register = (changes: Partial<HookSettings> = {}, over: Partial<HookPlace> = {}) =>
+  const register = (changes: Partial<HookSettings> = {}, over: Partial<HookContext> = {}) =>
     registerHook({ ...place, ...over }, { ...wanted, settings: { ...SETTINGS, ...changes } })
   const close = () => database[Symbol.asyncDispose]()
   return { state, hooks, saved, place, register, [Symbol.asyncDispose]: close }
@@ -151,7 +151,7 @@ describe('a hook of ours', () => {
       await using here = await placeWith(host)
       await here.register()
       const killed = new Error('killed')
-      const change: Hooks['change'] = async (...call) => {
+      const change: RepoHooks['change'] = async (...call) => {
         const [before] = here.state.all
         await here.hooks.change(...call)
         // Gitea makes a new one before it removes the old one.

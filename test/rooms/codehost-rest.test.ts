@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { path } from '../../src/codehost/rest.js'
+import { apiPath } from '../../src/codehost/rest.js'
 import { type Answer, failure, ISSUE, PULL, REPO, type Reply, rig, TOKEN } from './codehost-rig.js'
 
 const DOUBT = '; the request may have been carried out all the same'
@@ -15,7 +15,7 @@ describe('a path', () => {
     const part = fc.string({ unit: 'grapheme' }).filter(isPlain)
     fc.assert(
       fc.property(part, part, (owner, repo) => {
-        const { pathname } = new URL(path`/repos/${owner}/${repo}/issues`, 'https://x')
+        const { pathname } = new URL(apiPath`/repos/${owner}/${repo}/issues`, 'https://x')
         expect(pathname.split('/').map(decodeURIComponent)).toEqual(['', 'repos', owner, repo, 'issues'])
       }),
     )

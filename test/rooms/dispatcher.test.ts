@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { onAbort } from '../../src/base/wait.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
-import { LIMITS } from '../../src/base/seams.js'
+import { TIME_LIMITS } from '../../src/base/seams.js'
 import { Dispatcher, type DispatcherOptions, type Timer } from '../../src/dispatch/dispatcher.js'
 import { parseForward, type Route } from '../../src/dispatch/routes.js'
-import { type DeliveryResult, type OpenTarget, unanswered } from '../../src/dispatch/target.js'
+import { type DeliveryResult, type OpenTarget, noResponse } from '../../src/dispatch/target.js'
 import { Journal } from '../../src/journal/journal.js'
 import type { Plan } from '../../src/journal/types.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -27,8 +27,8 @@ const RESULTS: Readonly<Record<Answer, DeliveryResult>> = {
   busy: { outcome: 'retry', status: 503, answer: new Uint8Array(), error: null },
   asks: { outcome: 'retry', status: 429, answer: new Uint8Array(), error: null, retryAfter: HOUR },
   refuses: { outcome: 'refused', status: 404, answer: new Uint8Array(), error: null },
-  down: unanswered('unreachable', 'connection refused'),
-  hangs: unanswered('timed out', 'no answer'),
+  down: noResponse('unreachable', 'connection refused'),
+  hangs: noResponse('timed out', 'no answer'),
 }
 
 /** Time that goes on only when told to, and then from one timer to the next. */
@@ -84,7 +84,7 @@ async function createRig(concurrency: number, random = () => 0.5) {
         onAbort(signal, resolve)
       })
       count(id, -1)
-      return signal.aborted ? unanswered('killed', 'relay stopped') : result
+      return signal.aborted ? noResponse('killed', 'relay stopped') : result
     },
     [Symbol.asyncDispose]: async () => {},
   })
@@ -109,7 +109,7 @@ async function createRig(concurrency: number, random = () => 0.5) {
       journal: queue,
       concurrency,
       env: {},
-      limits: LIMITS,
+      limits: TIME_LIMITS,
       onAttempt: () => {},
       log: silentLog,
       clock: () => time.now,
@@ -133,7 +133,7 @@ async function createRig(concurrency: number, random = () => 0.5) {
     async append(dispatcher?: Dispatcher, targets: readonly string[] = IDS): Promise<void> {
       const plan: Plan = { targets, onDuplicate: 'never' }
       await journal.append(delivery(`${++appended}`, { receivedAt: time.now }), plan)
-      dispatcher?.take(targets)
+      dispatcher?.enqueue(targets)
     },
     async statuses(): Promise<string[]> {
       const all = await journal.after(0, 1000)

@@ -4,11 +4,11 @@ import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
-import { keyIn, sign, staleness } from '../../src/schemes/proof.js'
+import { decodeKey, signDelivery, staleness } from '../../src/schemes/proof.js'
 import { isInBody, type Proof, valueAt, type WebhookScheme } from '../../src/schemes/scheme.js'
 import { SCHEME_NAMES } from '../../src/schemes/senders.js'
-import { explain } from '../../src/webhook/explain.js'
-import { provenBy } from '../../src/webhook/signature.js'
+import { explainSignature } from '../../src/webhook/explain.js'
+import { verifySignature } from '../../src/webhook/signature.js'
 import { indexHeaders } from '../../src/http/headers.js'
 import type { Header } from '../kit/delivery.js'
 
@@ -48,7 +48,7 @@ const textOf = (proof: Proof, parts: Parts): string =>
 function requestOf(proof: Proof, parts: Parts, text: string) {
   const { algorithm, encoding, prefix, header, id, time, key } = proof
   if (algorithm === 'token') return expect.unreachable()
-  const hmac = createHmac(algorithm, (key && keyIn(new Secret(SECRET))) ?? SECRET)
+  const hmac = createHmac(algorithm, (key && decodeKey(new Secret(SECRET))) ?? SECRET)
   const digest = prefix + hmac.update(text).digest(encoding)
   const [timeHeader = '', pair] = time && !isInBody(time.place) ? time.place.split('#') : []
   const headers: Header[] = [[header, pair === undefined ? digest : `${pair}=${parts.timestamp},${digest}`]]
@@ -62,10 +62,10 @@ async function isTaken(scheme: WebhookScheme, proof: Proof, parts: Parts, text: 
   const { headers, body } = requestOf(proof, parts, text)
   const sender = { scheme, secrets: { current: new Secret(SECRET) } }
   const lines = indexHeaders(headers)
-  const found = provenBy(lines, body, sender)
+  const found = verifySignature(lines, body, sender)
   const payload = { webhookTimestamp: NOW }
   const isNow = found?.proof !== undefined && staleness(found.proof, { lines, payload }, NOW) === undefined
-  const { valid } = await explain({ headers, body }, sender, undefined)
+  const { valid } = await explainSignature({ headers, body }, sender, undefined)
   return { isNow, valid }
 }
 
@@ -129,11 +129,11 @@ function provesOwn(scheme: WebhookScheme, proof: Proof): boolean {
   // Members of one object, if two have no name in common.
   const body = Buffer.from(text.length === 0 ? '{}' : `{${text.join()}}`)
   const payload: unknown = JSON.parse(body.toString())
-  const signed = sign(new Secret(SECRET), { id: deliveryId, body, now: NOW }, scheme)
+  const signed = signDelivery(new Secret(SECRET), { id: deliveryId, body, now: NOW }, scheme)
   const ofSignature = new Set(signed.map(([name]) => name.toLowerCase()))
   const others = Object.entries(scheme.headers('some.event', deliveryId))
   const lines = indexHeaders([...others.filter(([name]) => !ofSignature.has(name.toLowerCase())), ...signed])
-  const found = provenBy(lines, body, { scheme, secrets: { current: new Secret(SECRET) } })
+  const found = verifySignature(lines, body, { scheme, secrets: { current: new Secret(SECRET) } })
   return (
     found?.proof === proof &&
     staleness(proof, { lines, payload }, NOW) === undefined &&

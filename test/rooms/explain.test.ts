@@ -5,7 +5,11 @@ import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import type { WebhookSecrets } from '../../src/base/settings.js'
 import { ENCODING_IDS, writeJson } from '../../src/webhook/encodings.js'
-import { explain, type Explanation, type Reason } from '../../src/webhook/explain.js'
+import {
+  explainSignature,
+  type SignatureExplanation,
+  type UnprovedReason,
+} from '../../src/webhook/explain.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { type DeliveryOptions, giteaDelivery, githubDelivery, SECRET, sign } from '../kit/delivery.js'
 
@@ -20,12 +24,16 @@ const GITEA_BODY = '{\n  "action": "opened",\n  "zen": "\\u003cé\\u003e"\n}'
 const digest = (body: string): string => sign(SECRET, Buffer.from(body)).slice('sha256='.length)
 
 const explained = (request: WebhookRequest, secrets: WebhookSecrets = SECRETS, scheme = GITHUB) =>
-  explain(request, { secrets, scheme }, 1000)
+  explainSignature(request, { secrets, scheme }, 1000)
 const of = (options: DeliveryOptions, secrets?: WebhookSecrets) =>
   explained(githubDelivery({ body: BODY, ...options }), secrets)
 const ofGitea = (options: DeliveryOptions) =>
   explained(giteaDelivery({ body: GITEA_BODY, ...options }), SECRETS, GITEA)
-const because = (reason: Reason, hint: string): Explanation => ({ valid: false, reason, hint })
+const because = (reason: UnprovedReason, hint: string): SignatureExplanation => ({
+  valid: false,
+  reason,
+  hint,
+})
 
 describe('the signature header', () => {
   const EXPECTED = 'expected X-Hub-Signature-256: sha256=<64 lower-case hex digits>'
@@ -142,7 +150,7 @@ describe('a sender that is no code host', () => {
   const GONE = `${PART} missing or given more than once`
   const STRIPE_SHAPE = 'expected Stripe-Signature: t=<time>,v1=<64 lower-case hex digits>'
 
-  it.each<[Reason, string, scheme: string, secret: string, Headers, body?: string]>([
+  it.each<[UnprovedReason, string, scheme: string, secret: string, Headers, body?: string]>([
     // The header.
     [
       'no_signature',
@@ -255,7 +263,7 @@ describe('a sender that is no code host', () => {
       marked,
       stripe(BASE64_KEY),
     ],
-    ...[marked, BASE64_KEY].map((key): [Reason, string, string, string, Headers] => [
+    ...[marked, BASE64_KEY].map((key): [UnprovedReason, string, string, string, Headers] => [
       'secret_form',
       'it is signed with the secret as text: this sender decodes the base64 after whsec_',
       'standard',
@@ -287,7 +295,7 @@ describe('a sender that is no code host', () => {
   ])('%s: %s', async (reason, hint, scheme, secret, headers, body = BODY_OF_ITS_OWN) => {
     const request = { headers: Object.entries(headers), body: Buffer.from(body) }
     const sender = { scheme: schemeOf(scheme), secrets: { current: new Secret(secret) } }
-    expect(await explain(request, sender, AT * 1000)).toEqual(because(reason, hint))
+    expect(await explainSignature(request, sender, AT * 1000)).toEqual(because(reason, hint))
     for (const hidden of [secret, BASE64_KEY, 'invoice'].filter((text) => text.length > 3))
       expect(hint).not.toContain(hidden)
   })
@@ -296,7 +304,11 @@ describe('a sender that is no code host', () => {
     const secrets = { current: new Secret(marked), previous: new Secret('a-token') }
     const sender = { scheme: schemeOf('gitlab'), secrets }
     const of = (headers: Headers) =>
-      explain({ headers: Object.entries(headers), body: Buffer.from(BODY_OF_ITS_OWN) }, sender, AT * 1000)
+      explainSignature(
+        { headers: Object.entries(headers), body: Buffer.from(BODY_OF_ITS_OWN) },
+        sender,
+        AT * 1000,
+      )
     expect(await of({ 'X-Gitlab-Token': 'a-token' })).toEqual({ valid: true, by: 'previous' })
     expect(await of(standard(decoded))).toEqual({ valid: true, by: 'current' })
     expect(await of({ 'X-Gitlab-Token': 'b-token' })).toMatchObject({ reason: 'wrong_secret' })

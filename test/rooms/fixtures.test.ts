@@ -7,14 +7,14 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { RelayError } from '../../src/base/errors.js'
-import { type Header, passedOn } from '../../src/http/headers.js'
+import { type Header, endToEndHeaders } from '../../src/http/headers.js'
 import {
   type Fixture,
   fixtureBody,
   fixtureLines,
   fixtureText,
   fromFixture,
-  type Recorded,
+  type RecordedDelivery,
   toFixture,
 } from '../../src/replay/fixture.js'
 import { findFixtures, type FoundFixture, fixtureSchema, parseFixture } from '../../src/replay/load.js'
@@ -31,7 +31,7 @@ const FIXTURE: Fixture = {
 const { body: _, ...REST } = FIXTURE
 const validate = new Ajv2020().compile(z.toJSONSchema(fixtureSchema))
 
-function recorded(body: Uint8Array, headers: readonly Header[] = []): Recorded {
+function recorded(body: Uint8Array, headers: readonly Header[] = []): RecordedDelivery {
   return { provider: 'github', event: 'push', deliveryId: 'a', headers, body }
 }
 
@@ -59,7 +59,7 @@ describe('a fixture', () => {
         const fixture = toFixture(recorded(body, headers), { pretty })
         const read = parseFixture(fixtureText(fixture), 'x.json')
         expect(Buffer.from(fixtureBody(read))).toEqual(Buffer.from(body))
-        expect(byName(passedOn(fixtureLines(read)))).toEqual(byName(passedOn(headers)))
+        expect(byName(endToEndHeaders(fixtureLines(read)))).toEqual(byName(endToEndHeaders(headers)))
       }),
       { numRuns: 1000 },
     )

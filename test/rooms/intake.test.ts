@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Delivery } from '../../src/journal/types.js'
-import { createIntake, type From, summarize, type WebhookRequest } from '../../src/webhook/intake.js'
+import { createIntake, type RequestOrigin, summarize, type WebhookRequest } from '../../src/webhook/intake.js'
 import { giteaDelivery, githubDelivery, SECRET } from '../kit/delivery.js'
 
 const [GITHUB, GITEA] = [schemeOf('github'), schemeOf('gitea')]
@@ -14,7 +14,7 @@ const FORM = 'application/x-www-form-urlencoded'
 const form = (payload: string): string => new URLSearchParams({ payload }).toString()
 
 /** What is stored of a request, or why it is refused. */
-async function taken(request: WebhookRequest, from: Partial<From> = {}): Promise<Delivery | string> {
+async function taken(request: WebhookRequest, from: Partial<RequestOrigin> = {}): Promise<Delivery | string> {
   let stored: Delivery | undefined
   const intake = createIntake({
     sources: {
@@ -88,7 +88,11 @@ it('the body is read as a form only if Content-Type says so, and stored as sent'
 
 describe('a delivery from a tunnel', () => {
   const comment = JSON.stringify({ action: 'created', issue: {}, comment: { body: '&payload=%7B%7D&' } })
-  const restoredAs = async (event: string, body: string, more: Partial<From> = {}): Promise<unknown> => {
+  const restoredAs = async (
+    event: string,
+    body: string,
+    more: Partial<RequestOrigin> = {},
+  ): Promise<unknown> => {
     const request = more.source === 'gitea' ? giteaDelivery({ body, event }) : githubDelivery({ body, event })
     const delivery = await taken(request, { restored: 'compact', ...more })
     return typeof delivery === 'string' ? delivery : delivery.restored

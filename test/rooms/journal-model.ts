@@ -1,4 +1,4 @@
-import { type Filter, passes } from '../../src/journal/filter.js'
+import { type Filter, matchesFilter } from '../../src/journal/filter.js'
 import {
   type Attempt,
   type Delivery,
@@ -108,7 +108,7 @@ export class Model {
         n < before &&
         n >= first &&
         n < end &&
-        passes({ ...delivery, forwards: Object.fromEntries(forwards) }, filter) &&
+        matchesFilter({ ...delivery, forwards: Object.fromEntries(forwards) }, filter) &&
         (text === undefined ||
           Buffer.from(delivery.body).toString().toLowerCase().includes(text.toLowerCase())),
     )

@@ -138,7 +138,7 @@ async function run(sql: Sql, commands: readonly Command[], filters: readonly Fil
         model.record(each.record, attempt, forward)
       }
     } else if ('again' in each)
-      same(await journal.again(each.again, each.targets), model.again(each.again, each.targets, now))
+      same(await journal.requeue(each.again, each.targets), model.again(each.again, each.targets, now))
     else if ('expire' in each) {
       const which = each.target === null ? { except: [TARGETS[0]] } : { target: each.target }
       same(await journal.expire(now - each.expire, which), model.expire(now - each.expire, which))
@@ -297,7 +297,7 @@ describe('a journal', () => {
       await journal.append(at('1', START), { ...nowhere, targets: ['a'] })
     await journal.flush()
     await journal.record(1, attempt('a'), succeeded)
-    await journal.again(1, ['a'])
+    await journal.requeue(1, ['a'])
     await journal.expire(Infinity, { target: 'a' })
     const [added, changed, some] = [{ grows: 4096, announces: [] }, { announces: [1] }, { announces: [] }]
     expect(written).toEqual([added, added, changed, changed, changed, some, some])

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJson } from '../../src/json/parse.js'
-import { layOut, lineOf, MAX_DEPTH, replaceScalar } from '../../src/json/text.js'
+import { indentJson, lineOf, MAX_DEPTH, replaceScalar } from '../../src/json/text.js'
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text))
 const arrays = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
@@ -60,14 +60,14 @@ describe('layOut', () => {
   it('writes as JSON.stringify does, whatever the layout was', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t', '\r\n '), (value, space) => {
-        expect(layOut(JSON.stringify(value, null, space))).toBe(JSON.stringify(value, null, 2))
+        expect(indentJson(JSON.stringify(value, null, space))).toBe(JSON.stringify(value, null, 2))
       }),
     )
   })
 
   it('keeps numbers, strings, names and their order as written', () => {
     const written = String.raw`{"n":12345678901234567890,"2":1E+2,"1":-0.0,"s":"\u00e9\/\\","s":"\"{,:}[]"}`
-    expect(layOut(written).split('\n')).toEqual([
+    expect(indentJson(written).split('\n')).toEqual([
       '{',
       '  "n": 12345678901234567890,',
       '  "2": 1E+2,',
@@ -80,9 +80,9 @@ describe('layOut', () => {
 })
 
 it('leaves text as it is, and finds a line of it, where more than a thousand arrays and objects are open', () => {
-  expect(layOut(arrays(MAX_DEPTH)).split('\n')).toHaveLength(2 * MAX_DEPTH - 1)
+  expect(indentJson(arrays(MAX_DEPTH)).split('\n')).toHaveLength(2 * MAX_DEPTH - 1)
   const deeper = arrays(MAX_DEPTH + 2)
-  expect([layOut(deeper), lineOf(deeper)]).toEqual([deeper, 1])
+  expect([indentJson(deeper), lineOf(deeper)]).toEqual([deeper, 1])
 })
 
 describe('lineOf', () => {

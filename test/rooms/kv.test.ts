@@ -3,12 +3,12 @@ import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { SharedStore } from '../../src/base/shared-store.js'
-import { checkKey, countKeyUse, createCipher, isEncrypted, rotate } from '../../src/store/cipher.js'
-import { exclusively } from '../../src/store/exclusively.js'
+import { checkKey, countKeyUse, createCipher, isEncrypted, rotateKey } from '../../src/store/cipher.js'
+import { withLock } from '../../src/store/exclusively.js'
 import { createStore, type Json, type Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
 import { openPostgres } from '../../src/store/postgres.js'
-import { ask, type Sql } from '../../src/store/sql.js'
+import { fetchRows, type Sql } from '../../src/store/sql.js'
 import { describeWith } from '../kit/needs.js'
 import { database, PASSWORD } from '../kit/postgres.js'
 import { same } from './same.js'
@@ -51,7 +51,7 @@ async function run(
       await store.put(each.put, each.value, each.end === undefined ? undefined : end)
       model.set(each.put, { value: each.value, end: Number.isNaN(end) ? -Infinity : end })
     } else if ('take' in each) {
-      same(await store.take(each.take), get(each.take))
+      same(await store.consume(each.take), get(each.take))
       model.delete(each.take)
     } else if ('delete' in each) {
       same(await store.delete(each.delete), get(each.delete) !== undefined)
@@ -94,9 +94,9 @@ describe('whatever happens to it, the key-value store is a map whose records exp
     await using opened = await memory()
     const { store } = opened
     await store.put('token:ada', 1)
-    await opened.sql.write(() => ask(`UPDATE kv SET value = 'gho_canary'`))
+    await opened.sql.write(() => fetchRows(`UPDATE kv SET value = 'gho_canary'`))
     const why = /^A record of the database \(token\) was changed(?!.*(canary|ada))/
-    for (const reading of [store.get('token:ada'), store.take('token:ada')])
+    for (const reading of [store.get('token:ada'), store.consume('token:ada')])
       await expect(reading).rejects.toThrow(why)
   })
 })
@@ -148,7 +148,7 @@ describe('an encrypted record', () => {
     }
     await expect(encrypted(sql, right, undefined, 'else').store.get('token:ada')).rejects.toMatchObject(moved)
     const move = `UPDATE kv SET value = (SELECT value FROM kv WHERE key = 'token:bob') WHERE key = 'token:ada'`
-    await sql.write(() => ask(move))
+    await sql.write(() => fetchRows(move))
     await expect(store.get('token:ada')).rejects.toMatchObject(moved)
   })
 
@@ -163,7 +163,7 @@ describe('an encrypted record', () => {
     await checkKey(store)
     expect(await countKeyUse(sql, cipher)).toEqual({ records: 1101, others: 1101 })
     expect(await store.get('key:7')).toBe(7)
-    await rotate(sql, cipher)
+    await rotateKey(sql, cipher)
     expect(await countKeyUse(sql, cipher)).toEqual({ records: 1101, others: 0 })
     const alone = encrypted(sql, after).store
     await checkKey(alone)
@@ -182,18 +182,18 @@ it('exclusive work runs once at a time, in the turn of whoever waits, and is loo
     return ++done
   }
   const options = { what: 'counting', onBusy: () => void busy++ }
-  const all = Array.from({ length: 5 }, () => exclusively(store, 'lock', options, work))
+  const all = Array.from({ length: 5 }, () => withLock(store, 'lock', options, work))
   expect(new Set(await Promise.all(all))).toEqual(new Set([1, 2, 3, 4, 5]))
   expect([most, busy]).toEqual([1, 4])
   expect(await store.list('')).toEqual([])
   // Of two that stood still for longer than the lock lasts, the second has it now, and the first does not release it.
-  await exclusively(store, 'lock', options, () => store.put('lock', { id: 'another', pid: 7 }))
+  await withLock(store, 'lock', options, () => store.put('lock', { id: 'another', pid: 7 }))
   const look = async (): Promise<number> => 42
-  expect(await exclusively(store, 'lock', { ...options, look }, work)).toBe(42)
+  expect(await withLock(store, 'lock', { ...options, poll: look }, work)).toBe(42)
   const message = 'Another process is counting and did not finish in 0 s'
-  const late = exclusively(store, 'lock', { ...options, wait: 0 }, work)
+  const late = withLock(store, 'lock', { ...options, wait: 0 }, work)
   await expect(late).rejects.toMatchObject({ kind: 'timed_out', message })
-  const stopped = exclusively(store, 'lock', { ...options, signal: AbortSignal.abort() }, work)
+  const stopped = withLock(store, 'lock', { ...options, signal: AbortSignal.abort() }, work)
   await expect(stopped).rejects.toMatchObject({ name: 'AbortError' })
   expect(await store.get('lock')).toEqual({ id: 'another', pid: 7 })
 })
@@ -204,7 +204,7 @@ it('exclusive work that takes longer than its lock lasts renews it', async () =>
   let now = 0
   const store = createStore(opened.sql, { clock: () => now })
   const options = { what: 'waiting', clock: () => now }
-  const held = await exclusively(store, 'lock', options, async () => {
+  const held = await withLock(store, 'lock', options, async () => {
     for (let beats = 0; beats < 5; beats++) {
       now += 4000
       vi.advanceTimersByTime(4000)

@@ -8,11 +8,12 @@ import { describe, expect, it } from 'vitest'
 import type { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import { SharedStore } from '../../src/base/shared-store.js'
+import { JournalQueries } from '../../src/journal/read.js'
 import { databaseFile, databaseFiles, openDatabase } from '../../src/store/open.js'
 import { openPostgres } from '../../src/store/postgres.js'
-import { currentVersion, type Migration } from '../../src/store/schema.js'
-import { Session } from '../../src/store/session.js'
-import { ask, execute, type Sql } from '../../src/store/sql.js'
+import { currentVersion, type Migration, MIGRATIONS } from '../../src/store/schema.js'
+import { RelaySession } from '../../src/store/session.js'
+import { fetchRows, execute, type Sql, type Tx } from '../../src/store/sql.js'
 import { keptDisk } from '../kit/disk.js'
 import { emptyFolder } from '../kit/folder.js'
 import { fill, NOW } from '../kit/journal.js'
@@ -57,7 +58,6 @@ const TABLES: Readonly<Record<string, string>> = {
   forward: 'SELECT * FROM forward ORDER BY n, target',
   attempt: 'SELECT * FROM attempt ORDER BY n, seq',
   removed: 'SELECT * FROM removed',
-  minute: 'SELECT * FROM minute ORDER BY minute',
   target: 'SELECT * FROM target ORDER BY target',
 }
 
@@ -100,6 +100,66 @@ async function served(here: Place): Promise<string> {
   await relay.stop()
   return relay.err
 }
+
+/** Makes this process the relay of version 11, which counted the deliveries of each minute, until it is disposed of. */
+function versionBefore(): Disposable {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a list of this program's own, which an earlier version has shorter
+  const list = MIGRATIONS as Migration[]
+  const later = list.splice(0)
+  return { [Symbol.dispose]: () => void list.push(...later) }
+}
+
+/** Some deliveries, of which the first were removed, and their count as version 11 has it. */
+function* counted(): Tx<void> {
+  for (const n of [4, 5, 6]) {
+    const columns =
+      'n, key, received_at, source, scheme, verified, event, delivery_id, hook_id, headers, size'
+    const values = [n, `key-${n}`, NOW, 'github', 'github', 'current', 'push', `${n}`, '42', '[]', 3]
+    yield* fetchRows(
+      `INSERT INTO delivery (${columns}) VALUES (${values.map(() => '?').join(', ')})`,
+      ...values,
+    )
+  }
+  const minute = Math.floor(NOW / 60_000)
+  yield* fetchRows('INSERT INTO minute (minute, received, failed) VALUES (?, 3, 0)', minute)
+}
+
+const COUNTS = { count: 3, minutes: [{ minute: Math.floor(NOW / 60_000), received: 3, failed: 0 }] }
+
+async function countsOf(sql: Sql): Promise<unknown> {
+  const journal = new JournalQueries(sql)
+  return { count: await journal.count(), minutes: await journal.minutes(0, NOW + 60_000) }
+}
+
+describe('the first migration', () => {
+  it('counts what version 11 had counted', async () => {
+    const folder = emptyFolder()
+    {
+      using _ = versionBefore()
+      await read(folder, (sql) => sql.write(counted))
+    }
+    await using opened = await openDatabase({ kind: 'file', folder, migrate: true })
+    expect(await countsOf(opened.sql)).toEqual(COUNTS)
+    await expect(opened.sql.query('SELECT * FROM minute')).rejects.toThrow('no such table')
+  })
+})
+
+describeWith('postgres', 'on PostgreSQL, the first migration', () => {
+  it('counts what version 11 had counted', async () => {
+    await using server = await database()
+    const keys = { current: new Secret(KEY), previous: undefined }
+    const kind = new SharedStore(server.store, { password: new Secret(PASSWORD), keys })
+    const folder = path.join(emptyFolder(), 'default')
+    {
+      using _ = versionBefore()
+      await using opened = await openDatabase({ kind, folder })
+      await opened.sql.write(counted)
+    }
+    await using opened = await openDatabase({ kind, folder, migrate: true })
+    expect(await countsOf(opened.sql)).toEqual(COUNTS)
+    await expect(opened.sql.query('SELECT * FROM minute')).rejects.toThrow('42P01')
+  })
+})
 
 describe('a start of the next version', () => {
   it('keeps every row, has the structure of new data, and a copy until the start after it', async () => {
@@ -415,7 +475,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     await using server = await database()
     const kind = await filled(server)
     const earlier = await openPostgres({ store: kind, profile: 'default' })
-    const session = new Session(earlier, 'routes', listener)
+    const session = new RelaySession(earlier, 'routes', listener)
     await session.start()
     const dump = await server.dump()
     {
@@ -438,7 +498,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     }
     // As one that a break cut off, or that stood still.
     expect(await writeRefused(earlier)).toEqual(REFUSED)
-    const again = new Session(earlier, 'routes', listener)
+    const again = new RelaySession(earlier, 'routes', listener)
     await expect(again.start()).rejects.toThrow('a newer version of relay has changed it meanwhile')
     await again[Symbol.asyncDispose]()
     await earlier[Symbol.asyncDispose]()
@@ -453,7 +513,7 @@ describeWith('postgres', 'on PostgreSQL, a start of the next version', () => {
     const stands: Migration = function* () {
       yield* execute({ sql: 'DELETE FROM body', values: [] })
       reached()
-      yield* ask('SELECT pg_sleep(600)')
+      yield* fetchRows('SELECT pg_sleep(600)')
     }
     {
       using _ = laterVersion([stands])

@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { array, assert, asyncProperty, constantFrom, record, uint8Array } from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { readText, sendOnce } from '../../src/net/client.js'
+import { readResponseText, sendOnce } from '../../src/net/client.js'
 import { DeliverySender } from '../../src/net/delivery-sender.js'
 import {
   describeConnectionError,
@@ -150,7 +150,7 @@ describe('a call to a host', () => {
     const { sendOnce: send } = await import('../../src/net/client.js')
     const { port } = new URL(host.url)
     for (const name of [`localhost:${port}`, `127.0.0.1:${port}`, 'code.invalid'])
-      expect(await readText(await send(`http://${name}/`, GET))).toBe('hello')
+      expect(await readResponseText(await send(`http://${name}/`, GET))).toBe('hello')
     expect(proxy.asked).toEqual(['http://code.invalid/'])
   })
 

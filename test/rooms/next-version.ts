@@ -1,5 +1,5 @@
 import { MIGRATIONS, type Migration } from '../../src/store/schema.js'
-import { ask, execute, type Tx } from '../../src/store/sql.js'
+import { fetchRows, execute, type Tx } from '../../src/store/sql.js'
 
 /** How many rows a migration reads at once. */
 const PAGE = 1000
@@ -22,9 +22,9 @@ const NEXT: readonly Migration[] = [
 
 function* labelled(after: number): Tx<void> {
   const page = 'SELECT n, delivery_id FROM delivery WHERE n > ? ORDER BY n LIMIT ?'
-  const rows = yield* ask<{ n: number; delivery_id: string }>(page, after, PAGE)
+  const rows = yield* fetchRows<{ n: number; delivery_id: string }>(page, after, PAGE)
   for (const { n, delivery_id: id } of rows)
-    yield* ask('UPDATE delivery SET label = ? WHERE n = ?', `${id}?`, n)
+    yield* fetchRows('UPDATE delivery SET label = ? WHERE n = ?', `${id}?`, n)
   const last = rows.at(-1)
   if (last) yield* labelled(last.n)
 }

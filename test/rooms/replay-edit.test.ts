@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureBody } from '../../src/replay/fixture.js'
 import { type BodyKind, editBody, parseEdit } from '../../src/replay/edit.js'
-import { synthesize, triggers } from '../../src/replay/synthesize.js'
+import { synthesize, triggerEvents } from '../../src/replay/synthesize.js'
 
 const NOW = Date.parse('2026-11-20T10:00:00Z')
 
@@ -113,7 +113,7 @@ describe('--set', () => {
     ]
     fc.assert(
       fc.property(
-        fc.constantFrom(...triggers('github')),
+        fc.constantFrom(...triggerEvents('github')),
         fc.constantFrom(...places),
         fc.oneof(fc.integer({ min: 0 }), fc.stringMatching(/^[a-z]+\/[a-z]+$/)),
         (event, place, value) => {

@@ -5,7 +5,7 @@ import { Secret } from '../../src/base/secret.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
 import { indexHeaders } from '../../src/http/headers.js'
 import { waysOf } from '../../src/webhook/encodings.js'
-import { type Likely, restore, restoreLikely } from '../../src/webhook/restore.js'
+import { type EncodingHints, restore, restoreLikely } from '../../src/webhook/restore.js'
 import { SECRET, sign } from '../kit/delivery.js'
 
 /** Counts what is hashed, and the bytes of text that is written or read for it. */
@@ -31,7 +31,11 @@ const JSON_TYPE = 'application/json'
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 /** What a body without proof costs: of how many bytes each hash is. */
-async function costOf(value: unknown, likely?: Pick<Likely, 'length'> & Partial<Likely>, type = JSON_TYPE) {
+async function costOf(
+  value: unknown,
+  likely?: Pick<EncodingHints, 'length'> & Partial<EncodingHints>,
+  type = JSON_TYPE,
+) {
   const lines = indexHeaders([
     ['content-type', type],
     ['x-hub-signature-256', sign('another', '')],

@@ -1,12 +1,12 @@
 import { type Fixture, fixtureBody, fixtureLines } from '../../src/replay/fixture.js'
-import { loadFixtures } from '../../src/replay/load.js'
+import { readFixtures } from '../../src/replay/load.js'
 import { isForm } from '../../src/webhook/signature.js'
 import { goJson } from '../kit/go-json.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
-import { type HeaderLines, indexHeaders, passedOn } from '../../src/http/headers.js'
+import { type HeaderLines, indexHeaders, endToEndHeaders } from '../../src/http/headers.js'
 import { type EncodingId, formsOf, writeJson, writings } from '../../src/webhook/encodings.js'
 import { type MessageBody, restore } from '../../src/webhook/restore.js'
 import { SECRET, sign } from '../kit/delivery.js'
@@ -372,9 +372,9 @@ it.each([
 
 it('the fixtures are all restored byte for byte', async () => {
   let count = 0
-  for await (const { fixture } of loadFixtures(['fixtures/github', 'fixtures/gitea'])) {
+  for await (const { fixture } of readFixtures(['fixtures/github', 'fixtures/gitea'])) {
     const body = Buffer.from(fixtureBody(fixture)).toString()
-    const lines = indexHeaders(passedOn(fixtureLines(fixture)))
+    const lines = indexHeaders(endToEndHeaders(fixtureLines(fixture)))
     const message = isForm(lines) ? formThroughSmee(body) : throughSmee(body)
     const scheme = fixture.provider === 'gitea' ? GITEA : GITHUB
     const how = isForm(lines) ? 'form' : encodingOf(fixture)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.js'
+import { type Sandbox, type SandboxOptions, openSandbox } from '../../src/sandbox/sandbox.js'
 import { tokenOf } from '../../src/testing/sandbox.js'
 
 export const CLIENT = { id: 'relay-test', secret: 'client secret ✓' }
@@ -13,7 +13,7 @@ export type Fields = Readonly<Record<string, string | null>>
 
 /** Sandbox with a stopped clock, at {@link NOW} unless `options` say otherwise. */
 export function start(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
-  return startSandbox({ client: CLIENT, clock: () => NOW, ...options })
+  return openSandbox({ client: CLIENT, clock: () => NOW, ...options })
 }
 
 /** Authorize URL of a valid request, with `changes`. */

@@ -4,12 +4,12 @@ import { silentLog } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
 import { indexHeaders } from '../../src/http/headers.js'
-import { hasProof, sign } from '../../src/schemes/proof.js'
+import { hasProof, signDelivery } from '../../src/schemes/proof.js'
 import { SCHEME_NAMES } from '../../src/schemes/senders.js'
-import { explain, type Reason } from '../../src/webhook/explain.js'
+import { explainSignature, type UnprovedReason } from '../../src/webhook/explain.js'
 import type { WebhookRequest } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
-import { provenBy } from '../../src/webhook/signature.js'
+import { verifySignature } from '../../src/webhook/signature.js'
 import type { Header } from '../kit/delivery.js'
 import { requestOf, type Sender, SENDERS } from '../kit/senders.js'
 
@@ -49,7 +49,7 @@ async function reasonOf(
   secret?: string,
   at: number | undefined = NOW,
 ) {
-  const found = await explain(request, secretsOf(sender, secret), at)
+  const found = await explainSignature(request, secretsOf(sender, secret), at)
   return found.valid ? undefined : found
 }
 
@@ -57,7 +57,7 @@ const reason = async (
   sender: Sender,
   request: WebhookRequest,
   secret?: string,
-): Promise<Reason | undefined> => (await reasonOf(sender, request, secret))?.reason
+): Promise<UnprovedReason | undefined> => (await reasonOf(sender, request, secret))?.reason
 
 /** A request with other lines in place of the one that proves it. */
 function proved(
@@ -135,7 +135,10 @@ it('a signed time that is too far from now is explained, and any counts where th
   expect(await of(301_000)).toEqual(stale('301 s behind'))
   expect(await of(-301_000)).toEqual(stale('301 s ahead of'))
   expect(await of(72 * HOUR)).toEqual(stale('72 h behind'))
-  expect(await explain(request, secretsOf(stripe), undefined)).toEqual({ valid: true, by: 'current' })
+  expect(await explainSignature(request, secretsOf(stripe), undefined)).toEqual({
+    valid: true,
+    by: 'current',
+  })
 })
 
 it.each(timed)('the signed time of %s is covered by the signature', async (_, sender) => {
@@ -154,7 +157,7 @@ describe('the signature of a code host', () => {
 
   it('has the UTF-8 of the secret as its key', () => {
     const signed = (key: string) =>
-      sign(new Secret(key), { id: '', body: Buffer.from('a'), now: 0 }, GITHUB)[0]?.[1]
+      signDelivery(new Secret(key), { id: '', body: Buffer.from('a'), now: 0 }, GITHUB)[0]?.[1]
     expect(signed('🔑')).not.toBe(signed('?'))
   })
 
@@ -164,7 +167,7 @@ describe('the signature of a code host', () => {
     (value) => {
       const lines = indexHeaders([['x-hub-signature-256', value]])
       const sender = { scheme: GITHUB, secrets: { current: new Secret("It's a Secret to Everybody") } }
-      expect([provenBy(lines, body, sender), hasProof(lines, GITHUB)]).toEqual([undefined, false])
+      expect([verifySignature(lines, body, sender), hasProof(lines, GITHUB)]).toEqual([undefined, false])
     },
   )
 })

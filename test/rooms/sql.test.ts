@@ -7,8 +7,8 @@ import { Secret } from '../../src/base/secret.js'
 import { SharedStore } from '../../src/base/shared-store.js'
 import { databaseFile, databaseFiles, openDatabase } from '../../src/store/open.js'
 import { openPostgres, type Postgres } from '../../src/store/postgres.js'
-import { Session } from '../../src/store/session.js'
-import { ask, execute, type Sql, type Tx } from '../../src/store/sql.js'
+import { RelaySession } from '../../src/store/session.js'
+import { fetchRows, execute, type Sql, type Tx } from '../../src/store/sql.js'
 import { openSqlite } from '../../src/store/sqlite.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
@@ -17,7 +17,7 @@ import { database, PASSWORD } from '../kit/postgres.js'
 function put(key: string, value: string) {
   return function* (): Tx<string> {
     yield* execute({ sql: 'INSERT INTO kv (key, value) VALUES (?, ?)', values: [key, value] })
-    const [row] = yield* ask<{ value: string }>('SELECT value FROM kv WHERE key = ?', key)
+    const [row] = yield* fetchRows<{ value: string }>('SELECT value FROM kv WHERE key = ?', key)
     return row?.value ?? 'nothing'
   }
 }
@@ -33,7 +33,7 @@ async function fails(sql: Sql): Promise<void> {
     throw defect
   }
   const refused = function* (): Tx<never> {
-    yield* ask('INSERT INTO kv (key, value) VALUES (?, ?)', 'lost-too', '')
+    yield* fetchRows('INSERT INTO kv (key, value) VALUES (?, ?)', 'lost-too', '')
     throw new RelayError('bad_request', 'No')
   }
   const all = [put('a', '1'), throwing, put('b', '2'), refused, put('c', '\0')]
@@ -111,7 +111,7 @@ describe('a file', () => {
     await using opened = await openDatabase({ kind: 'file', folder })
     using other = new (loadSqlite().DatabaseSync)(databaseFile(folder), { timeout: 0 })
     const meanwhile = await opened.sql.write(function* (): Tx<unknown> {
-      yield* ask('SELECT key FROM kv')
+      yield* fetchRows('SELECT key FROM kv')
       try {
         return other.exec(`INSERT INTO kv (key, value) VALUES ('meanwhile', '')`)
       } catch (error) {
@@ -170,7 +170,7 @@ describe('a file', () => {
 
 /** The number that a transaction adds one to. */
 function* increment(): Tx<void> {
-  const [row] = yield* ask<{ value: string }>(`SELECT value FROM kv WHERE key = 'n'`)
+  const [row] = yield* fetchRows<{ value: string }>(`SELECT value FROM kv WHERE key = 'n'`)
   const next = `${Number(row?.value) + 1}`
   yield* execute({ sql: `UPDATE kv SET value = ? WHERE key = 'n'`, values: [next] })
 }
@@ -213,8 +213,8 @@ describeWith('postgres', 'a database on PostgreSQL', () => {
       onRun: (holds: boolean) => heard.push(`${name} ${holds ? 'runs' : 'waits'}`),
       onAway: (error: RelayError | undefined) => heard.push(`${name} ${error ? 'away' : 'back'}`),
     })
-    const one = new Session(sql, 'routes', listener('one'))
-    await using two = new Session(otherSql, 'routes', listener('two'))
+    const one = new RelaySession(sql, 'routes', listener('one'))
+    await using two = new RelaySession(otherSql, 'routes', listener('two'))
     await one.start()
     one.want()
     await expect.poll(() => one.holds).toBe(true)
@@ -225,7 +225,7 @@ describeWith('postgres', 'a database on PostgreSQL', () => {
     expect([await one.others(), await two.others()]).toEqual([alike, alike])
     expect(await two.others('other routes')).toMatchObject({ isDifferent: true })
     await sql.write(put('key', ''), { announces: [7, 8] })
-    await sql.write(() => ask('SELECT 1 AS nothing'), { announces: [9] })
+    await sql.write(() => fetchRows('SELECT 1 AS nothing'), { announces: [9] })
     await expect.poll(() => heard).toContain('two 7,8')
     // The database is on this machine.
     const now = Date.now()

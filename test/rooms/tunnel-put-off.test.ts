@@ -93,7 +93,7 @@ describe('messages that wait', () => {
       signal: new AbortController().signal,
     })
     // A tenth of that in characters.
-    for (let n = 0; n < 400; n++) messages.take(small(n).slice(6).trim(), String(n))
+    for (let n = 0; n < 400; n++) messages.enqueue(small(n).slice(6).trim(), String(n))
     await messages.room()
     expect(handled.length).toBeGreaterThan(0)
     await messages.handled()

@@ -4,7 +4,7 @@ import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import { Journal } from '../../src/journal/journal.js'
 import type { Receipt } from '../../src/journal/types.js'
-import { sign } from '../../src/schemes/proof.js'
+import { signDelivery } from '../../src/schemes/proof.js'
 import { checkTunnel } from '../../src/serve/tunnel.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Source } from '../../src/webhook/signature.js'
@@ -90,7 +90,7 @@ describe('a signed delivery of a source', () => {
     await using _ = rig
     for (const id of ['msg_1', 'msg_2', 'msg_1']) {
       const body = Buffer.from('{"a":1}')
-      const lines = sign(own.secrets.current, { id, body, now: Date.now() }, own.scheme)
+      const lines = signDelivery(own.secrets.current, { id, body, now: Date.now() }, own.scheme)
       const headers: Header[] = [JSON_LINE, ['X-Gitlab-Event', 'Push Hook'], ...lines]
       await post(server.channel, { headers, body })
     }

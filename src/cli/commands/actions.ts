@@ -3,7 +3,7 @@ import { RelayError } from '../../base/errors.js'
 import {
   type Account,
   type CommentTarget,
-  type Merged,
+  type MergeResult,
   type MergeMethod,
   type MergeOptions,
   type Reaction,
@@ -272,7 +272,7 @@ export async function runMerge(shell: Shell, flags: MergeFlags, address?: string
 }
 
 /** Merges; `condition` completes the description. */
-function merge(target: Target, options: MergeOptions, condition = ''): Action<Merged> {
+function merge(target: Target, options: MergeOptions, condition = ''): Action<MergeResult> {
   const { owner, repo, number: pullNumber } = target
   const { method } = options
   const name = formatTarget(target)
@@ -288,7 +288,7 @@ function merge(target: Target, options: MergeOptions, condition = ''): Action<Me
 }
 
 /** Merges exactly the head whose checks it has read, so that a push in between is not merged unchecked. */
-function mergeIfGreen(target: Target, options: MergeOptions): Action<Merged> {
+function mergeIfGreen(target: Target, options: MergeOptions): Action<MergeResult> {
   const name = formatTarget(target)
   return {
     ...merge(target, options),

@@ -1,8 +1,8 @@
 import { findOwnApp, type OwnApp } from '../../auth/setup.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
-import { catchUp, findMissed, patiently, type PatienceOptions, requireLog } from '../../codehost/catch-up.js'
+import { catchUp, findMissed, withRetries, type RetryOptions, requireLog } from '../../codehost/catch-up.js'
 import { explainLogError, sameAddress, SavedHooks } from '../../codehost/hooks.js'
-import type { DeliveryLog, Hooks, Repo } from '../../codehost/host.js'
+import type { DeliveryLog, RepoHooks, Repo } from '../../codehost/host.js'
 import { parseInstant } from '../../journal/filter.js'
 import type { Flags, Shell } from '../command.js'
 import {
@@ -113,7 +113,7 @@ interface Source {
   readonly name: string
   readonly object: { readonly app: string } | { readonly repo: string }
   /** Finds its hook, and waits where the code host asks for it. @throws RelayError `no_match` when it does not lead here */
-  readonly open: (patience: PatienceOptions) => Promise<DeliveryLog>
+  readonly open: (patience: RetryOptions) => Promise<DeliveryLog>
   readonly explain: (error: unknown) => unknown
 }
 
@@ -142,7 +142,7 @@ function ofApp(session: Session, app: OwnApp): Source {
     object: { app: slug },
     async open(patience) {
       const here = payloadAddress(session)
-      const { url } = await patiently(() => app.hook(), patience)
+      const { url } = await withRetries(() => app.hook(), patience)
       if (here === undefined || sameAddress(url, here)) return app.log
       throw new RelayError(
         'no_match',
@@ -169,7 +169,7 @@ function ofRepo(shell: Shell, session: Session, repo: Repo, app: OwnApp | undefi
     name,
     object: { repo: name },
     async open(patience) {
-      const list: Hooks['list'] = (of) => patiently(() => place.hooks.list(of), patience)
+      const list: RepoHooks['list'] = (of) => withRetries(() => place.hooks.list(of), patience)
       try {
         const { id } = await findOwnHook(session, { ...place, hooks: { ...place.hooks, list } })
         const log = place.hooks.log?.(repo, id)

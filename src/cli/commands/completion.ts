@@ -4,7 +4,7 @@ import { listProfiles } from '../../instance/profile.js'
 import { sentEvents } from '../../codehost/events.js'
 import { REACTIONS } from '../../codehost/host.js'
 import { hostScheme } from '../../codehost/schemes.js'
-import { triggers } from '../../replay/synthesize.js'
+import { triggerEvents } from '../../replay/synthesize.js'
 import type { Flags, Shell } from '../command.js'
 import { attach, openData } from '../profile.js'
 import { openSettings } from '../settings/read.js'
@@ -161,7 +161,7 @@ async function findWords(
   if (kind === 'profiles') return listProfiles((await openSettings(shell, flags)).home)
   const attached = await attach(shell, flags, 'tolerant')
   const { provider } = attached.values
-  if (kind === 'triggers' && ofSource === undefined) return triggers(provider)
+  if (kind === 'triggers' && ofSource === undefined) return triggerEvents(provider)
   if (kind === 'events')
     return [...sentEvents(hostScheme(provider).events)].flatMap(([event, actions]) => [
       event,
@@ -172,7 +172,7 @@ async function findWords(
   if (kind === 'sources' || kind === 'triggers') {
     const sources = await readSources(shell, attached, data)
     if (kind === 'sources') return sources.map(({ name }) => name)
-    return triggers(sources.find(({ name }) => name === ofSource)?.scheme ?? ofSource ?? provider)
+    return triggerEvents(sources.find(({ name }) => name === ofSource)?.scheme ?? ofSource ?? provider)
   }
   if (data) for await (const { n } of new Journal(data.sql).select({ last: RECENT })) numbers.push(String(n))
   return ['last', ...numbers]

@@ -1,5 +1,5 @@
 import { RelayError, toRelayError } from '../../base/errors.js'
-import { plain } from '../../base/text.js'
+import { normalizeWord } from '../../base/text.js'
 import { withoutSecrets } from '../../dispatch/routes.js'
 import { type RunningInstance, secretPrint } from '../../instance/protocol.js'
 import type { Database } from '../../store/open.js'
@@ -53,7 +53,7 @@ export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?:
 
 function findName(word: string): SettingName {
   const found = SETTING_NAMES.find((name) =>
-    [name, settingOf(name).env].some((known) => plain(known) === plain(word)),
+    [name, settingOf(name).env].some((known) => normalizeWord(known) === normalizeWord(word)),
   )
   if (found !== undefined) return found
   throw new RelayError('usage', `--reveal: no setting is called ${word}${didYouMean(word, SETTING_NAMES)}`)

@@ -7,12 +7,12 @@ import { isLoopback, parseUrl } from '../../base/address.js'
 import { PROVIDER_NAMES } from '../../base/providers.js'
 import type { OAuthClient } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
-import { lacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
+import { hookLacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
 import type { Account, CodeHost, Probe, RepoHook } from '../../codehost/host.js'
 import { HOST_KINDS } from '../../codehost/hosts.js'
-import { parseAnswer } from '../../codehost/rest.js'
+import { parseResponse } from '../../codehost/rest.js'
 import { Journal } from '../../journal/journal.js'
-import { readText, sendOnce } from '../../net/client.js'
+import { readResponseText, sendOnce } from '../../net/client.js'
 import { describeConnectionError } from '../../net/errors.js'
 import { redirectTarget } from '../../net/redirect.js'
 import { findSandboxClient } from '../../sandbox/client.js'
@@ -171,7 +171,7 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
   const response = await sendOnce(address, { method: 'GET', headers, signal })
   const ours = (before + systemClock()) / 2
   const { status, header } = response
-  const json = parseAnswer(await readText(response))
+  const json = parseResponse(await readResponseText(response))
   const theirs = Date.parse(header('date') ?? '')
   const elsewhere = redirectTarget(response, address)
   return { status, elsewhere, software: recognise({ status, header, json }), ahead: ours - theirs }
@@ -456,7 +456,7 @@ async function checkRepo(
 function problemOf(hook: RepoHook, saved: SavedHook | undefined): string | undefined {
   const { active, contentType, events } = hook
   if (!active) return 'is inactive'
-  if (lacksSecret(hook, saved)) return NO_SECRET
+  if (hookLacksSecret(hook, saved)) return NO_SECRET
   if (!['json', 'form'].includes(contentType)) return `sends ${contentType}, not JSON`
   if (events.length === 0) return 'sends no event'
   // As the code host showed them when relay gave them to it: Gitea shows several for one.

@@ -5,12 +5,12 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { errorReason, RelayError } from '../../base/errors.js'
-import { obstacleTo } from '../../base/own-files.js'
+import { folderObstacle } from '../../base/own-files.js'
 import { SOURCE_SECRET } from '../../base/secret-variables.js'
-import { inTime } from '../../base/wait.js'
+import { awaitWithin } from '../../base/wait.js'
 import { DEFAULTS, isCodeHost } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
-import { whereFixed } from '../../base/trust.js'
+import { chmodAdvice } from '../../base/trust.js'
 import { secretPrint, type TunnelStatus } from '../../instance/protocol.js'
 import { explainUnreachable, findInstances } from '../../instance/running.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
@@ -138,7 +138,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
 
 /** Runs a check within a limit that is somewhat later than that of a request, whose error says more. */
 async function bounded(about: Advised, check: string, run: () => Promise<string>): Promise<NamedResult> {
-  const result = await settle(() => inTime(LIMIT_MS + 250, run()))
+  const result = await settle(() => awaitWithin(LIMIT_MS + 250, run()))
   const fix = `run ${commandFor(about, 'config')}, which shows the settings`
   return { check, ...(result.state === 'fail' && { fix }), ...result }
 }
@@ -205,14 +205,14 @@ export function checkMachine({ values, folder }: Attached, machine = machineOf(f
   if (found && owner !== undefined && found.uid !== owner)
     throw fail(`${place} belongs to another user`, `sudo chown -R "$(id -un)" ${place}`)
   if (found && owner !== undefined && (found.mode & 0o077) !== 0)
-    throw fail(`other users can read or write ${place}`, `chmod 700 ${place}${whereFixed(folder)}`)
+    throw fail(`other users can read or write ${place}`, `chmod 700 ${place}${chmodAdvice(folder)}`)
   const room = `${mebibytes(free)} free`
   if (free < RESERVE)
     throw fail(
       `${room}: deliveries are refused below ${mebibytes(RESERVE)}`,
       `free some space: df -h ${place}`,
     )
-  const reason = found ? undefined : obstacleTo(folder)
+  const reason = found ? undefined : folderObstacle(folder)
   if (reason !== undefined)
     throw fail(`${place} cannot be made: ${reason}`, 'set RELAY_HOME to a folder that you can write to')
   const on = describeFileSystem(type)
@@ -355,7 +355,7 @@ async function roundTrip(store: Database['store'], prefix: string, fix: string):
   const id = randomBytes(8).toString('hex')
   const write = store.put(prefix + id, id, Date.now() + RECORD_TTL_MS)
   const found = await write
-    .then(() => store.take(prefix + id))
+    .then(() => store.consume(prefix + id))
     .catch((error: unknown) => {
       throw fail(error instanceof RelayError ? error.message : 'it cannot be read', fix)
     })

@@ -2,12 +2,12 @@ import { deadline, sleep } from '../../base/wait.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Secret } from '../../base/secret.js'
 import { parsePrivateAddress } from '../../base/address.js'
-import { whyNeverSent } from '../../codehost/events.js'
+import { neverSentReason } from '../../codehost/events.js'
 import {
   explainHookError,
   findOwnHooks,
-  type HookPlace,
-  isOurs,
+  type HookContext,
+  isOwnHook,
   registerHook,
   type SavedHook,
   SavedHooks,
@@ -46,7 +46,7 @@ async function openHookSession(shell: Shell, flags: Flags, text: string, need: N
 }
 
 /** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
-export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookPlace {
+export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookContext {
   const { host, database, attached } = session
   const login = loginCommand(attached)
   const command = (line: string): string => commandFor(attached, line)
@@ -63,7 +63,7 @@ export function payloadAddress({ attached }: Pick<Session, 'attached'>): string 
 }
 
 /** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
-export async function findOwnHook(session: Session, place: HookPlace): Promise<RepoHook> {
+export async function findOwnHook(session: Session, place: HookContext): Promise<RepoHook> {
   const [hook] = await findOwnHooks(place, payloadAddress(session))
   if (hook) return hook
   const name = formatRepo(place.repo)
@@ -97,7 +97,7 @@ export async function runAdd(
   const { name: provider } = session.host
   // Gitea has other names for hooks than for deliveries.
   for (const event of provider === 'gitea' ? [] : (events ?? [])) {
-    const why = whyNeverSent(event, provider, hostScheme(provider).events)
+    const why = neverSentReason(event, provider, hostScheme(provider).events)
     if (why !== undefined) out.log.warn(why)
   }
   const url = await addressOf(session, flags.url)
@@ -172,7 +172,7 @@ async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> 
     return out.say(`${name} has no hooks. ${commandFor(session.attached, `hook add ${name}`)} creates one`)
   const rows = [HEADINGS]
   for (const hook of all) {
-    const ours = isOurs(hook, saved, address)
+    const ours = isOwnHook(hook, saved, address)
     if (json) out.object(hookObject(hook, ours))
     const { id, url, active, contentType, events, hasSecret, lastResponse } = hook
     const answer = lastResponse ? `${lastResponse.code} ${lastResponse.message}`.trimEnd() : 'unknown'
@@ -259,7 +259,7 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
   let guid: string | undefined
   /** Whether the time decides: there is no log, and nothing that names the repository has come. */
   let isByTime = false
-  const isOurs = ({ deliveryId, hookId, repo }: Summary): boolean => {
+  const isOwnHook = ({ deliveryId, hookId, repo }: Summary): boolean => {
     if (deliveryId === guid) return true
     // That counts, where it is named: a repository that was renamed sends its new name.
     if (hookId !== '') return hookId === String(hook.id)
@@ -283,7 +283,7 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
     for (;;) {
       // An equal delivery is a duplicate of an earlier one: its count says that another arrived.
       const arrived = (await recent(session)).find(
-        (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOurs(entry),
+        (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOwnHook(entry),
       )
       if (arrived) return arrived
       if (performance.now() - startedAt >= logLook) {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
-import { type Filter, passes } from '../../journal/filter.js'
+import { type Filter, matchesFilter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
 import type { Flags, Shell } from '../command.js'
@@ -115,9 +115,9 @@ export async function createFollower(journal: Journal, filter: Filter, after: nu
         for (const summary of [...(await journal.summaries(newest())), ...batch]) {
           const { n } = summary
           const state = stateOf(summary)
-          if (states.get(n) === state || !passes(summary, lasting)) continue
+          if (states.get(n) === state || !matchesFilter(summary, lasting)) continue
           states.set(n, state)
-          if (passes(summary, filter)) yield summary
+          if (matchesFilter(summary, filter)) yield summary
         }
         for (const n of newest().slice(0, -MAX_WATCHED)) states.delete(n)
       }

@@ -1,7 +1,13 @@
 import { type AccountChange, accountText } from '../../auth/accounts.js'
 import { beginDeviceSignIn } from '../../auth/device.js'
-import { accountOf, awaitLogin, LOGIN_LIMIT_MS, type LoginOutcome, type Reason } from '../../auth/sign-in.js'
-import { Starts } from '../../auth/starts.js'
+import {
+  accountOf,
+  awaitLogin,
+  LOGIN_LIMIT_MS,
+  type LoginOutcome,
+  type SignInFailureReason,
+} from '../../auth/sign-in.js'
+import { SignInLimiter } from '../../auth/starts.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
@@ -250,7 +256,7 @@ async function receiveCallback(shell: Shell, session: Session, login: string) {
     clock: seams?.clock ?? systemClock,
     log,
     throttle: createLogThrottle(log),
-    starts: new Starts(),
+    starts: new SignInLimiter(),
     timeLimit: limits.tokenEndpoint,
     // Of its own sign-in the command says more.
     onAccount: (change: AccountChange) => change.login === login || log.warn(accountText(change)),
@@ -282,7 +288,7 @@ function notSetUp({ host, attached }: Session): RelayError {
   )
 }
 
-const REASONS: Readonly<Record<Reason, string>> = {
+const REASONS: Readonly<Record<SignInFailureReason, string>> = {
   access_denied: 'access was denied at the code host',
   invalid_state:
     'the browser returned with an unknown state. Start and finish in one browser, within 10 minutes',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { REACTIONS } from '../../codehost/host.js'
-import type { Forward, Outcome, VerifiedBy } from '../../journal/types.js'
-import type { Reason } from '../../webhook/explain.js'
+import type { Forward, AttemptOutcome, VerifiedBy } from '../../journal/types.js'
+import type { UnprovedReason } from '../../webhook/explain.js'
 import type { RefusedKind } from '../../webhook/refused.js'
 import { Outside, ownObject } from '../output/outside.js'
 
@@ -34,7 +34,7 @@ const words = <Word extends string>(list: Readonly<Record<Word, true>>) => z.enu
 
 const verifiedBy = words<VerifiedBy>({ current: true, previous: true, none: true })
 const forwardState = words<Forward['status']>({ waiting: true, succeeded: true, failed: true })
-const outcome = words<Outcome>({
+const outcome = words<AttemptOutcome>({
   succeeded: true,
   retry: true,
   refused: true,
@@ -42,7 +42,7 @@ const outcome = words<Outcome>({
   'timed out': true,
   killed: true,
 })
-const reason = words<Reason>({
+const reason = words<UnprovedReason>({
   no_signature: true,
   empty_signature: true,
   repeated_signature: true,
@@ -128,7 +128,7 @@ export const verdict = ownObject({
   hint: z.string().optional(),
 })
 /** Of these, the hint names a header that the request has. */
-const QUOTING: ReadonlySet<unknown> = new Set<Reason>([
+const QUOTING: ReadonlySet<unknown> = new Set<UnprovedReason>([
   'wrong_header',
   'other_template',
   'unverifiable',

@@ -8,8 +8,8 @@ import { expandLocal, isLoopback, parseUrl } from '../../base/address.js'
 import { SANDBOX_PROFILE } from '../../base/command-line.js'
 import { type ErrorKind, RelayError, toRelayError } from '../../base/errors.js'
 import { printableJson, printableText } from '../../base/text.js'
-import { aborted, inTime, sleep } from '../../base/wait.js'
-import { whyNeverSent } from '../../codehost/events.js'
+import { aborted, awaitWithin, sleep } from '../../base/wait.js'
+import { neverSentReason } from '../../codehost/events.js'
 import { hostScheme } from '../../codehost/schemes.js'
 import { KEYCHAIN_LIMIT_MS } from '../../tokens/tokens.js'
 import { type CommandSpec, type Flags, type Shell, shellWith } from '../command.js'
@@ -40,6 +40,7 @@ import {
 } from './mcp-schemas.js'
 import { runServe } from './serve/serve.js'
 import { leftOutText } from './serve/terminal.js'
+import { fieldsOf } from '../../json/parse.js'
 
 /** What only the relay of `--serve` takes. */
 const OF_SERVE = ['sandbox', 'port', 'forward', 'exec', 'ignore', 'sources', 'tunnel'] as const
@@ -249,7 +250,7 @@ function withNotes(result: Fields, all: Iterable<Said>): Fields {
     if (note instanceof Outside) quoting.push(note.value)
     else notes.push(note)
   if (quoting.length === 0) return { ...result, notes }
-  return { ...result, notes, [FROM_OUTSIDE]: { ...Object(result[FROM_OUTSIDE]), notes: quoting } }
+  return { ...result, notes, [FROM_OUTSIDE]: { ...fieldsOf(result[FROM_OUTSIDE]), notes: quoting } }
 }
 
 function textOf(content: object) {
@@ -483,7 +484,7 @@ async function readState(routes: readonly Fields[], call: Call): Promise<Fields>
     const hooks = await hear(call, 'hook list')
     await using session = await openSession(shell, attached)
     const { host, tokens, user } = session
-    const signedIn = await inTime(KEYCHAIN_LIMIT_MS, tokens.isSignedIn(user, host.origin))
+    const signedIn = await awaitWithin(KEYCHAIN_LIMIT_MS, tokens.isSignedIn(user, host.origin))
     return { ...state, codeHost: { url: host.url, user, signedIn, hooks } }
   } catch (error) {
     notes.add('Hooks and sign-in are not known')
@@ -549,7 +550,7 @@ async function isOwnNote(message: string, given: Fields, { shell }: Call): Promi
   const { provider } = (await attach(shell, {}, 'any')).values
   const { events } = hostScheme(provider)
   const matches = [given['match'] ?? [], given['event'] ?? []].flat().map(String)
-  return matches.some((match) => message === WARNING + whyNeverSent(match, provider, events))
+  return matches.some((match) => message === WARNING + neverSentReason(match, provider, events))
 }
 
 /** Adds the message of an error to the notes of a call. */

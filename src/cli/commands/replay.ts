@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { RelayError } from '../../base/errors.js'
-import { fromFixture, type Recorded } from '../../replay/fixture.js'
+import { fromFixture, type RecordedDelivery } from '../../replay/fixture.js'
 import { findFixtures } from '../../replay/load.js'
 import type { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
@@ -111,7 +111,7 @@ export async function selectItems(
     const isPiped = word === '-'
     for await (const { name, load } of findFixtures([isPiped ? word : path.resolve(cwd, word)], options)) {
       // Only the bytes of its body stay, not the text of its file.
-      const read = (): Recorded => ({ ...fromFixture(load()), ...of })
+      const read = (): RecordedDelivery => ({ ...fromFixture(load()), ...of })
       const recorded = size < READ_AHEAD ? read() : undefined
       size += OVERHEAD + (recorded?.body.length ?? 0)
       // Relative, so that a report is the same on every machine.

@@ -1,6 +1,6 @@
 import { isCodeHost } from '../../base/settings.js'
 import {
-  explain,
+  explainRoutes,
   ignoredBy,
   type LiveRoute,
   liveRoutes,
@@ -78,7 +78,7 @@ export async function runRoutesTest(shell: Shell, flags: Flags, word: string): P
   const live = instance && !isGiven ? await callInstance(instance, 'routes', {}, shell) : undefined
   const { routes, ignore } = live ?? (await routesOfSettings(attached))
   const configured = routes.filter(({ state }) => state !== 'gone')
-  const results = explain(configured, ignore, entry)
+  const results = explainRoutes(configured, ignore, entry)
   const ignored = ignoredBy(ignore, entry)
   const { n, event, action, provider: source } = entry
   if (shell.json) return out.object({ n, event, action, ignoredBy: ignored ?? null, routes: results })

@@ -2,12 +2,18 @@ import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
 import { Disposal } from '../../base/lifetime.js'
 import { systemClock } from '../../base/time.js'
-import type { Recorded } from '../../replay/fixture.js'
+import type { RecordedDelivery } from '../../replay/fixture.js'
 import { secretPrint } from '../../instance/protocol.js'
 import { Journal } from '../../journal/journal.js'
 import { parseEdit } from '../../replay/edit.js'
-import { deliveryId, prepare, type Prepared, type PrepareOptions, type Tamper } from '../../replay/prepare.js'
-import { type Answer, openSender, parseExpectation, type Sender } from '../../replay/send.js'
+import {
+  deliveryId,
+  prepareRequest,
+  type Prepared,
+  type PrepareOptions,
+  type Tamper,
+} from '../../replay/prepare.js'
+import { type SendResult, openSender, parseExpectation, type RequestSender } from '../../replay/send.js'
 import type { Flags, Shell } from '../command.js'
 import { parseFlag } from '../input.js'
 import { bytesField } from '../output/deliveries.js'
@@ -61,7 +67,7 @@ export interface Item {
   /** The name on its line: a file, `#7`. */
   readonly name: string
   /** Reads it; undefined when an old entry is gone by then. @throws RelayError that names an invalid file. */
-  readonly load: () => Promise<Recorded | undefined>
+  readonly load: () => Promise<RecordedDelivery | undefined>
 }
 
 export interface Result {
@@ -74,7 +80,7 @@ export interface Result {
   readonly expected: string
   /** Whether it was signed again, because the time that its signature covers is too long ago. */
   readonly signedAgain: boolean
-  readonly answer: Answer
+  readonly answer: SendResult
 }
 
 /** Requests below which no count is shown. */
@@ -164,8 +170,8 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
     // Elsewhere than here, a fixture with a key of its own needs no real secret.
     usesOwnKeys: to !== undefined && secretEnv === undefined,
   })
-  const senders = new Map<string, Sender>()
-  return async (name: string, loaded: Recorded) => {
+  const senders = new Map<string, RequestSender>()
+  return async (name: string, loaded: RecordedDelivery) => {
     const source = await sourceOf(loaded)
     const recorded = { ...loaded, scheme: source.schemeText }
     // Anybody may have sent it before its source had a secret: signed, it would pass for a delivery of its sender.
@@ -225,9 +231,9 @@ function failure(
   )
 }
 
-function prepareNamed(name: string, recorded: Recorded, options: PrepareOptions): Prepared {
+function prepareNamed(name: string, recorded: RecordedDelivery, options: PrepareOptions): Prepared {
   try {
-    return prepare(recorded, options)
+    return prepareRequest(recorded, options)
   } catch (error) {
     throw error instanceof RelayError ? new RelayError(error.kind, `${name}: ${error.message}`) : error
   }

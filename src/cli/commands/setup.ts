@@ -5,7 +5,7 @@ import { RelayError, toRelayError } from '../../base/errors.js'
 import { isLoopback } from '../../base/address.js'
 import { Secret } from '../../base/secret.js'
 import type { OAuthClient } from '../../base/settings.js'
-import type { Apps, CodeHost, RegisteredApp } from '../../codehost/host.js'
+import type { AppsApi, CodeHost, RegisteredApp } from '../../codehost/host.js'
 import { openDatabase } from '../../store/open.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import { showAddress } from '../browser.js'
@@ -109,14 +109,14 @@ async function registerApp(
   shell: Shell,
   flags: SetupFlags,
   { attached, host, callbackUrl }: Plan,
-  { apps, save }: { readonly apps: Apps; readonly save: Save },
+  { apps, save }: { readonly apps: AppsApi; readonly save: Save },
 ): Promise<RegisteredApp> {
   const hook = await webhookOf(attached, host, flags.appHook === true)
   const registered = await runManifestFlow({
     apps,
     providerUrl: host.url,
     organization: flags.org,
-    // GitHub's names of Apps are unique in all of GitHub.
+    // GitHub's names of AppsApi are unique in all of GitHub.
     app: { name: `relay-${randomBytes(4).toString('hex')}`, callbackUrl, hook },
     log: shell.out.log,
     signal: shell.signal,
@@ -153,7 +153,7 @@ async function webhookOf(
 async function agreeOnSecret(
   { out }: Shell,
   attached: Attached,
-  apps: Apps,
+  apps: AppsApi,
   { app, webhookSecret }: RegisteredApp,
 ): Promise<void> {
   if (!webhookSecret) return

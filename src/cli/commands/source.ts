@@ -4,7 +4,7 @@ import { Secret } from '../../base/secret.js'
 import type { SourceSettings } from '../../base/settings.js'
 import { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
-import { isEmptySecret, keyIn } from '../../schemes/proof.js'
+import { isEmptySecret, decodeKey } from '../../schemes/proof.js'
 import { openDatabase } from '../../store/open.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
 import type { Flags, Shell } from '../command.js'
@@ -64,7 +64,7 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
     out.log.warn(
       'what was stored is probably not the secret that signs deliveries: it begins like an API key, a public key or a quotation',
     )
-  else if (scheme === 'standard' && keyIn(new Secret(secret)) === undefined)
+  else if (scheme === 'standard' && decodeKey(new Secret(secret)) === undefined)
     out.log.warn('what was stored is not base64, which the secret of a Standard Webhooks sender is')
   if (stored?.secretOrigin?.kind !== 'profile')
     out.log.warn(`${stored?.secretOrigin?.text} is set, and counts instead`)

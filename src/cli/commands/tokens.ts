@@ -1,4 +1,4 @@
-import { type RevokeOptions, revoke, type RenewParts } from '../../auth/renew.js'
+import { type RevokeOptions, revokeToken, type RenewParts } from '../../auth/renew.js'
 import { RelayError } from '../../base/errors.js'
 import { isSharedAddress } from '../../base/shared-store.js'
 import type { CodeHost } from '../../codehost/host.js'
@@ -91,7 +91,7 @@ export async function revokeUser(
   const { removed, upstream } =
     instance?.clientId && !client && !options.local
       ? await callInstance(instance, 'revoke', { userId: user }, options)
-      : await revoke(parts, user, options)
+      : await revokeToken(parts, user, options)
   if (upstream === 'revoked' || upstream === 'skipped') return { removed, upstream }
   const deleted = `The token of ${user} is deleted here, but`
   const { url } = host

@@ -1,9 +1,9 @@
 import { withoutMark } from '../../base/decode.js'
 import { RelayError } from '../../base/errors.js'
 import { MAX_MAX_BODY } from '../../base/settings.js'
-import { fixtureText, type Recorded, toFixture } from '../../replay/fixture.js'
-import { deliveryId, prepare } from '../../replay/prepare.js'
-import { deliveryOf, exampleOf, triggers } from '../../replay/synthesize.js'
+import { fixtureText, type RecordedDelivery, toFixture } from '../../replay/fixture.js'
+import { deliveryId, prepareRequest } from '../../replay/prepare.js'
+import { deliveryOf, exampleDelivery, triggerEvents } from '../../replay/synthesize.js'
 import { SCHEME_NAMES } from '../../schemes/senders.js'
 import type { Source } from '../../webhook/signature.js'
 import type { Shell } from '../command.js'
@@ -53,11 +53,11 @@ async function make(
   place: Place,
   { source: name, body: file, keepId = false }: TriggerFlags,
   event: string | undefined,
-): Promise<Recorded> {
+): Promise<RecordedDelivery> {
   const source = await findSource(shell, place, name)
   const { provider, providerUrl } = place.attached.values
   if (file === undefined)
-    return exampleOf(source, event ?? '', source.name === provider ? providerUrl : undefined)
+    return exampleDelivery(source, event ?? '', source.name === provider ? providerUrl : undefined)
   const input = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
   const body = withoutMark(input)
   const { recorded, added } = deliveryOf(source, event, body, { keepId })
@@ -93,7 +93,7 @@ async function list(shell: Shell, flags: TriggerFlags): Promise<void> {
   const { provider } = attached.values
   const { source = provider }: { source?: string } = flags
   await using data = source === provider ? undefined : await openData(attached)
-  const all = triggers((await findSource(shell, { attached, data }, source)).schemeText)
+  const all = triggerEvents((await findSource(shell, { attached, data }, source)).schemeText)
   if (all.length === 0)
     throw new RelayError(
       'no_match',
@@ -133,7 +133,7 @@ async function print(shell: Shell, event: string | undefined, flags: TriggerFlag
       return undefined
     throw error
   })
-  const request = prepare(recorded, { ...plan, secret: source?.secrets.current })
+  const request = prepareRequest(recorded, { ...plan, secret: source?.secrets.current })
   shell.out.exactly(
     fixtureText(toFixture({ ...recorded, ...request, deliveryId: deliveryId(request, recorded) })),
   )

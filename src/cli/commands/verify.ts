@@ -1,7 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
 import { proofsFor } from '../../schemes/proof.js'
-import { explain, type Explanation, invalid, type Reason } from '../../webhook/explain.js'
+import {
+  explainSignature,
+  type SignatureExplanation,
+  unproved,
+  type UnprovedReason,
+} from '../../webhook/explain.js'
 import type { Flags, Shell } from '../command.js'
 import { isEntry, journalOf } from '../journal.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
@@ -15,7 +20,7 @@ type VerifyFlags = Flags & { readonly secretEnv?: string }
 
 /** A delivery to verify. `instead`: what is said instead of an explanation, if anything. */
 type VerifyItem = Item & {
-  readonly instead?: (explanation: Explanation) => Explanation | undefined
+  readonly instead?: (explanation: SignatureExplanation) => SignatureExplanation | undefined
 }
 
 export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonly string[]): Promise<void> {
@@ -42,10 +47,10 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
     const { provider, event, deliveryId: delivery } = recorded
     const source = await sourceOf(recorded)
     // The headers count as recorded.
-    const known = await explain(recorded, source, recorded.receivedAt)
+    const known = await explainSignature(recorded, source, recorded.receivedAt)
     const [proof] = proofsFor(source.secrets.current, source.scheme)
     const isToken = proof?.algorithm === 'token' && !known.valid
-    const explanation = instead?.(known) ?? (isToken ? invalid('unverifiable', TOKEN) : known)
+    const explanation = instead?.(known) ?? (isToken ? unproved('unverifiable', TOKEN) : known)
     if (!explanation.valid) {
       wrong += 1
       unmatched = OTHERWISE[explanation.reason] ?? unmatched
@@ -62,7 +67,7 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
 }
 
 /** What a signature lacks that may match. */
-const OTHERWISE: Partial<Readonly<Record<Reason, string>>> = {
+const OTHERWISE: Partial<Readonly<Record<UnprovedReason, string>>> = {
   stale: 'The signature matches, and its time does not count',
   unverifiable: 'The signature cannot be verified',
 }
@@ -75,7 +80,12 @@ const HANGING = 4
 const SIGNED = { current: '', previous: 'signed with the previous secret', none: 'its source proves nothing' }
 
 /** `valid    push.json`, `invalid  push.json  the signature is empty: …`; a reason that does not fit gets lines of its own. */
-function verdictLines(name: string, explanation: Explanation, width: number, columns: number): Text[] {
+function verdictLines(
+  name: string,
+  explanation: SignatureExplanation,
+  width: number,
+  columns: number,
+): Text[] {
   const verdict = explanation.valid ? green('valid  ') : red('invalid')
   const why = explanation.valid ? SIGNED[explanation.by] : explanation.hint
   if (why === '') return [t`${verdict}  ${name}`]

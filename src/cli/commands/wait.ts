@@ -1,7 +1,7 @@
 import { deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
-import { type Filter, passes } from '../../journal/filter.js'
+import { type Filter, matchesFilter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
 import type { Summary } from '../../journal/types.js'
@@ -120,7 +120,7 @@ async function findFirst(
   const limited = looks(shell, attached, { limit: end - performance.now() })
   for await (const batch of entriesAfter(journal, last, filter, limited))
     for (const summary of batch) {
-      const found = passes(summary, filter) && (await find(summary))
+      const found = matchesFilter(summary, filter) && (await find(summary))
       if (found) return found
     }
   return undefined

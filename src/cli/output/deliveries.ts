@@ -5,15 +5,15 @@ import {
   isCommand,
   labelOf,
   type NamedTarget,
-  publicId,
+  publicTargetId,
   shortNames,
 } from '../../dispatch/routes.js'
 import { toFixture } from '../../replay/fixture.js'
-import type { CaughtUp, Failed } from '../../codehost/catch-up.js'
+import type { CatchUpResult, FailedDelivery } from '../../codehost/catch-up.js'
 import type { RegisteredHook } from '../../codehost/hooks.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
-import { layOut } from '../../json/text.js'
+import { indentJson } from '../../json/text.js'
 import {
   type Attempt,
   type Delivery,
@@ -67,7 +67,7 @@ export function attemptResult({ target, outcome, status }: Attempt): string {
 }
 
 export interface TargetProgress {
-  /** The target's `publicId`. */
+  /** The target's `publicTargetId`. */
   readonly id: string
   /** The target without the password and query of an address. */
   readonly label: string
@@ -89,7 +89,7 @@ function progressAfter(
   attempts: readonly Attempt[],
 ): readonly TargetProgress[] {
   return Object.entries(forwards).map(([id, forward]) => ({
-    id: publicId(id),
+    id: publicTargetId(id),
     label: labelOf(id),
     forward,
     attempts: attempts.filter(({ target }) => target === id),
@@ -172,7 +172,10 @@ export function readableBody(request: Pick<Entry, 'headers' | 'body'>): {
 } {
   const payload = readPayload(request)
   if (payload)
-    return { kind: payload.form ? 'JSON in a form' : 'JSON', lines: jsonLines(layOut(payload.text), '  ') }
+    return {
+      kind: payload.form ? 'JSON in a form' : 'JSON',
+      lines: jsonLines(indentJson(payload.text), '  '),
+    }
   const lines = Buffer.from(request.body).toString().split('\n')
   return { kind: 'text', lines: lines.map((line) => `  ${line}`) }
 }
@@ -410,7 +413,7 @@ export function appHookText(
 }
 
 /** `caught up with octo/demo: 40 missing, 38 arrived, 2 could not be had (…)`. The first reason stands for all. */
-export function caughtUpText(repo: string, { missing, arrived, failed }: CaughtUp): string {
+export function caughtUpText(repo: string, { missing, arrived, failed }: CatchUpResult): string {
   if (missing === 0) return `caught up with ${repo}: nothing was missing`
   const [first] = failed
   const rest = first ? `, ${failed.length} could not be had (${failedText(first)})` : ''
@@ -423,15 +426,15 @@ export function askAgain(command: (line: string) => string): string {
 }
 
 /** `issues.opened of 2026-01-31 12:00:00: it did not arrive within 30 s` */
-export function failedText({ delivery, why }: Failed): string {
+export function failedText({ delivery, why }: FailedDelivery): string {
   return `${eventName(delivery)} of ${localTime(delivery.deliveredAt)}: ${why}`
 }
 
-export function failedObject({ delivery, why }: Failed): Record<string, unknown> {
+export function failedObject({ delivery, why }: FailedDelivery): Record<string, unknown> {
   return { ...missedObject(delivery), why }
 }
 
 /** A delivery of the code host's log, for a program. */
-export function missedObject({ id, guid, event, action, deliveredAt }: Failed['delivery']) {
+export function missedObject({ id, guid, event, action, deliveredAt }: FailedDelivery['delivery']) {
   return { id, guid, event, action, deliveredAt: new Date(deliveredAt).toISOString() }
 }

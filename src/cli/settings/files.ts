@@ -2,7 +2,7 @@ import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
-import { createTrust, whereFixed } from '../../base/trust.js'
+import { createTrust, chmodAdvice } from '../../base/trust.js'
 import { isObject, parseJson } from '../../json/parse.js'
 import { lineOf } from '../../json/text.js'
 import type { Shell } from '../command.js'
@@ -98,7 +98,7 @@ export function folderFiles(
       return false
     }
     const why = distrust(file)
-    if (why !== undefined) log.warn(`${file} is ignored: ${why}. ${REMEDY}${whereFixed(file)}`)
+    if (why !== undefined) log.warn(`${file} is ignored: ${why}. ${REMEDY}${chmodAdvice(file)}`)
     const isInside = why !== undefined || isWithin(root, realpathSync(file))
     if (!isInside)
       log.warn(
@@ -113,7 +113,7 @@ export function folderFiles(
   const ignored = passed.find(existsSync)
   if (project === undefined && ignored !== undefined)
     log.warn(
-      `${ignored} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}${whereFixed(git)}`,
+      `${ignored} is ignored, because ${git} is not trusted: ${distrust(git)}. ${REMEDY}${chmodAdvice(git)}`,
     )
   return { ...(hasDotenv && { dotenv }), ...(project !== undefined && { project }) }
 }

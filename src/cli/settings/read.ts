@@ -8,7 +8,7 @@ import { RelayError } from '../../base/errors.js'
 import { type Log, silentLog } from '../../base/log.js'
 import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
-import { plain, suggest } from '../../base/text.js'
+import { normalizeWord, suggest } from '../../base/text.js'
 import { inspectPlace } from '../../base/trust.js'
 import { parseForward } from '../../dispatch/routes.js'
 import { isObject } from '../../json/parse.js'
@@ -464,9 +464,10 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 /** Of the names, keys or variables of settings the one that was probably meant, by its meaning or its spelling. */
 export function meantSetting(word: string, names: readonly string[]): string | undefined {
-  const meaning = meantBy(plain(word), MEANINGS)
+  const meaning = meantBy(normalizeWord(word), MEANINGS)
   // A key of a file can end in File.
-  const meant = meaning === undefined ? undefined : names.find((name) => plain(name).startsWith(meaning))
+  const meant =
+    meaning === undefined ? undefined : names.find((name) => normalizeWord(name).startsWith(meaning))
   return meant ?? suggest(word, names)
 }
 

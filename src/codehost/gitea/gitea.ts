@@ -2,18 +2,19 @@ import { z } from 'zod'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import {
-  checkOf,
+  commitCheck,
   GitHubLikeAccount,
-  hook,
+  hookSchema,
   hooksPath,
   issuePath,
-  login,
+  loginSchema,
   pullPath,
-  whyNotMerged,
+  mergeRefusal,
 } from '../github-like.js'
 import type * as host from '../host.js'
-import { type Answer, type Api, isNotFound, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
-import { WEBHOOK } from './webhook.js'
+import { type ApiResponse, type Api, isNotFound, PAGE_SIZE, apiPath, Refusal, RestClient } from '../rest.js'
+import { GITEA_WEBHOOK } from './webhook.js'
+import { fieldsOf } from '../../json/parse.js'
 
 const WORDS: host.HostWords = {
   label: 'Gitea',
@@ -32,7 +33,12 @@ const WORDS: host.HostWords = {
   },
 }
 
-const TRAITS: host.HostTraits = { webhook: WEBHOOK, words: WORDS, testEvent: 'push', logPeriod: Infinity }
+const TRAITS: host.HostTraits = {
+  webhook: GITEA_WEBHOOK,
+  words: WORDS,
+  testEvent: 'push',
+  logPeriod: Infinity,
+}
 
 /** Gitea and Forgejo, from Gitea 1.15 on. */
 export const GITEA: host.HostKind = { ...TRAITS, pathAllowed: true, isEmulated: false, open }
@@ -56,7 +62,7 @@ function open(url: URL, calling: host.CallingOptions): Omit<host.CodeHost, 'refu
     },
     probe: { address: `${apiUrl}/version`, recognise },
     registrationPage: `${web}/user/settings/applications`,
-    as: (token, options) => new GiteaAccount(new Rest(api, { token }, options)),
+    as: (token, options) => new GiteaAccount(new RestClient(api, { token }, options)),
     /**
      * POST /user/applications/oauth2 (CreateOAuth2ApplicationOptions in Gitea's modules/structs/user_app.go). Versions before 1.17
      * ignore `confidential_client`: all their applications are confidential.
@@ -64,7 +70,7 @@ function open(url: URL, calling: host.CallingOptions): Omit<host.CodeHost, 'refu
     async register(token, { name, redirectUri }, options) {
       const body = { name, redirect_uris: [redirectUri], confidential_client: true }
       const call = { body, answer: created }
-      const { value } = await new Rest(api, { token }, options).call(
+      const { value } = await new RestClient(api, { token }, options).call(
         'POST',
         '/user/applications/oauth2',
         call,
@@ -89,8 +95,8 @@ const created = z.object({ client_id: z.string().min(1), client_secret: z.string
  * Recognizes Gitea and Forgejo at `/api/v1/version` (Gitea's routers/api/v1/misc/version.go); Forgejo adds `+gitea-…`
  * to its own version. A server that requires a sign-in is identified by the `url` of its error, its API's description.
  */
-function recognise({ status, json }: host.Headed & { readonly json: unknown }): string | undefined {
-  const { version, url }: Readonly<Record<string, unknown>> = Object(json)
+function recognise({ status, json }: host.ResponseHead & { readonly json: unknown }): string | undefined {
+  const { version, url } = fieldsOf(json)
   if (status === 200 && typeof version === 'string')
     return version.includes('+gitea-') ? `Forgejo ${version.split('+', 1)[0]}` : `Gitea ${version}`
   const described = typeof url === 'string' && url.endsWith('/api/swagger')
@@ -100,10 +106,10 @@ function recognise({ status, json }: host.Headed & { readonly json: unknown }): 
 const merged = z.object({ merged: z.literal(true), merge_commit_sha: z.string().min(1) })
 
 class GiteaAccount extends GitHubLikeAccount implements host.Account {
-  readonly hooks: host.Hooks
+  readonly hooks: host.RepoHooks
   protected readonly reviewed = 'issues'
 
-  constructor(rest: Rest) {
+  constructor(rest: RestClient) {
     super(rest)
     this.hooks = giteaHooks(rest)
   }
@@ -112,12 +118,12 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
    * Gitea provides no information about a token. It refuses one without the scope `read:user`, with that scope's name.
    */
   async facts(): Promise<host.TokenFacts> {
-    const { value } = await this.rest.call('GET', '/user', { answer: login })
+    const { value } = await this.rest.call('GET', '/user', { answer: loginSchema })
     return { ...value, scopes: undefined, expiresAt: undefined }
   }
 
   /** 1.15 answers 500 to a comment on a missing issue. Reading the issue reveals the reason. */
-  override async comment(on: host.Subject, body: string): Promise<host.CommentRef> {
+  override async comment(on: host.IssueRef, body: string): Promise<host.CommentRef> {
     try {
       return await super.comment(on, body)
     } catch (error) {
@@ -134,16 +140,16 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
    * there are. Gitea Actions reports here too; there are no other checks.
    * @see Gitea's routers/api/v1/repo/status.go, GetCombinedCommitStatusByRef, and modules/structs/status.go
    */
-  async headChecks(pull: host.Subject): Promise<host.HeadChecks> {
+  async headChecks(pull: host.IssueRef): Promise<host.HeadChecks> {
     const { owner, repo } = pull
     const sha = await this.headOf(pull)
-    const newest = new Map<string, host.Check>()
-    const hasNew = ({ value }: Answer<readonly host.Check[]>): boolean => {
+    const newest = new Map<string, host.CommitCheck>()
+    const hasNew = ({ value }: ApiResponse<readonly host.CommitCheck[]>): boolean => {
       const before = newest.size
       for (const check of value) newest.set(check.name, check)
       return newest.size > before
     }
-    const where = path`/repos/${owner}/${repo}/commits/${sha}/status`
+    const where = apiPath`/repos/${owner}/${repo}/commits/${sha}/status`
     await this.rest.all(where, combinedStatus, { limit: PAGE_SIZE }, hasNew)
     return { sha, checks: [...newest.values()] }
   }
@@ -153,21 +159,21 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
    * the reason of a refusal, is read afterwards. 1.15 does not know `head_commit_id`, so the head is also compared
    * before, which leaves a moment in which it can still change.
    */
-  async merge(pull: host.Subject, options: host.MergeOptions = {}): Promise<host.Merged> {
+  async merge(pull: host.IssueRef, options: host.MergeOptions = {}): Promise<host.MergeResult> {
     const { method = 'merge', title, message, sha } = options
     if (sha !== undefined && (await this.headOf(pull)) !== sha)
       throw new RelayError('conflict', 'Not merged: the head of the pull request is another commit')
     const body = { Do: method, MergeTitleField: title, MergeMessageField: message, head_commit_id: sha }
     const call = this.rest.call('POST', `${pullPath(pull)}/merge`, { body })
     const { status } = await call.catch(async (error: unknown) => {
-      throw await whyNotMerged(this.rest, pull, error)
+      throw await mergeRefusal(this.rest, pull, error)
     })
     return status === 201
       ? { merged: false, sha: null }
       : { merged: true, sha: await this.#mergeCommit(pull) }
   }
 
-  async #mergeCommit(pull: host.Subject): Promise<string> {
+  async #mergeCommit(pull: host.IssueRef): Promise<string> {
     try {
       return (await this.rest.call('GET', pullPath(pull), { answer: merged })).value.merge_commit_sha
     } catch (cause) {
@@ -183,7 +189,9 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
 const combinedStatus = z
   .object({ statuses: z.array(z.object({ context: z.string(), status: z.string() })).nullish() })
   .optional()
-  .transform((combined) => (combined?.statuses ?? []).map(({ context, status }) => checkOf(context, status)))
+  .transform((combined) =>
+    (combined?.statuses ?? []).map(({ context, status }) => commitCheck(context, status)),
+  )
 
 /** Settings that a person may have made on the hook's page, and relay preserves. Empty fields are left out. */
 const ownSettings = z
@@ -198,16 +206,16 @@ const ownSettings = z
   }))
 
 /** routers/api/v1/repo/hook.go and routers/api/v1/utils/hook.go */
-function giteaHooks(rest: Rest): host.Hooks {
-  const list: host.Hooks['list'] = (repo) =>
+function giteaHooks(rest: RestClient): host.RepoHooks {
+  const list: host.RepoHooks['list'] = (repo) =>
     // Reads until a page is empty, since a server may be configured to smaller pages.
-    rest.all(hooksPath(repo), z.array(hook), { limit: PAGE_SIZE }, ({ value }) => value.length > 0)
-  const remove: host.Hooks['remove'] = async (repo, id) => {
+    rest.all(hooksPath(repo), z.array(hookSchema), { limit: PAGE_SIZE }, ({ value }) => value.length > 0)
+  const remove: host.RepoHooks['remove'] = async (repo, id) => {
     await rest.call('DELETE', `${hooksPath(repo)}/${id}`)
   }
   const post = async (repo: host.Repo, settings: host.HookSettings, own = {}): Promise<host.RepoHook> => {
     const body = { type: 'gitea', ...bodyOf(settings), ...own }
-    return (await rest.call('POST', hooksPath(repo), { body, answer: hook })).value
+    return (await rest.call('POST', hooksPath(repo), { body, answer: hookSchema })).value
   }
   return {
     list,
@@ -234,7 +242,7 @@ function giteaHooks(rest: Rest): host.Hooks {
       const before = await rest.call('GET', where, { answer: ownSettings }).catch(ignoreGone)
       if (sameSecret && before) {
         const body = { ...bodyOf(settings), ...before.value }
-        return (await rest.call('PATCH', where, { body, answer: hook })).value
+        return (await rest.call('PATCH', where, { body, answer: hookSchema })).value
       }
       const made = await post(repo, settings, before?.value)
       if (before) await onceMade(() => remove(repo, id).catch(ignoreGone))
@@ -251,7 +259,7 @@ function giteaHooks(rest: Rest): host.Hooks {
  * Body of a hook. `active` is false by default. A server ignores unknown names, and with `issues` and `pull_request`
  * also sends those with a suffix (`addHook` in routers/api/v1/utils/hook.go).
  */
-function bodyOf({ url, secret, events = [...WEBHOOK.events.keys()] }: host.HookSettings) {
+function bodyOf({ url, secret, events = [...GITEA_WEBHOOK.events.keys()] }: host.HookSettings) {
   return { active: true, events, config: { url, content_type: 'json', secret: secret.reveal() } }
 }
 

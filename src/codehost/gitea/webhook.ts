@@ -43,7 +43,7 @@ const EVENTS = eventTable(`
 const ONE_SPACE_EVENTS: ReadonlySet<string> = new Set(['repository', 'wiki'])
 
 /** Gitea's scheme. It also sends the header names of GitHub and Gogs. */
-export const WEBHOOK: HostScheme = {
+export const GITEA_WEBHOOK: HostScheme = {
   proofs: [HUB_PROOF],
   also: [{ ...HUB_PROOF, header: 'x-gitea-signature', prefix: '' }],
   event: ['x-gitea-event', GENERIC_EVENT],

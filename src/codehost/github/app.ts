@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import { systemClock } from '../../base/time.js'
-import { webAddress } from '../github-like.js'
+import { webAddressSchema } from '../github-like.js'
 import type * as host from '../host.js'
-import { type Api, isNotFound, path, type Refusal, Rest } from '../rest.js'
+import { type Api, isNotFound, apiPath, type Refusal, RestClient } from '../rest.js'
 import { deliveryLog } from './hooks.js'
 
 /** Smallest set of permissions for comment, merge and react, hooks, and reading checks and statuses. */
@@ -35,7 +35,7 @@ const EVENTS = [
 ] as const
 
 /** https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest */
-export function githubApps(api: Api, web: string): host.Apps {
+export function githubApps(api: Api, web: string): host.AppsApi {
   return {
     page: (organization) =>
       organization === undefined
@@ -56,14 +56,14 @@ export function githubApps(api: Api, web: string): host.Apps {
     /** https://docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest */
     async convert(code) {
       const call = { body: {}, answer: converted }
-      const rest = new Rest(api, undefined)
-      return (await rest.call('POST', path`/app-manifests/${code}/conversions`, call)).value
+      const rest = new RestClient(api, undefined)
+      return (await rest.call('POST', apiPath`/app-manifests/${code}/conversions`, call)).value
     },
     as(app, options) {
       // Created for each call, since it is valid for minutes.
       const token = async (): Promise<string> => appToken(app, systemClock())
       const explain = (refusal: Refusal): RelayError | undefined => explained(refusal, app.slug, web)
-      return asApp(new Rest({ ...api, explain }, { token }, options))
+      return asApp(new RestClient({ ...api, explain }, { token }, options))
     },
   }
 }
@@ -74,7 +74,7 @@ const converted = z
   .object({
     id: z.int(),
     slug: required,
-    html_url: webAddress,
+    html_url: webAddressSchema,
     client_id: required,
     client_secret: required,
     webhook_secret: required.nullable(),
@@ -88,7 +88,7 @@ const converted = z
   }))
 
 const described = z
-  .object({ html_url: webAddress, installations_count: z.int().optional() })
+  .object({ html_url: webAddressSchema, installations_count: z.int().optional() })
   .transform(({ html_url, installations_count }) => ({
     installUrl: `${html_url}/installations/new`,
     installations: installations_count,
@@ -107,7 +107,7 @@ const config = z
   }))
 
 /** https://docs.github.com/rest/apps/apps and https://docs.github.com/rest/apps/webhooks */
-function asApp(rest: Rest): host.AppAccount {
+function asApp(rest: RestClient): host.AppAccount {
   return {
     log: deliveryLog(rest, '/app/hook/deliveries'),
     async describe() {
@@ -115,7 +115,7 @@ function asApp(rest: Rest): host.AppAccount {
     },
     async isInstalled({ owner, repo }) {
       try {
-        await rest.call('GET', path`/repos/${owner}/${repo}/installation`)
+        await rest.call('GET', apiPath`/repos/${owner}/${repo}/installation`)
         return true
       } catch (error) {
         if (isNotFound(error)) return false

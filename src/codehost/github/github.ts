@@ -2,12 +2,13 @@ import { z } from 'zod'
 import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
-import { checkOf, GitHubLikeAccount, login, pullPath, whyNotMerged } from '../github-like.js'
+import { commitCheck, GitHubLikeAccount, loginSchema, pullPath, mergeRefusal } from '../github-like.js'
 import type * as host from '../host.js'
-import { type Api, PAGE_SIZE, path, Refusal, Rest } from '../rest.js'
+import { type Api, PAGE_SIZE, apiPath, Refusal, RestClient } from '../rest.js'
 import { githubApps } from './app.js'
 import { githubHooks } from './hooks.js'
-import { WEBHOOK } from './webhook.js'
+import { GITHUB_WEBHOOK } from './webhook.js'
+import { fieldsOf } from '../../json/parse.js'
 
 /**
  * Prefixes of classic and fine-grained personal tokens, which no application can revoke (docs.github.com, "About
@@ -23,7 +24,7 @@ const LOG_PERIOD_MS = 3 * 86_400_000
 
 function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
   const traits: host.HostTraits = {
-    webhook: WEBHOOK,
+    webhook: GITHUB_WEBHOOK,
     testEvent: 'ping',
     logPeriod: LOG_PERIOD_MS,
     words: {
@@ -104,8 +105,12 @@ function apiBase(url: URL, web: string): string {
  * Recognizes GitHub at `/rate_limit` and GitHub Enterprise Server at `/meta` (docs.github.com/rest/rate-limit,
  * /rest/meta/meta). Headers identify a server that requires a token or has had too many requests.
  */
-function recognise({ status, header, json }: host.Headed & { readonly json: unknown }): string | undefined {
-  const { installed_version: installed, resources }: Readonly<Record<string, unknown>> = Object(json)
+function recognise({
+  status,
+  header,
+  json,
+}: host.ResponseHead & { readonly json: unknown }): string | undefined {
+  const { installed_version: installed, resources } = fieldsOf(json)
   const [, named] = /^enterprise-server@(.+)$/.exec(header('x-github-enterprise-version') ?? '') ?? []
   const refused = [401, 403, 429].includes(status) && header('x-github-request-id') !== undefined
   const version = named ?? (status === 200 && typeof installed === 'string' ? installed : undefined)
@@ -116,17 +121,17 @@ function recognise({ status, header, json }: host.Headed & { readonly json: unkn
 const merged = z.object({ sha: z.string(), merged: z.literal(true) })
 
 class GitHubAccount extends GitHubLikeAccount implements host.Account {
-  readonly hooks: host.Hooks
+  readonly hooks: host.RepoHooks
   readonly revoke?: (client: OAuthClient) => Promise<void>
   readonly #token: host.TokenSource
   protected readonly reviewed = 'pulls'
 
   constructor(api: Api, token: host.TokenSource, options?: Cancellable) {
-    super(new Rest(api, { token }, options))
+    super(new RestClient(api, { token }, options))
     this.#token = token
     this.hooks = githubHooks(this.rest)
     if (typeof token === 'string' && !PERSONAL_TOKEN.test(token))
-      this.revoke = (client) => revoke(new Rest(api, { token, client }, options), token, client)
+      this.revoke = (client) => revoke(new RestClient(api, { token, client }, options), token, client)
   }
 
   /**
@@ -134,7 +139,7 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
    * empty; those to a fine-grained token do not (docs.github.com, "Scopes for OAuth apps").
    */
   async facts(): Promise<host.TokenFacts> {
-    const { value, header } = await this.rest.call('GET', '/user', { answer: login })
+    const { value, header } = await this.rest.call('GET', '/user', { answer: loginSchema })
     const isClassic = typeof this.#token === 'string' && this.#token.startsWith('ghp_')
     return {
       login: value.login,
@@ -148,10 +153,10 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
    * newest of each context). Checks and statuses are two systems, and a commit can have both.
    * @see https://docs.github.com/en/rest/checks/runs and https://docs.github.com/en/rest/commits/statuses
    */
-  async headChecks(pull: host.Subject): Promise<host.HeadChecks> {
+  async headChecks(pull: host.IssueRef): Promise<host.HeadChecks> {
     const { owner, repo } = pull
     const sha = await this.headOf(pull)
-    const commit = path`/repos/${owner}/${repo}/commits/${sha}`
+    const commit = apiPath`/repos/${owner}/${repo}/commits/${sha}`
     const query = { per_page: PAGE_SIZE }
     const all = await Promise.all([
       this.rest.all(`${commit}/check-runs`, checkRuns, query),
@@ -162,13 +167,13 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
 
   /** PUT /repos/{owner}/{repo}/pulls/{n}/merge. After a refusal, the pull request is read to find the reason. */
   async merge(
-    pull: host.Subject,
+    pull: host.IssueRef,
     { method, title, message, sha }: host.MergeOptions = {},
-  ): Promise<host.Merged> {
+  ): Promise<host.MergeResult> {
     const body = { merge_method: method, commit_title: title, commit_message: message, sha }
     const call = this.rest.call('PUT', `${pullPath(pull)}/merge`, { body, answer: merged })
     const { value } = await call.catch(async (error: unknown) => {
-      throw await whyNotMerged(this.rest, pull, error)
+      throw await mergeRefusal(this.rest, pull, error)
     })
     return { merged: true, sha: value.sha }
   }
@@ -184,9 +189,9 @@ function parseExpiration(text = ''): number | undefined {
 }
 
 /** DELETE /applications/{client_id}/token; 404 and 422 mean that this application has no such token. */
-async function revoke(rest: Rest, token: string, client: OAuthClient): Promise<void> {
+async function revoke(rest: RestClient, token: string, client: OAuthClient): Promise<void> {
   try {
-    await rest.call('DELETE', path`/applications/${client.id}/token`, { body: { access_token: token } })
+    await rest.call('DELETE', apiPath`/applications/${client.id}/token`, { body: { access_token: token } })
   } catch (error) {
     if (error instanceof Refusal && [404, 422].includes(error.providerStatus)) return
     if (!(error instanceof RelayError) || error.kind !== 'invalid_token') throw error
@@ -200,10 +205,10 @@ const checkRuns = z
   })
   .transform(({ check_runs: runs }) =>
     runs.map(({ name, status, conclusion }) =>
-      status === 'completed' && conclusion ? checkOf(name, conclusion) : checkOf(name, status, true),
+      status === 'completed' && conclusion ? commitCheck(name, conclusion) : commitCheck(name, status, true),
     ),
   )
 
 const combinedStatus = z
   .object({ statuses: z.array(z.object({ context: z.string(), state: z.string() })) })
-  .transform(({ statuses }) => statuses.map(({ context, state }) => checkOf(context, state)))
+  .transform(({ statuses }) => statuses.map(({ context, state }) => commitCheck(context, state)))

@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { hook, hooksPath } from '../github-like.js'
+import { hookSchema, hooksPath } from '../github-like.js'
 import type * as host from '../host.js'
-import { nextLink, path, type Rest } from '../rest.js'
+import { nextLink, apiPath, type RestClient } from '../rest.js'
 
 /** GitHub's largest page. */
 const LARGE_PAGE = '100'
 
 /** https://docs.github.com/rest/repos/webhooks */
-export function githubHooks(rest: Rest): host.Hooks {
+export function githubHooks(rest: RestClient): host.RepoHooks {
   return {
     async list(repo) {
-      const all = await rest.all(hooksPath(repo), z.array(hook), { per_page: LARGE_PAGE })
+      const all = await rest.all(hooksPath(repo), z.array(hookSchema), { per_page: LARGE_PAGE })
       // A server that shows one secret would also show the others.
       const shows = all.some(({ hasSecret }) => hasSecret)
       return shows ? all.map((each) => ({ ...each, hasSecret: each.hasSecret ?? false })) : all
@@ -18,11 +18,11 @@ export function githubHooks(rest: Rest): host.Hooks {
     /** GitHub answers 422 `Hook already exists on this repository` for a second one with the same address. */
     async create(repo, settings) {
       const body = { name: 'web', ...bodyOf(settings) }
-      return (await rest.call('POST', hooksPath(repo), { body, answer: hook })).value
+      return (await rest.call('POST', hooksPath(repo), { body, answer: hookSchema })).value
     },
     /** Sends all settings, because `config` replaces the former one with its secret. */
     async change(repo, id, settings) {
-      const call = { body: bodyOf(settings), answer: hook }
+      const call = { body: bodyOf(settings), answer: hookSchema }
       return (await rest.call('PATCH', `${hooksPath(repo)}/${id}`, call)).value
     },
     async remove(repo, id) {
@@ -59,7 +59,7 @@ const delivery = z
   }))
 
 /** Delivery log at this path, of a repository's hook or an App's. */
-export function deliveryLog(rest: Rest, where: string): host.DeliveryLog {
+export function deliveryLog(rest: RestClient, where: string): host.DeliveryLog {
   return {
     async page(cursor) {
       const query = { per_page: LARGE_PAGE, ...(cursor !== undefined && { cursor }) }
@@ -68,7 +68,7 @@ export function deliveryLog(rest: Rest, where: string): host.DeliveryLog {
       return { deliveries: value, next: nextLink(header)?.searchParams.get('cursor') ?? undefined }
     },
     async redeliver(id) {
-      await rest.call('POST', `${where}${path`/${id}/attempts`}`)
+      await rest.call('POST', `${where}${apiPath`/${id}/attempts`}`)
     },
   }
 }

@@ -109,7 +109,7 @@ const EVENTS = eventTable(`
 export const HOOK_ID = 1
 
 /** @see https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers */
-export const WEBHOOK: HostScheme = {
+export const GITHUB_WEBHOOK: HostScheme = {
   proofs: [HUB_PROOF],
   event: ['x-github-event', GENERIC_EVENT],
   id: ['x-github-delivery', GENERIC_DELIVERY],

@@ -4,7 +4,7 @@ import { addressOf } from './address.js'
 import { apiAddress, bodyOf, type Loaded, request, useApi, whyNot, whyNotRead } from './client.js'
 import { useCommand } from './command.js'
 import { counted, formatMs, formatSize } from './format.js'
-import { Badges, EventName, Subject } from './list.js'
+import { Badges, EventName, Subject } from './row.js'
 import { copy, detail as shownDetail, dialog, focusHeading, isNarrow } from './model.js'
 import {
   Body,

@@ -1,5 +1,5 @@
 import { whyNot } from './client.js'
-import { lineNear, lines } from './list.js'
+import { lineNear, lines } from './list-store.js'
 import { cursor, detail, dialog, go, isSideBySide, notify, view } from './model.js'
 import { hasJson } from './payload.js'
 

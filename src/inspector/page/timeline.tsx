@@ -43,11 +43,15 @@ function heightOf(part: number, height: number): number {
   return part === 0 ? 0 : Math.max(2, Math.round(height * Math.sqrt(part) * 10) / 10)
 }
 
+/** Deliveries of one minute that the journal counts. */
+const MAX_COUNTED = 10_000
+
 /** `Last hour: 120 received, 3 failed, 1 refused` */
 function describe(minutes: Hour['minutes']): string {
   const sum = (name: 'received' | 'failed' | 'refused'): number =>
     minutes.reduce((total, minute) => total + minute[name], 0)
   const received = counted(sum('received'), 'received', 'received')
   const refused = sum('refused') > 0 ? `, ${sum('refused')} refused` : ''
-  return `Last hour: ${received}, ${sum('failed')} failed${refused}`
+  const atLeast = minutes.some((minute) => minute.received >= MAX_COUNTED) ? 'at least ' : ''
+  return `Last hour: ${atLeast}${received}, ${sum('failed')} failed${refused}`
 }

@@ -22,7 +22,7 @@ const SENTENCE =
   /(?<![\p{L}\p{N}_.-])([\p{L}\p{N}_.-]{2,64}(?: [\p{L}\p{N}_.-]{1,32}){0,6}?) (?:is|was|are|equals|to|->|→) (?:now )?(\\?"[^"\r\n]{1,256}"|'[^'\r\n]{1,256}'|`[^`\r\n]{1,256}`|[^\s"'`<>]{1,256})/gu
 
 /** Finds secrets in command lines and sentences. */
-export function* inCommands(text: string): Generator<Span> {
+export function* secretsInCommands(text: string): Generator<Span> {
   if (!/\s/.test(text)) return
   for (const { all, end, value } of words(text, USER))
     if (all.includes(':')) yield { start: end - value.length, end }

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { parseJson } from '../../json/parse.js'
-import { tokens } from '../../json/text.js'
+import { jsonTokens } from '../../json/text.js'
 import { isHolding, isNameOfSecret, isNaming, isSecretName, isSecretParameter } from './names.js'
-import type { Place } from './span.js'
+import type { TextRange } from './span.js'
 
 /** A text within structured content. Parts are in order; the bytes between them stay unchanged. */
-export interface Part extends Place {
+export interface Part extends TextRange {
   /** Decoded value, without escapes. */
   readonly value: string
   /** Name of the value. Empty for a name itself, or if there is none. */
@@ -37,7 +37,7 @@ function isJson(text: string): boolean {
 const textOf = (raw: string): string => (raw.includes('\\') ? String(JSON.parse(raw)) : raw.slice(1, -1))
 
 /** A name or value in JSON, with the array or object around it. */
-interface Item extends Place {
+interface Item extends TextRange {
   readonly raw: string
   readonly isName: boolean
   readonly around: Container | undefined
@@ -68,7 +68,7 @@ function* jsonItems(
   onEnd?: (ended: Container) => void,
 ): Generator<Item> {
   const open: Container[] = []
-  for (const { start, end } of tokens(text, Infinity)) {
+  for (const { start, end } of jsonTokens(text, Infinity)) {
     const raw = text.slice(start, end)
     const around = open.at(-1)
     if (raw === '{' || raw === '[') {
@@ -147,7 +147,7 @@ function jsonLines(text: string): Iterable<Part> | undefined {
 
 function* within(
   text: string,
-  places: Iterable<Place>,
+  places: Iterable<TextRange>,
   read: (text: string) => Iterable<Part>,
 ): Generator<Part> {
   for (const { start, end } of places)
@@ -156,7 +156,7 @@ function* within(
 }
 
 /** Pieces of a text between separators. */
-function* placesOf(text: string, separator: string): Generator<Place> {
+function* placesOf(text: string, separator: string): Generator<TextRange> {
   let start = 0
   for (let end = text.indexOf(separator); end !== -1; end = text.indexOf(separator, start)) {
     yield { start, end }

@@ -16,7 +16,7 @@ const MAX_LOCAL = 64
 const SSH_USER = /^git$/
 
 /** Finds e-mail addresses. */
-export function* emails(text: string): Generator<Span> {
+export function* emailsIn(text: string): Generator<Span> {
   if (!MAY_HAVE_SIGN.test(text)) return
   let before = 0
   for (const { 0: all, 2: domain = '', index } of text.matchAll(AT)) {

@@ -68,7 +68,7 @@ const MIN_LENGTH = 14
  * Finds secrets that their form reveals, wherever they are. With `identifies`, text that looks random is the name of
  * something.
  */
-export function* byForm(text: string, identifies: boolean): Generator<Span> {
+export function* secretsByForm(text: string, identifies: boolean): Generator<Span> {
   const forms = identifies ? FORMS : [...FORMS, RANDOM]
   if (text.length >= MIN_LENGTH) for (const form of forms) yield* matches(text, form)
   yield* inAddresses(text)

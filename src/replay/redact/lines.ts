@@ -1,5 +1,5 @@
 import { isHolding, isNameOfSecret, isNaming, isSecretName, isSecretParameter } from './names.js'
-import { type Place, type Span, trimmed } from './span.js'
+import { type TextRange, type Span, trimRange } from './span.js'
 
 /**
  * A name of up to four words, perhaps quoted, with the separator before its value. Each repetition has a limit, since a
@@ -36,10 +36,10 @@ interface Named {
  * Finds values that a name before `:` or `=` identifies as secret, in lines of settings, YAML, headers, JSON within
  * text, and sentences.
  */
-export function* inLines(text: string): Generator<Span> {
+export function* secretsInLines(text: string): Generator<Span> {
   if (!/[:=|,(<]/.test(text)) return
   const reader = new Reader(text)
-  let held: { readonly value: Place; readonly line: number; readonly column: number } | undefined
+  let held: { readonly value: TextRange; readonly line: number; readonly column: number } | undefined
   let named: { readonly until: number; readonly column: number } | undefined
   const names = new RegExp(NAME)
   let line = 0
@@ -60,7 +60,7 @@ export function* inLines(text: string): Generator<Span> {
     }
     if (column === undefined) continue
     // Without the lines below, which have names of their own.
-    const value = reader.after(of.at) ?? trimmed(text, { start: of.at, end: reader.lineEnd(of.at) })
+    const value = reader.after(of.at) ?? trimRange(text, { start: of.at, end: reader.lineEnd(of.at) })
     if (isHolding(name)) {
       if (value) held = { value, line, column }
     } else if (isNaming(name)) {
@@ -110,16 +110,16 @@ function endAfter(mark: string, prefix: string, quote: string, open: string | un
  * Range of a name's value: within its quotes or brackets, to the end of its line, or the more deeply indented lines
  * below.
  */
-function valueOf(text: string, { at, until, column }: Named, reader: Reader): Place | undefined {
+function valueOf(text: string, { at, until, column }: Named, reader: Reader): TextRange | undefined {
   const inQuotes = reader.after(at)
   if (inQuotes) return until ? inQuotes : withWordsAfter(text, inQuotes, reader)
   const inBrackets = reader.brackets(at)
   if (inBrackets) return inBrackets
   const lineEnd = reader.lineEnd(at)
-  const start = trimmed(text, { start: at, end: lineEnd })?.start ?? lineEnd
+  const start = trimRange(text, { start: at, end: lineEnd })?.start ?? lineEnd
   const end = text.slice(start, lineEnd).search(until ?? IN_TAG)
-  if (until || end !== -1) return trimmed(text, { start, end: end === -1 ? lineEnd : start + end })
-  const first = trimmed(text, { start, end: lineEnd })
+  if (until || end !== -1) return trimRange(text, { start, end: end === -1 ? lineEnd : start + end })
+  const first = trimRange(text, { start, end: lineEnd })
   if (column === undefined) return first ?? nextLine(text, lineEnd)
   const isBlock = first !== undefined && BLOCK.test(text.slice(first.start, first.end))
   const below = linesBelow(text, lineEnd, column, first === undefined)
@@ -128,7 +128,7 @@ function valueOf(text: string, { at, until, column }: Named, reader: Reader): Pl
 }
 
 /** Extends a quoted value by the words after it on its line, unless they are a comment. */
-function withWordsAfter(text: string, { start, end }: Place, reader: Reader): Place {
+function withWordsAfter(text: string, { start, end }: TextRange, reader: Reader): TextRange {
   const lineEnd = reader.lineEnd(end)
   const rest = text.slice(end, lineEnd)
   return /^\\?["'`]{1,3}[ \t]{1,8}[^\s#/]/.test(rest)
@@ -137,7 +137,7 @@ function withWordsAfter(text: string, { start, end }: Place, reader: Reader): Pl
 }
 
 /** Following lines that are indented more deeply than a column, or its list. */
-function linesBelow(text: string, from: number, column: number, mayBeList: boolean): Place | undefined {
+function linesBelow(text: string, from: number, column: number, mayBeList: boolean): TextRange | undefined {
   let end: number | undefined
   let isContinued = text.charAt(from - 1) === '\\'
   for (let at = from + 1; at < text.length;) {
@@ -150,13 +150,13 @@ function linesBelow(text: string, from: number, column: number, mayBeList: boole
     isContinued = content.endsWith('\\')
     at = lineEnd + 1
   }
-  return end === undefined ? undefined : trimmed(text, { start: from, end })
+  return end === undefined ? undefined : trimRange(text, { start: from, end })
 }
 
 /** Next line that is not empty, unless it has a name of its own. */
-function nextLine(text: string, from: number): Place | undefined {
+function nextLine(text: string, from: number): TextRange | undefined {
   const start = from + (/^\s{0,8}/.exec(text.slice(from, from + 8))?.[0].length ?? 0)
-  const line = trimmed(text, { start, end: endOfLine(text, start) })
+  const line = trimRange(text, { start, end: endOfLine(text, start) })
   return line && /^["']?[\w.-]{1,64}["']?\s?[:=]/.test(text.slice(line.start, line.end)) ? undefined : line
 }
 
@@ -172,7 +172,7 @@ function endOfLine(text: string, from: number): number {
 class Reader {
   readonly #text: string
   readonly #last = new Map<string, number>()
-  #line: Place = { start: 0, end: -1 }
+  #line: TextRange = { start: 0, end: -1 }
 
   constructor(text: string) {
     this.#text = text
@@ -185,7 +185,7 @@ class Reader {
   }
 
   /** Content of the quotes that begin at a position. */
-  after(at: number): Place | undefined {
+  after(at: number): TextRange | undefined {
     OPENING.lastIndex = at
     const [all = '', quote = ''] = OPENING.exec(this.#text) ?? []
     if (quote === '') return undefined
@@ -196,11 +196,11 @@ class Reader {
     // A backslash before a plain quote keeps it open.
     while (end !== -1 && quote.length === 1 && isEscaped(this.#text, end, start))
       end = this.#text.indexOf(quote, end + 1)
-    return end === -1 ? undefined : trimmed(this.#text, { start, end })
+    return end === -1 ? undefined : trimRange(this.#text, { start, end })
   }
 
   /** Content of the brackets that begin at a position, including them. Without an end, the rest of the text. */
-  brackets(at: number): Place | undefined {
+  brackets(at: number): TextRange | undefined {
     BRACKET.lastIndex = at
     if (!BRACKET.test(this.#text)) return undefined
     const start = BRACKET.lastIndex - 1

@@ -1,7 +1,7 @@
 import { isHolding, isNameOfSecret, isNaming, isSecretName } from './names.js'
-import { type Place, type Span, trimmed } from './span.js'
+import { type TextRange, type Span, trimRange } from './span.js'
 
-interface Attribute extends Place {
+interface Attribute extends TextRange {
   readonly name: string
 }
 
@@ -14,7 +14,7 @@ type Piece =
       readonly isEmpty: boolean
     }
   | { readonly kind: 'close'; readonly name: string; readonly start: number }
-  | ({ readonly kind: 'text' } & Place)
+  | ({ readonly kind: 'text' } & TextRange)
 
 const TAG_NAME = /<(\/?)([\p{L}_][\p{L}\p{N}_:.-]{0,127})(?=[\s/>])/uy
 const ATTRIBUTE =
@@ -34,7 +34,7 @@ interface Frame {
   /** True if one of its children names a secret that another one holds. */
   namesSecret: boolean
   /** Values in children with such names, until it is known whether they are secret. */
-  readonly held: Place[]
+  readonly held: TextRange[]
 }
 
 /**
@@ -42,7 +42,7 @@ interface Frame {
  * as secret; the value of such an attribute; and text next to such a name, as in
  * `<name>password</name><value>…</value>`.
  */
-export function* inMarkup(text: string): Generator<Span> {
+export function* secretsInMarkup(text: string): Generator<Span> {
   if (!text.includes('<')) return
   // A name in angle brackets is an element only if it has an end tag: in a sentence, `<password>` can be a placeholder.
   const lastEnd = new Map<string, number>()
@@ -54,7 +54,7 @@ export function* inMarkup(text: string): Generator<Span> {
     const inner = open.at(-1) ?? frame('', false)
     const outer = open.at(-2) ?? inner
     if (piece.kind === 'text') {
-      const place = trimmed(text, piece)
+      const place = trimRange(text, piece)
       if (!place) continue
       const content = text.slice(place.start, place.end)
       if (inner.isSecret || (isHolding(inner.name) && outer.namesSecret)) yield place

@@ -3,7 +3,7 @@ import { accountText, isExpected } from '../../../auth/accounts.js'
 import { aborted } from '../../../base/wait.js'
 import { createLogThrottle, type LogThrottle } from '../../../base/log.js'
 import { isChannel, isCodeHost } from '../../../base/settings.js'
-import { MAX_START } from '../../../base/bytes.js'
+import { MAX_PREFIX } from '../../../base/bytes.js'
 import type { TargetStatus } from '../../../dispatch/target.js'
 import { isCommand, type Routing, shortNames } from '../../../dispatch/routes.js'
 import { type Attempt, editedFrom, ignoredText } from '../../../journal/types.js'
@@ -339,7 +339,7 @@ export function outputLines(name: string, answer: Uint8Array): Text[] {
   const start = t`${' '.repeat(TIMED_INDENT)}${dim(`${name} │ `)}`
   const shown = lines.slice(0, MAX_LINES).map((line) => t`${start}${line}`)
   const hidden = lines.length - shown.length
-  const isCut = answer.length >= MAX_START
+  const isCut = answer.length >= MAX_PREFIX
   if (hidden === 0 && !isCut) return shown
   return [...shown, t`${start}${dim(isCut ? '… more' : `… ${hidden} more line${hidden === 1 ? '' : 's'}`)}`]
 }

@@ -5,8 +5,8 @@ import type { RouteSettings } from '../../../base/settings.js'
 import { didYouMean } from '../../../base/text.js'
 import type { TargetStatus } from '../../../dispatch/target.js'
 import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
-import { exampleOf, matches } from '../../../journal/filter.js'
-import { whyNeverSent } from '../../../codehost/events.js'
+import { eventMatching, matches } from '../../../journal/filter.js'
+import { neverSentReason } from '../../../codehost/events.js'
 import { hostScheme, schemeOf } from '../../../codehost/schemes.js'
 import { proofsFor } from '../../../schemes/proof.js'
 import type { Started } from '../../../serve/serve.js'
@@ -178,7 +178,7 @@ export function routeWarnings(
     ...ignore.map((text) => ['ignore', text] as const),
   ]
   for (const [setting, text] of texts) {
-    const never = whyNeverSent(text, provider, events)
+    const never = neverSentReason(text, provider, events)
     const meant = never !== undefined && names.includes(text)
     const why = meant ? `for the events of the source ${text}, write ${text}/*` : never
     warn(setting, whyNoSource(text, names) ?? why)
@@ -237,7 +237,7 @@ function whyTwice({ id, label, match, target }: Route, earlier: readonly Route[]
   const other = earlier.find(
     (one) =>
       addressOf(one.target) === addressOf(target) &&
-      (matches(one.match, exampleOf(match)) || matches(match, exampleOf(one.match))),
+      (matches(one.match, eventMatching(match)) || matches(match, eventMatching(one.match))),
   )
   if (!other) return undefined
   return `deliveries that fit both ${match.text} and ${other.match.text} go twice to ${label.replace(/^[^=/]*=(?=exec:|https?:)/, '')}. Remove one of the routes`

@@ -1,0 +1,62 @@
+import { computed, signal } from '@preact/signals'
+import type { DeliveryLine, DeliveryPage } from '../api.js'
+import { formatQuery } from './address.js'
+import { getJson, onLive, RequestError } from './client.js'
+import { EMPTY_LIST, type ListEvent, type Reading, reduce } from './list-state.js'
+import { messageFrom } from './model.js'
+
+// The list of deliveries: its state, and the reads and the timer that the state asks for.
+
+/** Lines of the first page, as the shell preloads it, and of those after it. */
+const FIRST = 50
+const PAGE = 200
+
+/** A list is read again at most this often while deliveries arrive. */
+const REFRESH_MS = 1000
+
+export const list = signal(EMPTY_LIST)
+export const lines = computed(() => list.value.lines)
+
+let request = new AbortController()
+let refresh: ReturnType<typeof setTimeout> | undefined
+
+/** Changes the list. */
+export function dispatch(event: ListEvent): void {
+  const { reading } = list.value
+  list.value = reduce(list.value, event)
+  const next = list.value
+  if (next.reading && next.reading !== reading) {
+    request.abort()
+    request = new AbortController()
+    void read(next.reading, request.signal)
+  }
+  if (next.isStale)
+    refresh ??= setTimeout(() => {
+      refresh = undefined
+      dispatch({ type: 'due' })
+    }, REFRESH_MS)
+}
+
+async function read({ id, kind, query }: Reading, signal: AbortSignal): Promise<void> {
+  const search = formatQuery(query)
+  const limit = `${search === '' ? '?' : '&'}limit=${kind === 'more' ? PAGE : FIRST}`
+  try {
+    const page = await getJson<DeliveryPage>(`deliveries${search}${limit}`, signal)
+    dispatch({ type: 'read', id, page })
+  } catch (error) {
+    if (signal.aborted) return
+    const isRefused = error instanceof RequestError && error.status === 400
+    dispatch({ type: 'failed', id, problem: messageFrom(error), isRefused })
+  }
+}
+
+onLive((event) => {
+  if (event.type === 'lines' || event.type === 'removed' || event.type === 'stale') dispatch(event)
+})
+
+/** The line at a distance from another; undefined where that one is not in the list. */
+export function lineNear(n: number | undefined, steps: number): DeliveryLine | undefined {
+  const index = lines.value.findIndex((line) => line.n === n)
+  if (index === -1) return undefined
+  return lines.value[Math.min(Math.max(index + steps, 0), lines.value.length - 1)]
+}
