@@ -71,7 +71,7 @@ export type MarkedProgrammatic = MarkedObject | string | Uint8Array | undefined 
  * One command, for any caller. The command line (`main.ts`) and coding agents (`mcp/`) are two adapters over it: each makes the input, and
  * makes what it shows of what `run` gives. Its declaration is what help, completion and the schemas of tools are made of.
  */
-export interface Command<
+export interface RelayCommand<
   Input extends Flags = Flags,
   R extends CommandResult = CommandResult,
   Json extends Programmatic = Programmatic,
@@ -91,12 +91,12 @@ export interface CommandGroup extends Declaration {
   readonly run?: undefined
 }
 
-export type AnyCommand = Command | CommandGroup
+export type AnyCommand = RelayCommand | CommandGroup
 
 /** Gives a command the types of its input and its result. */
 export function define<Input extends Flags, R extends CommandResult, Json extends Programmatic>(
-  command: Command<Input, R, Json>,
-): Command<Input, R, Json> {
+  command: RelayCommand<Input, R, Json>,
+): RelayCommand<Input, R, Json> {
   return command
 }
 
@@ -111,7 +111,7 @@ export function printEach<Value>(print: (value: Value, out: Output) => void) {
 export interface Declaration {
   /** One paragraph, which may be broken in the source. */
   readonly description: string
-  /** Command lines; a comment follows after two spaces or more. */
+  /** RelayCommand lines; a comment follows after two spaces or more. */
   readonly examples: string
   /** A further part of the help, after the examples. */
   readonly details?: (context: HelpContext) => Section

@@ -1,12 +1,13 @@
 import { Argument, Command, CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
+import { anywhere } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { printableText } from '../base/text.js'
 import { COMMAND_NAMES, SUMMARIES } from './catalog.js'
 import {
   type AnyCommand,
   type ArgumentSpec,
-  type Command as RelayCommand,
+  type RelayCommand,
   type Flags,
   isStream,
   itemsOf,
@@ -59,7 +60,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       return 0
     }
     const why = isHelp
-      ? `relay ${group} needs a command. relay ${group} --help lists them`
+      ? `relay ${group} needs a command. ${anywhere(`${group} --help`)} lists them`
       : thrown.message.replace(/^error: /, '')
     // Commander has already printed the error, or the help, as text.
     const error = new RelayError('usage', why)
@@ -170,7 +171,7 @@ export function createProgram(
     .version(packageJson.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
-    .showHelpAfterError('(relay --help lists the commands)')
+    .showHelpAfterError(`(${anywhere('--help')} lists the commands)`)
     .showSuggestionAfterError(false)
     .configureOutput({
       writeOut: (text) => void stdout.write(fit(text, stdout)),

@@ -1,3 +1,4 @@
+import { anywhere } from '../base/command-line.js'
 import { normalizeWord, suggest } from '../base/text.js'
 import { COMMAND_NAMES } from './catalog.js'
 import { meantBy } from './settings/table.js'
@@ -34,7 +35,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 /** The command line that was probably meant by an unknown command, by its meaning or its spelling. */
 export function meantCommand(word: string): string | undefined {
   const line = meantBy(word, MEANINGS) ?? suggest(word, COMMAND_NAMES)
-  return line === undefined ? undefined : `relay ${line}`
+  return line === undefined ? undefined : anywhere(line)
 }
 
 /** Options, and what other programs call them. With a value, `--tail` is one that takes a value; without, one that does not. */
@@ -128,5 +129,5 @@ export function meantOption(
 /** The command line that was probably meant by an unknown command of the group, whose commands have these names. */
 export function meantSubcommand(word: string, group: string, names: readonly string[]): string | undefined {
   const name = meantBy(normalizeWord(word), among(SUBCOMMANDS, names)) ?? suggest(word, names)
-  return name === undefined ? undefined : `relay ${group} ${name}`
+  return name === undefined ? undefined : anywhere(`${group} ${name}`)
 }

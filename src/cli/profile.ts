@@ -1,9 +1,15 @@
 import path from 'node:path'
-import { commandLine, SANDBOX_PROFILE } from '../base/command-line.js'
+import { commandLine, type CommandPlace, isStart, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { PortInUseError } from '../base/port-in-use.js'
 import { Secret } from '../base/secret.js'
-import { DEFAULTS, isCodeHost, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
+import {
+  DEFAULTS,
+  isCodeHost,
+  type ReadRoutes,
+  type ReadSettings,
+  type StorePlace,
+} from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
 import {
@@ -18,11 +24,12 @@ import {
   checkRegistry,
   explainUnreachable,
   findInstances,
+  portsOfOthers,
   publishInstance,
   type Unreachable,
   unreachableError,
 } from '../instance/running.js'
-import type { StartOptions } from '../serve/serve.js'
+import type { StartOptions } from '../serve/start.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Flags, Shell } from './command.js'
@@ -127,8 +134,10 @@ function checkProfile(settings: OpenSettings, own: Loaded): void {
 
 /** The error where a command needs the sandbox of a profile. */
 export function notRunning(about: Advised): RelayError {
-  const start = startCommand({ ...about, saved: { sandbox: true } })
-  return new RelayError('unavailable', `The sandbox is not running. Start it with ${start}`)
+  return new RelayError(
+    'unavailable',
+    `The sandbox is not running. Start it with ${startCommand({ ...about, saved: { sandbox: true } })}`,
+  )
 }
 
 /** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
@@ -141,16 +150,36 @@ export function notServed(about: Advised & Partial<Pick<Attached, 'unreachable'>
 }
 
 /** The profile that a command line is for, and what a process knows of it. */
-export interface Advised extends Pick<Loaded, 'origins' | 'ambientProfile'>, SavedSandbox {
+export interface Advised extends Pick<Loaded, 'origins' | 'ambientProfile' | 'values'>, SavedSandbox {
   readonly profile: string
   readonly instance?: Pick<RunningInstance, 'sandbox'> | undefined
 }
 
-/** A command line that works in this shell for a profile, as `commandLine` completes it. @param command without `relay` */
+/**
+ * A command line that works in this shell for a profile, as `commandLine` completes it; a start takes no port that a relay of another profile
+ * has. @param command without `relay`
+ */
 export function commandFor(about: Advised, command: string): string {
+  const place = commandPlace(about)
+  if (!isStart(command)) return commandLine(place, command)
+  const { home, port } = about.values
+  const taken = portsOfOthers(home, about.profile)
+  const isFree = !taken.has(port) || command.includes('--port ')
+  return commandLine(place, isFree ? command : `${command} --port 0`)
+}
+
+/** The same where neither the instance nor the data is needed. @throws RelayError `settings` */
+export async function commandAt(shell: Shell, flags: Flags, command: string): Promise<string> {
+  const settings = await openSettings(shell, flags)
+  const loaded = await settings.read()
+  return commandFor({ ...loaded, profile: loaded.values.profile }, command)
+}
+
+/** What the command lines of this shell are for, as rooms below need it that are about the profile longer than one message. */
+export function commandPlace(about: Advised): CommandPlace {
   const { profile, origins, ambientProfile: ambient, saved, instance } = about
   const sandbox = (instance ?? saved)?.sandbox === true
-  return commandLine({ profile, sandbox, isNamed: origins.profile !== undefined, ambient }, command)
+  return { profile, sandbox, isNamed: origins.profile !== undefined, ambient }
 }
 
 /** The command line that starts a profile's instance. */
@@ -159,7 +188,9 @@ export function startCommand(about: Advised): string {
 }
 
 /** How to restart the instance, or to start one: the beginning of a sentence, which names its process. */
-export function restartText(about: Advised & Pick<Attached, 'instance'>): string {
+export function restartText(
+  about: Advised & { readonly instance?: Pick<RunningInstance, 'pid' | 'sandbox'> | undefined },
+): string {
   const { instance } = about
   return instance
     ? `Restart ${startCommand(about)} (process ${instance.pid})`
@@ -276,7 +307,7 @@ export async function openData(
 }
 
 /** Where deliveries are forwarded to. */
-export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): RouteSettings {
+export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): ReadRoutes {
   const { forward = [], exec = [], ignore = [] } = values
   return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
 }
@@ -354,10 +385,10 @@ export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 
   return {
     // No other place has the secret that is made with a memory store.
     shown: { folderHost: loaded.folderHost, hasMadeSecret: !origins.webhookSecret },
-    onTaken(record, settings, sandbox) {
+    onTaken({ record, settings, sandbox }) {
       // A full or read-only disk stops no start: what is stored is forwarded.
       try {
-        remember(loaded, settings, sandbox)
+        remember(loaded, settings, sandbox !== undefined)
         return publishInstance(home, record)
       } catch (error) {
         out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
@@ -370,7 +401,7 @@ export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 
 /** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */
 export function remember(
   { values }: Pick<Loaded, 'values'>,
-  { provider, providerUrl, hostRefusal }: Pick<Settings, 'provider' | 'providerUrl' | 'hostRefusal'>,
+  { provider, providerUrl, hostRefusal }: Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'>,
   sandbox: boolean,
 ): void {
   const { store } = values

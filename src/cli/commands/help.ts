@@ -1,3 +1,4 @@
+import { anywhere } from '../../base/command-line.js'
 import type { Command } from 'commander'
 import { RelayError } from '../../base/errors.js'
 import { suggest } from '../../base/text.js'
@@ -19,8 +20,8 @@ async function runHelp({ stdout }: Shell, { topic, program }: HelpInput): Promis
 }
 
 function unknown(word: string): never {
-  const near = meantCommand(word) ?? (suggest(word, ['settings']) && 'relay help settings')
-  const hint = near === undefined ? 'relay help names the commands' : `Did you mean ${near}?`
+  const near = meantCommand(word) ?? (suggest(word, ['settings']) && anywhere('help settings'))
+  const hint = near === undefined ? `${anywhere('help')} names the commands` : `Did you mean ${near}?`
   throw new RelayError('usage', `There is no command ${word}. ${hint}`)
 }
 

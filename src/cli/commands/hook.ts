@@ -27,16 +27,24 @@ import { OPTIONAL_REPOSITORY, REPOSITORY, USER_COMMAND } from '../options.js'
 import { hookStateText } from '../output/deliveries.js'
 import { marked, outside } from '../output/outside.js'
 import type { Output } from '../output/output.js'
-import { attach, commandFor, notServed, sharedSecretText, tunnelAddress, webhookSecret } from '../profile.js'
+import {
+  attach,
+  commandFor,
+  type Need,
+  notServed,
+  sharedSecretText,
+  tunnelAddress,
+  webhookSecret,
+} from '../profile.js'
 import { loginCommandLine, openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 /** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */
 type HookSession = Awaited<ReturnType<typeof openHookSession>>
 
-async function openHookSession(shell: Shell, flags: Flags, text: string) {
+async function openHookSession(shell: Shell, flags: Flags, text: string, need: Need = 'existing') {
   const repo = parseRepo(text)
-  const session = await openSession(shell, await attach(shell, flags))
+  const session = await openSession(shell, await attach(shell, flags, need))
   return { ...session, place: placeOf(shell, session, repo), name: formatRepo(repo) }
 }
 
@@ -242,7 +250,7 @@ function printRemoved(removed: Removed, out: Output): void {
 // test
 
 async function runTest(shell: Shell, flags: RepoInput) {
-  await using session = await openHookSession(shell, flags, flags.repo)
+  await using session = await openHookSession(shell, flags, flags.repo, 'answering')
   const { place, name } = session
   if (!session.attached.instance) throw notServed(session.attached)
   const hook = await findOwnHook(session, place)
@@ -251,7 +259,7 @@ async function runTest(shell: Shell, flags: RepoInput) {
   if (testEvent !== 'ping' && !hook.events.includes(testEvent))
     throw new RelayError(
       'conflict',
-      `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${commandFor(session.attached, `hook add ${name} --events ${testEvent},…`)}`,
+      `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${commandFor(session.attached, `hook add ${name} --events ${testEvent},<event>`)}`,
     )
   const { n, event } = await testHook(session, hook, shell.signal)
   return { repo: name, hook: hook.id, n, event }

@@ -20,6 +20,8 @@ import { type Attached, attach, commandFor, openData, routeSettings, stopFirst }
 
 interface Listed extends LiveRoutes {
   readonly isLive: boolean
+  /** Whether an instance is there, and cannot be asked. */
+  readonly isUnreachable: boolean
   /** What to say where there are none. */
   readonly none: string
 }
@@ -31,11 +33,15 @@ async function runRoutes(shell: Shell, flags: Flags): Promise<Listed> {
   const { routes, ignore } = live ?? (await routesOfSettings(attached))
   const start = stopFirst(attached) ? `${stopFirst(attached)}start` : 'Start'
   const none = `There are no routes. ${start} one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`
-  return { routes, ignore, isLive: live !== undefined, none }
+  const isUnreachable = attached.unreachable !== undefined
+  return { routes, ignore, isLive: live !== undefined, isUnreachable, none }
 }
 
-function print({ routes, ignore, isLive, none }: Listed, out: Output): void {
-  if (!isLive) out.say('No relay is running for this profile: these are the routes of the settings')
+function print({ routes, ignore, isLive, isUnreachable, none }: Listed, out: Output): void {
+  if (!isLive)
+    out.say(
+      `${isUnreachable ? 'These' : 'No relay is running for this profile: these'} are the routes of the settings`,
+    )
   if (routes.length > 0) out.table([HEADINGS, ...routes.map(describeRoute)])
   else out.say(none)
   if (ignore.length > 0) out.result(`ignored: ${ignore.join(', ')}`)

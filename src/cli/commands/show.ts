@@ -25,6 +25,7 @@ import {
   openedObject,
   type OpenedRefused,
   openRefused,
+  isRefused,
   refusedId,
   refusedPage,
   wholeBody,
@@ -41,8 +42,8 @@ async function runShow(shell: Shell, flags: ShowInput): Promise<Shown> {
   const { entry: word } = flags
   if (flags.body && shell.json)
     throw new RelayError('usage', '--body: prints exact bytes, so it cannot be combined with --json')
-  const attached = await attach(shell, flags)
-  const id = refusedId(word)
+  const attached = await attach(shell, flags, isRefused(word) ? 'answering' : 'existing')
+  const id = refusedId(word, attached)
   if (id !== undefined) {
     const refused = await openRefused(shell, attached, id)
     return flags.body ? { type: 'body', body: wholeBody(refused) } : { type: 'refused', ...refused }

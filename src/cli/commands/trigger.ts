@@ -11,7 +11,7 @@ import { readInput } from '../input.js'
 import { shortTime } from '../output/deliveries.js'
 import { marked, own } from '../output/outside.js'
 import type { Output } from '../output/output.js'
-import { attach, commandFor, openData, profileFolder } from '../profile.js'
+import { attach, commandAt, commandFor, openData, profileFolder } from '../profile.js'
 import { openSettings } from '../settings/read.js'
 import { openSources, readSources, sourceNamed } from '../sources.js'
 import {
@@ -40,18 +40,24 @@ type Triggered =
   | { readonly type: 'fixture'; readonly text: string }
 
 function runTrigger(shell: Shell, flags: TriggerFlags): AsyncIterable<Triggered> {
-  const { source, body, event, list: isList, print: isPrinted } = flags
+  const { source, event, list: isList, print: isPrinted } = flags
   if (isList) return list(shell, flags)
   // As routes and filters name it: stripe/invoice.paid.
   const [, named, ofNamed] = /^([^/]+)\/(.+)$/.exec(event ?? '') ?? []
   if (source === undefined && named !== undefined && ofNamed !== undefined)
     return runTrigger(shell, { ...flags, source: named, event: ofNamed })
-  if (event === undefined && body === undefined)
-    throw new RelayError('usage', `No event given. relay trigger --list${ofSource(source)} lists them`)
   return isPrinted ? print(shell, flags) : sendOne(shell, flags)
 }
 
+/** @throws RelayError `usage` where neither an event is given nor a body that names one */
+async function requireEvent(shell: Shell, { event, body, ...flags }: TriggerFlags): Promise<void> {
+  if (event !== undefined || body !== undefined) return
+  const lists = await commandAt(shell, flags, `trigger --list${ofSource(flags.source)}`)
+  throw new RelayError('usage', `No event given. ${lists} lists them`)
+}
+
 async function* sendOne(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
+  await requireEvent(shell, flags)
   const { event } = flags
   const plan = readPlan(flags)
   await using sending = await openSending(shell, flags, plan)
@@ -90,7 +96,10 @@ async function make(
   const source = await findSource(shell, place, name)
   const { provider, providerUrl } = place.attached.values
   if (file === undefined)
-    return exampleDelivery(source, event ?? '', source.name === provider ? providerUrl : undefined)
+    return exampleDelivery(source, event ?? '', {
+      url: source.name === provider ? providerUrl : undefined,
+      command: (line) => commandFor(place.attached, line),
+    })
   const input = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
   const body = withoutMark(input)
   const { recorded, added } = deliveryOf(source, event, body, { keepId })
@@ -154,6 +163,7 @@ async function readAttached(shell: Shell, flags: TriggerFlags) {
 
 /** A fixture. It is signed if there is a secret; otherwise replay signs it. */
 async function* print(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
+  await requireEvent(shell, flags)
   const plan = readPlan(flags)
   const attached = await readAttached(shell, flags)
   await using data = await openData(attached)

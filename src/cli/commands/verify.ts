@@ -15,7 +15,7 @@ import { marked, outside, own } from '../output/outside.js'
 import type { Output } from '../output/output.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
 import { attach, openData } from '../profile.js'
-import { refusedId, refusedItem } from '../refused.js'
+import { isRefused, refusedId, refusedItem } from '../refused.js'
 import type { Item } from '../send.js'
 import { openSources } from '../sources.js'
 import { selectItems } from './replay.js'
@@ -38,13 +38,13 @@ type VerifyItem = Item & {
 async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verdict> {
   const { signal } = shell
   const { secretEnv, file: words } = flags
-  const ofProfile = words.some((word) => refusedId(word) !== undefined || isEntry(word))
-  const attached = await attach(shell, flags, ofProfile ? 'existing' : 'alone')
+  const need = words.some(isRefused) ? 'answering' : words.some(isEntry) ? 'existing' : 'alone'
+  const attached = await attach(shell, flags, need)
   await using data = await openData(attached)
   const sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'verify with' })
   const items: VerifyItem[] = []
   for (const word of words) {
-    const id = refusedId(word)
+    const id = refusedId(word, attached)
     const selection = { journal: () => journalOf(attached, data), provider: undefined }
     if (id !== undefined) items.push(await refusedItem(shell, attached, id))
     else items.push(...(await selectItems(shell, [word], {}, selection)))

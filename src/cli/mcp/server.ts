@@ -6,6 +6,7 @@ import { printableJson, printableText } from '../../base/text.js'
 import { fieldsOf } from '../../json/parse.js'
 import { type Shell, shellWith } from '../command.js'
 import { Outside, Own } from '../output/outside.js'
+import { commandAt } from '../profile.js'
 import { type Said, saidBy } from './notes.js'
 import { FROM_OUTSIDE, ownObject, separated } from './own-object.js'
 import { type Call, Failed, type ToolFields, type Tools } from './tool.js'
@@ -46,7 +47,8 @@ export function createServer(tools: Tools, shell: Shell, needRelay: () => Promis
         const structuredContent = withNotes(separated(ownObject(output), made), call.notes)
         return { content: [textOf(structuredContent)], structuredContent }
       } catch (error) {
-        return failureOf(error)
+        const isSignedOut = SIGNED_OUT.has(toRelayError(error).kind)
+        return failureOf(error, isSignedOut ? [await signInText(shell)] : [])
       } finally {
         clearInterval(timer)
       }
@@ -86,17 +88,19 @@ function textOf(content: object) {
   return { type: 'text' as const, text: printableJson(JSON.stringify(content)) }
 }
 
-/** What to do about failures whose messages may quote a code host, in words of relay's own. */
-const NEXT: Partial<Record<ErrorKind, string>> = {
-  unauthenticated: 'Ask the user to sign in to this profile with relay login, then call again',
-  invalid_token: 'Ask the user to sign in to this profile with relay login, then call again',
+/** The failures that only a sign-in resolves, whose messages may quote a code host. */
+const SIGNED_OUT: ReadonlySet<ErrorKind> = new Set(['unauthenticated', 'invalid_token'])
+
+/** What to do about them, in words of relay's own. @throws RelayError `settings` */
+async function signInText(shell: Shell): Promise<string> {
+  return `Ask the user to sign in to this profile with ${await commandAt(shell, {}, 'login')}, then call again`
 }
 
 /** What a tool error says: its messages or, where one may quote the outside, an object with the kind of the failure, and that message marked. */
-function failureOf(thrown: unknown) {
+function failureOf(thrown: unknown, next: readonly string[]) {
   const { kind } = toRelayError(thrown)
   const said = thrown instanceof Failed ? thrown.said : [saidBy(thrown)]
-  const all = [...said, NEXT[kind] ?? []].flat()
+  const all = [...said, ...next]
   const own = all.filter((one) => typeof one === 'string')
   const content =
     own.length === all.length

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import {
-  type Command,
+  type RelayCommand,
   type Flags,
   type ResultItem,
   itemsOf,
@@ -27,7 +27,7 @@ export interface Call {
 }
 
 /** A command of which it is marked what of its results came from outside. */
-type AgentCommand<Input extends Flags, R extends CommandResult> = Command<Input, R, MarkedProgrammatic>
+type AgentCommand<Input extends Flags, R extends CommandResult> = RelayCommand<Input, R, MarkedProgrammatic>
 
 /** A tool runs commands, and makes its result of theirs. What of that is relay's own, `output` says: all else is under one name. */
 export interface Tool {
@@ -86,7 +86,10 @@ export function tool<
 }
 
 /** What a tool can be given for the options of its command. One with a parser, but without choices, can be repeated. */
-function optionSchema(command: Pick<Command, 'options' | 'settings'>, names: readonly string[]): z.ZodObject {
+function optionSchema(
+  command: Pick<RelayCommand, 'options' | 'settings'>,
+  names: readonly string[],
+): z.ZodObject {
   const fields = optionsOf(command).map((spec): [string, z.ZodType] => {
     const option = toOption(spec)
     const { argChoices, parseArg, description } = option
@@ -102,7 +105,7 @@ function withDefaults<Input extends Flags, R extends CommandResult>(
   command: AgentCommand<Input, R>,
   given: Partial<Input>,
 ): Input
-function withDefaults(command: Pick<Command, 'options' | 'settings'>, given: object): object {
+function withDefaults(command: Pick<RelayCommand, 'options' | 'settings'>, given: object): object {
   const options = optionsOf(command).map(toOption)
   const defaults = options.filter(({ defaultValue }) => defaultValue !== undefined)
   const values = defaults.map((option) => [option.attributeName(), option.defaultValue])
