@@ -111,7 +111,7 @@ export function printEach<Value>(print: (value: Value, out: Output) => void) {
 export interface Declaration {
   /** One paragraph, which may be broken in the source. */
   readonly description: string
-  /** RelayCommand lines; a comment follows after two spaces or more. */
+  /** Command lines; a comment follows after two spaces or more. */
   readonly examples: string
   /** A further part of the help, after the examples. */
   readonly details?: (context: HelpContext) => Section
