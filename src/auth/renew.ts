@@ -3,9 +3,9 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
-import type { CodeHost } from '../codehost/host.js'
+import type { OAuthHost } from '../codehost/host.js'
 import { withLock } from '../store/exclusively.js'
-import type { Store } from '../store/kv.js'
+import type { StoreReader, StoreUpdater } from '../store/kv.js'
 import type { TokenOwner, Tokens } from '../tokens/tokens.js'
 import {
   type CallOptions,
@@ -17,10 +17,10 @@ import {
 
 /** Dependencies of renewing and revoking a token. */
 export interface RenewParts extends Omit<CallOptions, 'signal'> {
-  readonly host: Pick<CodeHost, 'origin' | 'oauth' | 'as' | 'refusal'>
+  readonly host: OAuthHost
   /** Undefined: no token can be renewed. */
   readonly client: OAuthClient | undefined
-  readonly store: Pick<Store, 'get' | 'update'>
+  readonly store: StoreReader & StoreUpdater
   readonly tokens: Pick<Tokens, 'get' | 'refreshable' | 'renew' | 'dropRefresh' | 'revoke'>
   readonly log: Log
 }

@@ -13,7 +13,7 @@ export interface CatchUpOptions extends RetryOptions {
   readonly name: string
   readonly host: Pick<CodeHost, 'origin' | 'logPeriod'>
   readonly journal: Pick<Journal, 'known' | 'keptSince'>
-  readonly store: Pick<Store, 'get' | 'put' | 'update'>
+  readonly store: Store
   /**
    * Milliseconds since 1970-01-01 UTC. Deliveries first sent before are left out. Default: the point that an earlier
    * run reached, but at most the log's period.
