@@ -57,7 +57,7 @@ export function loadSetup(secrets: StoreReader): Promise<Setup | undefined> {
  */
 export async function readClient(
   secrets: StoreReader,
-  { clientId: id }: Pick<Setup, 'clientId'>,
+  { clientId: id }: { readonly clientId: string },
 ): Promise<OAuthClient> {
   const { clientSecret } = await readSecrets(secrets, id)
   return { id, secret: new Secret(clientSecret) }
@@ -76,7 +76,7 @@ async function readSecrets(secrets: StoreReader, clientId: string): Promise<Setu
 export async function saveSetup(
   secrets: StoreUpdater,
   { provider, providerUrl, client, app, hookUrl: url }: NewSetup,
-  before: Pick<Setup, 'providerUrl' | 'clientId'> | undefined,
+  before: { readonly providerUrl: string; readonly clientId: string } | undefined,
 ): Promise<void> {
   const { id: clientId, secret } = client
   const setup: Setup = {

@@ -2,7 +2,7 @@ import type { RelayError } from '../base/errors.js'
 import type { Cancellable } from '../base/wait.js'
 import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
-import type { HeaderReader, SendOnce } from '../net/client.js'
+import type { ResponseHead, SendOnce } from '../net/client.js'
 import type { EventTable, WebhookScheme } from '../schemes/scheme.js'
 
 /** A repository. `owner` may have slashes between its parts (GitLab's groups). */
@@ -261,11 +261,6 @@ export interface OAuthServer {
   readonly scopes: readonly string[]
   /** True if a refresh token is exchanged with the redirect URI of its sign-in (GitLab). */
   readonly repeatsRedirectUri?: boolean
-}
-
-export interface ResponseHead {
-  readonly status: number
-  readonly header: HeaderReader
 }
 
 /** Identifies the software at an address, by a GET without a token. */

@@ -5,10 +5,10 @@ import { RelayError } from '../base/errors.js'
 import { printable } from '../base/text.js'
 import { withLock } from '../store/exclusively.js'
 import type { StoreReader, StoreUpdater } from '../store/kv.js'
-import type { Account, CommitCheck, CodeHost, CommentRef, HeadChecks, IssueRef } from './host.js'
+import type { Account, CommitCheck, CommentRef, HeadChecks, IssueRef } from './host.js'
 
 export interface StickyParts {
-  readonly host: Pick<CodeHost, 'origin'>
+  readonly host: { readonly origin: string }
   readonly account: Pick<Account, 'facts' | 'comment' | 'comments' | 'editComment'>
   /** Store for the lock that prevents two processes of this profile from both adding the comment. */
   readonly store: StoreReader & StoreUpdater

@@ -11,7 +11,14 @@ import type { Plan, Receipt, Restoration } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
 import { eventsOf, isRepeatable } from '../codehost/events.js'
 import { staleness, tokenHeaders } from '../schemes/proof.js'
-import { nameText, isInBody, type ValueLocation, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import {
+  type EventTable,
+  nameText,
+  isInBody,
+  type ValueLocation,
+  valueAt,
+  type WebhookScheme,
+} from '../schemes/scheme.js'
 import { isForm, verifySignature, type Sources, signedBytes } from './signature.js'
 
 /** A received request: all header lines, and the body's exact bytes. */
@@ -91,7 +98,7 @@ function verified(
   from: RequestOrigin,
   sources: IntakeParts['sources'],
   receivedAt: number,
-): Delivery & Pick<Received, 'challenge'> {
+): Delivery & { readonly challenge?: string } {
   const { headers, body } = request
   const { source, restored: how, at = receivedAt, edited } = from
   const lines = indexHeaders(headers)
@@ -194,7 +201,7 @@ export function bodyDigest(body: Uint8Array): string {
   return hash('sha256', body, 'base64url')
 }
 
-function formOfEvent({ events }: Pick<WebhookScheme, 'events'>): RegExp {
+function formOfEvent({ events }: { readonly events?: EventTable }): RegExp {
   return events ? HOST_EVENT : EVENT
 }
 
@@ -256,7 +263,7 @@ export function claimOf(
 function readPayload(
   lines: HeaderLines,
   body: Uint8Array,
-  { content }: Pick<WebhookScheme, 'content'>,
+  { content }: { readonly content: WebhookScheme['content'] },
 ): unknown {
   const isFormed = content === 'payload' ? isForm(lines) : content !== 'json' && isFormBody(body)
   const json = isFormed ? firstPayload(body) : body

@@ -62,7 +62,7 @@ export async function readProfileSources(store: Store): Promise<SourceSettings[]
  */
 export async function putProfileSource(
   store: StoreUpdater,
-  { name, scheme }: Pick<SourceSettings, 'name' | 'scheme'>,
+  { name, scheme }: { readonly name: string; readonly scheme: string },
   secret: Secret,
 ): Promise<Secret | undefined> {
   const current = secret.reveal()

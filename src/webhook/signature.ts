@@ -64,7 +64,7 @@ export function verifySignature(
 export function signedBytes(
   lines: HeaderLines,
   body: Uint8Array,
-  { formSignature }: Pick<WebhookScheme, 'formSignature'>,
+  { formSignature }: WebhookScheme,
 ): Uint8Array | undefined {
   return isForm(lines) && formSignature === 'payload' ? firstPayload(body) : body
 }
