@@ -2,14 +2,19 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { LIMIT_MS } from './test/kit/limit.js'
 
-/** Begins with the files that start processes: a file is what a worker takes, and the longest one would end the run alone. */
+/** The folders whose files take longest, the longest first: a file is what a worker takes, and a long one would end the run alone. */
+const SLOW = ['service', 'process', 'browser']
+
+function rankOf({ moduleId }: TestSpecification): number {
+  const rank = SLOW.findIndex((name) => moduleId.includes(`/test/${name}/`))
+  return rank === -1 ? SLOW.length : rank
+}
+
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isSlow = ({ moduleId }: TestSpecification): boolean =>
-      /\/test\/(?:service|process|browser)\//.test(moduleId)
     // oxlint-disable-next-line unicorn/no-array-sort -- not an array's
     const sorted = await super.sort(files)
-    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))]
+    return sorted.toSorted((one, other) => rankOf(one) - rankOf(other))
   }
 }
 

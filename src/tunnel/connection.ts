@@ -1,9 +1,9 @@
-import type { SmeeClient } from 'smee-client'
 import { onAbort, onSleep, isTimeout, withTimeLimit } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import type { Clock } from '../base/time.js'
 import type { OutboundResponse, SendOnce } from '../net/client.js'
 import { tunnelFailure, redirectNote, tunnelRefusal } from './channel.js'
+import { parseEvents } from './smee-parser.js'
 
 /** Milliseconds, except for `message` and `waiting`. */
 export const LIMITS = {
@@ -69,8 +69,7 @@ const EVENTS = 'text/event-stream'
 const GAP = 'gosmee-gap'
 
 /**
- * Opens a connection to a channel, which ends when `signal` aborts. smee-client parses the events. To request, pause and end the
- * stream is left to this: the client's EventSource would reconnect by itself after some ends, and after a 502 never again.
+ * Opens a connection to a channel, which ends when `signal` aborts.
  * @throws RelayError `provider_failed` that says why there is none
  */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
@@ -92,8 +91,6 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   const stopWatching = onSleep(() => lost.abort('this machine slept'), { clock, every: limits.tick })
 
   async function* read(): AsyncGenerator<Uint8Array> {
-    // Until it has, nothing is read.
-    await subscribed
     const chunks = body[Symbol.asyncIterator]()
     const cut = cutMessages(Math.min(limits.message, limits.escaped * options.maxBody + limits.besides))
     for (;;) {
@@ -111,13 +108,14 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
       stopWatching()
       lost.abort(next ? 'the server closed the connection' : 'the connection was interrupted')
       ended.abort()
-      // Only now: the client takes the end of the stream for a reason to reconnect.
-      return client.stop()
+      return
     }
   }
 
-  const client = await createClient(options, read())
-  const subscribed = subscribe(client, options)
+  await parseEvents(options.url, read(), {
+    onMessage: options.onMessage,
+    gap: { type: GAP, on: options.onGap },
+  })
   return {
     lost: lost.signal,
     ended: ended.signal,
@@ -128,36 +126,14 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   }
 }
 
-/** A client that reads these events, and nothing ahead. */
-async function createClient(
-  { url }: ConnectionOptions,
-  chunks: AsyncIterable<Uint8Array>,
-): Promise<SmeeClient> {
-  const { SmeeClient } = await import('smee-client')
-  const headers = new Headers({ 'content-type': EVENTS })
-  return new SmeeClient({
-    source: url,
-    target: url,
-    fetch: () => Promise.resolve({ status: 200, headers, body: ReadableStream.from(chunks) }),
-    forward: false,
-    logger: { info: () => {}, error: () => {} },
-  })
-}
-
-async function subscribe(client: SmeeClient, { onMessage, onGap }: ConnectionOptions): Promise<void> {
-  const events = await client.start()
-  events.addEventListener('message', ({ data, lastEventId }) => onMessage(String(data), lastEventId))
-  events.addEventListener(GAP, onGap)
-}
-
 const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d]
 const MESSAGE_END = Buffer.from('\n\n')
-/** Bytes that a line counts for besides its own: the client keeps each by itself. A server sends a message in a handful. */
+/** Bytes that a line counts for besides its own: smee-client keeps each by itself. A server sends a message in a handful. */
 const LINE_OVERHEAD = 512
 
 /**
  * Leaves out what a message has beyond `limit` bytes, up to its blank line. It is then no JSON, and refused. Each line ends with a line feed
- * alone, since the client looks for the other ends again and again. Bytes may come in any parts. Takes time linear in them.
+ * alone, since smee-client looks for the other ends again and again. Bytes may come in any parts. Takes time linear in them.
  */
 function cutMessages(limit: number): (chunk: Uint8Array) => Uint8Array {
   /** Bytes of the message that is being read, and of its last line. */
