@@ -4,7 +4,7 @@ import type { Log } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
 import type { OAuthHost } from '../codehost/host.js'
-import { withLock } from '../store/exclusively.js'
+import { withLock } from '../store/lock.js'
 import type { StoreReader, StoreUpdater } from '../store/kv.js'
 import type { AccountRef, TokenOwner, Tokens } from '../tokens/tokens.js'
 import {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { printable } from '../base/text.js'
-import { withLock } from '../store/exclusively.js'
+import { withLock } from '../store/lock.js'
 import type { StoreReader, StoreUpdater } from '../store/kv.js'
 import type { Account, CommitCheck, CommentRef, HeadChecks, IssueRef } from './host.js'
 

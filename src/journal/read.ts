@@ -7,7 +7,7 @@ import type {
   Attempt,
   DueForward,
   Entry,
-  EventName,
+  NamedEvent,
   Forward,
   LastAttempt,
   MinuteCounts,
@@ -327,7 +327,7 @@ const STATUS: Readonly<Record<NonNullable<Filter['status']>, string>> = {
 }
 
 /** Splits the stored event into event and action. */
-function split(stored: string): EventName {
+function split(stored: string): NamedEvent {
   const [event = '', ...action] = stored.split('\n')
   return { event, action: action.length === 0 ? null : action.join('\n') }
 }

@@ -22,14 +22,14 @@ export type Restoration = {
 }
 
 /** Name of an event, as its sender gives it. */
-export interface EventName {
+export interface NamedEvent {
   readonly event: string
   /** The payload's `action`, if it has one. */
   readonly action: string | null
 }
 
 /** An event with the source that sent it. */
-export interface SourceEvent extends EventName {
+export interface SourceEvent extends NamedEvent {
   /** Source: the code host's name, or that of another sender. */
   readonly provider: string
 }

@@ -4,7 +4,7 @@ import { fetchRows, placeholders, execute, type SqlValue, type Statement, type T
 import {
   type Attempt,
   type Delivery,
-  type EventName,
+  type NamedEvent,
   type Forward,
   type ForwardStatus,
   MAX_ERROR,
@@ -35,7 +35,7 @@ function keyOf(delivery: Delivery): string {
 /**
  * Event as it is stored, with the action, which only code hosts have. An event may have dots, but never a line feed.
  */
-export function eventOf({ event, action }: EventName): string {
+export function eventOf({ event, action }: NamedEvent): string {
   return action === null ? event : `${event}\n${action}`
 }
 
