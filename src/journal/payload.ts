@@ -1,4 +1,4 @@
-import { firstPayload, isFormBody } from '../base/bytes.js'
+import { firstPayload, isFormBody } from '../http/forms.js'
 import { parseJson } from '../json/parse.js'
 import type { DeliveryBody } from './types.js'
 

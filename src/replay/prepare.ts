@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { isFormBody } from '../base/bytes.js'
+import { isFormBody } from '../http/forms.js'
 import type { Secret } from '../base/secret.js'
 import { schemeOf } from '../codehost/schemes.js'
 import {

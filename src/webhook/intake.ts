@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
-import { firstPayload, formFields, isFormBody } from '../base/bytes.js'
+import { firstPayload, formFields, isFormBody } from '../http/forms.js'
 import { excerpt } from '../base/log.js'
 import { isCodeHost } from '../base/providers.js'
 import type { Clock } from '../base/time.js'

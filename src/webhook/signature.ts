@@ -1,4 +1,4 @@
-import { firstPayload, isFormType } from '../base/bytes.js'
+import { firstPayload, isFormType } from '../http/forms.js'
 import { isCodeHost, type SourceSettings, type WebhookSecrets } from '../base/settings.js'
 import { schemeOf } from '../codehost/schemes.js'
 import type { HeaderLines } from '../http/headers.js'
