@@ -3,6 +3,7 @@ import { type AccountChange, logAccounts } from './auth/accounts.js'
 import { renewToken } from './auth/renew.js'
 import type { SignInParts } from './auth/sign-in.js'
 import { SignInLimiter } from './auth/starts.js'
+import { type Command, commandsOf, type CommandPlace } from './base/command-line.js'
 import { isolateCallbacks } from './base/callbacks.js'
 import { type Cancellable, createCached } from './base/wait.js'
 import { Disposal } from './base/lifetime.js'
@@ -56,6 +57,8 @@ export interface PartOptions extends RelayOptions {
   readonly database?: Database
   /** What the running instance shows of itself; without it nothing is forwarded, and there is no inspector. */
   readonly running?: Running
+  /** What the commands that it names have to be written for. Default: the profile, wherever no other runs. */
+  readonly place?: CommandPlace
   /** How the code host is called for the actions. Default: over the network. */
   readonly sendOnce?: SendOnce
 }
@@ -89,6 +92,8 @@ export interface RelayParts extends Pick<Relay, 'app' | 'address'>, AsyncDisposa
   readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
   /** Has open inspectors show what has changed. Does nothing until one was opened. */
   readonly changed: (change: Change) => void
+  /** Completes the commands that it names. */
+  readonly command: Command
   /** Loads the inspector; undefined where there is none. */
   readonly inspector: (() => Promise<Inspector>) | undefined
   /** Ends the streams of open inspectors, which otherwise stay open as long as their pages. */
@@ -154,19 +159,19 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
   /** For what only this machine may see: loopback names, whatever else the service answers to. */
   const ownHosts = hostCheck({ host: 'localhost', allowed: settings.inspectHosts ?? [] })
   const publicUrl = (): string => settings.publicUrl ?? relay.address
-  const common: Common = { settings, host, database, log, clock, changed, running, ready, ownHosts }
+  const { place = { profile, sandbox: running?.sandbox?.() === true, isNamed: false } } = options
+  const command = commandsOf(place)
+  const common: Common = { settings, host, database, log, clock, changed, running, ready, ownHosts, command }
   const { metrics, ...receiving } = await createReceiving(common, onDelivery)
-  const { routing, journal } = receiving
   const signingIn = { ...common, onAccount: options.onAccount, onOutcome: () => changes.changed('sign-in') }
   const signIn = createSignIn(signingIn, publicUrl, limits.tokenEndpoint)
-  const shared = { ...receiving, host, maxBody, tokens: signIn.tokens, clock, log }
+  const shared = { ...receiving, host, maxBody, tokens: signIn.tokens, clock, log, command }
   /** Loaded when it is first asked for: without one, relay starts as fast, and takes no more memory. */
   const loadInspector = async (parts: Running): Promise<Inspector> => {
     const { createInspector } = await import('./inspector/inspector.js')
     const onCodeUsed = (): void => changes.changed('inspector')
-    const own = { profile, url: () => relay.address, running: parts, hostAllowed: ownHosts, onCodeUsed }
-    const { store } = database
-    return (live = await createInspector({ ...shared, ...own, store, stopped: stop.signal }))
+    const own = { place, url: () => relay.address, running: parts, hostAllowed: ownHosts, onCodeUsed }
+    return (live = await createInspector({ ...shared, ...own, store: database.store, stopped: stop.signal }))
   }
   const inspector =
     running && settings.inspect !== false ? createCached(Infinity, () => loadInspector(running)) : undefined
@@ -180,7 +185,7 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
     instance: options.status && { status: options.status, changes },
     inspector,
     metrics,
-    routes: async () => liveRoutes(routing, running?.targets() ?? [], await journal.counts()),
+    routes: () => routesOf(receiving, running),
   })
   const owner = opened.move()
   const relay: RelayParts = {
@@ -198,6 +203,10 @@ export async function joinParts(settings: Settings, options: PartOptions = {}): 
   return relay
 }
 
+async function routesOf({ routing, journal }: Pick<RelayParts, 'routing' | 'journal'>, running?: Running) {
+  return liveRoutes(routing, running?.targets() ?? [], await journal.counts())
+}
+
 /** What every part needs. */
 interface Common extends Required<Pick<PartOptions, 'log' | 'clock' | 'ready'>> {
   readonly settings: Settings
@@ -206,11 +215,12 @@ interface Common extends Required<Pick<PartOptions, 'log' | 'clock' | 'ready'>> 
   readonly changed: (change: Change) => void
   readonly running: Running | undefined
   readonly ownHosts: HostCheck
+  readonly command: Command
 }
 
 /** How deliveries come in, where they are stored, which targets each is for, and what is measured of that. */
 async function createReceiving(common: Common, onDelivery: RelayOptions['onDelivery']) {
-  const { settings, host, database, changed, running, ready, ownHosts, log, clock } = common
+  const { settings, host, database, changed, running, ready, ownHosts, log, clock, command } = common
   const { webhookSecrets: secrets, maxBody, onDuplicate } = settings
   const routing = new Routing(settings.routes)
   const journal = new Journal(database.sql, { onChange: changed, observer: () => metrics?.observer, clock })
@@ -218,7 +228,7 @@ async function createReceiving(common: Common, onDelivery: RelayOptions['onDeliv
   const all = [ofHost, ...(settings.sources ?? []).map(createSource)]
   const sources: Sources = new Map(all.map((source) => [source.name, source]))
   const onRefused = (): void => changed({ type: 'refused' })
-  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock })
+  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock, command })
   const plan = (delivery: Delivery): Plan => ({
     // Without an instance that sends, a forward would wait for ever.
     targets: running ? routing.targetsOf(delivery) : [],

@@ -1,3 +1,4 @@
+import type { Command } from '../base/command-line.js'
 import { sleep } from '../base/wait.js'
 import { type ErrorKind, RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
@@ -24,6 +25,7 @@ export interface DeviceParts extends CallOptions {
   readonly host: OAuthHost
   /** Id of the client. The flow needs no secret. */
   readonly clientId: string
+  readonly command: Command
   /** Waits between two polls. A test replaces it. */
   readonly wait?: typeof sleep
 }
@@ -50,7 +52,7 @@ export async function beginDeviceSignIn(parts: DeviceParts) {
     let pause = limited(interval === undefined ? INTERVAL : interval * 1000)
     for (;;) {
       await wait(Math.max(Math.min(pause, end - clock()), 0), { signal })
-      if (clock() >= end) throw expired(lifetime)
+      if (clock() >= end) throw expired(parts, lifetime)
       try {
         return await endpoint.deviceToken(codes.device_code)
       } catch (error) {
@@ -79,27 +81,28 @@ function limited(interval: number): number {
 }
 
 /** Adds advice to the error of a call. Throws the signal's reason if it aborted. */
-function explained({ host, clientId, signal }: DeviceParts, error: unknown, lifetime = 0): unknown {
+function explained(parts: DeviceParts, error: unknown, lifetime = 0): unknown {
+  const { host, clientId, command, signal } = parts
   signal?.throwIfAborted()
   if (!(error instanceof TokenError)) return error
   const { code, message } = error
   const failed = (kind: ErrorKind, why: string) =>
     new RelayError(kind, `Signing in at ${host.url} failed${why}`)
   if (code === undefined) return failed(error.kind, `: ${message}`)
-  if (code === 'expired_token') return expired(lifetime)
+  if (code === 'expired_token') return expired(parts, lifetime)
   if (code === 'access_denied') return failed('unauthenticated', ': access was denied there')
   if (code === 'device_flow_disabled')
     return failed(
       'not_configured',
-      `: the OAuth app ${clientId} does not allow the device flow. Enable it in the app's settings there, or use relay login --with-token`,
+      `: the OAuth app ${clientId} does not allow the device flow. Enable it in the app's settings there, or use ${command('login --with-token')}`,
     )
   const kind = isUnknownClient(error) ? 'not_configured' : error.kind
   return failed(kind, ` (${message}). Check RELAY_CLIENT_ID`)
 }
 
-function expired(lifetime: number): RelayError {
+function expired({ command }: Pick<DeviceParts, 'command'>, lifetime: number): RelayError {
   return new RelayError(
     'timed_out',
-    `The code was not entered within ${formatDuration(lifetime)}. Run relay login again for a new one`,
+    `The code was not entered within ${formatDuration(lifetime)}. Run ${command('login')} again for a new one`,
   )
 }

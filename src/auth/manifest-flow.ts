@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Context } from 'hono'
 import { generateCookie, getCookie } from 'hono/cookie'
 import { html } from 'hono/html'
+import type { Command } from '../base/command-line.js'
 import { aborted, type Cancellable, deadline } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
@@ -29,6 +30,7 @@ export interface ManifestFlowOptions extends Cancellable {
   readonly organization: string | undefined
   readonly app: Omit<AppRequest, 'redirectUrl'>
   readonly log: Log
+  readonly command: Command
   /** Called with the address to open in a browser. */
   readonly onListening: (address: string) => Promise<void>
   /** Stores the registered App. The browser's page waits for it. */
@@ -45,7 +47,8 @@ export interface ManifestFlowOptions extends Cancellable {
  * the signal's reason
  */
 export async function runManifestFlow(options: ManifestFlowOptions): Promise<RegisteredApp> {
-  const { apps, organization, app, log, onListening } = options
+  const { apps, organization, app, log, onListening, command } = options
+  const again = command('setup')
   // A secret in the start address, so that no other page of this browser can begin the flow.
   const key = random()
   const secret = random()
@@ -72,13 +75,13 @@ export async function runManifestFlow(options: ManifestFlowOptions): Promise<Reg
     const { searchParams } = new URL(c.req.url)
     const [code, ...more] = searchParams.getAll('code')
     const isOurs = getCookie(c, COOKIE) === secret && searchParams.getAll('state').join() === stateOf(secret)
-    if (!isOurs || outcome || !code || more.length > 0) return uninvitedPage()
+    if (!isOurs || outcome || !code || more.length > 0) return uninvitedPage(again)
     outcome = register(code)
     answered.abort()
     try {
       return await donePage((await outcome).installUrl)
     } catch (error) {
-      return failedPage(toRelayError(error).message)
+      return failedPage(toRelayError(error).message, again)
     }
   }
 
@@ -93,7 +96,7 @@ export async function runManifestFlow(options: ManifestFlowOptions): Promise<Reg
     await Promise.race([aborted(answered.signal), aborted(limit)])
     if (outcome) return await outcome
     options.signal?.throwIfAborted()
-    throw new RelayError('timed_out', 'No App was registered within 15 minutes. Run relay setup again')
+    throw new RelayError('timed_out', `No App was registered within 15 minutes. Run ${again} again`)
   } finally {
     await listener.close()
   }
@@ -145,19 +148,17 @@ function donePage(installUrl: string): Promise<Response> {
 }
 
 /** Page for a failure, which the terminal reports too. */
-function failedPage(message: string): Promise<Response> {
+function failedPage(message: string, again: string): Promise<Response> {
   const body = html`<h1>The App was not stored</h1>
     <p>${message}</p>
-    <p>
-      Your terminal says the same. Delete the App at the code host, and run <code>relay setup</code> again.
-    </p>`
+    <p>Your terminal says the same. Delete the App at the code host, and run <code>${again}</code> again.</p>`
   return htmlPage({ title: 'The App was not stored', body }, 502)
 }
 
 /** Page for a callback that does not belong to this flow. */
-function uninvitedPage(): Promise<Response> {
+function uninvitedPage(again: string): Promise<Response> {
   const body = html`<h1>Nothing was stored</h1>
-    <p>This answer was used before, or belongs to another browser or another <code>relay setup</code>.</p>
-    <p>Start with the address that <code>relay setup</code> printed, and finish in the same browser.</p>`
+    <p>This answer was used before, or belongs to another browser or another <code>${again}</code>.</p>
+    <p>Start with the address that <code>${again}</code> printed, and finish in the same browser.</p>`
   return htmlPage({ title: 'Nothing was stored', body }, 400)
 }

@@ -1,8 +1,8 @@
-import type { Cancellable } from '../base/wait.js'
+import type { Command } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
-import type { AppAccount, AppIdentity, CodeHost, Repo } from '../codehost/host.js'
+import type { AppAccount, AppIdentity, AppOptions, CodeHost, Repo } from '../codehost/host.js'
 import { checkReachable, sameAddress } from '../codehost/hooks.js'
 import { isNotFound } from '../codehost/rest.js'
 import type { Store, StoreReader, StoreUpdater } from '../store/kv.js'
@@ -58,15 +58,19 @@ export function loadSetup(secrets: StoreReader): Promise<Setup | undefined> {
 export async function readClient(
   secrets: StoreReader,
   { clientId: id }: { readonly clientId: string },
+  command: Command,
 ): Promise<OAuthClient> {
-  const { clientSecret } = await readSecrets(secrets, id)
+  const { clientSecret } = await readSecrets(secrets, id, command)
   return { id, secret: new Secret(clientSecret) }
 }
 
-async function readSecrets(secrets: StoreReader, clientId: string): Promise<SetupSecrets> {
+async function readSecrets(secrets: StoreReader, clientId: string, command: Command): Promise<SetupSecrets> {
   const found = await secrets.get<SetupSecrets>(SECRETS_KEY)
   if (found?.clientId === clientId) return found
-  throw new RelayError('storage', `The secret of the client ${clientId} is not stored. Run relay setup again`)
+  throw new RelayError(
+    'storage',
+    `The secret of the client ${clientId} is not stored. Run ${command('setup')} again`,
+  )
 }
 
 /**
@@ -77,6 +81,7 @@ export async function saveSetup(
   secrets: StoreUpdater,
   { provider, providerUrl, client, app, hookUrl: url }: NewSetup,
   before: { readonly providerUrl: string; readonly clientId: string } | undefined,
+  command: Command,
 ): Promise<void> {
   const { id: clientId, secret } = client
   const setup: Setup = {
@@ -97,7 +102,7 @@ export async function saveSetup(
   if (isSaved) return
   throw new RelayError(
     'conflict',
-    'Nothing was stored: another relay setup has stored a client meanwhile. Run relay setup again to replace it',
+    `Nothing was stored: another ${command('setup')} has stored a client meanwhile. Run it again to replace that`,
   )
 }
 
@@ -117,11 +122,11 @@ export type OwnApp = NonNullable<Awaited<ReturnType<typeof findOwnApp>>>
 export async function findOwnApp(
   secrets: StoreReader & StoreUpdater,
   { url: hostUrl, apps }: Pick<CodeHost, 'url' | 'apps'>,
-  options?: Cancellable,
+  options: AppOptions,
 ) {
   const { app, hook: saved, providerUrl, clientId = '' }: Partial<Setup> = (await loadSetup(secrets)) ?? {}
   if (!app || !saved || providerUrl !== hostUrl || !apps) return undefined
-  const { privateKey = '' } = await readSecrets(secrets, clientId)
+  const { privateKey = '' } = await readSecrets(secrets, clientId, options.command)
   const account = apps.as({ ...app, privateKey: new Secret(privateKey) }, options)
   const { slug } = app
 
@@ -151,12 +156,11 @@ export async function findOwnApp(
       })
     },
     /**
-     * Makes its webhook send JSON to `url`, signed with `secret`. Resolves to the corrected settings. `command` formats
-     * a command line of relay.
+     * Makes its webhook send JSON to `url`, signed with `secret`. Resolves to the corrected settings.
      * @throws RelayError `conflict` if somebody set another address; `settings` if the code host cannot reach `url`
      */
-    async repair(url: string, secret: Secret, command: (line: string) => string): Promise<readonly string[]> {
-      checkReachable(url, hostUrl, command)
+    async repair(url: string, secret: Secret): Promise<readonly string[]> {
+      checkReachable(url, hostUrl, options.command)
       const before = await hook()
       if (![url, saved.url, saved.former].some((ours) => sameAddress(ours, before.url)))
         throw new RelayError(

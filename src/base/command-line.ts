@@ -14,8 +14,33 @@ export interface CommandPlace {
   readonly ambient?: string | undefined
 }
 
+/**
+ * Completes a command line of relay, given without `relay`, `--sandbox` and `--profile`, for one profile. Every part that
+ * names a command in a message is given one: only the edge of the process knows which flags, environment and files
+ * choose the profile.
+ */
+export type Command = (line: string) => string
+
+/** Returns {@link commandLine} for one profile. */
+export function commandsOf(place: CommandPlace): Command {
+  return (line) => commandLine(place, line)
+}
+
+/** Completes commands where only the name of the profile is known, and always names it. */
+export function profileCommand(profile: string): Command {
+  return (line) => `relay ${line} --profile ${profile}`
+}
+
+/** Completes commands where no profile is known: in help, and for a word that cannot be read. */
+export const anywhere: Command = (line) => `relay ${line}`
+
 /** Commands that start a service. */
 const START = /^(?:serve|mcp --serve)\b/
+
+/** Whether a command line starts a service. */
+export function isStart(command: string): boolean {
+  return START.test(command)
+}
 
 /**
  * Formats a command line of relay that works where it is typed. Commands that start a sandbox get `--sandbox`;
@@ -24,10 +49,10 @@ const START = /^(?:serve|mcp --serve)\b/
  * @param command without `relay`, `--sandbox` and `--profile`
  */
 export function commandLine({ profile, sandbox, isNamed, ambient }: CommandPlace, command: string): string {
-  const isStart = START.test(command)
-  const line = isStart && sandbox ? command.replace(START, '$& --sandbox') : command
-  const usual = isStart && sandbox ? SANDBOX_PROFILE : DEFAULT_PROFILE
+  const starts = isStart(command)
+  const line = starts && sandbox ? command.replace(START, '$& --sandbox') : command
+  const usual = starts && sandbox ? SANDBOX_PROFILE : DEFAULT_PROFILE
   // Without `--profile`, any other command chooses the profile that runs alone.
-  const isImplied = profile === usual && (isStart ? (ambient ?? usual) === usual : !isNamed)
+  const isImplied = profile === usual && (starts ? (ambient ?? usual) === usual : !isNamed)
   return isImplied ? `relay ${line}` : `relay ${line} --profile ${profile}`
 }

@@ -1,3 +1,4 @@
+import { anywhere } from '../base/command-line.js'
 import type { Command } from 'commander'
 import { suggest, wrap } from '../base/text.js'
 import {
@@ -184,7 +185,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 /** The command line that was probably meant by an unknown command, by its meaning or its spelling. */
 export function meantCommand(word: string): string | undefined {
   const line = meantBy(word, MEANINGS) ?? suggest(word, Object.keys(COMMANDS))
-  return line === undefined ? undefined : `relay ${line}`
+  return line === undefined ? undefined : anywhere(line)
 }
 
 export function joinLines(text: string): string {

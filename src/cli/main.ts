@@ -1,3 +1,4 @@
+import { anywhere } from '../base/command-line.js'
 import { Argument, Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { RelayError, toRelayError } from '../base/errors.js'
@@ -39,7 +40,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       return 0
     }
     const why = isHelp
-      ? `relay ${group} needs a command. relay ${group} --help lists them`
+      ? `relay ${group} needs a command. ${anywhere(`${group} --help`)} lists them`
       : thrown.message.replace(/^error: /, '')
     // Commander has already printed the error, or the help, as text.
     const error = new RelayError('usage', why)
@@ -118,7 +119,7 @@ export function createProgram(
     .version(packageJson.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
-    .showHelpAfterError('(relay --help lists the commands)')
+    .showHelpAfterError(`(${anywhere('--help')} lists the commands)`)
     .showSuggestionAfterError(false)
     .configureOutput({
       writeOut: (text) => void stdout.write(fit(text, stdout)),

@@ -1,3 +1,4 @@
+import { anywhere } from '../base/command-line.js'
 import { normalizeWord, suggest } from '../base/text.js'
 import { COMMANDS, meantCommand } from './help.js'
 import { meantBy } from './settings/table.js'
@@ -97,5 +98,5 @@ export function meantLine(word: string, group?: string): string | undefined {
   if (group === undefined) return meantCommand(word)
   const names = Object.keys(COMMANDS[group]?.subcommands ?? {})
   const name = meantBy(normalizeWord(word), among(SUBCOMMANDS, names)) ?? suggest(word, names)
-  return name === undefined ? undefined : `relay ${group} ${name}`
+  return name === undefined ? undefined : anywhere(`${group} ${name}`)
 }

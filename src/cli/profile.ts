@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { commandLine, SANDBOX_PROFILE } from '../base/command-line.js'
+import { commandLine, type CommandPlace, isStart, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { PortInUseError } from '../http/port-in-use.js'
 import { Secret } from '../base/secret.js'
@@ -18,6 +18,7 @@ import {
   checkRegistry,
   explainUnreachable,
   findInstances,
+  portsOfOthers,
   publishInstance,
   type Unreachable,
   unreachableError,
@@ -127,8 +128,10 @@ function checkProfile(settings: OpenSettings, own: Loaded): void {
 
 /** The error where a command needs the sandbox of a profile. */
 export function notRunning(about: Advised): RelayError {
-  const start = startCommand({ ...about, saved: { sandbox: true } })
-  return new RelayError('unavailable', `The sandbox is not running. Start it with ${start}`)
+  return new RelayError(
+    'unavailable',
+    `The sandbox is not running. Start it with ${startCommand({ ...about, saved: { sandbox: true } })}`,
+  )
 }
 
 /** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
@@ -141,16 +144,36 @@ export function notServed(about: Advised & Partial<Pick<Attached, 'unreachable'>
 }
 
 /** The profile that a command line is for, and what a process knows of it. */
-export interface Advised extends Pick<Loaded, 'origins' | 'ambientProfile'>, SavedSandbox {
+export interface Advised extends Pick<Loaded, 'origins' | 'ambientProfile' | 'values'>, SavedSandbox {
   readonly profile: string
   readonly instance?: Pick<RunningInstance, 'sandbox'> | undefined
 }
 
-/** A command line that works in this shell for a profile, as `commandLine` completes it. @param command without `relay` */
+/**
+ * A command line that works in this shell for a profile, as `commandLine` completes it; a start takes no port that a relay of another profile
+ * has. @param command without `relay`
+ */
 export function commandFor(about: Advised, command: string): string {
+  const place = commandPlace(about)
+  if (!isStart(command)) return commandLine(place, command)
+  const { home, port } = about.values
+  const taken = portsOfOthers(home, about.profile)
+  const isFree = !taken.has(port) || command.includes('--port ')
+  return commandLine(place, isFree ? command : `${command} --port 0`)
+}
+
+/** The same where neither the instance nor the data is needed. @throws RelayError `settings` */
+export async function commandAt(shell: Shell, flags: Flags, command: string): Promise<string> {
+  const settings = await openSettings(shell, flags)
+  const loaded = await settings.read()
+  return commandFor({ ...loaded, profile: loaded.values.profile }, command)
+}
+
+/** What the command lines of this shell are for, as rooms below need it that are about the profile longer than one message. */
+export function commandPlace(about: Advised): CommandPlace {
   const { profile, origins, ambientProfile: ambient, saved, instance } = about
   const sandbox = (instance ?? saved)?.sandbox === true
-  return commandLine({ profile, sandbox, isNamed: origins.profile !== undefined, ambient }, command)
+  return { profile, sandbox, isNamed: origins.profile !== undefined, ambient }
 }
 
 /** The command line that starts a profile's instance. */

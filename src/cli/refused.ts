@@ -13,18 +13,23 @@ import { type FilterFlags, readFilter } from './journal.js'
 import { bytesField, readableBody } from './output/deliveries.js'
 import { bold, dim, join, type Line, t, type Text, yellow } from './output/text.js'
 import { localTime, shownTime, spokenTime } from './output/time.js'
-import { type Attached, attach, commandFor, startCommand } from './profile.js'
+import { type Advised, type Attached, attach, commandFor, startCommand } from './profile.js'
 
 // The requests that the running instance refused, which are in its memory only.
 
-/** The number in `refused:3`; undefined for any other word. */
-export function refusedId(word: string): number | undefined {
+/** Whether the word is for a refused request, also without its number. */
+export function isRefused(word: string): boolean {
+  return word.startsWith('refused:')
+}
+
+/** The number in `refused:3`; undefined for any other word. @throws RelayError `usage` where it is none */
+export function refusedId(word: string, about: Advised): number | undefined {
   const [, id] = /^refused:(\d{1,15})$/.exec(word) ?? []
   if (id !== undefined) return Number(id)
-  if (!word.startsWith('refused:')) return undefined
+  if (!isRefused(word)) return undefined
   throw new RelayError(
     'usage',
-    `${JSON.stringify(word)} has no number. relay log --refused lists those there are`,
+    `${JSON.stringify(word)} has no number. ${commandFor(about, 'log --refused')} lists those there are`,
   )
 }
 

@@ -3,6 +3,7 @@ import { otherAccountText } from '../auth/accounts.js'
 import { isFresh, renewToken, type RenewParts, signInAgain } from '../auth/renew.js'
 import { readClient, loadSetup as readRecord } from '../auth/setup.js'
 import { Disposal } from '../base/lifetime.js'
+import { SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { TIME_LIMITS } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
@@ -35,7 +36,7 @@ import {
 } from './profile.js'
 import { join, type Joined, type Parts, type StoredClient } from './settings/join.js'
 import type { Values } from './settings/parse.js'
-import { isOfFolder } from './settings/read.js'
+import { isOfFolder, type Loaded } from './settings/read.js'
 
 // All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
 
@@ -216,9 +217,12 @@ export function isUserNamed({ origins }: Pick<Attached, 'origins'>): boolean {
 
 // What relay setup stored
 
-export async function readStoredClient(secrets: Pick<Store, 'get'>): Promise<StoredClient | undefined> {
+export async function readStoredClient(
+  secrets: Pick<Store, 'get'>,
+  about: Advised,
+): Promise<StoredClient | undefined> {
   const setup = await readRecord(secrets)
-  return setup && { ...setup, client: await readClient(secrets, setup) }
+  return setup && { ...setup, client: await readClient(secrets, setup, (line) => commandFor(about, line)) }
 }
 
 /** What `relay setup` stored in the profile. As {@link openData}. */
@@ -227,7 +231,9 @@ export async function readSetup(
   options: { readonly create?: boolean } = {},
 ): Promise<StoredClient | undefined> {
   await using database = await openData(attached, options)
-  return database && (await readStoredClient(database.secrets))
+  return (
+    database && (await readStoredClient(database.secrets, { ...attached, profile: attached.values.profile }))
+  )
 }
 
 /** The OAuth client of the settings. @throws RelayError `settings` for half of one */
@@ -242,7 +248,10 @@ export function clientOf({ clientId, clientSecret }: Values): OAuthClient | unde
  * code host, where its users have signed in. @throws RelayError `storage`
  */
 export async function joinData(parts: Parts, secrets: Store): Promise<Joined> {
-  const own = { ...parts, setup: await readStoredClient(secrets) }
+  const own = {
+    ...parts,
+    setup: await readStoredClient(secrets, { ...parts.own, profile: parts.own.values.profile }),
+  }
   const joined = join(own)
   return joined.hostRefusal ? join({ ...own, signIns: await new Tokens(secrets).addresses() }) : joined
 }
@@ -255,14 +264,18 @@ export function openNamedHost(joined: Joined, timeLimit?: number): CodeHost {
 
 /** @throws RelayError `settings` when its address is not known */
 export function codeHostOf({
-  values: { provider, providerUrl },
   hostRefusal,
-}: Pick<Joined, 'values' | 'hostRefusal'>): Pick<Settings, 'provider' | 'providerUrl' | 'hostRefusal'> {
+  ...about
+}: Pick<Joined, keyof Loaded | 'hostRefusal'>): Pick<Settings, 'provider' | 'providerUrl' | 'hostRefusal'> {
+  const { values, origins } = about
+  const { provider, providerUrl } = values
   if (providerUrl !== undefined) return { provider, providerUrl, hostRefusal }
+  // Any sandbox that runs alone will do, unless a profile is named.
+  const profile = origins.profile ? values.profile : SANDBOX_PROFILE
   throw new RelayError(
     'settings',
     provider === 'sandbox'
-      ? 'The sandbox is not running. Start it with relay serve --sandbox, or set RELAY_PROVIDER_URL to its address'
+      ? `The sandbox is not running. Start it with ${startCommand({ ...about, profile, saved: { sandbox: true } })}, or set RELAY_PROVIDER_URL to its address`
       : `RELAY_PROVIDER_URL is not set. Set it to the address of your ${provider}, for example https://git.example.com`,
   )
 }

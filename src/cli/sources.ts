@@ -158,7 +158,7 @@ export function sourceNamed(about: Advised, sources: readonly SourceSettings[], 
   const known = names.length === 0 ? 'There are none yet' : `There are: ${names.join(', ')}`
   throw new RelayError(
     'usage',
-    `There is no source of that name${didYouMean(name, names)}. ${known}. ${commandFor(about, 'source add')} adds one`,
+    `There is no source of that name${didYouMean(name, names)}. ${known}. ${commandFor(about, 'source add <scheme>')} adds one`,
   )
 }
 

@@ -1,3 +1,4 @@
+import type { Command } from '../base/command-line.js'
 import type { RelayError } from '../base/errors.js'
 import type { Cancellable } from '../base/wait.js'
 import type { Secret } from '../base/secret.js'
@@ -328,7 +329,12 @@ export interface AppsApi {
   manifest(request: AppRequest): string
   /** Exchanges the code at the end of the manifest flow. It works once. */
   convert(code: string): Promise<RegisteredApp>
-  as(app: AppIdentity, options?: Cancellable): AppAccount
+  as(app: AppIdentity, options: AppOptions): AppAccount
+}
+
+/** How an App calls, with what completes the commands that its errors name. */
+export interface AppOptions extends Cancellable {
+  readonly command: Command
 }
 
 /**

@@ -66,7 +66,7 @@ export async function createInspector(parts: InspectorParts): Promise<Inspector>
   const { clock, store, hostAllowed, log } = parts
   const sessions = new Sessions(store, clock, parts.onCodeUsed)
   const live = new LiveHub(parts)
-  const { page, preloading, missing, assets } = await openShell()
+  const { page, preloading, missing, assets } = await openShell(parts.place)
   const app = createRouter({ hostAllowed, log })
   app.use(async (c, next) => {
     await next()
@@ -89,7 +89,7 @@ export async function createInspector(parts: InspectorParts): Promise<Inspector>
     setCookie(c, cookieName(c), cookie, { path: '/inspect', httpOnly: true, sameSite: 'Strict' })
     return c.json<Opened>({ key })
   })
-  app.use('/inspect/api/*', requireSession(sessions))
+  app.use('/inspect/api/*', requireSession(sessions, parts.command('inspect')))
   addReads(app, parts)
   addChanges(app, parts)
   app.get('/inspect/api/live', (c) => {
@@ -180,13 +180,13 @@ const OWN_SITES: ReadonlySet<string | undefined> = new Set(['same-origin', 'none
  * Lets only browsers read that opened the inspector with a code, and only the page's own scripts change something: they have the key.
  * @throws RelayError `unauthenticated` without the cookie, `forbidden` without the key
  */
-function requireSession(sessions: Sessions): MiddlewareHandler<HttpEnv> {
+function requireSession(sessions: Sessions, inspect: string): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const cookie = cookieOf(c)
     if (!(await sessions.mayRead(cookie)))
-      throw new RelayError('unauthenticated', 'Not open in this browser: run relay inspect')
+      throw new RelayError('unauthenticated', `Not open in this browser: run ${inspect}`)
     if (!isRead(c) && !(await sessions.mayChange(cookie, c.req.header('x-relay-key'))))
-      throw new RelayError('forbidden', 'This tab may only read: run relay inspect to change something')
+      throw new RelayError('forbidden', `This tab may only read: run ${inspect} to change something`)
     return next()
   }
 }

@@ -1,3 +1,4 @@
+import type { Command, CommandPlace } from '../base/command-line.js'
 import type { Log } from '../base/log.js'
 import type { Clock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
@@ -29,7 +30,9 @@ export interface Running {
 
 /** What of the instance the inspector shows or uses. */
 export interface InspectorParts {
-  readonly profile: string
+  /** What the commands that it names are for. */
+  readonly place: CommandPlace
+  readonly command: Command
   /** The instance's address. */
   readonly url: () => string
   readonly host: Pick<CodeHost, 'name' | 'origin'>

@@ -39,7 +39,10 @@ async function lineOf(refused: RefusedRequest): Promise<RefusedLine> {
  * What `relay verify` says, line by line: whether the signature matches, why not, and what that cannot say. Where the bytes that
  * were signed are not known (the body was not stored whole, or a tunnel changed it), only the reason found then counts.
  */
-async function verdictOf(refused: RefusedRequest, { sources }: InspectorParts): Promise<readonly string[]> {
+async function verdictOf(
+  refused: RefusedRequest,
+  { sources, command }: InspectorParts,
+): Promise<readonly string[]> {
   const { via, body, headers, size, kind, status } = refused
   const answered =
     via === 'tunnel' ? 'It came through the tunnel and was not taken.' : `It was answered ${status}.`
@@ -52,7 +55,11 @@ async function verdictOf(refused: RefusedRequest, { sources }: InspectorParts): 
       answered,
     ]
   if (body.length > MAX_EXPLAINED)
-    return [reason, 'Its body is too large to analyse here: relay verify does that.', answered]
+    return [
+      reason,
+      `Its body is too large to analyse here: ${command(`verify refused:${refused.id}`)} does that.`,
+      answered,
+    ]
   const source = sources.get(refused.source)
   const explanation = source && (await explainSignature({ headers, body }, source, refused.at))
   if (!explanation || (!explanation.valid && explanation.reason === 'unverifiable'))

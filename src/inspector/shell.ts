@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { html } from 'hono/html'
+import { type CommandPlace, commandsOf } from '../base/command-line.js'
 
 /** A file that the browser loads, read into memory once. */
 export interface StaticFile {
@@ -26,9 +27,9 @@ const TYPES = {
 /**
  * Reads the files that `npm run build` writes to `dist/inspect`; without them the page says so. `page` answers every address; `preloading` is
  * the same for a browser that has a session, which fetches what the script asks first while it loads that. `missing` answers all other
- * addresses. None of it holds data.
+ * addresses. None of it holds data but what the commands that the page names are for: the names of the profile.
  */
-export async function openShell() {
+export async function openShell(place: CommandPlace) {
   const root = path.dirname(createRequire(import.meta.url).resolve('webhook-relay/package.json'))
   const assets = new Map<string, StaticFile>()
   for (const [name, type] of Object.entries(TYPES)) {
@@ -41,12 +42,13 @@ export async function openShell() {
     }
   }
   const missing = await pageOf(STYLE, MISSING, 'No such page')
+  const application = applicationOf(place)
   if (!assets.has(`${ASSETS}app.js`)) {
     const page = await pageOf('', NOT_BUILT)
     return { page, preloading: page, missing, assets }
   }
-  const preloading = await pageOf(html`${PRELOAD}${LOADING}`, APPLICATION)
-  return { page: await pageOf(LOADING, APPLICATION), preloading, missing, assets }
+  const preloading = await pageOf(html`${PRELOAD}${LOADING}`, application)
+  return { page: await pageOf(LOADING, application), preloading, missing, assets }
 }
 
 function staticFile(type: string, bytes: Uint8Array): StaticFile {
@@ -69,11 +71,13 @@ const STYLE = html`<link rel="stylesheet" href="${ASSETS}app.css" />`
 const LOADING = html`${STYLE}
   <script type="module" src="${ASSETS}app.js"></script>`
 
-const APPLICATION = html`<div id="app"></div>
-  <noscript
-    >The inspector needs JavaScript. In a terminal, relay log and relay show have the same
-    deliveries.</noscript
-  >`
+function applicationOf(place: CommandPlace): Markup {
+  const [log, show] = ['log', 'show last'].map(commandsOf(place))
+  return html`<div id="app" data-place="${JSON.stringify(place)}"></div>
+    <noscript
+      >The inspector needs JavaScript. In a terminal, ${log} and ${show} have the same deliveries.</noscript
+    >`
+}
 
 const NOT_BUILT = html`<h1>The inspector is not built</h1>
   <p>Run <code>npm run build</code> in the folder of relay, and start relay again.</p>`

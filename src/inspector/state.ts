@@ -16,7 +16,7 @@ const CACHE_MS = 5000
 
 /** Returns a function that reads the state of the instance as it is now; who is signed in may be {@link CACHE_MS} old. Has no token. */
 export function createStateReader(parts: InspectorParts): () => Promise<InstanceState> {
-  const { profile, host, url, sources, routing, running, journal, store, tokens, log } = parts
+  const { place, host, url, sources, routing, running, journal, store, tokens, log } = parts
   const saved = new SavedHooks(store, host)
   const users = createCached(CACHE_MS, async () => {
     try {
@@ -37,8 +37,8 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
     const tunnels = running.tunnels().map(tunnelState)
     const sourceTunnels = tunnels.filter(({ source }) => !isCodeHost(source))
     return {
-      profile,
-      ...(running.sandbox?.() && { sandbox: true as const }),
+      profile: place.profile,
+      ...(place.sandbox && { sandbox: true as const }),
       provider: host.name,
       url: url(),
       startedAt: running.startedAt(),

@@ -195,6 +195,12 @@ function remover(folder: string): () => Promise<void> {
   }
 }
 
+/** Returns the ports at which relays of other profiles listen, as far as the data folder says. */
+export function portsOfOthers(home: string, profile: string): ReadonlySet<number> {
+  const others = aliveRecords(home, undefined).filter((record) => record.profile !== profile)
+  return new Set(others.map(({ url }) => Number(new URL(url).port)))
+}
+
 /** The records of processes that are there, also of those that do not answer. */
 function aliveRecords(home: string, profile: string | undefined): readonly InstanceRecord[] {
   return readEntries(home).flatMap(({ record }) =>

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Command } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
 import { didYouMean } from '../base/text.js'
@@ -53,7 +54,12 @@ export function triggerEvents(provider: string): string[] {
  * of the event, with another repository and current dates. An event without an action has the usual one.
  * @throws RelayError `usage` when there is no fixture of the event
  */
-export function synthesize(provider: string, text: string, now: number, url?: string): Fixture {
+export function synthesize(
+  provider: string,
+  text: string,
+  now: number,
+  { url, command }: ExampleOptions,
+): Fixture {
   const all = triggerEvents(provider)
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
   if (name === undefined) {
@@ -62,7 +68,7 @@ export function synthesize(provider: string, text: string, now: number, url?: st
     const hint = isKnown ? ` (did you mean ${near}?)` : ''
     throw new RelayError(
       'usage',
-      `There is no template for ${JSON.stringify(text)}${hint}: relay trigger --list has them`,
+      `There is no template for ${JSON.stringify(text)}${hint}: ${command('trigger --list')} has them`,
     )
   }
   const [event = ''] = name.split('.')
@@ -97,10 +103,10 @@ function examplesOf(scheme: string): readonly Fixture[] {
 export function exampleDelivery(
   { name: source, schemeText: scheme }: Sent,
   text: string,
-  url?: string,
+  options: ExampleOptions,
 ): RecordedDelivery {
   if (isCodeHost(scheme))
-    return { ...fromFixture(synthesize(scheme, text, Date.now(), url)), provider: source, scheme }
+    return { ...fromFixture(synthesize(scheme, text, Date.now(), options)), provider: source, scheme }
   const all = examplesOf(scheme)
   const found =
     all.find(({ event }) => event === text) ?? all.find(({ event }) => event.startsWith(`${text}.`))
@@ -114,7 +120,8 @@ export function exampleDelivery(
     text,
     all.map(({ event }) => event),
   )
-  const others = all.length > 0 ? `relay trigger --list --source ${source} has them, and ` : ''
+  const others =
+    all.length > 0 ? `${options.command(`trigger --list --source ${source}`)} has them, and ` : ''
   throw new RelayError(
     'usage',
     `There is no example of ${JSON.stringify(text)}${hint}: ${others}--body sends a body of your own`,
@@ -122,6 +129,12 @@ export function exampleDelivery(
 }
 
 type Sent = Pick<Source, 'name' | 'schemeText'>
+
+interface ExampleOptions {
+  /** The code host's address. Default: as recorded. */
+  readonly url?: string | undefined
+  readonly command: Command
+}
 
 /**
  * Creates an unsigned delivery of these bytes, with a new id unless `keepId`. `added` names the members for the

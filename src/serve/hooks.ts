@@ -1,7 +1,7 @@
 import { otherAccountText } from '../auth/accounts.js'
 import type { OwnApp } from '../auth/setup.js'
 import { aborted } from '../base/wait.js'
-import { commandLine } from '../base/command-line.js'
+import type { Command } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import {
   explainLogError,
@@ -27,7 +27,7 @@ export interface HookPlan {
   /** The command by which that user signs in again. */
   readonly login: string
   /** Completes a command line of relay for the profile, for messages. */
-  readonly command: (line: string) => string
+  readonly command: Command
   /** Adds the command of a first sign-in to the error where there is no token. */
   readonly onNoToken: (error: unknown) => never
   /** Catch up from them, and from those that the profile has besides; and leave them at the end. */
@@ -54,11 +54,7 @@ export async function runApp(
     {
       name: `the App ${slug}`,
       async make() {
-        const { profile, webhookSecrets } = settings
-        // An App is no sandbox's.
-        const command = (line: string): string =>
-          commandLine({ profile, sandbox: false, isNamed: false }, line)
-        const repaired = await app.repair(url, webhookSecrets.current, command)
+        const repaired = await app.repair(url, settings.webhookSecrets.current)
         onHook({ app: slug, state: 'leads here', url, repaired })
         return catchUp ? log : undefined
       },

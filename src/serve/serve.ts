@@ -53,7 +53,8 @@ export interface ServeOptions extends RelayOptions, Cancellable {
 }
 
 /** @internal What the command line gives besides. None of its callbacks may throw, but for `onTaken`. */
-export interface StartOptions extends ServeOptions, Pick<PartOptions, 'database' | 'sendOnce' | 'onAccount'> {
+export interface StartOptions
+  extends ServeOptions, Pick<PartOptions, 'database' | 'sendOnce' | 'onAccount' | 'place'> {
   /**
    * Called once the profile is taken, before any request is answered; `sandbox`: whether it is that of an embedded sandbox. What it returns is
    * disposed of before anything stops.
@@ -366,12 +367,13 @@ async function startSources(
   await using closing = new Disposal()
   const stop = new AbortController()
   // relay serves without its App when the keychain fails.
-  const app = await findOwnApp(relay.database.secrets, relay.host, { signal: stop.signal }).catch(
-    (error: unknown) => {
-      log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
-      return undefined
-    },
-  )
+  const app = await findOwnApp(relay.database.secrets, relay.host, {
+    signal: stop.signal,
+    command: relay.command,
+  }).catch((error: unknown) => {
+    log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
+    return undefined
+  })
   closing.defer(async () => {
     state.tunnels.clear()
     state.hookProblems.clear()

@@ -14,9 +14,9 @@ const CHALLENGE = /^[A-Za-z0-9+/=_-]{16,256}$/
 
 /** The whole HTTP service as one application. It does not listen: call its `fetch`, or pass that to `listen`. */
 export function createApp(parts: AppParts) {
-  const { prove, ready, inspector, metrics } = parts
+  const { prove, ready, inspector, metrics, command } = parts
   const app = createRouter({ ...parts, onUnrouted: (c, status) => misdirectedDetail(c, status, parts) })
-    .route('/', homeRoutes({ hasInspector: inspector !== undefined }))
+    .route('/', homeRoutes({ hasInspector: inspector !== undefined, command }))
     .route('/', webhookRoutes(parts))
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { html } from 'hono/html'
+import { anywhere, type Command } from '../base/command-line.js'
 import { type SignInFailureReason, SIGN_IN_FAILURE_REASONS } from '../auth/sign-in.js'
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage, type Page } from '../http/html.js'
@@ -8,66 +9,79 @@ import { htmlPage, type Page } from '../http/html.js'
 export const INSPECT_PATH = '/inspect/'
 
 /** Content of a page. Fixed text only: the query selects a page, and none of its text appears there. */
-interface Outcome {
+interface Outcome<Next = string> {
   readonly state: 'good' | 'bad' | 'idle'
   readonly title: string
   readonly text: string
-  readonly next: string
+  readonly next: Next
 }
 
-const RETRY = 'Run relay login again.'
+/** The same for any profile. */
+type Advice = Outcome<(command: Command) => string>
 
-const RUNNING: Outcome = {
+const RUNNING: Advice = {
   state: 'idle',
   title: 'relay is running',
   text: 'This address receives webhooks and signs users in.',
-  next: 'Run relay login in a terminal to sign in, and relay --help to see what else it does.',
+  next: (command) =>
+    `Run ${command('login')} in a terminal to sign in, and ${anywhere('--help')} to see what else it does.`,
 }
 
-const SIGNED_IN: Outcome = {
+const SIGNED_IN: Advice = {
   state: 'good',
   title: 'You are signed in',
   text: 'relay has stored your access token and can act for you at the code host.',
-  next: 'Close this page and go back to your terminal.',
+  next: () => 'Close this page and go back to your terminal.',
 }
 
 /** Why a sign-in failed, and what to do. An unknown reason gets the last entry. */
-const FAILURES: Readonly<Record<SignInFailureReason | 'unknown', Pick<Outcome, 'text' | 'next'>>> = {
+const FAILURES: Readonly<Record<SignInFailureReason | 'unknown', Pick<Advice, 'text' | 'next'>>> = {
   invalid_state: {
     text: 'This sign-in had expired, was used before, or began in another browser.',
-    next: `${RETRY} Finish within 10 minutes, in the browser in which it began.`,
+    next: (command) =>
+      `Run ${command('login')} again. Finish within 10 minutes, in the browser in which it began.`,
   },
   access_denied: {
     text: 'The code host reports that access was not granted.',
-    next: 'To sign in after all, run relay login again and choose Authorize.',
+    next: (command) => `To sign in after all, run ${command('login')} again and choose Authorize.`,
   },
   provider_unavailable: {
     text: 'The code host could not be reached, or did not answer as it should.',
-    next: 'Wait a minute, then run relay login again. relay doctor checks the connection.',
+    next: (command) =>
+      `Wait a minute, then run ${command('login')} again. ${command('doctor')} checks the connection.`,
   },
   exchange_failed: {
     text: 'The code host did not give relay an access token.',
-    next: 'Run relay doctor: it checks the client id, the client secret and the callback address.',
+    next: (command) =>
+      `Run ${command('doctor')}: it checks the client id, the client secret and the callback address.`,
   },
   storage_failed: {
     text: 'relay could not store your access token.',
-    next: 'Look at the output of relay serve. Free disk space or unlock your keychain, then run relay login again.',
+    next: (command) =>
+      `Look at the output of relay. Free disk space or unlock your keychain, then run ${command('login')} again.`,
   },
   unknown: {
     text: 'Signing in did not succeed.',
-    next: `${RETRY} The output of relay serve has the reason.`,
+    next: (command) => `Run ${command('login')} again. The output of relay has the reason.`,
   },
 }
 
 /** GET /: the page after signing in. There is one fixed page for each outcome, so that a link cannot put its own text there. */
-export function homeRoutes({ hasInspector }: { readonly hasInspector: boolean }) {
+export function homeRoutes({
+  hasInspector,
+  command,
+}: {
+  readonly hasInspector: boolean
+  readonly command: Command
+}) {
   return new Hono<HttpEnv>().get('/', (c) => {
     const outcome = outcomeOf(c.req.queries())
-    return htmlPage(pageOf(outcome, hasInspector && outcome === RUNNING))
+    const hasLink = hasInspector && outcome === RUNNING
+    return htmlPage(pageOf({ ...outcome, next: outcome.next(command) }, hasLink))
   })
 }
 
-function outcomeOf({ auth = [], reason = [] }: Record<string, string[]>): Outcome {
+function outcomeOf({ auth = [], reason = [] }: Record<string, string[]>): Advice {
   if (auth.join() === 'success') return SIGNED_IN
   if (auth.join() !== 'error') return RUNNING
   const known = SIGN_IN_FAILURE_REASONS.find((each) => each === reason.join()) ?? 'unknown'

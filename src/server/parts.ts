@@ -1,5 +1,6 @@
 import type { RenewParts } from '../auth/renew.js'
 import type { SignInParts } from '../auth/sign-in.js'
+import type { Command } from '../base/command-line.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { LiveRoutes } from '../dispatch/routes.js'
 import type { InstanceStatus } from '../instance/protocol.js'
@@ -40,6 +41,7 @@ export interface AppParts extends Omit<RouterParts, 'onUnrouted'> {
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
   readonly refusals: Refusals
+  readonly command: Command
   readonly routes: () => Promise<LiveRoutes>
   /** HMAC with the instance's key; undefined when this process is not the profile's instance. */
   readonly prove: (text: string) => string | undefined

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { profileCommand } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { makeOwnFolder } from '../base/own-files.js'
 import { Secret } from '../base/secret.js'
@@ -45,7 +46,7 @@ export interface OpenDatabaseOptions {
    * such data is refused.
    */
   readonly migrate?: boolean
-  /** Command line that migrates, for the message. Default: `relay serve` with the profile's name. */
+  /** Command line that migrates, for the message. Default: `relay serve` with the profile's name, without a sandbox. */
   readonly startCommand?: string
   /** Called with a message when the keychain waits for the user, and when data is migrated. */
   readonly onSlow?: ((text: string) => void) | undefined
@@ -106,7 +107,7 @@ function migrationOf({
   startCommand,
   onSlow = () => {},
 }: OpenDatabaseOptions): MigrationOptions {
-  return { migrate, startCommand: startCommand ?? `relay serve --profile ${basename(folder)}`, onSlow }
+  return { migrate, startCommand: startCommand ?? profileCommand(basename(folder))('serve'), onSlow }
 }
 
 /**
@@ -180,7 +181,7 @@ async function keychainCipher(sql: Sql, store: Store, options: OpenDatabaseOptio
     await checkKey(createStore(sql, { clock: options.clock, cipher: async () => cipher })).catch(
       (error: unknown) => {
         const isOther = error instanceof RelayError && error.kind === 'settings'
-        throw isOther ? new RelayError('storage', OTHER_KEY) : error
+        throw isOther ? new RelayError('storage', `${OTHER_KEY} ${signInAnew(options)}`) : error
       },
     )
     return cipher
@@ -188,7 +189,8 @@ async function keychainCipher(sql: Sql, store: Store, options: OpenDatabaseOptio
   const find = async (): Promise<RecordCipher | undefined> => {
     const found = await getKey(options)
     // A locked keychain looks like one without the key. A new key would make every token unreadable.
-    if (found === undefined && (await isEncrypted(sql))) throw new RelayError('storage', NO_KEY)
+    if (found === undefined && (await isEncrypted(sql)))
+      throw new RelayError('storage', `${NO_KEY} ${signInAnew(options)}`)
     return found === undefined ? undefined : checked(found)
   }
   const make = async (): Promise<RecordCipher> => {
@@ -201,9 +203,13 @@ async function keychainCipher(sql: Sql, store: Store, options: OpenDatabaseOptio
 }
 
 const NO_KEY =
-  'The keychain gives no key for this profile: it is locked, or the key was removed. Unlock it; if the key is gone, run relay reset and sign in again'
+  'The keychain gives no key for this profile: it is locked, or the key was removed. Unlock it; if the key is gone,'
 const OTHER_KEY =
-  'The key in the keychain is not the one that the tokens of this profile are encrypted with. Put that one back, or run relay reset and sign in again'
+  'The key in the keychain is not the one that the tokens of this profile are encrypted with. Put that one back, or'
+
+function signInAnew({ folder }: Pick<OpenDatabaseOptions, 'folder'>): string {
+  return `run ${profileCommand(basename(folder))('reset')} and sign in again`
+}
 
 /** Removes the profile's key from the keychain. @throws RelayError `storage` */
 export async function removeKey(folder: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { profileCommand } from '../base/command-line.js'
 import { errorCode, type ErrorKind, RelayError } from '../base/errors.js'
 import { STORAGE_LIMIT_MS } from './sql.js'
 
@@ -54,7 +55,7 @@ const POSTGRES_REASONS: Readonly<Record<string, string>> = {
   XX002: DAMAGED,
   newer: 'it was written by a newer version of relay. Update relay, or choose another profile with --profile',
   earlier:
-    'it was written by an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with --profile, or remove this one with relay reset; then set the same webhook secret or repair the hooks, and sign in again. Update all relays of it at once',
+    'it was written by an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with --profile, or remove this one with RESET; then set the same webhook secret or repair the hooks, and sign in again. Update all relays of it at once',
   members:
     'it was written by an earlier version of relay, and relays of that version run on it. It is unchanged. Stop them all, then start this one, which brings it to this version',
   encoding: 'its encoding is not UTF8. Create it with createdb --encoding=UTF8 --template=template0',
@@ -63,8 +64,7 @@ const POSTGRES_REASONS: Readonly<Record<string, string>> = {
   password: `it needs a password. ${WITH_PASSWORD}`,
   'open-password-file': 'the password file is not used, because other users can read it. chmod 600 ~/.pgpass',
   pooler: POOLER,
-  missing:
-    'it has no data of this profile. Start relay serve with it once, or check the address and --profile',
+  missing: 'it has no data of this profile. START with it once, or check the address and --profile',
 }
 
 /** Error kinds of the codes that are no failure of the database. */
@@ -75,14 +75,24 @@ const KINDS: Readonly<Record<string, ErrorKind>> = {
   members: 'unavailable',
 }
 
-/** Error for a failure of the database `name`: what failed, why, and what to do. Quotes no value of a row. */
-export function postgresError(error: unknown, name: string): RelayError {
+/** Names a database, and the profile whose data it has. */
+export interface Named {
+  readonly name: string
+  readonly profile: string
+}
+
+/** Error for a failure of a database: what failed, why, and what to do. Quotes no value of a row. */
+export function postgresError(error: unknown, { name, profile }: Named): RelayError {
   if (error instanceof RelayError) return error
   const code = errorCode(error)
   const kind = KINDS[code ?? ''] ?? 'storage'
   // The server's message may quote values, so the cause has only the code.
   const cause = new Error(`PostgreSQL: ${code}`)
-  return new RelayError(kind, `The database ${name} cannot be used: ${reasonOf(error, code)}`, { cause })
+  const command = profileCommand(profile)
+  const reason = reasonOf(error, code)
+    .replace('RESET', () => command('reset'))
+    .replace('START', () => command('serve'))
+  return new RelayError(kind, `The database ${name} cannot be used: ${reason}`, { cause })
 }
 
 function reasonOf(error: unknown, code: string | undefined): string {

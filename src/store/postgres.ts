@@ -52,7 +52,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
     return postgres
   } catch (error) {
     await postgres[Symbol.asyncDispose]()
-    throw postgresError(error, postgres.name)
+    throw postgresError(error, postgres)
   }
 }
 
@@ -80,6 +80,7 @@ export class Postgres implements Sql {
   readonly schema: string
   /** Database and server, for messages. */
   readonly name: string
+  readonly profile: string
   readonly #config: PoolConfig
   readonly #writer: Pool
   readonly #readers: Pool
@@ -90,6 +91,7 @@ export class Postgres implements Sql {
   constructor({ store, profile }: PostgresOptions) {
     const { host, port, database } = store
     this.schema = schemaName(profile)
+    this.profile = profile
     this.name = `${database} on ${host}${host.startsWith('/') ? '' : `:${port}`}`
     this.#config = { ...configOf(store, this.schema), stream: () => this.#socket() }
     // A relay that is suspended between two statements of a transaction loses it after this time, so that others can
@@ -242,7 +244,7 @@ export class Postgres implements Sql {
     try {
       return await work
     } catch (error) {
-      throw postgresError(isTimeout(error) ? postgresFailure('slow') : error, this.name)
+      throw postgresError(isTimeout(error) ? postgresFailure('slow') : error, this)
     }
   }
 }

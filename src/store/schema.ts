@@ -1,3 +1,4 @@
+import { anywhere } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { execute, type Tx } from './sql.js'
 
@@ -49,7 +50,7 @@ export interface MigrationOptions {
 /** Refuses it. */
 export const NO_MIGRATION: MigrationOptions = {
   migrate: false,
-  startCommand: 'relay serve',
+  startCommand: anywhere('serve'),
   onSlow: () => {},
 }
 

@@ -152,7 +152,7 @@ export class RelaySession implements AsyncDisposable {
         void this.#client?.end().catch(() => {})
         this.#client = undefined
         this.#sentAt = undefined
-        if (!isAway && !signal.aborted) this.#listener.onAway(postgresError(error, this.#postgres.name))
+        if (!isAway && !signal.aborted) this.#listener.onAway(postgresError(error, this.#postgres))
         isAway = true
       }
       await sleep(isAway ? RETRY_MS : BEAT_MS, undefined, { signal }).catch(() => {})
@@ -175,7 +175,7 @@ export class RelaySession implements AsyncDisposable {
     try {
       return await work()
     } catch (error) {
-      throw postgresError(error, this.#postgres.name)
+      throw postgresError(error, this.#postgres)
     }
   }
 }

@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeSy
 import { constants } from 'node:os'
 import path from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { profileCommand } from '../base/command-line.js'
 import { RelayError, systemErrno } from '../base/errors.js'
 import { makeOwnFile } from '../base/own-files.js'
 import { loadSqlite } from './sqlite-library.js'
@@ -55,7 +56,7 @@ const NO_ACCESS = 'it cannot be opened or written. Check the permissions of the 
 const DISK_FULL = 'the disk is full. Free some space; a running relay then continues by itself'
 const QUOTA =
   'your disk quota is used up. Free some space, or have the quota raised; a running relay then continues by itself'
-const LOCAL_DISK = 'Set RELAY_HOME to a folder on a local disk. relay doctor names the file system'
+const LOCAL_DISK = 'Set RELAY_HOME to a folder on a local disk. DOCTOR names the file system'
 const NO_LOCKS = `its file system has no POSIX locks, without which two processes would damage it. ${LOCAL_DISK}`
 const NO_LOCK_SEEN = `it cannot be locked, and no process here has it. Either its file system has no POSIX locks, or another machine or container uses it. ${LOCAL_DISK}`
 const NO_SHM = `its file system has no memory that processes share, which SQLite needs for its log. ${LOCAL_DISK}`
@@ -88,7 +89,7 @@ export const NEWER_NOW =
 export const LATER = 'a newer version of relay. Update relay, or choose another profile with --profile'
 export const EARLIER =
   'an earlier version of relay, which this one cannot read. It is unchanged. Choose another profile with --profile, or remove this one ' +
-  'with relay reset; then set the same webhook secret or repair the hooks, and sign in again'
+  'with RESET; then set the same webhook secret or repair the hooks, and sign in again'
 
 /** Extended result code, or 0. `errcode` of a statement's error has only the primary code. */
 function extendedCode(error: unknown): number {
@@ -211,6 +212,17 @@ export function checkLocks(file: string): void {
   if (why !== undefined) throw unusable(file, why)
 }
 
+/** Completes a reason with the file and the commands for its profile, after which the folder of the file is named. */
+export function completed(reason: string, file: string): string {
+  const command = profileCommand(path.basename(path.dirname(file)))
+  const words: Readonly<Record<string, string>> = {
+    FILE: file,
+    DOCTOR: command('doctor'),
+    RESET: command('reset'),
+  }
+  return reason.replaceAll(/\b(?:FILE|DOCTOR|RESET)\b/g, (word) => words[word] ?? word)
+}
+
 /** Error that says what failed, why, and what to do. A RelayError from the transaction itself is returned unchanged. */
 export function storageError(cause: unknown, file: string): RelayError {
   if (cause instanceof RelayError) return cause
@@ -224,6 +236,6 @@ export function notMade(file: string, cause: unknown): RelayError {
 }
 
 export function unusable(file: string, reason: string, cause?: unknown): RelayError {
-  const text = reason.replace('FILE', file)
+  const text = completed(reason, file)
   return new RelayError('storage', `The database ${file} cannot be used: ${text}`, { cause })
 }

@@ -9,6 +9,7 @@ import { loadSqlite } from './sqlite-library.js'
 import {
   codeOf,
   DAMAGED,
+  completed,
   EARLIER,
   FULL,
   isBusy,
@@ -330,7 +331,7 @@ class Sqlite implements LocalSql {
     if (found === 'earlier' || found === 'newer')
       throw new RelayError(
         'settings',
-        `${this.#file} was written by ${found === 'earlier' ? EARLIER : LATER}`,
+        `${this.#file} was written by ${completed(found === 'earlier' ? EARLIER : LATER, this.#file)}`,
       )
   }
 

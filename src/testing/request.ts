@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { anywhere } from '../base/command-line.js'
 import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
@@ -85,10 +86,11 @@ function sourceNameOf(scheme: string): string {
  */
 export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixture {
   const { provider = 'github', scheme, body } = options
-  if (scheme === undefined && body === undefined) return synthesize(provider, event, Date.now())
+  if (scheme === undefined && body === undefined)
+    return synthesize(provider, event, Date.now(), { command: anywhere })
   const sent = scheme === undefined ? provider : checkedScheme(scheme)
   const from = { name: options.source ?? sourceNameOf(sent), schemeText: sent }
-  if (body === undefined) return toFixture(exampleDelivery(from, event))
+  if (body === undefined) return toFixture(exampleDelivery(from, event, { command: anywhere }))
   const text = typeof body === 'string' ? body : writeJson(schemeOf(sent).style(event), body)
   return toFixture(deliveryOf(from, event, Buffer.from(text)).recorded)
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Command } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
 import { type Log, createLogThrottle, type LogThrottle } from '../base/log.js'
@@ -20,6 +21,7 @@ export interface RefusalParts {
   /** Called with each request that is added to the list. Must not throw. */
   readonly onRefused?: (() => void) | undefined
   readonly clock: Clock
+  readonly command: Command
 }
 
 /** Finds the reason of a refusal from the stored part of the request. */
@@ -131,7 +133,8 @@ export class Refusals {
       size: Math.max(body.length, Number(singleValue(lines, 'content-length')) || 0),
     })
     this.#parts.onRefused?.()
-    return { reason: refused.reason, claim: `${text}; relay show refused:${refused.id}` }
+    const show = this.#parts.command(`show refused:${refused.id}`)
+    return { reason: refused.reason, claim: `${text}; ${show}` }
   }
 
   #kindOf({ kind }: RelayError, { headers }: WebhookRequest, { scheme }: Source): RefusedKind | undefined {

@@ -1,117 +1,163 @@
+import { execSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
+import { adviceIn, commandsOf, follow, machine, PROFILES, serve } from '../kit/advice.js'
 import { openInspector } from '../kit/inspector.js'
-import { type Place, place, type Serving } from '../kit/place.js'
+import type { Place, Serving } from '../kit/place.js'
 import { fails, type Ran, start } from '../kit/run.js'
-import { objects } from './example.js'
 
-/** How a profile is served, and how its other commands name it. */
-const PROFILES = {
-  default: { serve: [], named: [], name: 'default' },
-  'default, named': { serve: ['--profile', 'default'], named: ['--profile', 'default'], name: 'default' },
-  work: { serve: ['--profile', 'work'], named: ['--profile', 'work'], name: 'work' },
-  sandbox: { serve: ['--sandbox'], named: [], name: 'sandbox' },
-  'sandbox, named': { serve: ['--sandbox'], named: ['--profile', 'sandbox'], name: 'sandbox' },
-  play: { serve: ['--sandbox', '--profile', 'play'], named: ['--profile', 'play'], name: 'play' },
-} as const
-type Profile = (typeof PROFILES)[keyof typeof PROFILES]
+/** Commands that run until they are ended, that print help without their own, or that are about no profile or all. */
+const UNASKED = new Set([
+  'serve',
+  'mcp',
+  'login',
+  'wait',
+  'hook',
+  'source',
+  'profiles',
+  'completion',
+  'help',
+  'version',
+])
 
-/** What relay is asked, in which it names a command: while an instance runs, and when none does. */
+/** What relay is asked besides each of its commands without arguments, in which it names a command. */
 const SITUATIONS: readonly (readonly string[])[] = [
-  ['routes'],
   ['doctor', '--json'],
   ['source', 'add', 'stripe'],
+  ['source', 'add', 'door=none'],
   ['source', 'list'],
   ['source', 'list', '--reveal', 'nothing'],
+  ['source', 'remove', 'nothing'],
   ['show', 'refused:9'],
+  ['show', 'refused:x'],
+  ['show', '99'],
+  ['show', 'last'],
+  ['verify', 'refused:9'],
   ['log', '--refused'],
+  ['log', '--failed'],
   ['inspect', '--no-browser'],
   ['trigger', 'push'],
+  ['trigger', 'nonsense'],
+  ['trigger', '--source', 'stripe', 'nonsense'],
   ['trigger', '--source', 'nothing', '--list'],
+  ['replay', 'last'],
   ['wait', 'push', '--timeout', '1s'],
-  ['whoami'],
+  ['login', '--device'],
+  ['login', '--with-token'],
+  ['revoke', '--local'],
   ['comment', 'octo/demo#1', 'hello'],
+  ['merge', 'octo/demo#1'],
+  ['react', 'octo/demo#1', 'eyes'],
   ['hook', 'list'],
   ['hook', 'list', 'octo/demo'],
   ['hook', 'add', 'octo/demo'],
+  ['hook', 'test', 'octo/demo'],
+  ['hook', 'remove', 'octo/demo'],
+  ['hook', 'remove', 'octo/demo', '--local'],
   ['catch-up', 'octo/demo'],
+  ['setup', '--app-hook'],
 ]
 
-const VALUED = '(?:profile|port|host|forward|source|reveal|user|events) [^\\s,;"]*[^\\s,;".]'
-/** A command line in a sentence: the words of a command, then its options. */
-const ADVICE = new RegExp(
-  String.raw`\brelay ((?:source|hook) (?:add|list|remove|test)(?: (?:<?\w+/\w+>?|stripe))?|serve|login|setup|config|doctor|log|inspect|show|mcp|whoami|reset|catch-up|profiles)((?: --(?:${VALUED}|[a-z-]+))*)`,
-  'g',
-)
-
-function adviceIn(texts: readonly string[]): string[][] {
-  const lines = texts.flatMap((text) =>
-    [...text.matchAll(ADVICE)].map(([line]) => line.replace('<owner/repo>', 'octo/demo')),
-  )
-  return [...new Set(lines)].map((line) => line.split(' ').slice(1))
-}
-
-const machine = (): Promise<Place> => place({ host: 'none' })
-
-/** On free ports, and with a tunnel that nothing answers. */
-function serve(here: Place, flags: readonly string[]): Promise<Serving> {
-  const ports = flags.includes('--sandbox') ? ['--sandbox-port', '0'] : []
-  const env = flags.includes('--tunnel') ? { RELAY_TUNNEL: 'http://127.0.0.1:9' } : {}
-  return here.serveWith({ env }, ...flags, ...ports)
-}
-
-async function ask(here: Place, { named }: { readonly named: readonly string[] }): Promise<string[]> {
+/** What relay says when it is asked all that; the commands of it are advice. */
+async function ask(
+  here: Place,
+  commands: readonly string[],
+  named: readonly string[],
+): Promise<readonly string[]> {
+  const bare = commands.filter((command) => !UNASKED.has(command)).map((command) => [command])
   const said: string[] = []
-  for (const argv of SITUATIONS) {
-    const { out, err } = await here.runWith({ stdin: 'whsec_c2VjcmV0' }, ...argv, ...named)
+  for (const argv of [...bare, ...SITUATIONS]) {
+    const signal = AbortSignal.timeout(5000)
+    const { out, err } = await here.runWith({ stdin: 'whsec_c2VjcmV0', signal }, ...argv, ...named)
     said.push(out, err)
   }
   return said
 }
 
-/** Runs what was advised. `serve` has to start the profile; nothing may be refused as wrong usage or settings. */
-async function follow(here: Place, advised: readonly string[][], { name }: Profile): Promise<void> {
-  for (const [command = '', ...rest] of advised) {
-    if (command !== 'serve') continue
-    await using serving = await serve(here, rest)
-    const running = objects((await here.run('profiles', '--json')).out).flatMap((each) =>
-      each['running'] ? [each['name']] : [],
-    )
-    expect({ command: rest, running }).toEqual({ command: rest, running: [name] })
-    const { err } = await here.run('routes', '--profile', name)
-    expect(err).not.toContain('No relay is running')
-    await serving.stop()
-  }
-  for (const argv of advised) {
-    if (argv[0] === 'serve') continue
-    const env = { RELAY_PORT: '0' }
-    const end = AbortSignal.timeout(5000)
-    // Some lack an argument that relay cannot know, and a sign-in waits for a browser.
-    const ran = await here.runWith({ env, stdin: 'whsec_c2VjcmV0', signal: end }, ...argv)
-    const isIncomplete = /missing required argument/.test(ran.err)
-    const isSetup = /RELAY_CLIENT_ID|not set up|needs no setup|fixed port/.test(ran.err)
-    expect({ argv, ...ran, isRefused: ran.code === 2 && !isIncomplete && !isSetup }).toMatchObject({
-      argv,
-      isRefused: false,
-    })
-    expect(ran.err).not.toContain('There is no profile')
-  }
+/** What the pages of a relay say: after each outcome of a sign-in, and where no browser is known. */
+async function pagesOf({ address }: Serving): Promise<readonly string[]> {
+  const reasons = [
+    'invalid_state',
+    'access_denied',
+    'provider_unavailable',
+    'exchange_failed',
+    'storage_failed',
+    'x',
+  ]
+  const paths = [
+    '/',
+    '/?auth=success',
+    ...reasons.map((reason) => `/?auth=error&reason=${reason}`),
+    '/inspect/',
+    '/inspect/api/state',
+  ]
+  return Promise.all(
+    paths.map(async (each) => {
+      const answer = await fetch(address + each, { redirect: 'manual' })
+      return (await answer.text()).replaceAll(/\s+/g, ' ')
+    }),
+  )
 }
 
 describe.each(Object.entries(PROFILES))('what relay says to run, in the profile %s,', (_, profile) => {
   it('works when it is typed: while it runs, once that has ended, and when it is stopped', async () => {
     await using here = await machine()
+    const commands = await commandsOf(here)
     const running = await serve(here, profile.serve)
-    const said = await ask(here, profile)
-    await running.stop()
-    const advised = adviceIn(said)
-    expect(advised.map(([command]) => command)).toEqual(expect.arrayContaining(['serve', 'source']))
+    const said = await ask(here, commands, profile.named)
+    const shown = await pagesOf(running)
+    await fetch(`${running.address}/webhook`, {
+      method: 'POST',
+      headers: { 'X-GitHub-Event': 'push', 'Content-Type': 'application/json' },
+      body: '{}',
+    })
+    const { err } = await running.stop()
+    const pages = adviceIn(shown, commands)
+    expect(pages.map(([command]) => command)).toEqual(
+      expect.arrayContaining(['login', 'doctor', 'log', 'show', 'inspect']),
+    )
+    const logged = adviceIn([err], commands)
+    expect(logged.map(([command]) => command)).toContain('show')
+    const advised = adviceIn([...said, ...shown, err], commands)
+    expect(advised.map(([command]) => command)).toEqual(
+      expect.arrayContaining(['serve', 'source', 'trigger']),
+    )
     await follow(here, advised, profile)
     // Without a name, a command is now about the default profile.
     const { name } = profile
     const named = name === 'default' ? profile.named : ['--profile', name]
-    const stopped = adviceIn(await ask(here, { named }))
+    const stopped = adviceIn(await ask(here, commands, named), commands)
     expect(stopped.map(([command]) => command)).toContain('serve')
     await follow(here, stopped, profile)
+  }, 120_000)
+})
+
+it('what relay says to run about a relay that stands still continues it', async () => {
+  await using here = await machine()
+  // A process of its own, which can be stopped.
+  const serving = await serve(here, [], { built: true })
+  process.kill(serving.child.pid ?? 0, 'SIGSTOP')
+  const { err } = await here.run('inspect', '--no-browser')
+  const [command = ''] = /kill -CONT \d+/.exec(err) ?? []
+  execSync(command)
+  expect(await here.run('inspect', '--no-browser')).toMatchObject({ code: 0 })
+  await serving.stop()
+})
+
+describe('a port that a relay of another profile has', () => {
+  it.each([
+    [['--profile', 'work'], 'relay serve --profile work --port 0'],
+    [['--sandbox', '--profile', 'play'], 'relay serve --sandbox --profile play --port 0'],
+  ])('is no port of relay serve %s, as relay says it', async (flags, expected) => {
+    await using here = await machine()
+    await (await serve(here, flags)).stop()
+    const { port } = await serve(here, [])
+    const env = { RELAY_PORT: String(port) }
+    const name = flags.at(-1) ?? ''
+    const { err } = await here.runWith({ env }, 'inspect', '--profile', name)
+    const [[, ...advised] = []] = adviceIn([err], ['serve'])
+    expect(['relay', 'serve', ...advised].toSorted()).toEqual(expected.split(' ').toSorted())
+    const again = here.startWith({ env }, 'serve', '--json', ...advised)
+    expect(await again.url()).not.toContain(`:${port}`)
   })
 })
 

@@ -370,7 +370,7 @@ describe('relay source list', () => {
     expect(await here.run('source', 'list', '--reveal', 'strip')).toEqual(
       fails(
         2,
-        'There is no source of that name (did you mean stripe?). There are: stripe. relay source add adds one',
+        'There is no source of that name (did you mean stripe?). There are: stripe. relay source add <scheme> adds one',
       ),
     )
   })
@@ -388,7 +388,7 @@ describe('relay source remove', () => {
     )
     await relay.stop()
     expect(await here.run('source', 'remove', 'stripe')).toEqual(
-      fails(2, 'There is no source of that name. There are none yet. relay source add adds one'),
+      fails(2, 'There is no source of that name. There are none yet. relay source add <scheme> adds one'),
     )
     expect(await pay(await here.serve(), NEXT)).toBe(404)
   })

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { anywhere } from '../../src/base/command-line.js'
 import { beginDeviceSignIn, type DeviceParts } from '../../src/auth/device.js'
 import { openHost } from '../../src/codehost/hosts.js'
 import { WEB } from './auth-rig.js'
@@ -29,6 +30,7 @@ async function signIn(polls: readonly Answer[], codes: Answer) {
   const waits: number[] = []
   const parts: DeviceParts = {
     host: openHost({ name: 'github', url: WEB }),
+    command: anywhere,
     clientId: 'the-client',
     sendOnce,
     timeLimit: 20,

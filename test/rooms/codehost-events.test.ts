@@ -4,6 +4,7 @@ import path from 'node:path'
 import { emitterEventNames } from '@octokit/webhooks'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { anywhere } from '../../src/base/command-line.js'
 import { eventsOf, isRepeatable, nearestMatch, neverSentReason } from '../../src/codehost/events.js'
 import { HOST_KINDS } from '../../src/codehost/hosts.js'
 import { memberOf } from '../../src/json/parse.js'
@@ -172,7 +173,14 @@ describe('a match', () => {
 describe.each(['github', 'gitea'] as const)('a delivery of %s that is made up', (provider) => {
   it.each(triggerEvents(provider))('%s is of its event, about octo/demo, and happened now', (name) => {
     const now = Date.UTC(2030, 0, 31, 12)
-    const { event, body = '', headers } = synthesize(provider, name, now, 'http://127.0.0.1:8788')
+    const {
+      event,
+      body = '',
+      headers,
+    } = synthesize(provider, name, now, {
+      url: 'http://127.0.0.1:8788',
+      command: anywhere,
+    })
     const payload: Record<string, { full_name?: string }> = JSON.parse(body)
     const { webhook } = HOST_KINDS[provider]
     expect(eventsOf(payload, webhook.events)).toEqual([event])

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { anywhere } from '../../src/base/command-line.js'
 import { TokenEndpoint } from '../../src/auth/token-endpoint.js'
 import { RelayError } from '../../src/base/errors.js'
 import { PROVIDER_NAMES } from '../../src/base/providers.js'
@@ -80,7 +81,7 @@ it.each(PROVIDER_NAMES)(
     }
     const host = openHost({ name, url: 'https://git.example', refusal: why, sendOnce })
     const user = host.as('token')
-    const app = host.apps?.as({ id: 1, slug: 'relay', privateKey: new Secret('key') })
+    const app = host.apps?.as({ id: 1, slug: 'relay', privateKey: new Secret('key') }, { command: anywhere })
     const client = { id: 'client', secret: new Secret('secret') }
     const hook = { url: 'https://relay.example', secret: client.secret, events: undefined }
     const calls: readonly (() => Promise<unknown> | undefined)[] = [
@@ -280,7 +281,7 @@ it('an App is itself by a token that GitHub takes, also where the clock here is 
   const key = new Secret(String(privateKey.export({ type: 'pkcs8', format: 'pem' })))
   const { host, asked } = rig({ body: {} })
   const now = Date.now() / 1000
-  await host.apps?.as({ id: 12, slug: 'relay-x', privateKey: key }).hook()
+  await host.apps?.as({ id: 12, slug: 'relay-x', privateKey: key }, { command: anywhere }).hook()
   const [, claims = ''] = asked[0]?.headers['authorization']?.split('.') ?? []
   const { iss, iat, exp } = JSON.parse(Buffer.from(claims, 'base64url').toString())
   expect([iss, iat - now < -59, exp - now < 541, exp - now > 500]).toEqual(['12', true, true, true])
@@ -288,7 +289,7 @@ it('an App is itself by a token that GitHub takes, also where the clock here is 
 
 it('the key of an App that is none is not quoted', async () => {
   const app = { id: 12, slug: 'relay-x', privateKey: new Secret('-----BEGIN not a key') }
-  const call = rig({}).host.apps?.as(app).hook() ?? Promise.resolve()
+  const call = rig({}).host.apps?.as(app, { command: anywhere }).hook() ?? Promise.resolve()
   const message = 'The stored key of the App is unusable. Run relay setup again'
   expect(await failure(call)).toEqual(new RelayError('settings', message))
 })

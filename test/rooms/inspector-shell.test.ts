@@ -9,7 +9,7 @@ import { openShell } from './src/inspector/shell.js'
 import './src/inspector/inspector.js'
 const isTracked = () => Promise.resolve().then(() => executionAsyncId() !== 0)
 const before = await isTracked()
-const { page } = await openShell()
+const { page } = await openShell({ profile: 'default', sandbox: false, isNamed: false })
 console.log(JSON.stringify({ before, isPage: Buffer.from(page.body).includes('<html'), after: await isTracked() }))`
 
 /** Intake took 6 % fewer deliveries then: https://nodejs.org/docs/latest-v20.x/api/async_hooks.html#promise-execution-tracking */

@@ -16,7 +16,7 @@ async function stateWith(owners: () => Promise<readonly object[]>) {
   const warnings: string[] = []
   const running = { targets: () => [TARGET], tunnels: () => [], hookProblems: () => new Map() }
   const parts = {
-    profile: 'default',
+    place: { profile: 'default', sandbox: false, isNamed: false },
     url: () => 'http://127.0.0.1:8787',
     host: { name: 'github', origin: 'https://github.com' },
     sources: new Map(),

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { anywhere } from '../../src/base/command-line.js'
 import { fixtureBody } from '../../src/replay/fixture.js'
 import { type BodyKind, editBody, parseEdit } from '../../src/replay/edit.js'
 import { synthesize, triggerEvents } from '../../src/replay/synthesize.js'
@@ -7,7 +8,7 @@ import { synthesize, triggerEvents } from '../../src/replay/synthesize.js'
 const NOW = Date.parse('2026-11-20T10:00:00Z')
 
 function payloadOf(provider: string, event: string): Buffer {
-  return Buffer.from(fixtureBody(synthesize(provider, event, NOW)))
+  return Buffer.from(fixtureBody(synthesize(provider, event, NOW, { command: anywhere })))
 }
 
 /** The payload's text after an edit. */

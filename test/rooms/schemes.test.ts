@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { anywhere } from '../../src/base/command-line.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
@@ -182,6 +183,7 @@ describe('the list of refused requests', () => {
     let now = at
     const source = { name: 'mine', schemeText: sender.scheme, ...secretsOf(sender, secret) }
     const refusals = new Refusals({
+      command: anywhere,
       sources: new Map([['mine', source]]),
       maxBody: 1000,
       log,

@@ -1,6 +1,7 @@
 import { Hmac, randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
+import { anywhere } from '../../src/base/command-line.js'
 import { Messages } from '../../src/tunnel/messages.js'
 import { RoundTrips } from '../../src/tunnel/round-trip.js'
 import { createIntake } from '../../src/webhook/intake.js'
@@ -86,7 +87,7 @@ describe('messages that wait', () => {
         journal: { append: async () => expect.fail() },
         plan: () => expect.fail(),
       }),
-      refusals: new Refusals({ ...shared, sources }),
+      refusals: new Refusals({ command: anywhere, ...shared, sources }),
       maxWaiting: 500_000,
       roundTrips: new RoundTrips(),
       onHandled: async (id) => void handled.push(id),

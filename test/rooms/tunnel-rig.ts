@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
+import { anywhere } from '../../src/base/command-line.js'
 import type { Log } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
 import { schemeOf } from '../../src/codehost/schemes.js'
@@ -55,6 +56,7 @@ export async function tunnel(
   })
   const { maxBody = 1_048_576 } = options
   const refusals = new Refusals({
+    command: anywhere,
     sources: new Map([[sender.name, sender]]),
     maxBody,
     log,

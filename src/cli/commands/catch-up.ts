@@ -124,7 +124,10 @@ async function findSources(
   named: Repo | undefined,
 ): Promise<readonly Source[]> {
   const { database, host } = session
-  const app = await findOwnApp(database.secrets, host, { signal: shell.signal })
+  const app = await findOwnApp(database.secrets, host, {
+    signal: shell.signal,
+    command: (line) => commandFor(session.attached, line),
+  })
   const repos = named ? [named] : await new SavedHooks(database.store, host).list()
   const ofRepos = repos.map((repo) => ofRepo(shell, session, repo, app))
   const sources = app && !named ? [ofApp(session, app), ...ofRepos] : ofRepos

@@ -29,7 +29,7 @@ export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?:
     out.log.warn(`what relay setup stored could not be read: ${toRelayError(error).message}`)
   }
   await using data = await openData(attached).catch(unreadable)
-  const setup = await (data && readStoredClient(data.secrets).catch(unreadable))
+  const setup = await (data && readStoredClient(data.secrets, attached).catch(unreadable))
   // What counts without the running instance, or for the next one. The last relay serve is the running one.
   const here = join({ own, setup, saved: instance ? undefined : saved })
   const secret = await describeSecret(shell, attached, data)

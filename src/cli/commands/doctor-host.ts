@@ -323,7 +323,10 @@ export async function checkHook(subject: Subject): Promise<string> {
   const here = addresses.filter((address) => parseUrl(address) !== undefined)
   const hooks = { ...subject, data, here, host }
   // Another check reports what cannot be read.
-  const app = await findOwnApp(data.secrets, host, { signal: shell.signal }).catch(() => undefined)
+  const app = await findOwnApp(data.secrets, host, {
+    signal: shell.signal,
+    command: (line) => commandFor(attached, line),
+  }).catch(() => undefined)
   const ofApp = app ? [() => checkApp(app, hooks)] : []
   const owner = await new Tokens(data.secrets).get(userOf(attached.values))
   const isSignedIn = owner?.origin === host.origin

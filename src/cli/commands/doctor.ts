@@ -1,3 +1,4 @@
+import { anywhere } from '../../base/command-line.js'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, statfsSync, statSync } from 'node:fs'
@@ -85,7 +86,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
     attached = await attach(shell, flags, 'diagnosis')
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'settings') throw error
-    return [{ check: 'settings', state: 'fail', text: error.message, fix: 'relay config --help' }]
+    return [{ check: 'settings', state: 'fail', text: error.message, fix: anywhere('config --help') }]
   }
   const { values, folder } = attached
   // First, since opening the database corrects the folder's permissions.

@@ -1,3 +1,4 @@
+import { anywhere } from '../../base/command-line.js'
 import type { Command } from 'commander'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { RelayError } from '../../base/errors.js'
@@ -21,8 +22,8 @@ export async function runHelp(
 }
 
 function unknown(word: string): never {
-  const near = meantCommand(word) ?? (suggest(word, ['settings']) && 'relay help settings')
-  const hint = near === undefined ? 'relay help names the commands' : `Did you mean ${near}?`
+  const near = meantCommand(word) ?? (suggest(word, ['settings']) && anywhere('help settings'))
+  const hint = near === undefined ? `${anywhere('help')} names the commands` : `Did you mean ${near}?`
   throw new RelayError('usage', `There is no command ${word}. ${hint}`)
 }
 

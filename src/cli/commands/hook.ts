@@ -227,7 +227,7 @@ export async function runTest(shell: Shell, flags: Flags, text: string): Promise
   if (testEvent !== 'ping' && !hook.events.includes(testEvent))
     throw new RelayError(
       'conflict',
-      `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${commandFor(session.attached, `hook add ${name} --events ${testEvent},…`)}`,
+      `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${commandFor(session.attached, `hook add ${name} --events ${testEvent},<event>`)}`,
     )
   const { n, event } = await testHook(session, hook, signal)
   if (json) out.object({ type: 'test', repo: name, hook: hook.id, n })

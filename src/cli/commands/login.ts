@@ -24,7 +24,15 @@ import { hasDisplay, showAddress } from '../browser.js'
 import type { Flags, Shell } from '../command.js'
 import { readInput, textOf } from '../input.js'
 import { looks } from '../follow.js'
-import { type Attached, attach, commandFor, explainPort, publicAddress, redirectUri } from '../profile.js'
+import {
+  type Attached,
+  attach,
+  commandAt,
+  commandFor,
+  explainPort,
+  publicAddress,
+  redirectUri,
+} from '../profile.js'
 import { tilde } from '../output/text.js'
 import { openSession, type Session } from '../session.js'
 import { type SignedIn, signedIn } from './tokens.js'
@@ -39,7 +47,7 @@ export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
   if (flags.device && flags.withToken)
     throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
   // Standard input first: an error there needs neither the profile nor the code host.
-  const token = flags.withToken ? await readGivenToken(shell) : undefined
+  const token = flags.withToken ? await readGivenToken(shell, flags) : undefined
   const attached = await attach(shell, flags, token === undefined ? 'with client' : 'any')
   const { clientId, clientSecret, store } = attached.values
   // A token that is not accepted makes no profile.
@@ -86,11 +94,11 @@ const INPUT = { tooLarge: 'longer than any token (8 KiB)', limit: 8_194 }
 const TOKEN = /^[\x21-\x7e]+$/
 
 /** Reads an access token from standard input, without one newline at its end. Text that is none is not quoted. */
-async function readGivenToken(shell: Shell): Promise<string> {
+async function readGivenToken(shell: Shell, flags: LoginFlags): Promise<string> {
   if (shell.stdin.isTTY === true)
     throw new RelayError(
       'usage',
-      'A terminal would show the token. Pipe it in, for example relay login --with-token < token.txt',
+      `A terminal would show the token. Pipe it in, for example ${await commandAt(shell, flags, 'login --with-token')} < token.txt`,
     )
   const bytes = await readInput(shell, '-', INPUT)
   const token = textOf(bytes, 'Standard input').replace(/(?:\r\n|\n|\r)$/, '')
@@ -150,7 +158,8 @@ async function beginWithDevice({ signal }: Shell, session: Session): Promise<Dev
       `${host.url} has no device flow. Use ${commandFor(attached, 'login --no-browser')}, or ${commandFor(attached, 'login --with-token')}`,
     )
   if (clientId === undefined) throw notSetUp(session)
-  return beginDeviceSignIn({ host, clientId, tokenTtl: attached.values.tokenTtl, signal })
+  const command = (line: string): string => commandFor(attached, line)
+  return beginDeviceSignIn({ host, clientId, command, tokenTtl: attached.values.tokenTtl, signal })
 }
 
 /** Signs the user in with a code to enter in any browser. */
@@ -262,7 +271,7 @@ async function receiveCallback(shell: Shell, session: Session, login: string) {
     onAccount: (change: AccountChange) => change.login === login || log.warn(accountText(change)),
   }
   router
-    .route('/', homeRoutes({ hasInspector: false }))
+    .route('/', homeRoutes({ hasInspector: false, command: (line) => commandFor(attached, line) }))
     .route('/', authRoutes({ signIn, baseUrl: () => baseUrl ?? `${reached()}/` }))
   const { headers, request, idle, stop: grace } = limits
   const timeLimits = { headers, request, idle, grace }

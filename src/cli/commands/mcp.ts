@@ -20,7 +20,7 @@ import { main, toOption } from '../main.js'
 import { bytesField, progressOf } from '../output/deliveries.js'
 import { FROM_OUTSIDE, Outside, ownObject, separated } from '../output/outside.js'
 import { Output } from '../output/output.js'
-import { attach, commandFor, notServed, startCommand } from '../profile.js'
+import { attach, commandAt, commandFor, notServed, startCommand } from '../profile.js'
 import { refusedWord } from '../refused.js'
 import { openSession } from '../session.js'
 import { openSettings } from '../settings/read.js'
@@ -217,7 +217,8 @@ function createServer(tools: Tools, shell: Shell, needRelay: () => Promise<void>
         const structuredContent = withNotes(separated(ownObject(output), withoutRest(made)), call.notes)
         return { content: [textOf(structuredContent)], structuredContent }
       } catch (error) {
-        return failureOf(error)
+        const isSignedOut = SIGNED_OUT.has(toRelayError(error).kind)
+        return failureOf(error, isSignedOut ? [await signInText(shell)] : [])
       } finally {
         clearInterval(timer)
       }
@@ -275,17 +276,19 @@ class Failed extends RelayError {
   }
 }
 
-/** What to do about failures whose messages may quote a code host, in words of relay's own. */
-const NEXT: Partial<Record<ErrorKind, string>> = {
-  unauthenticated: 'Ask the user to sign in to this profile with relay login, then call again',
-  invalid_token: 'Ask the user to sign in to this profile with relay login, then call again',
+/** The failures that only a sign-in resolves, whose messages may quote a code host. */
+const SIGNED_OUT: ReadonlySet<ErrorKind> = new Set(['unauthenticated', 'invalid_token'])
+
+/** What to do about them, in words of relay's own. @throws RelayError `settings` */
+async function signInText(shell: Shell): Promise<string> {
+  return `Ask the user to sign in to this profile with ${await commandAt(shell, {}, 'login')}, then call again`
 }
 
 /** What a tool error says: its messages or, where one may quote the outside, an object with the kind of the failure, and that message marked. */
-function failureOf(thrown: unknown) {
+function failureOf(thrown: unknown, next: readonly string[]) {
   const { kind } = toRelayError(thrown)
   const said = thrown instanceof Failed ? thrown.said : [saidBy(thrown)]
-  const all = [...said, NEXT[kind] ?? []].flat()
+  const all = [...said, ...next]
   const own = all.filter((one) => typeof one === 'string')
   const content =
     own.length === all.length

@@ -144,7 +144,7 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
   // Those with a token, or with what renews one.
   const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]
   const users = [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))].toSorted()
-  const setup = await readStoredClient(secrets)
+  const setup = await readStoredClient(secrets, attached)
   const joined = await joinData(attached, secrets)
   // The tokens of a sandbox ended with it.
   const local = flags.local === true || saved?.sandbox === true

@@ -60,7 +60,9 @@ export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
       folder: attached.folder,
       startCommand: startCommand(attached),
     })
-    await saveSetup(database.secrets, { ...place, client, app: app?.app, hookUrl }, before)
+    await saveSetup(database.secrets, { ...place, client, app: app?.app, hookUrl }, before, (line) =>
+      commandFor(attached, line),
+    )
     if (!attached.instance) remember(attached, place, false)
   }
   if (apps) {
@@ -119,6 +121,7 @@ async function registerApp(
     // GitHub's names of AppsApi are unique in all of GitHub.
     app: { name: `relay-${randomBytes(4).toString('hex')}`, callbackUrl, hook },
     log: shell.out.log,
+    command: (line) => commandFor(attached, line),
     signal: shell.signal,
     onListening: (address) =>
       showAddress(shell, address, { opens: flags.browser !== false, waiting: WAITING }),
@@ -170,7 +173,7 @@ async function agreeOnSecret(
     if (secret.reveal() === webhookSecret.reveal()) return
     const shared = sharedSecretText(attached.origins)
     if (shared !== undefined) out.log.warn(shared)
-    await apps.as(app).changeHook({ secret })
+    await apps.as(app, { command: (line) => commandFor(attached, line) }).changeHook({ secret })
   } catch (error) {
     const { message } = toRelayError(error)
     const reveal = commandFor(attached, 'config --reveal webhookSecret')

@@ -35,7 +35,7 @@ export async function runShow(
   if (flags.body && shell.json)
     throw new RelayError('usage', '--body: prints exact bytes, so it cannot be combined with --json')
   const attached = await attach(shell, flags)
-  const id = refusedId(word)
+  const id = refusedId(word, attached)
   if (id !== undefined) return showRefused(shell, attached, id, flags.body === true)
   // The journal is closed before a pager waits for its reader.
   const { entry, progress } = await readEntry(attached, word)

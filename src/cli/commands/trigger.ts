@@ -9,7 +9,7 @@ import type { Source } from '../../webhook/signature.js'
 import type { Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { shortTime } from '../output/deliveries.js'
-import { attach, commandFor, openData, profileFolder } from '../profile.js'
+import { attach, commandAt, commandFor, openData, profileFolder } from '../profile.js'
 import { openSettings } from '../settings/read.js'
 import { openSources, readSources, sourceNamed } from '../sources.js'
 import { openSending, readPlan, type Result, send, type SendFlags, type Sending } from './send.js'
@@ -31,8 +31,7 @@ export async function runTrigger(shell: Shell, flags: TriggerFlags, word?: strin
   const [, named, ofNamed] = /^([^/]+)\/(.+)$/.exec(event ?? '') ?? []
   if (source === undefined && named !== undefined && ofNamed !== undefined)
     return runTrigger(shell, { ...flags, source: named, event: ofNamed })
-  if (event === undefined && body === undefined)
-    throw new RelayError('usage', `No event given. relay trigger --list${ofSource(source)} lists them`)
+  if (event === undefined && body === undefined) throw await noEvent(shell, flags)
   if (isPrinted) return print(shell, event, flags)
   const plan = readPlan(flags)
   await using sending = await openSending(shell, flags, plan)
@@ -43,6 +42,11 @@ export async function runTrigger(shell: Shell, flags: TriggerFlags, word?: strin
   await send(shell, { ...plan, keepId: true }, items, sending, (result) =>
     isForPerson ? sentence(result, plan.to) : undefined,
   )
+}
+
+async function noEvent(shell: Shell, flags: TriggerFlags): Promise<RelayError> {
+  const lists = await commandAt(shell, flags, `trigger --list${ofSource(flags.source)}`)
+  return new RelayError('usage', `No event given. ${lists} lists them`)
 }
 
 /** The settings, and the data of the profile if it has any. */
@@ -57,7 +61,10 @@ async function make(
   const source = await findSource(shell, place, name)
   const { provider, providerUrl } = place.attached.values
   if (file === undefined)
-    return exampleDelivery(source, event ?? '', source.name === provider ? providerUrl : undefined)
+    return exampleDelivery(source, event ?? '', {
+      url: source.name === provider ? providerUrl : undefined,
+      command: (line) => commandFor(place.attached, line),
+    })
   const input = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
   const body = withoutMark(input)
   const { recorded, added } = deliveryOf(source, event, body, { keepId })

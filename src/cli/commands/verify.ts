@@ -11,7 +11,7 @@ import type { Flags, Shell } from '../command.js'
 import { isEntry, journalOf } from '../journal.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
 import { attach, openData } from '../profile.js'
-import { refusedId, refusedItem } from '../refused.js'
+import { isRefused, refusedId, refusedItem } from '../refused.js'
 import { openSources } from '../sources.js'
 import { selectItems } from './replay.js'
 import type { Item } from './send.js'
@@ -26,13 +26,13 @@ type VerifyItem = Item & {
 export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonly string[]): Promise<void> {
   const { out, signal } = shell
   const { secretEnv } = flags
-  const ofProfile = words.some((word) => refusedId(word) !== undefined || isEntry(word))
+  const ofProfile = words.some((word) => isRefused(word) || isEntry(word))
   const attached = await attach(shell, flags, ofProfile ? 'existing' : 'alone')
   await using data = await openData(attached)
   const sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'verify with' })
   const items: VerifyItem[] = []
   for (const word of words) {
-    const id = refusedId(word)
+    const id = refusedId(word, attached)
     const selection = { journal: () => journalOf(attached, data), provider: undefined }
     if (id !== undefined) items.push(await refusedItem(shell, attached, id))
     else items.push(...(await selectItems(shell, [word], {}, selection)))

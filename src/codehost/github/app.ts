@@ -61,8 +61,10 @@ export function githubApps(api: Api, web: string): host.AppsApi {
     },
     as(app, options) {
       // Created for each call, since it is valid for minutes.
-      const token = async (): Promise<string> => appToken(app, systemClock())
-      const explain = (refusal: Refusal): RelayError | undefined => explained(refusal, app.slug, web)
+      const setup = options.command('setup')
+      const token = async (): Promise<string> => appToken(app, systemClock(), setup)
+      const explain = (refusal: Refusal): RelayError | undefined =>
+        explained(refusal, { ...app, web, ...options })
       return asApp(new RestClient({ ...api, explain }, { token }, options))
     },
   }
@@ -133,20 +135,23 @@ function asApp(rest: RestClient): host.AppAccount {
 }
 
 /** Converts a refusal to an error that explains what it means for an App, with advice. */
-function explained(cause: Refusal, slug: string, web: string): RelayError | undefined {
+function explained(
+  cause: Refusal,
+  { slug, web, command }: Pick<host.AppIdentity, 'slug'> & host.AppOptions & { readonly web: string },
+): RelayError | undefined {
   const { upstreamMessage: message, kind } = cause
   // A 404 with another message is about the requested object.
   if (message === 'Integration not found')
     return new RelayError(
       'gone',
-      `${web} has no App ${slug} any more: it was deleted there. Register another with relay setup`,
+      `${web} has no App ${slug} any more: it was deleted there. Register another with ${command('setup')}`,
       { cause },
     )
   if (kind !== 'invalid_token') return undefined
   // GitHub names the time claim that it rejects.
   const why = /'(?:exp|iat)'/.test(message)
-    ? `${web} refused the token of the App ${slug}: ${message}. Set this machine's clock; relay doctor compares it`
-    : `${web} refused the key of the App ${slug}: it was removed there. Delete the App there, and register another with relay setup`
+    ? `${web} refused the token of the App ${slug}: ${message}. Set this machine's clock; ${command('doctor')} compares it`
+    : `${web} refused the key of the App ${slug}: it was removed there. Delete the App there, and register another with ${command('setup')}`
   return new RelayError('forbidden', why, { cause })
 }
 
@@ -160,9 +165,9 @@ const LIFETIME = 540
  * Creates the token that authenticates an App: a JWT (RFC 7519) signed with RS256, valid for 9 minutes
  * (https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app).
  * `now` is in milliseconds.
- * @throws RelayError `settings` if the key is not a private key
+ * `setup`: the command that registers another App. @throws RelayError `settings` if the key is not a private key
  */
-function appToken({ id, privateKey }: host.AppIdentity, now: number): string {
+function appToken({ id, privateKey }: host.AppIdentity, now: number, setup: string): string {
   const seconds = Math.floor(now / 1000)
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')
   const claims = { iat: seconds - BACKDATED, exp: seconds + LIFETIME, iss: String(id) }
@@ -172,6 +177,6 @@ function appToken({ id, privateKey }: host.AppIdentity, now: number): string {
     return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), key).toString('base64url')}`
   } catch {
     // Without a cause, which may quote the key.
-    throw new RelayError('settings', 'The stored key of the App is unusable. Run relay setup again')
+    throw new RelayError('settings', `The stored key of the App is unusable. Run ${setup} again`)
   }
 }

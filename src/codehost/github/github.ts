@@ -35,7 +35,7 @@ function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
         ['Application name', application],
         ['Homepage URL', new URL(callbackUrl).origin],
         ['Authorization callback URL', callbackUrl],
-        ['Enable Device Flow', 'yes, for relay login --device'],
+        ['Enable Device Flow', 'yes, to sign in with --device'],
       ],
     },
   }

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks'
 import type { DeliveryPage, RefusedPage } from '../api.js'
 import { addressOf, BASE, type View } from './address.js'
 import { canOnlyRead, connection, followLive, getJson, onLive, open, shareKey } from './client.js'
+import { command } from './command.js'
 import { Compare, CompareDialog } from './compare.js'
 import { Delivery } from './delivery.js'
 import { ForwardDialog, KeysDialog } from './dialogs.js'
@@ -103,8 +104,8 @@ function Banner() {
   return canOnlyRead.value ? (
     <p class="banner" role="status">
       <span>
-        This tab can only read. Run <code>relay inspect</code> in a terminal to open one that can forward and
-        edit.
+        This tab can only read. Run <code>{command('inspect')}</code> in a terminal to open one that can
+        forward and edit.
       </span>
     </p>
   ) : null

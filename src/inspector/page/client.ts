@@ -2,6 +2,7 @@ import { computed, signal } from '@preact/signals'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import type { DeliveryPage, LiveEvent, Opened } from '../api.js'
 import { BASE } from './address.js'
+import { command } from './command.js'
 import { messageFrom } from './model.js'
 
 // The instance: requests, the key for changes, the stream of events.
@@ -23,7 +24,7 @@ export const whyNotRead = computed(() =>
 
 /** Why nothing can be changed, in words for a control that would change something; null while it can. */
 export const whyNot = computed(() => {
-  const only = 'Without a key for changes. Run relay inspect in a terminal to open a tab that has one.'
+  const only = `Without a key for changes. Run ${command('inspect')} in a terminal to open a tab that has one.`
   return whyNotRead.value ?? (canOnlyRead.value ? only : null)
 })
 
@@ -46,7 +47,7 @@ export function apiAddress(path: string): string {
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(apiAddress(path), init).catch((error: unknown) => {
     if (init.signal?.aborted) throw error
-    throw new RequestError(0, 'relay does not answer. Is relay serve still running?')
+    throw new RequestError(0, `relay does not answer. If it is stopped, start it with ${command('serve')}`)
   })
   if (response.ok) return response
   const answer: unknown = await response.json().catch(() => null)

@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { AttemptLine, DeliveryDetail, ListQuery, TargetDetail } from '../api.js'
 import { addressOf } from './address.js'
 import { apiAddress, bodyOf, type Loaded, request, useApi, whyNot, whyNotRead } from './client.js'
-import { useCommand } from './command.js'
+import { command } from './command.js'
 import { counted, formatMs, formatSize } from './format.js'
 import { Badges, EventName, Subject } from './row.js'
 import { copy, detail as shownDetail, dialog, focusHeading, isNarrow } from './model.js'
@@ -206,7 +206,6 @@ function Actions({ detail }: { readonly detail: DeliveryDetail }) {
 
 /** Each target with its status now, and its attempts. */
 function Targets({ detail: { targets, routes, ignored } }: { readonly detail: DeliveryDetail }) {
-  const command = useCommand()
   const noRoute = `No route matches this delivery. Stop relay, start it again with ${command('serve --forward 3000')}, then forward it.`
   const whyNone = routes.length === 0 ? noRoute : 'Not forwarded to any target.'
   return (

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeliveryDetail, ForwardRequest, Sent } from '../api.js'
 import { postJson, whyNot } from './client.js'
-import { useCommand } from './command.js'
+import { command } from './command.js'
 import { closeDialog, closing, dialog, messageFrom, notify } from './model.js'
 import { Button, Icon, Visible } from './parts.js'
 
@@ -122,7 +122,6 @@ interface NowhereProps {
 
 /** Why a delivery goes to no target, and what to do about it. */
 function NowhereDialog({ title, detail: { ignored, source } }: NowhereProps) {
-  const command = useCommand()
   const match = source === undefined ? '*' : `${source}/*`
   return (
     <Dialog title={title}>

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { addressOf } from './address.js'
 import { open } from './client.js'
+import { command } from './command.js'
 import { messageFrom, view } from './model.js'
 
 /** The form for a one-time code, where relay does not know this browser; `refusal` says why the one in the address did not do. */
@@ -29,11 +30,11 @@ export function Gate({ refusal }: { readonly refusal: string | null }) {
         </p>
       )}
       <p>
-        Run <code>relay inspect</code> in a terminal: it opens this page in your browser.
+        Run <code>{command('inspect')}</code> in a terminal: it opens this page in your browser.
       </p>
       <p>
-        On another machine, or in another browser, run <code>relay inspect --no-browser</code> and enter the
-        code that it prints. A code works once, for 5 minutes.
+        On another machine, or in another browser, run <code>{command('inspect --no-browser')}</code> and
+        enter the code that it prints. A code works once, for 5 minutes.
       </p>
       <form
         class="line-form"

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import type { ListQuery } from '../api.js'
 import { addressOf, formatQuery, isFiltered } from './address.js'
 import { whyNotRead } from './client.js'
-import { useCommand } from './command.js'
+import { command } from './command.js'
 import { Filters } from './filters.js'
 import { counted, formatCount } from './format.js'
 import { MAX_LINES } from './list-state.js'
@@ -208,7 +208,6 @@ function End({ query }: { readonly query: ListQuery }) {
 
 /** How a journal without a delivery gets one. */
 function FirstSteps() {
-  const command = useCommand()
   return (
     <Empty title="No deliveries yet">
       <p>They appear here as they arrive. Send a first one from another terminal:</p>

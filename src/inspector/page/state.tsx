@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import type { InstanceState, SourceState, TargetState, TunnelState } from '../api.js'
 import { useApi } from './client.js'
-import { commandOf } from './command.js'
+import { command } from './command.js'
 import { counted, exactTime, formatCount, formatMs } from './format.js'
 import { now } from './model.js'
 import { Card, Code, Empty, Facts, Section, type Status, Time, Visible } from './parts.js'
@@ -61,7 +61,7 @@ function Instance({ state }: { readonly state: InstanceState }) {
       <div class="columns">
         <Section title="Tunnel">
           {state.tunnel === null ? (
-            <Hint title="No tunnel" command={commandOf(state, 'serve --tunnel')}>
+            <Hint title="No tunnel" command={command('serve --tunnel')}>
               A tunnel lets a code host on the internet reach this machine. Stop relay, and start it again
               with
             </Hint>
@@ -70,10 +70,10 @@ function Instance({ state }: { readonly state: InstanceState }) {
           )}
         </Section>
         <Section title="Hooks">
-          <Hooks hooks={hooks} command={commandOf(state, 'hook add octo/demo')} />
+          <Hooks hooks={hooks} command={command('hook add octo/demo')} />
         </Section>
         <Section title="Signed in">
-          <Users users={users} command={commandOf(state, 'login')} />
+          <Users users={users} command={command('login')} />
         </Section>
       </div>
     </div>
@@ -85,10 +85,7 @@ function Targets({ state }: { readonly state: InstanceState }) {
   return (
     <Section title="Targets">
       {targets.length === 0 ? (
-        <Hint
-          title="No targets"
-          command={commandOf(state, "serve --forward '*=http://localhost:3000/webhook'")}
-        >
+        <Hint title="No targets" command={command("serve --forward '*=http://localhost:3000/webhook'")}>
           Deliveries are only stored in the journal. To forward them to a local program, stop relay, and start
           it again with
         </Hint>

@@ -16,6 +16,7 @@ import type { Output } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
   commandFor,
+  commandPlace,
   explainPort,
   openData,
   profileFolder,
@@ -96,6 +97,7 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
     }),
     {
       log: out.timedLog,
+      place: commandPlace(about),
       signal: shell.signal,
       seams: shell.seams,
       env: shell.env,
