@@ -40,8 +40,11 @@ export type ErrorKind = keyof typeof KINDS
 
 /** Whether a text from another process is the name of a kind. */
 export function isErrorKind(text: unknown): text is ErrorKind {
-  return typeof text === 'string' && Object.hasOwn(KINDS, text)
+  return ERROR_KINDS.some((kind) => kind === text)
 }
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of the table are the kinds
+export const ERROR_KINDS = Object.keys(KINDS) as readonly ErrorKind[]
 
 /**
  * Kinds whose messages contain only relay's own words, the caller's input, and names from the user's settings. Messages

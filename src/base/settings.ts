@@ -30,11 +30,6 @@ export const ON_DUPLICATE = ['if-failed', 'always', 'never'] as const
 /** Forwarding rules as written in the settings: `[name=][match=]url`, `[name=][match=]command`, `match`. */
 export interface RouteSettings {
   readonly forward: readonly string[]
-  /**
-   * @internal True if only a file of the working folder sets `forward`. Such targets get no token of a sender. Default:
-   * false.
-   */
-  readonly folderForward?: boolean | undefined
   readonly exec: readonly string[]
   readonly ignore: readonly string[]
 }
@@ -46,27 +41,26 @@ export interface SourceSettings {
   readonly scheme: string
   /** Signing secrets. The secret of a scheme without proof is empty. */
   readonly secrets: WebhookSecrets
-  /** @internal The file of the working folder that alone names the scheme, if one does. */
-  readonly ofFolder?: string | undefined
+}
+
+/** The settings that can be replaced while a relay runs. */
+export interface LiveSettings {
+  /** Of the code host's webhook. */
+  readonly webhookSecrets: WebhookSecrets
+  /** Default: none. */
+  readonly sources?: readonly SourceSettings[] | undefined
+  readonly routes: RouteSettings
 }
 
 /** The complete, checked settings of a relay. Only `cli/settings/` reads the environment. */
-export interface Settings {
+export interface Settings extends LiveSettings {
   readonly profile: string
   /** The profile's folder, the only one that relay writes to. Unused by the memory store. */
   readonly folder: string
   readonly provider: ProviderName
   /** The provider's web address without a trailing slash, e.g. `https://github.com`. */
   readonly providerUrl: string
-  /**
-   * @internal Error for every call to the provider, because a file of the working folder alone names it. Default: calls
-   * are allowed.
-   */
-  readonly hostRefusal?: RelayError | undefined
   readonly oauthClient?: OAuthClient | undefined
-  readonly webhookSecrets: WebhookSecrets
-  /** Default: none. */
-  readonly sources?: readonly SourceSettings[] | undefined
   readonly host: string
   /** 0 chooses any free port. */
   readonly port: number
@@ -90,7 +84,6 @@ export interface Settings {
   readonly maxBody: number
   /** Lifetime of a token when the provider names none, in milliseconds. */
   readonly tokenTtl: number
-  readonly routes: RouteSettings
   /** Number of parallel deliveries to one target; 1 keeps their order. */
   readonly concurrency: number
   /** When to forward a duplicate again. */
@@ -103,7 +96,33 @@ export interface Settings {
   readonly tunnel?: string | undefined
 }
 
-/** Default settings of a relay. */
+/** Routes as the command line reads them. */
+export interface ReadRoutes extends RouteSettings {
+  /** Whether only a file of the working folder says where to forward: no token of a sender is sent there. Default: false. */
+  readonly folderForward?: boolean | undefined
+}
+
+/** A source as the command line reads it. */
+export interface ReadSource extends SourceSettings {
+  /** What alone names its scheme, where that is a file of the working folder. */
+  readonly ofFolder?: string | undefined
+}
+
+/** Live settings as the command line reads them. */
+export interface ReadLiveSettings extends LiveSettings {
+  readonly sources?: readonly ReadSource[] | undefined
+  readonly routes: ReadRoutes
+}
+
+/** Settings as the command line reads them, with what only a file of the working folder names. */
+export interface ReadSettings extends Settings, ReadLiveSettings {
+  readonly sources?: readonly ReadSource[] | undefined
+  readonly routes: ReadRoutes
+  /** Why nothing is sent to the provider: a file of the working folder alone names it. Default: it is called. */
+  readonly hostRefusal?: RelayError | undefined
+}
+
+/** The defaults of the settings of a relay. */
 export const DEFAULTS = {
   profile: DEFAULT_PROFILE,
   provider: 'github',

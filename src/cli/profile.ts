@@ -3,7 +3,13 @@ import { commandLine, type CommandPlace, isStart, SANDBOX_PROFILE } from '../bas
 import { RelayError, toRelayError } from '../base/errors.js'
 import { PortInUseError } from '../http/port-in-use.js'
 import { Secret } from '../base/secret.js'
-import { DEFAULTS, isCodeHost, type RouteSettings, type Settings, type StorePlace } from '../base/settings.js'
+import {
+  DEFAULTS,
+  isCodeHost,
+  type ReadRoutes,
+  type ReadSettings,
+  type StorePlace,
+} from '../base/settings.js'
 import { isSharedAddress, SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
 import {
@@ -23,7 +29,7 @@ import {
   type Unreachable,
   unreachableError,
 } from '../instance/running.js'
-import type { StartOptions } from '../serve/serve.js'
+import type { StartOptions } from '../serve/start.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Flags, Shell } from './command.js'
@@ -182,7 +188,9 @@ export function startCommand(about: Advised): string {
 }
 
 /** How to restart the instance, or to start one: the beginning of a sentence, which names its process. */
-export function restartText(about: Advised & Pick<Attached, 'instance'>): string {
+export function restartText(
+  about: Advised & { readonly instance?: Pick<RunningInstance, 'pid' | 'sandbox'> | undefined },
+): string {
   const { instance } = about
   return instance
     ? `Restart ${startCommand(about)} (process ${instance.pid})`
@@ -299,7 +307,7 @@ export async function openData(
 }
 
 /** Where deliveries are forwarded to. */
-export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): RouteSettings {
+export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): ReadRoutes {
   const { forward = [], exec = [], ignore = [] } = values
   return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
 }
@@ -377,10 +385,10 @@ export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 
   return {
     // No other place has the secret that is made with a memory store.
     shown: { folderHost: loaded.folderHost, hasMadeSecret: !origins.webhookSecret },
-    onTaken(record, settings, sandbox) {
+    onTaken({ record, settings, sandbox }) {
       // A full or read-only disk stops no start: what is stored is forwarded.
       try {
-        remember(loaded, settings, sandbox)
+        remember(loaded, settings, sandbox !== undefined)
         return publishInstance(home, record)
       } catch (error) {
         out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
@@ -393,7 +401,7 @@ export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 
 /** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */
 export function remember(
   { values }: Pick<Loaded, 'values'>,
-  { provider, providerUrl, hostRefusal }: Pick<Settings, 'provider' | 'providerUrl' | 'hostRefusal'>,
+  { provider, providerUrl, hostRefusal }: Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'>,
   sandbox: boolean,
 ): void {
   const { store } = values

@@ -7,14 +7,20 @@ import { SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { TIME_LIMITS } from '../base/seams.js'
 import { Secret } from '../base/secret.js'
-import { type OAuthClient, parseUserId, type Settings, type SourceSettings } from '../base/settings.js'
+import {
+  type OAuthClient,
+  parseUserId,
+  type ReadLiveSettings,
+  type ReadSettings,
+  type ReadSource,
+} from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
 import { openHost } from '../codehost/hosts.js'
 import { Journal } from '../journal/journal.js'
 import { findSandboxClient } from '../sandbox/client.js'
-import type { SandboxSettings } from '../serve/serve.js'
-import type { IncompleteSettings } from '../serve/serve.js'
+import type { Reread } from '../serve/instance.js'
+import type { SandboxedSettings, SettingsReader } from '../serve/start.js'
 import type { Store } from '../store/kv.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { type TokenOwner, Tokens } from '../tokens/tokens.js'
@@ -266,7 +272,10 @@ export function openNamedHost(joined: Joined, timeLimit?: number): CodeHost {
 export function codeHostOf({
   hostRefusal,
   ...about
-}: Pick<Joined, keyof Loaded | 'hostRefusal'>): Pick<Settings, 'provider' | 'providerUrl' | 'hostRefusal'> {
+}: Pick<Joined, keyof Loaded | 'hostRefusal'>): Pick<
+  ReadSettings,
+  'provider' | 'providerUrl' | 'hostRefusal'
+> {
   const { values, origins } = about
   const { provider, providerUrl } = values
   if (providerUrl !== undefined) return { provider, providerUrl, hostRefusal }
@@ -285,7 +294,17 @@ export function codeHostOf({
 interface ServiceOptions {
   readonly sandbox: boolean
   readonly inspect: boolean
-  readonly readSources?: (data: Database) => Promise<readonly SourceSettings[]>
+  /** The sources that are received from, with their secrets. */
+  readonly readSources: (joined: Joined, data: Database) => Promise<readonly ReadSource[]>
+  /** Reads the same settings again, and says what of a change needs a restart, or is probably not meant. */
+  readonly rereadParts: () => Promise<RereadParts>
+}
+
+/** Settings that were read again. */
+export interface RereadParts extends Omit<Reread, 'settings' | 'warnings'> {
+  readonly parts: Parts
+  /** What is valid in them and probably not meant, at a code host. Called once the sources are read, too. */
+  readonly warnings: (provider: string) => Reread['warnings']
 }
 
 /**
@@ -293,58 +312,67 @@ interface ServiceOptions {
  * what relay setup stored, and the sources.
  * @throws RelayError `settings`, also from `complete`; `storage` from `complete`
  */
-export function serviceSettings(
-  parts: Parts,
-  { sandbox, inspect, readSources }: ServiceOptions,
-): IncompleteSettings {
+export function serviceSettings(parts: Parts, options: ServiceOptions): SettingsReader {
+  const { sandbox, rereadParts } = options
   const first = join(parts)
-  const { values: known } = first
-  const { host, port, maxBody, sandboxPort } = known
-  const folder = profileFolder(known)
-  const store = storeOf(known)
-  const complete = (joined: Joined, webhookSecret: Secret): Settings | SandboxSettings => {
-    const { values } = joined
-    const { webhookSecretPrevious: previous } = values
-    const settings = {
-      profile: values.profile,
-      folder,
-      store,
-      oauthClient: clientOf(values),
-      webhookSecrets: { current: webhookSecret, previous: previous ? new Secret(previous) : undefined },
-      host,
-      port,
-      allowedHosts: values.allowHost ?? [],
-      inspect,
-      inspectHosts: values.inspectHost ?? [],
-      metrics: values.metrics === 'on',
-      publicUrl: values.publicUrl,
-      baseUrl: values.baseUrl,
-      maxBody,
-      tokenTtl: values.tokenTtl,
-      routes: routeSettings(joined),
-      concurrency: values.concurrency,
-      onDuplicate: values.onDuplicate,
-      keep: values.keep,
-      keepMax: values.keepMax,
-      tunnel: values.tunnel,
-    }
-    return sandbox ? { ...settings, sandbox: { port: sandboxPort } } : { ...settings, ...codeHostOf(joined) }
+  const { host, port, maxBody } = first.values
+  const place = { folder: profileFolder(first.values), store: storeOf(first.values) }
+  const complete = (joined: Joined, live: ReadLiveSettings): ReadSettings | SandboxedSettings => {
+    const fixed = { ...fixedSettings(joined, options.inspect), ...place, host, port, maxBody, ...live }
+    return sandbox
+      ? { ...fixed, sandbox: { port: first.values.sandboxPort } }
+      : { ...fixed, ...codeHostOf(joined) }
   }
   // A mistake is found before a profile is made for it.
-  if (!mayHaveData(store, folder)) complete(first, new Secret(''))
+  if (!mayHaveData(place.store, place.folder))
+    complete(first, { webhookSecrets: { current: new Secret('') }, routes: routeSettings(first) })
   return {
-    folder,
-    store,
+    ...place,
     host,
     port,
     maxBody,
     async complete(database) {
       // A sandbox makes its own client.
       const joined = sandbox ? first : await joinData(parts, database.secrets)
-      const given = joined.values.webhookSecret
-      const sources = await readSources?.(database)
-      const secret = given ? new Secret(given) : await makeProfileSecret(database.store)
-      return { ...complete(joined, secret), sources }
+      return complete(joined, await readLive(joined, database, options))
     },
+    async reread(database, { provider }) {
+      const { parts: now, restart, warnings } = await rereadParts()
+      const settings = await readLive(join(now), database, options)
+      return { settings, restart, warnings: warnings(provider) }
+    },
+  }
+}
+
+/** What a running service reads again, too. It makes the webhook secret if there is none. */
+async function readLive(
+  joined: Joined,
+  database: Database,
+  { readSources }: Pick<ServiceOptions, 'readSources'>,
+): Promise<ReadLiveSettings> {
+  const { webhookSecret: given, webhookSecretPrevious: previous } = joined.values
+  const sources = await readSources(joined, database)
+  const current = given ? new Secret(given) : await makeProfileSecret(database.store)
+  const webhookSecrets = { current, previous: previous ? new Secret(previous) : undefined }
+  return { webhookSecrets, sources, routes: routeSettings(joined) }
+}
+
+/** What stays as it is while a service runs, but for its place and its code host. */
+function fixedSettings({ values }: Joined, inspect: boolean) {
+  return {
+    profile: values.profile,
+    oauthClient: clientOf(values),
+    allowedHosts: values.allowHost ?? [],
+    inspect,
+    inspectHosts: values.inspectHost ?? [],
+    metrics: values.metrics === 'on',
+    publicUrl: values.publicUrl,
+    baseUrl: values.baseUrl,
+    tokenTtl: values.tokenTtl,
+    concurrency: values.concurrency,
+    onDuplicate: values.onDuplicate,
+    keep: values.keep,
+    keepMax: values.keepMax,
+    tunnel: values.tunnel,
   }
 }

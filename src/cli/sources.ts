@@ -2,7 +2,7 @@ import { isLoopback } from '../base/address.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { secretVariable } from '../base/secret-variables.js'
-import { isCodeHost, type SourceSettings } from '../base/settings.js'
+import { isCodeHost, type ReadSource, type SourceSettings } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { isOfCodeHost, type RecordedDelivery } from '../replay/fixture.js'
@@ -25,7 +25,7 @@ import { parseSource } from './settings/parse.js'
 import { isOfFolder, type Loaded, type Origin, secretReader } from './settings/read.js'
 
 /** A source that is set. */
-export interface SetSource extends SourceSettings {
+export interface SetSource extends ReadSource {
   /** What set it. */
   readonly origin: string
   /** Where its secret is; undefined where it has none. */

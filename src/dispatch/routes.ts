@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { parseUrl, expandLocal } from '../base/address.js'
 import { isCodeHost } from '../base/providers.js'
-import type { RouteSettings } from '../base/settings.js'
+import type { ReadRoutes } from '../base/settings.js'
 import { suggest } from '../base/text.js'
 import { type Match, matches, namesSource, parseMatch, SOURCE } from '../journal/filter.js'
 import type { ForwardCounts, VerifiedEvent } from '../journal/types.js'
@@ -186,7 +186,7 @@ export class Routing {
   ignore: readonly Match[] = []
 
   /** @throws RelayError `settings` naming the invalid route, or `usage` naming the invalid match */
-  constructor(settings: RouteSettings) {
+  constructor(settings: ReadRoutes) {
     this.replace(settings)
   }
 
@@ -201,7 +201,7 @@ export class Routing {
   }
 
   /** Replaces all routes. @throws RelayError as the constructor, without a change */
-  replace({ forward, folderForward: ofFolder = false, exec, ignore }: RouteSettings): void {
+  replace({ forward, folderForward: ofFolder = false, exec, ignore }: ReadRoutes): void {
     const addresses = forward.map((text) => ({ ...parseForward(text), ...(ofFolder && { ofFolder }) }))
     const routes = [...addresses, ...exec.map(parseExec)]
     this.ignore = ignore.map(parseMatch)

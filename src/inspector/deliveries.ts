@@ -58,7 +58,7 @@ export async function listDeliveries(parts: InspectorParts, query: ListQuery): P
   return {
     deliveries: await linesOf(parts, found),
     next: found.length < limit ? null : (found.at(-1)?.n ?? null),
-    ...([...parts.sources.keys()].some((name) => !isCodeHost(name)) && { hasSources: true }),
+    ...([...parts.sources.values()].some(({ name }) => !isCodeHost(name)) && { hasSources: true }),
     ...(stopped !== undefined && {
       stopped: { read: (before ?? (await parts.journal.newest()) + 1) - stopped, before: stopped },
     }),
@@ -125,10 +125,12 @@ function headOf(summary: Summary): DeliveryHead {
 }
 
 /** Makes the marks of targets; `last` is the last attempt there. */
-function marker({ routing, running }: InspectorParts, summaries: readonly Pick<Summary, 'forwards'>[]) {
+function marker({ routing, instance }: InspectorParts, summaries: readonly Pick<Summary, 'forwards'>[]) {
   const nameOf = targetNames(routing, summaries)
   const down = new Set(
-    running.targets().flatMap(({ id, state }) => (state === 'up' || state === 'elsewhere' ? [] : [id])),
+    instance
+      .activity()
+      .targets.flatMap(({ id, state }) => (state === 'up' || state === 'elsewhere' ? [] : [id])),
   )
   return (id: string, { status, tries, reason }: Forward, last: LastAttempt | undefined): TargetMark => ({
     name: nameOf(id),

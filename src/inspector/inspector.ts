@@ -11,7 +11,7 @@ import { parseJson } from '../json/parse.js'
 import type { Opened, OpenRequest } from './api.js'
 import { curlCommand } from './curl.js'
 import { describeDelivery, findEntry, listDeliveries } from './deliveries.js'
-import { type Change, LiveHub } from './live.js'
+import { LiveHub } from './live.js'
 import type { InspectorParts } from './parts.js'
 import { describeRefused, listRefused } from './refused.js'
 import { forwardAgain, sendEdited } from './send.js'
@@ -27,8 +27,6 @@ export interface Inspector {
   issueCode(): string
   /** Whether the code still waits to be used. */
   isPending(code: string): boolean
-  /** Has open pages show what has changed. Cheap, and does not throw. */
-  changed(change: Change): void
 }
 
 /** Headers of every answer: own files only, no frame, no other window with a hold on this one, no copy in a cache. */
@@ -61,11 +59,12 @@ const PAGES = [
   '/inspect/open',
 ]
 
-/** Loaded, and made, when it is first asked for: see relay.ts. */
+/** Loaded, and made, when it is first asked for: see serve/instance.ts. */
 export async function createInspector(parts: InspectorParts): Promise<Inspector> {
   const { clock, store, hostAllowed, log } = parts
   const sessions = new Sessions(store, clock, parts.onCodeUsed)
   const live = new LiveHub(parts)
+  parts.instance.subscribe((event) => live.onEvent(event))
   const { page, preloading, missing, assets } = await openShell(parts.place)
   const app = createRouter({ hostAllowed, log })
   app.use(async (c, next) => {
@@ -104,7 +103,6 @@ export async function createInspector(parts: InspectorParts): Promise<Inspector>
     fetch: app.fetch,
     issueCode: () => sessions.issueCode(),
     isPending: (code) => sessions.isPending(code),
-    changed: (change) => live.changed(change),
   }
 }
 
@@ -126,7 +124,7 @@ function addReads(app: Router, parts: InspectorParts): void {
     })
     .get('/inspect/api/deliveries/:n/curl', async (c) => {
       const entry = await findEntry(parts, readNumber(c, 'n'))
-      return c.text(curlCommand(entry, parts.url() + pathOf(entry.provider)))
+      return c.text(curlCommand(entry, parts.url + pathOf(entry.provider)))
     })
     .get('/inspect/api/refused', async (c) => c.json(await listRefused(parts)))
     .get('/inspect/api/refused/:id', async (c) => c.json(await describeRefused(parts, readNumber(c, 'id'))))

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { RelayError, toRelayError } from '../base/errors.js'
+import type { RelayEvent } from '../events/events.js'
 import type { JournalChange } from '../journal/journal.js'
 import type { LiveEvent } from './api.js'
 import { linesOf } from './deliveries.js'
@@ -12,7 +13,7 @@ export type Change =
   | { readonly type: 'stale' }
   /** A request was refused. */
   | { readonly type: 'refused' }
-  /** A target, the tunnel or a hook has changed. */
+  /** A target, a tunnel, a hook or the settings have changed. */
   | { readonly type: 'state' }
 
 /** A page that reads a stream. */
@@ -63,7 +64,12 @@ export class LiveHub {
     })
   }
 
-  /** Must be cheap, and does not throw: every change of the instance passes here. */
+  /** Must be cheap, and does not throw: everything that happens in the instance passes here. */
+  onEvent(event: RelayEvent): void {
+    const change = changeOf(event)
+    if (change) this.changed(change)
+  }
+
   changed(change: Change): void {
     if (this.#clients.size === 0) return
     this.#due.set(change.type === 'changed' ? change.n : change.type, change)
@@ -165,6 +171,16 @@ export class LiveHub {
     clearInterval(this.#heartbeat)
     this.#heartbeat = undefined
   }
+}
+
+/** Of what the page's state shows. The journal announces what deliveries and attempts change. */
+const OF_STATE: ReadonlySet<RelayEvent['type']> = new Set(['target', 'tunnel', 'hook', 'turn', 'settings'])
+
+/** What of an event an open page shows; undefined for nothing. */
+function changeOf(event: RelayEvent): Change | undefined {
+  const { type } = event
+  if (type === 'changed' || type === 'removed' || type === 'refused' || type === 'stale') return event
+  return OF_STATE.has(type) ? { type: 'state' } : undefined
 }
 
 function encoded(event: LiveEvent): Uint8Array {

@@ -23,7 +23,7 @@ export async function forwardAgain(
   n: number,
   { targets: wanted }: ForwardRequest,
 ): Promise<Sent> {
-  const { journal, routing, running } = parts
+  const { journal, routing, instance } = parts
   const { routes, ignore } = routing
   const entry = await findEntry(parts, n)
   const matching = new Set(routesFor(routes, ignore, entry).map(({ id }) => id))
@@ -31,7 +31,7 @@ export async function forwardAgain(
   if (targets.length === 0)
     throw new RelayError('conflict', `#${n} matches no route: add one with --forward or --exec`)
   if (!(await journal.requeue(n, targets))) throw new RelayError('not_found', `#${n} was removed meanwhile`)
-  running.forward()
+  instance.forward()
   return { n }
 }
 
@@ -64,7 +64,7 @@ export async function sendEdited(parts: InspectorParts, edit: SendRequest): Prom
     now: parts.clock(),
   })
   try {
-    const { n } = await intake.receive(request, { source: source.name, edited: { from, targets } })
+    const { n } = await intake.receive(request, { source, edited: { from, targets } })
     return { n }
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'invalid_event') throw error

@@ -4,6 +4,7 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/settings.js'
 import { type SavedHook, SavedHooks } from '../codehost/hooks.js'
 import { labelOf, type Route, type Routing, shortNames } from '../dispatch/routes.js'
+import type { Activity } from '../events/status.js'
 import type { MinuteCounts, Summary } from '../journal/types.js'
 import type { InstanceState, Timeline, TunnelState } from './api.js'
 import type { InspectorParts } from './parts.js'
@@ -16,7 +17,7 @@ const CACHE_MS = 5000
 
 /** Returns a function that reads the state of the instance as it is now; who is signed in may be {@link CACHE_MS} old. Has no token. */
 export function createStateReader(parts: InspectorParts): () => Promise<InstanceState> {
-  const { place, host, url, sources, routing, running, journal, store, tokens, log } = parts
+  const { place, host, url, sources, routing, instance, journal, store, tokens, log } = parts
   const saved = new SavedHooks(store, host)
   const users = createCached(CACHE_MS, async () => {
     try {
@@ -34,16 +35,17 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
       users(),
     ])
     const nameOf = targetNames(routing)
-    const tunnels = running.tunnels().map(tunnelState)
+    const status = instance.activity()
+    const tunnels = status.tunnels.map(tunnelState)
     const sourceTunnels = tunnels.filter(({ source }) => !isCodeHost(source))
     return {
       profile: place.profile,
       ...(place.sandbox && { sandbox: true as const }),
       provider: host.name,
-      url: url(),
-      startedAt: running.startedAt(),
+      url,
+      startedAt: status.startedAt,
       deliveries,
-      targets: running.targets().map(({ id, state, since, nextProbeAt }) => ({
+      targets: status.targets.map(({ id, state, since, nextProbeAt }) => ({
         id: publicId(id),
         name: nameOf(id),
         label: targetLabel(id),
@@ -57,10 +59,10 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
       ignored: routing.ignore.map(({ text }) => text),
       tunnel: tunnels.find(({ source }) => isCodeHost(source)) ?? null,
       sources: [...sources.values()].flatMap(({ name, schemeText: scheme }) =>
-        isCodeHost(name) ? [] : [{ name, scheme, url: url() + pathOf(name) }],
+        isCodeHost(name) ? [] : [{ name, scheme, url: url + pathOf(name) }],
       ),
       ...(sourceTunnels.length > 0 && { sourceTunnels }),
-      hooks: hookStates(hooks, running.hookProblems()),
+      hooks: hookStates(hooks, status.hookProblems),
       users: owners?.map(({ userId, expiresAt, origin }) => ({ userId, expiresAt, origin })) ?? null,
     }
   }
@@ -71,10 +73,7 @@ function tunnelState({ source, state, url, why }: TunnelStatus): TunnelState {
 }
 
 /** Those that were made, and those that could not be. */
-function hookStates(
-  saved: readonly SavedHook[],
-  problems: ReadonlyMap<string, string>,
-): InstanceState['hooks'] {
+function hookStates(saved: readonly SavedHook[], problems: Activity['hookProblems']): InstanceState['hooks'] {
   const made = saved.flatMap(({ id, owner, repo, url, permanent }) =>
     id === null ? [] : [{ repo: `${owner}/${repo}`, url, permanent }],
   )

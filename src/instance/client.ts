@@ -61,15 +61,19 @@ export async function askInstance(
   const { url, request, expected } = requestOf(record, call, args)
   using client = await connect()
   const limited = deadline(limit, signal)
-  const { status, header, text } = await client
-    .send(url, request, { signal: limited })
-    .catch((error: unknown) => {
-      throw limited.aborted ? limited.reason : error
-    })
-  if (!sameProof(expected(status, text), header(PROOF_HEADER))) throw new Unproven(record)
-  const answer: object = JSON.parse(text)
-  if (status === 200) return answer
-  throw errorOf(answer) ?? new RelayError('internal', `relay answered ${status}`)
+  try {
+    const { status, header, ...response } = await client.open(url, request, { signal: limited })
+    const proof = header(PROOF_HEADER)
+    // Another program may answer without an end.
+    if (proof === undefined) throw new Unproven(record)
+    const text = await response.text()
+    if (!sameProof(expected(status, text), proof)) throw new Unproven(record)
+    const answer: object = JSON.parse(text)
+    if (status === 200) return answer
+    throw errorOf(answer) ?? new RelayError('internal', `relay answered ${status}`)
+  } catch (error) {
+    throw limited.aborted ? limited.reason : error
+  }
 }
 
 /** What changes at the instance, from when it was opened until it is disposed of. */
@@ -109,9 +113,10 @@ export async function openChanges(
     return { lines: linesOf(body, close), [Symbol.dispose]: close }
   } catch (error) {
     clearTimeout(late)
+    const isLate = end.signal.aborted
     close()
     signal?.throwIfAborted()
-    throw end.signal.aborted && end.signal.reason instanceof DOMException ? end.signal.reason : error
+    throw isLate ? end.signal.reason : error
   }
 }
 

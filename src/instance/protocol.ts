@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { isErrorKind, RelayError, type ErrorKind } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
-import type { SourceSettings, StoreText } from '../base/settings.js'
+import type { ReadSource, StoreText } from '../base/settings.js'
 
 // What the running instance of a profile and the other commands of the profile tell each other, and how each proves itself. Both sides are
 // written against this file.
@@ -53,7 +53,7 @@ export interface InstanceStatus {
   /** The repositories of `--hook`, as `owner/name`. */
   readonly hooks: readonly string[]
   /** Its sources besides the code host, without their secrets. */
-  readonly sources: readonly Pick<SourceSettings, 'name' | 'scheme' | 'ofFolder'>[]
+  readonly sources: readonly Pick<ReadSource, 'name' | 'scheme' | 'ofFolder'>[]
   /** Its targets without their secrets, with the names that its routes give: they may come from its flags alone. */
   readonly targets: readonly { readonly id: string; readonly name?: string }[]
   /** Those of the code host and of its sources, while it receives through a tunnel. */

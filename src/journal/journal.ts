@@ -21,7 +21,8 @@ export interface JournalObserver {
 }
 
 export interface JournalOptions {
-  readonly observer?: (() => JournalObserver | undefined) | undefined
+  /** Default: nothing is counted. */
+  readonly observer?: JournalObserver | undefined
   /** Called after each durable change by this process. Must not throw. */
   readonly onChange?: ((change: JournalChange) => void) | undefined
   /** The wall clock. */
@@ -51,14 +52,11 @@ export class Journal extends JournalQueries {
   readonly #sql: Sql
   readonly #clock: Clock
   readonly #onChange: (change: JournalChange) => void
-  readonly #observer: () => JournalObserver | undefined
+  readonly #observer: JournalObserver | undefined
   readonly #appender: Appender
   readonly #duplicates: Duplicates
 
-  constructor(
-    sql: Sql,
-    { onChange = () => {}, clock = systemClock, observer = () => undefined }: JournalOptions = {},
-  ) {
+  constructor(sql: Sql, { onChange = () => {}, clock = systemClock, observer }: JournalOptions = {}) {
     super(sql, clock)
     this.#sql = sql
     this.#clock = clock
@@ -75,10 +73,10 @@ export class Journal extends JournalQueries {
   async append(delivery: Delivery, plan: Plan): Promise<Receipt> {
     const began = performance.now()
     const receipt = await this.#appender.append({ delivery, plan }).catch((error: unknown) => {
-      this.#observer()?.stored(delivery, 'unavailable', secondsSince(began))
+      this.#observer?.stored(delivery, 'unavailable', secondsSince(began))
       throw error
     })
-    this.#observer()?.stored(delivery, receipt.duplicate ? 'duplicate' : 'stored', secondsSince(began))
+    this.#observer?.stored(delivery, receipt.duplicate ? 'duplicate' : 'stored', secondsSince(began))
     if (receipt.duplicate) this.#duplicates.add(receipt.n)
     if (!receipt.duplicate || receipt.targets.length > 0) this.#changed(receipt.n)
     return receipt
@@ -112,8 +110,8 @@ export class Journal extends JournalQueries {
   async record(n: number, attempt: Attempt, forward: Forward): Promise<void> {
     const began = performance.now()
     await this.#sql.write(() => writing.record(n, attempt, forward), { announces: [n] })
-    this.#observer()?.recorded(attempt, secondsSince(began))
-    if (forward.status !== 'waiting') this.#observer()?.ended(attempt.target, forward.status)
+    this.#observer?.recorded(attempt, secondsSince(began))
+    if (forward.status !== 'waiting') this.#observer?.ended(attempt.target, forward.status)
     this.#changed(n)
   }
 
@@ -127,7 +125,7 @@ export class Journal extends JournalQueries {
       if (step.length === 0) return expired
       expired += step.length
       for (const { n, target } of step) {
-        this.#observer()?.ended(target, 'failed')
+        this.#observer?.ended(target, 'failed')
         this.#changed(n)
       }
     }

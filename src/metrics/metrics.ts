@@ -5,17 +5,17 @@ import { type Log, createLogThrottle } from '../base/log.js'
 import { isCodeHost } from '../base/settings.js'
 import type { Clock } from '../base/time.js'
 import { type Route, shortNames } from '../dispatch/routes.js'
+import type { Activity } from '../events/status.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, requireForwardedHost } from '../http/router.js'
 import type { Journal, JournalObserver } from '../journal/journal.js'
-import type { TunnelStatus } from '../instance/protocol.js'
 import type { RefusedKind, RefusedList } from '../webhook/refused.js'
 
+/** What the metrics are read of when somebody asks for them. */
 export interface MetricsParts {
-  readonly routes: () => readonly Route[]
-  readonly refused: () => Pick<RefusedList, 'counts'>
-  /** Status of the tunnel of each source, if there is a tunnel. */
-  readonly tunnels: () => readonly TunnelStatus[]
+  readonly journal: Pick<Journal, 'counts'>
+  readonly refusals: { readonly list: Pick<RefusedList, 'counts'> }
+  readonly instance: { activity(): Pick<Activity, 'tunnels'> }
   /** Rejects while the instance cannot accept deliveries. */
   readonly ready: () => Promise<void>
   /** Check of the Host header, stricter than the service's own. */
@@ -28,8 +28,8 @@ export interface MetricsParts {
 export interface Metrics {
   /** Counts what the journal records from now on. */
   readonly observer: JournalObserver
-  /** Answers GET /metrics. */
-  readonly fetch: FetchHandler
+  /** Makes what answers GET /metrics. */
+  serve(parts: MetricsParts): { readonly fetch: FetchHandler }
 }
 
 /** Buckets in seconds, from a commit in memory to the time limit of storage, 4 s. */
@@ -51,15 +51,40 @@ const NONE: Readonly<Record<RefusedKind, number>> = {
   wrong_path: 0,
 }
 
-/** Creates the metrics. Loads prom-client with this file. */
-export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsParts): Metrics {
-  const { routes, refused, tunnels, ready } = parts
+/** Creates the metrics. Loads prom-client with this file. `routes`: the current ones. */
+export function createMetrics(routes: () => readonly Route[]): Metrics {
   const register = new Registry()
   collectDefaultMetrics({ register })
   const metrics = createAll(register)
-  const { forwards, connected } = metrics
   const labelOf = createTargetLabels(routes)
-  const readQueues = createQueueReader(journal, parts, metrics, labelOf)
+  return {
+    serve: (parts) => serve(parts, { register, metrics, labelOf, routes }),
+    observer: {
+      stored({ restored }, result, seconds) {
+        metrics.storage.observe({ operation: 'store' }, seconds)
+        metrics.deliveries.inc({ result, via: restored ? 'tunnel' : 'http' })
+      },
+      recorded({ target, ms }, seconds) {
+        metrics.storage.observe({ operation: 'record' }, seconds)
+        metrics.attempts.observe({ target: labelOf(target) }, ms / 1000)
+      },
+      ended: (target, status) => metrics.forwards.inc({ target: labelOf(target), status }),
+    },
+  }
+}
+
+interface Measured {
+  readonly register: Registry
+  readonly metrics: ReturnType<typeof createAll>
+  readonly labelOf: (id: string) => string
+  readonly routes: () => readonly Route[]
+}
+
+function serve(parts: MetricsParts, measured: Measured): { readonly fetch: FetchHandler } {
+  const { refusals, instance, ready } = parts
+  const { register, metrics, labelOf, routes } = measured
+  const { forwards, connected } = metrics
+  const readQueues = createQueueReader(parts, measured)
   // Concurrent requests share one response.
   const text = createCached(0, async () => {
     // Prometheus does not see an increase from nothing, so values that have not occurred yet are 0.
@@ -67,10 +92,10 @@ export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsPa
       for (const status of ['succeeded', 'failed']) forwards.inc({ target, status }, 0)
     connected.reset()
     // The code host's tunnel has no label.
-    for (const { source, state } of tunnels())
+    for (const { source, state } of instance.activity().tunnels)
       connected.set(isCodeHost(source) ? {} : { source }, Number(state === 'connected'))
     metrics.refused.reset()
-    for (const [reason, count] of Object.entries({ ...NONE, ...refused().counts() }))
+    for (const [reason, count] of Object.entries({ ...NONE, ...refusals.list.counts() }))
       metrics.refused.inc({ reason }, count)
     const isReady = ready().then(
       () => 1,
@@ -83,28 +108,13 @@ export function createMetrics(journal: Pick<Journal, 'counts'>, parts: MetricsPa
   const app = createRouter(parts)
   app.use(requireForwardedHost(parts.hostAllowed))
   app.get('/metrics', async (c) => c.body(await text(), 200, { 'Content-Type': register.contentType }))
-  return {
-    fetch: app.fetch,
-    observer: {
-      stored({ restored }, result, seconds) {
-        metrics.storage.observe({ operation: 'store' }, seconds)
-        metrics.deliveries.inc({ result, via: restored ? 'tunnel' : 'http' })
-      },
-      recorded({ target, ms }, seconds) {
-        metrics.storage.observe({ operation: 'record' }, seconds)
-        metrics.attempts.observe({ target: labelOf(target) }, ms / 1000)
-      },
-      ended: (target, status) => forwards.inc({ target: labelOf(target), status }),
-    },
-  }
+  return { fetch: app.fetch }
 }
 
 /** Returns a function that updates the metrics of the queues. It does not reject. */
 function createQueueReader(
-  journal: Pick<Journal, 'counts'>,
-  { routes, clock, log }: MetricsParts,
-  { waiting, oldest }: Pick<ReturnType<typeof createAll>, 'waiting' | 'oldest'>,
-  labelOf: (id: string) => string,
+  { journal, clock, log }: MetricsParts,
+  { metrics: { waiting, oldest }, labelOf, routes }: Measured,
 ): () => Promise<void> {
   const throttle = createLogThrottle(log)
   const counts = createCached(CACHE_MS, () => journal.counts())

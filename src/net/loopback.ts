@@ -21,6 +21,8 @@ export interface HttpResponse extends ResponseHead {
 /** A response whose body is read as it arrives. Reading throws when the signal of its request aborts or the connection breaks. */
 export interface HttpStream extends ResponseHead {
   readonly body: AsyncIterable<Buffer>
+  /** The whole body. @throws TooManyBytes over 1 MiB; AbortError; an Error with a `code` when the connection breaks */
+  readonly text: () => Promise<string>
 }
 
 /**
@@ -51,13 +53,14 @@ export function createLoopbackClient(): Disposable & {
       status: incoming.statusCode ?? 0,
       header: (name) => [incoming.headers[name.toLowerCase()]].flat()[0],
       body: incoming,
+      text: async () => String(await readBounded(incoming, MAX_ANSWER)),
     }
   }
   return {
     open,
     async send(url, request, options) {
-      const { body, ...head } = await open(url, request, options)
-      return { ...head, text: String(await readBounded(body, MAX_ANSWER)) }
+      const { status, header, text } = await open(url, request, options)
+      return { status, header, text: await text() }
     },
     [Symbol.dispose]: () => agent.destroy(),
   }

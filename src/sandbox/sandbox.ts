@@ -64,7 +64,7 @@ export async function openSandbox(options: SandboxOptions) {
   const hooks = new SandboxHooks(parts)
   const host: SandboxContext = { ...parts, hooks }
   // Like an App's webhook, it receives every event of every repository, and is in no repository's list.
-  const ownHook =
+  let ownHook =
     webhook &&
     hooks.add({
       id: HOOK_ID,
@@ -86,6 +86,10 @@ export async function openSandbox(options: SandboxOptions) {
     async ping(): Promise<void> {
       if (ownHook) hooks.ping(ownHook)
       await hooks.idle()
+    },
+    /** Has its own hook sign with another secret from now on. */
+    useSecret(secret: Secret): void {
+      ownHook &&= hooks.change(ownHook, { config: { ...ownHook.config, secret } })
     },
     /** Resolves when every check so far has completed, and every webhook was delivered or has failed. */
     async idle(): Promise<void> {

@@ -1,15 +1,11 @@
-import { aborted, onSleep, probeDelay, sleep } from '../base/wait.js'
+import { aborted, onAbort, onSleep, probeDelay, sleep } from '../base/wait.js'
 import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
 import type { Limits } from '../base/seams.js'
-import { type CatchUpResult, catchUp } from '../codehost/catch-up.js'
+import { catchUp } from '../codehost/catch-up.js'
 import type { DeliveryLog } from '../codehost/host.js'
-import type { SourceParts } from './tunnel.js'
-
-/** How far it is. */
-export type CatchingUp =
-  | { readonly state: 'missing'; readonly count: number }
-  | { readonly state: 'caught up'; readonly result: CatchUpResult }
-  | { readonly state: 'not caught up'; readonly error: RelayError; readonly retries: boolean }
+import type { Core } from '../core.js'
+import type { CatchingUp } from '../events/hook-event.js'
+import type { PayloadAddress } from './tunnel.js'
 
 /** A webhook that leads here while relay runs. */
 interface Webhook {
@@ -24,19 +20,46 @@ interface Webhook {
   readonly explain: (error: RelayError) => unknown
 }
 
-type Parts = Pick<SourceParts, 'relay' | 'address' | 'log'> & { readonly stop: AbortSignal }
+/** What keeping a webhook works with. */
+export interface WebhookParts {
+  readonly core: Core
+  /** Where the code host sends deliveries to. */
+  readonly address: PayloadAddress
+  readonly stop: AbortSignal
+}
 
 /** Between two looks at the clock, in milliseconds. */
 const LOOK_MS = 10_000
 /** What may have been missed while the machine slept for a minute is worth a look into the log. Milliseconds. */
 const GAP_MS = 60_000
 
-/** Has a webhook, and catches up now and whenever deliveries may have been missed, until `stop` aborts. Does not reject. */
-export async function keepWebhook(hook: Webhook, { address, relay, log, stop }: Parts): Promise<void> {
+/**
+ * Has a webhook, and catches up now and whenever deliveries may have been missed, until `stop` aborts. Makes it again when the code host's
+ * secret changes, since the webhook has the one before. Does not reject.
+ */
+export async function keepWebhook(hook: Webhook, parts: WebhookParts): Promise<void> {
+  const { core, stop } = parts
+  const { events, host, limits } = core
+  let replaced = new AbortController()
+  using _ = events.subscribe((event) => {
+    if (event.type === 'settings' && event.reloaded.changed.includes(host.name)) replaced.abort()
+  })
+  while (!stop.aborted) {
+    replaced = new AbortController()
+    const own = new AbortController()
+    const ends = [onAbort(stop, () => own.abort()), onAbort(replaced.signal, () => own.abort())]
+    const deliveries = await keepTrying(hook.make, hook.onFailure, own.signal, limits)
+    if (deliveries) await keepCaughtUp(hook, deliveries, { ...parts, stop: own.signal })
+    else await aborted(own.signal)
+    for (const end of ends) end()
+  }
+}
+
+/** Catches up from a log now and whenever deliveries may have been missed, until `stop` aborts. Does not reject. */
+async function keepCaughtUp(hook: Webhook, deliveries: DeliveryLog, parts: WebhookParts): Promise<void> {
   const { name, onChange } = hook
-  const { journal, host, database, limits } = relay
-  const deliveries = await keepTrying(hook.make, hook.onFailure, stop, limits)
-  if (!deliveries) return
+  const { address, core, stop } = parts
+  const { journal, host, database, limits, log } = core
   let again = new AbortController()
   const missed = (): void => again.abort()
   const ends = [address.onBack(missed), onSleep(missed, { every: LOOK_MS, gap: GAP_MS })]

@@ -15,7 +15,15 @@ export interface Turn {
   readonly lost: AbortSignal
 }
 
-export interface DutiesOptions {
+/** What the relay that has the turn does. Disposing of it ends all of it. */
+export interface TurnWork extends AsyncDisposable {
+  /** To be called once. @throws RelayError, after which it can only be disposed of */
+  start(): Promise<void>
+}
+
+export interface DutiesOptions<Work extends TurnWork> {
+  /** Makes the work of a turn, which does nothing until it is started. */
+  readonly begin: (turn: Turn) => Work
   /** A digest of what all relays of the profile need alike. */
   readonly routes: string
   /** Called with the numbers of entries that other relays have changed; undefined: any may have changed. Must not throw. */
@@ -32,23 +40,32 @@ const POLL_MS = 2000
 const OTHER_ROUTES =
   'Another relay of this profile has other routes, ignore rules or concurrency. Give all relays of a profile the same'
 
-interface Running {
+/** A turn of this relay. */
+interface Running<Work> {
   readonly lost: AbortController
-  readonly work: Promise<AsyncDisposable | undefined>
+  /** Undefined between a start that failed and the next one. */
+  work: Work | undefined
+  /** Resolves once the work has started, or the turn is lost. */
+  started: Promise<void>
 }
 
 /** What one of a profile's relays does: the one that holds a lock of the database, or the only one. Disposing of it lets another begin. */
-export class Duties implements AsyncDisposable {
-  readonly #options: DutiesOptions
+export class Duties<Work extends TurnWork> implements AsyncDisposable {
+  readonly #options: DutiesOptions<Work>
   /** Undefined for a profile that is this relay's alone. */
   #session: RelaySession | undefined
   #poll: NodeJS.Timeout | undefined
-  #start: ((turn: Turn) => Promise<AsyncDisposable>) | undefined
-  #running: Running | undefined
+  #wants = false
+  #running: Running<Work> | undefined
   #ended: Promise<void> = Promise.resolve()
 
-  constructor(options: DutiesOptions) {
+  constructor(options: DutiesOptions<Work>) {
     this.#options = options
+  }
+
+  /** What this relay does now; undefined while another relay has the turn. */
+  get work(): Work | undefined {
+    return this.#running?.work
   }
 
   /** Joins the other relays of a shared profile. @throws RelayError `settings` when they have other routes; `storage` */
@@ -59,9 +76,11 @@ export class Duties implements AsyncDisposable {
       onNotice,
       onRun: (holds) => {
         if (!holds) void this.#end()
-        else if (this.#start && !this.#running) {
+        else if (this.#wants && !this.#running) {
           const lost = new AbortController()
-          this.#running = { lost, work: this.#tryStart(this.#start, lost.signal) }
+          const running: Running<Work> = { lost, work: undefined, started: Promise.resolve() }
+          this.#running = running
+          running.started = this.#tryStart(running)
         }
         onTurn()
       },
@@ -86,14 +105,16 @@ export class Duties implements AsyncDisposable {
     return !this.#session || this.#running !== undefined
   }
 
-  /** Starts the work now, or whenever this relay has the turn. To be called once. @throws the error of `start`, where no other relay can be */
-  async run(start: (turn: Turn) => Promise<AsyncDisposable>): Promise<void> {
-    this.#start = start
+  /** Starts the work now, or whenever this relay has the turn. To be called once. @throws the error of its start, where no other relay can be */
+  async run(): Promise<void> {
+    const { begin } = this.#options
+    this.#wants = true
     if (this.#session) return this.#session.want()
     const lost = new AbortController()
-    const work = start({ mayRun: () => true, lost: lost.signal })
-    this.#running = { lost, work: work.catch(() => undefined) }
-    await work
+    const work = begin({ mayRun: () => true, lost: lost.signal })
+    const started = work.start()
+    this.#running = { lost, work, started: started.catch(() => {}) }
+    await started
   }
 
   /** Whether another relay serves the profile, too. @throws RelayError `storage` */
@@ -109,7 +130,7 @@ export class Duties implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#poll)
-    this.#start = undefined
+    this.#wants = false
     await this.#end()
     await this.#session?.release()
     await this.#session?.[Symbol.asyncDispose]()
@@ -120,22 +141,24 @@ export class Duties implements AsyncDisposable {
   }
 
   /** Starts once the work of an earlier turn has ended; tries again until it succeeds or the turn is lost. Does not reject. */
-  async #tryStart(
-    start: (turn: Turn) => Promise<AsyncDisposable>,
-    lost: AbortSignal,
-  ): Promise<AsyncDisposable | undefined> {
+  async #tryStart(running: Running<Work>): Promise<void> {
+    const { begin, log } = this.#options
+    const lost = running.lost.signal
     await this.#ended
     for (let failures = 0; !lost.aborted;) {
+      const work = begin({ mayRun: () => !lost.aborted && this.#session?.holds === true, lost })
+      running.work = work
       try {
-        return await start({ mayRun: () => !lost.aborted && this.#session?.holds === true, lost })
+        return await work.start()
       } catch (error) {
-        if (lost.aborted) break
+        if (lost.aborted) return
+        running.work = undefined
         const why = toRelayError(error).message
-        if (++failures === 1) this.#options.log.error(`forwarding could not be started yet: ${why}`, error)
+        if (++failures === 1) log.error(`forwarding could not be started yet: ${why}`, error)
+        await this.#close(work)
         await sleep(START_AGAIN_MS, { signal: lost }).catch(() => {})
       }
     }
-    return undefined
   }
 
   /** Resolves once all has ended. Does not reject. */
@@ -145,11 +168,19 @@ export class Duties implements AsyncDisposable {
     if (this.#session) last?.lost.abort(new RelayError('unavailable', 'Another relay forwards now'))
     const finish = async (before: Promise<void>): Promise<void> => {
       await before
-      await (await last?.work)?.[Symbol.asyncDispose]()
+      await last?.started
+      if (last?.work) await this.#close(last.work)
     }
-    return (this.#ended = finish(this.#ended).catch((error: unknown) =>
-      this.#options.log.error(toRelayError(error).message, error),
-    ))
+    return (this.#ended = finish(this.#ended))
+  }
+
+  /** Does not reject. */
+  async #close(work: Work): Promise<void> {
+    try {
+      await work[Symbol.asyncDispose]()
+    } catch (error) {
+      this.#options.log.error(toRelayError(error).message, error)
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 import { otherAccountText } from '../auth/accounts.js'
 import type { OwnApp } from '../auth/setup.js'
-import { aborted } from '../base/wait.js'
+import { aborted, type Cancellable } from '../base/wait.js'
 import type { Command } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
+import type { Secret } from '../base/secret.js'
 import {
   explainLogError,
   type HookContext,
@@ -12,10 +13,10 @@ import {
   type WantedHook,
 } from '../codehost/hooks.js'
 import type { Repo } from '../codehost/host.js'
-import type { RelayParts } from '../relay.js'
-import { keepWebhook } from './catching-up.js'
-import type { HookEvent } from './hook-event.js'
-import type { SourceParts } from './tunnel.js'
+import type { Core } from '../core.js'
+import type { HookEvent } from '../events/hook-event.js'
+import type { TokenOwner } from '../tokens/tokens.js'
+import { keepWebhook, type WebhookParts } from './catching-up.js'
 
 /** Which hooks to have while relay runs. */
 export interface HookPlan {
@@ -34,8 +35,11 @@ export interface HookPlan {
   readonly catchUp: boolean
 }
 
-export interface HookParts extends SourceParts {
-  readonly onHook: (event: HookEvent) => void
+export interface HookParts extends Omit<WebhookParts, 'stop'> {
+  /** Once it aborts, the hooks belong to another relay. */
+  readonly lost: AbortSignal
+  /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
+  readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
   /** Whether another relay takes the hooks over when this one ends. */
   readonly hasSuccessor: () => Promise<boolean>
 }
@@ -46,15 +50,16 @@ export async function runApp(
   app: OwnApp,
   catchUp: boolean,
 ): Promise<void> {
-  const { address, settings, stop, onHook } = parts
+  const { address, core, stop } = parts
   const { slug, log } = app
+  const onHook = announce(core)
   const url = await Promise.race([address.known, aborted(stop)])
   if (url === undefined) return
   await keepWebhook(
     {
       name: `the App ${slug}`,
       async make() {
-        const repaired = await app.repair(url, settings.webhookSecrets.current)
+        const repaired = await app.repair(url, secretOf(core))
         onHook({ app: slug, state: 'leads here', url, repaired })
         return catchUp ? log : undefined
       },
@@ -80,12 +85,12 @@ interface Parts extends HookParts {
 export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable {
   const [stop, cut] = [new AbortController(), new AbortController()]
   const parts: Parts = { ...sources, plan, stop: stop.signal, cut: cut.signal, warned: new Set() }
-  const { address, relay } = sources
+  const { address, core } = sources
   /** Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not reject. */
   const runAll = async (): Promise<string | undefined> => {
     const url = await Promise.race([address.known, aborted(stop.signal)])
     if (url === undefined) return undefined
-    const list = plan.catchUp ? savedHooks(relay).list() : Promise.resolve([])
+    const list = plan.catchUp ? savedHooks(core).list() : Promise.resolve([])
     const all = distinct([...(await list.catch(() => [])), ...plan.repos])
     await Promise.all(all.map((repo) => runHook(parts, repo, url)))
     return url
@@ -95,7 +100,7 @@ export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable 
     async [Symbol.asyncDispose]() {
       stop.abort()
       // A call under way may still make a hook, which then has to go.
-      const { removal } = relay.limits
+      const { removal } = core.limits
       const tooSlow = `The code host did not answer within ${removal / 1000} s`
       const limit = setTimeout(() => cut.abort(new RelayError('provider_timeout', tooSlow)), removal)
       const url = await running
@@ -115,7 +120,8 @@ function distinct(repos: readonly Repo[]): readonly Repo[] {
 
 /** Has one hook until relay stops. Does not reject. */
 async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
-  const { plan, cut, stop, onHook } = parts
+  const { core, plan, cut, stop } = parts
+  const onHook = announce(core)
   const name = nameOf(repo)
   const place = placeOf(parts, repo, stop)
   await keepWebhook(
@@ -136,39 +142,35 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
 }
 
 /** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
-function placeOf({ relay, plan, log, warned }: Parts, repo: Repo, signal: AbortSignal): HookContext {
-  const { host } = relay
+function placeOf({ core, owner: find, plan, warned }: Parts, repo: Repo, signal: AbortSignal): HookContext {
+  const { host, tokens, log } = core
   const { user, isUserNamed: isNamed, login, command, onNoToken } = plan
   const token = async (): Promise<string> => {
-    const owner = await relay.owner(user, { signal }).catch(onNoToken)
-    const other = await relay.tokens.otherAccount(owner, { isNamed })
+    const owner = await find(user, { signal }).catch(onNoToken)
+    const other = await tokens.otherAccount(owner, { isNamed })
     const text = other ? `${otherAccountText(owner, other)}. ${login} replaces it` : ''
     if (other && !warned.has(text)) log.warn(text)
     warned.add(text)
     return owner.accessToken
   }
-  return { host, hooks: host.as(token, { signal }).hooks, saved: savedHooks(relay), repo, login, command }
+  return { host, hooks: host.as(token, { signal }).hooks, saved: savedHooks(core), repo, login, command }
 }
 
-function savedHooks({ database, host }: RelayParts): SavedHooks {
+function savedHooks({ database, host }: Core): SavedHooks {
   return new SavedHooks(database.store, host)
 }
 
 /** With the events, and the address, that the user chose for it before. */
-async function wantedHook(
-  { settings }: Parts,
-  { saved, repo }: HookContext,
-  url: string,
-): Promise<WantedHook> {
+async function wantedHook({ core }: Parts, { saved, repo }: HookContext, url: string): Promise<WantedHook> {
   const { chosen = false, url: own, events } = (await saved.get(repo)) ?? {}
-  const secret = settings.webhookSecrets.current
-  const hook = { url: (chosen && own) || url, secret, events: events ?? undefined }
+  const hook = { url: (chosen && own) || url, secret: secretOf(core), events: events ?? undefined }
   return { settings: hook, permanent: false, chosen }
 }
 
 /** Removes the hook if relay serve made it, or leaves it to be caught up from. */
 async function endHook(parts: Parts, repo: Repo, url: string): Promise<void> {
-  const { plan, cut, onHook } = parts
+  const { core, plan, cut } = parts
+  const onHook = announce(core)
   const name = nameOf(repo)
   try {
     const place = placeOf(parts, repo, cut)
@@ -180,6 +182,15 @@ async function endHook(parts: Parts, repo: Repo, url: string): Promise<void> {
   } catch (thrown) {
     onHook({ repo: name, state: 'left', error: toRelayError(thrown) })
   }
+}
+
+/** The secret with which the code host signs now. */
+function secretOf({ sources, host, settings }: Core): Secret {
+  return (sources.get(host.name)?.secrets ?? settings.webhookSecrets).current
+}
+
+function announce({ events }: Core): (hook: HookEvent) => void {
+  return (hook) => events.emit({ type: 'hook', hook })
 }
 
 function nameOf({ owner, repo }: Repo): string {

@@ -1,4 +1,4 @@
-import type { Settings, StoreText } from '../base/settings.js'
+import type { ReadSettings, StoreText } from '../base/settings.js'
 import { publicTargets, type Routing } from '../dispatch/routes.js'
 import {
   type InstanceRecord,
@@ -11,7 +11,7 @@ import {
 export interface StatusParts {
   readonly record: InstanceRecord
   readonly startedAt: number
-  readonly settings: Settings
+  readonly settings: ReadSettings
   readonly sandbox: boolean
   readonly routing: Pick<Routing, 'routes'>
   readonly tunnels: Iterable<TunnelStatus>

@@ -1,23 +1,10 @@
 import { RelayError } from '../base/errors.js'
-import type { Log } from '../base/log.js'
 import { DEFAULT_TUNNEL, isChannel, isCodeHost, type Settings } from '../base/settings.js'
-import type { Clock } from '../base/time.js'
 import { schemeOf } from '../codehost/schemes.js'
-import type { TunnelStatus } from '../instance/protocol.js'
-import type { RelayParts } from '../relay.js'
+import type { Core } from '../core.js'
 import { provesBody } from '../schemes/proof.js'
-
-/** What the sources of deliveries need. */
-export interface SourceParts {
-  readonly relay: RelayParts
-  readonly settings: Settings
-  readonly address: PayloadAddress
-  readonly onTunnel: (status: TunnelStatus) => void
-  readonly clock: Clock
-  readonly log: Log
-  /** Once it aborts, the sources belong to another relay. */
-  readonly lost: AbortSignal
-}
+import type { TunnelStatus } from '../instance/protocol.js'
+import type { Tunnel } from '../tunnel/tunnel.js'
 
 /**
  * Whether the sources can have a tunnel: each needs a channel of its own, and signatures of its bodies. Any reader of a channel could copy a
@@ -51,29 +38,58 @@ export function checkTunnel(
     )
 }
 
-/** Receives through tunnels too, each source's through a channel of its own. Loaded only here. */
-export async function startTunnels(
-  { relay, settings, address: payloadAddress, lost, log, clock, onTunnel }: SourceParts,
-  address: string,
-): Promise<AsyncDisposable> {
-  const { Tunnel } = await import('../tunnel/tunnel.js')
-  const { intake, refusals, sources } = relay
-  const { store } = relay.database
-  const { maxBody } = settings
-  const onStatus = (status: TunnelStatus): void => {
-    const { source } = status
-    onTunnel(status)
-    if (isCodeHost(source)) payloadAddress.noticed(status)
+/** Receives through tunnels too, each source's through a channel of its own. */
+export class Tunnels implements AsyncDisposable {
+  readonly #core: Core
+  readonly #lost: AbortSignal
+  /** By source. */
+  readonly #open = new Map<string, Tunnel>()
+  /** Changes of which tunnels are open: one after the other. */
+  #updated: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  /** @param lost once it aborts, the tunnels are another relay's */
+  constructor(core: Core, lost: AbortSignal) {
+    this.#core = core
+    this.#lost = lost
   }
-  const shared = { address, intake, refusals, store, lost, maxBody, log, clock, onStatus }
-  const tunnels = [...sources.values()].map((source) => {
-    if (source.scheme.challenge !== undefined) log.warn(halfText(source.name))
-    return new Tunnel({ ...source, ...shared })
-  })
-  return {
-    async [Symbol.asyncDispose]() {
-      await Promise.all(tunnels.map((tunnel) => tunnel[Symbol.asyncDispose]()))
-    },
+
+  /** Opens those of new sources, and closes those of sources that are gone. Does nothing where the settings name no tunnel. */
+  async update(): Promise<void> {
+    const { tunnel: address } = this.#core.settings
+    if (address === undefined) return
+    const update = async (): Promise<void> => this.#update(address)
+    await (this.#updated = this.#updated.then(update))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    await this.#updated
+    await Promise.all([...this.#open].map(([name, tunnel]) => this.#close(name, tunnel)))
+  }
+
+  async #update(address: string): Promise<void> {
+    const { sources, intake, refusals, settings, database, log, clock, events } = this.#core
+    // Loaded only here.
+    const { Tunnel } = await import('../tunnel/tunnel.js')
+    if (this.#isClosed) return
+    for (const source of sources.values()) {
+      const known = this.#open.get(source.name)
+      if (source.scheme.challenge !== undefined && !known) log.warn(halfText(source.name))
+      known?.use(source)
+      const shared = { intake, refusals, maxBody: settings.maxBody, store: database.store, log, clock }
+      const onStatus = (tunnel: TunnelStatus): void => events.emit({ type: 'tunnel', tunnel })
+      const own = { address, lost: this.#lost, onStatus }
+      if (!known) this.#open.set(source.name, new Tunnel({ ...source, ...shared, ...own }))
+    }
+    const gone = [...this.#open].filter(([name]) => !sources.has(name))
+    await Promise.all(gone.map(([name, tunnel]) => this.#close(name, tunnel)))
+  }
+
+  /** Resolves once everything that arrived has been handled. */
+  async #close(name: string, tunnel: Tunnel): Promise<void> {
+    await tunnel[Symbol.asyncDispose]()
+    this.#open.delete(name)
   }
 }
 
@@ -96,8 +112,9 @@ export class PayloadAddress {
     if (tunnel === undefined) this.#resolve(`${publicUrl ?? url}/webhook`)
   }
 
-  /** To be called with each change of the tunnel. */
-  noticed({ state, url }: TunnelStatus): void {
+  /** To be called with each change of a tunnel. */
+  noticed({ source, state, url }: TunnelStatus): void {
+    if (!isCodeHost(source)) return
     const isConnected = state === 'connected'
     if (isConnected && url !== null) this.#resolve(url)
     if (isConnected && this.#isDown) for (const listener of this.#listeners) listener()

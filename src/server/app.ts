@@ -12,19 +12,22 @@ export const READY_PATH = '/ready'
 /** Random bytes in hex or base64, at least 96 bits of them. */
 const CHALLENGE = /^[A-Za-z0-9+/=_-]{16,256}$/
 
-/** The whole HTTP service as one application. It does not listen: call its `fetch`, or pass that to `listen`. */
+/**
+ * The whole HTTP service as one application, for the sources that there are now. It does not listen: call its `fetch`, or pass that to
+ * `listen`.
+ */
 export function createApp(parts: AppParts) {
-  const { prove, ready, inspector, metrics, command } = parts
+  const { instance, ready, inspector, metrics, command } = parts
   const app = createRouter({ ...parts, onUnrouted: (c, status) => misdirectedDetail(c, status, parts) })
     .route('/', homeRoutes({ hasInspector: inspector !== undefined, command }))
     .route('/', webhookRoutes(parts))
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))
-    .route('/', instanceRoutes(parts))
+  if (instance) app.route('/', instanceRoutes({ ...parts, instance }))
   // The header proves, where a request asks for it, that this process is the profile's instance.
   app.get('/health', (c) => {
     const challenge = c.req.header('x-relay-challenge') ?? ''
-    const proof = CHALLENGE.test(challenge) ? prove(challenge) : undefined
+    const proof = CHALLENGE.test(challenge) ? instance?.prove(challenge) : undefined
     return c.json({ status: 'ok' }, 200, proof === undefined ? {} : { 'X-Relay-Instance': proof })
   })
   app.get(READY_PATH, async (c) => {
@@ -42,4 +45,27 @@ export function createApp(parts: AppParts) {
       .all(`${INSPECT_PATH}*`, async (c) => (await inspector()).fetch(c.req.raw, c.env))
   if (metrics) app.all('/metrics', (c) => metrics.fetch(c.req.raw, c.env))
   return app
+}
+
+type App = ReturnType<typeof createApp>
+
+/** An application that can be replaced: a request goes to the one that there is when it comes, and ends there. */
+export class ReplaceableApp {
+  #app: App
+
+  constructor(app: App) {
+    this.#app = app
+  }
+
+  replace(app: App): void {
+    this.#app = app
+  }
+
+  get routes(): App['routes'] {
+    return this.#app.routes
+  }
+
+  readonly fetch: App['fetch'] = (...request) => this.#app.fetch(...request)
+
+  readonly request: App['request'] = (...request) => this.#app.request(...request)
 }

@@ -108,8 +108,10 @@ function isRead({ controller }: Stream): boolean {
 function send(stream: Stream): void {
   const { controller, due } = stream
   if (due.size === 0 || !isRead(stream)) return
-  controller.enqueue(lineOf([...due]))
+  const line = lineOf([...due])
+  // First, since this can ask for the next line at once.
   due.clear()
+  controller.enqueue(line)
 }
 
 function lineOf(changed: ChangeLine['changed']): Uint8Array {

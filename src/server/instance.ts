@@ -7,7 +7,7 @@ import { errorResponse } from '../http/router.js'
 import { answerText, failureOf, type InstanceStatus, PROOF_HEADER, sameProof } from '../instance/protocol.js'
 import { parseUserId } from '../base/settings.js'
 import type { RefusedRequest } from '../webhook/refused.js'
-import type { AppParts, InspectorCodes } from './parts.js'
+import type { AppParts, InspectorCodes, ServedInstance } from './parts.js'
 
 /** A refused request without headers and body, so that a list of them is a small answer. */
 export interface RefusedSummary extends Omit<RefusedRequest, 'reason' | 'headers' | 'body'> {
@@ -19,7 +19,9 @@ export interface RefusedEntry extends RefusedSummary, Pick<RefusedRequest, 'head
   readonly body: string
 }
 
-type Parts = Pick<AppParts, 'prove' | 'signIn' | 'routes' | 'refusals' | 'inspector' | 'instance' | 'log'>
+type Parts = Pick<AppParts, 'signIn' | 'refusals' | 'inspector' | 'log'> & {
+  readonly instance: ServedInstance
+}
 
 /** 4 KiB: many times the longest call, one with a user's name of 256 bytes. */
 const MAX_BODY = 4096
@@ -32,20 +34,20 @@ const MAX_BODY = 4096
  * nor answers have a token.
  */
 export function instanceRoutes(parts: Parts) {
-  const { prove, instance, log } = parts
+  const { instance, log } = parts
   const calls = new Map<string, (given: Given) => object | Promise<object>>(Object.entries(callsOf(parts)))
   return new Hono<HttpEnv>().post('/instance', async (c) => {
     const body = Buffer.from(await readBody(c, MAX_BODY)).toString()
     const proof = c.req.header(PROOF_HEADER) ?? ''
     // A challenge, whose proof anybody gets from GET /health, does not begin so.
-    const isCall = body.startsWith('{') && sameProof(prove(body), proof)
+    const isCall = body.startsWith('{') && sameProof(instance.prove(body), proof)
     if (!isCall) throw notFound()
     const proofOf = (status: number, text: string): Record<string, string> => ({
-      [PROOF_HEADER]: prove(answerText(proof, status, text)) ?? '',
+      [PROOF_HEADER]: instance.prove(answerText(proof, status, text)),
     })
     try {
       const { call, ...given }: { readonly call: string } & Given = JSON.parse(body)
-      if (call === 'changes' && instance) return instance.changes.open(proofOf(200, ''), c.env?.outgoing)
+      if (call === 'changes') return instance.changes.open(proofOf(200, ''), c.env?.outgoing)
       const answer = await calls.get(call)?.(given)
       if (!answer) throw unknownCall(call)
       const text = JSON.stringify(answer)
@@ -81,18 +83,15 @@ interface Given {
 /** What the profile's other commands ask of the running instance, by name: what each call takes, and its answer. */
 export type InstanceCalls = ReturnType<typeof callsOf>
 
-function callsOf({ signIn, routes, refusals: { list }, inspector, instance }: Parts) {
+function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
   const openInspector = (): Promise<InspectorCodes> => {
     if (inspector) return inspector()
     throw new RelayError('not_configured', 'The inspector is off: relay runs with --no-inspect')
   }
   return {
     /** What only the instance knows. */
-    status(): InstanceStatus {
-      if (!instance) throw notFound()
-      return instance.status()
-    },
-    /** Renews the user's token if it is about to expire; the store then has it. Fails as `renewToken`. */
+    status: (): InstanceStatus => instance.status(),
+    /** Renews the user's token if it is about to expire; the store then has it. Fails as `renew`. */
     async renew({ userId }: Pick<Given, 'userId'>) {
       await renewToken(signIn, parseUserId(userId))
       return { ok: true }
@@ -110,7 +109,16 @@ function callsOf({ signIn, routes, refusals: { list }, inspector, instance }: Pa
       }
     },
     /** Where deliveries go now. */
-    routes: () => routes(),
+    routes: () => instance.routes(),
+    /** Has the instance read its settings again. Fails as `ServedInstance.reload`, with the reason, which may name files. */
+    async reload() {
+      try {
+        return await instance.reload()
+      } catch (cause) {
+        const { kind, message } = toRelayError(cause)
+        throw new RelayError(kind, message, { cause, forClients: true })
+      }
+    },
     /** The refused requests, the newest last, and how many of each kind there were, including those no longer in the list. */
     refused: async () => ({
       refused: await Promise.all(list.list().map(summaryOf)),

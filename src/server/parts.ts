@@ -3,6 +3,7 @@ import type { SignInParts } from '../auth/sign-in.js'
 import type { Command } from '../base/command-line.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { LiveRoutes } from '../dispatch/routes.js'
+import type { Reloaded } from '../events/status.js'
 import type { InstanceStatus } from '../instance/protocol.js'
 import type { FetchHandler } from '../http/listen.js'
 import type { RouterParts } from '../http/router.js'
@@ -28,28 +29,47 @@ export interface InspectorCodes {
   isPending(code: string): boolean
 }
 
-/** What the routes of the service are made of. */
-export interface AppParts extends Omit<RouterParts, 'onUnrouted'> {
+/** The running instance of a profile, as other programs of its user reach it. */
+export interface ServedInstance {
+  /** HMAC with the instance's key. */
+  prove(text: string): string
+  /** What it says of itself to the commands of its profile. */
+  status(): InstanceStatus
+  /** Where those commands follow what changes. */
+  readonly changes: ChangeStreams
+  /** Where deliveries go now, with the numbers of the journal. @throws RelayError `storage` */
+  routes(): Promise<LiveRoutes>
+  /**
+   * Reads the settings again and uses those that can be replaced while it runs; resolves once new sources are received from.
+   * @throws RelayError, usually `settings`, where they cannot be used: all stay as they were
+   */
+  reload(): Promise<Reloaded>
+}
+
+/** What every service of a relay is made of, also that of one that does not listen. */
+export interface ServiceParts extends Omit<RouterParts, 'onUnrouted'> {
   readonly host: CodeHost
   readonly tokens: Tokens
   readonly signIn: SignInParts & RenewParts
   /** Address of the page that a browser is sent to after signing in. */
   readonly baseUrl: () => string
-  /** Whose deliveries are taken, by name. */
+  /** Whose deliveries are taken: those that there are when the application is made. */
   readonly sources: Sources
   readonly intake: Intake
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
   readonly refusals: Refusals
+  /** Completes the commands that its pages name. */
   readonly command: Command
-  readonly routes: () => Promise<LiveRoutes>
-  /** HMAC with the instance's key; undefined when this process is not the profile's instance. */
-  readonly prove: (text: string) => string | undefined
+}
+
+/** What the routes of the service are made of. */
+export interface AppParts extends ServiceParts {
   readonly ready: ReadyCheck
-  /** What the running instance tells the commands of its profile. Undefined: none runs. */
-  readonly instance?: { status(): InstanceStatus; readonly changes: ChangeStreams } | undefined
+  /** Undefined: no other program may ask anything of this one. */
+  readonly instance: ServedInstance | undefined
   /** Loads the inspector when it is first asked for. Undefined: it is off. */
-  readonly inspector?: (() => Promise<Mounted & InspectorCodes>) | undefined
+  readonly inspector: (() => Promise<Mounted & InspectorCodes>) | undefined
   /** Answers requests for the metrics. Undefined: they are off. */
-  readonly metrics?: Mounted | undefined
+  readonly metrics: Mounted | undefined
 }

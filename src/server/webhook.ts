@@ -32,7 +32,7 @@ export function webhookRoutes({
     try {
       body = await readBody(c, maxBody)
       if (isCheck(headers, body, source)) return c.json(OK)
-      challenge = (await intake.receive({ headers, body }, { source: source.name })).challenge
+      challenge = (await intake.receive({ headers, body }, { source })).challenge
     } catch (error) {
       throw refusals.http(error, { headers, body }, source)
     }

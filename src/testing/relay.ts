@@ -6,6 +6,7 @@ import { Secret } from '../base/secret.js'
 import { DEFAULTS, NO_ROUTES, type RouteSettings, type Settings } from '../base/settings.js'
 import { formatDuration } from '../base/time.js'
 import { labelOf } from '../dispatch/routes.js'
+import type { RelayEvent } from '../events/events.js'
 import { type Filter, parseMatch } from '../journal/filter.js'
 import type { Journal } from '../journal/journal.js'
 import { jsonBytes } from '../journal/payload.js'
@@ -15,8 +16,9 @@ import { readResponseText, sendOnce } from '../net/client.js'
 import { type Fixture, fromFixture } from '../replay/fixture.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
-import { viewOf } from '../relay.js'
-import { type ServeOptions, type Serving, start, type Started } from '../serve/serve.js'
+import { listenerOf, type ServeOptions, type Serving, viewOf } from '../serve/serve.js'
+import type { Instance } from '../serve/instance.js'
+import { start, type Started } from '../serve/start.js'
 import { pathOf } from '../webhook/signature.js'
 import { type SignOptions, signed, TEST_SECRET } from './request.js'
 import { consent, type TestSandbox, viewOf as viewOfSandbox } from './sandbox.js'
@@ -114,11 +116,16 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
     forward = [],
     exec = [],
     ignore = [],
-    ...rest
+    log,
+    clock,
+    seams,
+    env,
+    ...callbacks
   } = isolateCallbacks(options)
+  const program = listenerOf(callbacks, log)
   const secrets = { current: new Secret(secret) }
   const watch = new Watch()
-  const serving = await start(
+  const started = await start(
     {
       ...DEFAULTS,
       profile: 'test',
@@ -133,30 +140,31 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
       sandbox: { port: 0 },
     },
     {
-      ...rest,
-      onDelivery(delivery, receipt) {
-        rest.onDelivery?.(delivery, receipt)
-        watch.onDelivery(receipt)
-      },
-      onAttempt(event) {
-        rest.onAttempt?.(event)
-        watch.onAttempt(event)
+      log,
+      clock,
+      seams,
+      env,
+      onEvent(event) {
+        program(event)
+        watch.onEvent(event)
       },
     },
   )
-  return testRelay(serving, watch)
+  return testRelay(started, watch)
 }
 
-function testRelay(serving: Started, watch: Watch): TestRelay {
-  const { url, relay, settings, sandbox } = serving
+function testRelay(started: Started, watch: Watch): TestRelay {
+  const { instance } = started
+  const { url, relay, settings } = viewOf(started)
+  const { core, sandbox } = instance
   const { oauthClient: client } = settings
   if (!sandbox || !client) throw new Error('unreachable: a sandbox was asked for')
   const secret = settings.webhookSecrets.current.reveal()
   const deliveries = (wanted: DeliveryFilter = {}, wait: WaitOptions = {}) =>
-    waitForDeliveries(relay.journal, watch, wanted, wait)
+    waitForDeliveries(core.journal, watch, wanted, wait)
   return {
     url,
-    relay: viewOf(relay, serving),
+    relay,
     settings,
     secret,
     sandbox: viewOfSandbox(sandbox, { id: client.id, secret: client.secret.reveal() }),
@@ -165,7 +173,7 @@ function testRelay(serving: Started, watch: Watch): TestRelay {
       const request = signed(fixture, { ...signing, secret })
       const recorded = fromFixture(fixture)
       await using sender = openSender(
-        `${url}${relay.sources.has(recorded.provider) ? pathOf(recorded.provider) : '/webhook'}`,
+        `${url}${core.sources.has(recorded.provider) ? pathOf(recorded.provider) : '/webhook'}`,
       )
       const { status, error, body } = await sender.send(request, { signal })
       const reason = error ?? `${status} ${Buffer.from(body).toString()}`
@@ -175,17 +183,17 @@ function testRelay(serving: Started, watch: Watch): TestRelay {
       if (!delivery) throw new Error('unreachable: the wait returns at least one')
       return delivery
     },
-    replaceRoutes: (routes) => serving.replaceRoutes({ ...NO_ROUTES, ...routes }),
-    signIn: (userId = 'tester') => signIn(serving, userId),
+    replaceRoutes: (routes) => instance.replaceRoutes({ ...NO_ROUTES, ...routes }),
+    signIn: (userId = 'tester') => signIn(instance, userId),
     [Symbol.asyncDispose]() {
       watch.end()
-      return serving[Symbol.asyncDispose]()
+      return started[Symbol.asyncDispose]()
     },
   }
 }
 
 /** With every step of a browser. @throws RelayError as {@link TestRelay.signIn} */
-async function signIn({ url, relay }: Started, userId: string): Promise<string> {
+async function signIn({ url, core }: Instance, userId: string): Promise<string> {
   const get = (address: string, headers = {}) => sendOnce(address, { method: 'GET', headers })
   const started = await get(`${url}/auth/sandbox?userId=${encodeURIComponent(userId)}`)
   const text = await readResponseText(started)
@@ -195,7 +203,7 @@ async function signIn({ url, relay }: Started, userId: string): Promise<string> 
   const result = await get(await consent(page), { cookie })
   result.discard()
   const reason = new URL(result.header('location') ?? url).searchParams.get('reason')
-  const owner = await relay.tokens.get(userId)
+  const owner = await core.tokens.get(userId)
   if (reason !== null || !owner)
     throw new RelayError('unauthenticated', `Cannot sign in: ${reason ?? 'there is no token'}`)
   return owner.accessToken
@@ -213,13 +221,14 @@ class Watch {
     setMaxListeners(0, this.#changes, this.#end.signal)
   }
 
-  onDelivery({ n, targets }: { readonly n: number; readonly targets: readonly string[] }): void {
-    for (const target of targets) this.#attempted.delete(`${n} ${target}`)
-    this.#changes.emit('change')
-  }
-
-  onAttempt({ n, attempt }: { readonly n: number; readonly attempt: Attempt }): void {
-    this.#attempted.add(`${n} ${attempt.target}`)
+  onEvent(event: RelayEvent): void {
+    if (event.type === 'delivery') {
+      const { n, targets } = event.receipt
+      for (const target of targets) this.#attempted.delete(`${n} ${target}`)
+    } else if (event.type === 'attempt') {
+      const { n, attempt } = event.attempt
+      this.#attempted.add(`${n} ${attempt.target}`)
+    } else return
     this.#changes.emit('change')
   }
 

@@ -113,9 +113,8 @@ type RestoredDelivery = Parameters<Intake['receive']>
  * in none is put off until no other waits.
  */
 export class Messages {
-  readonly #parts: MessagesParts
-  readonly #signed: RegExp
-  readonly #unsigned: RelayError
+  #parts: MessagesParts
+  #form: SignatureForm
   readonly #waiting: Arrived[] = []
   /** Characters of waiting messages. */
   #size = 0
@@ -141,17 +140,19 @@ export class Messages {
 
   constructor(parts: MessagesParts) {
     this.#parts = parts
-    const proofs = proofsFor(parts.secrets.current, parts.scheme)
-    this.#signed = signatureIn([...proofs, ...ROUND_TRIP.proofs])
-    const names = proofs.map(({ header }) => canonicalHeaderName(header)).join(' or ')
-    const cause = new Error(`invalid signature (there is no ${names}, or it is malformed)`)
-    this.#unsigned = new RelayError('invalid_signature', 'Invalid signature', { cause })
+    this.#form = signatureForm(parts)
+  }
+
+  /** Has the source's scheme and secrets replaced, for the messages that are read from now on. */
+  use(source: Source): void {
+    this.#parts = { ...this.#parts, ...source }
+    this.#form = signatureForm(source)
   }
 
   /** Queues a message. One without a signature is refused at once, except a few that are read for the log. */
   enqueue(text: string, id: string): void {
     if (!this.isSigned(text) && !(text.length <= MAX_UNSIGNED && this.#unsignedLeft()))
-      return void this.#parts.refusals.tunnel(undefined, this.#unsigned, this.#parts)
+      return void this.#parts.refusals.tunnel(undefined, this.#form.missing, this.#parts)
     this.#waiting.push({ text, id, at: this.#parts.clock() })
     this.#size += sizeOf(text)
     this.#working ??= this.#work()
@@ -159,7 +160,7 @@ export class Messages {
 
   /** True if the message may be a delivery. A greeting has no signature. */
   isSigned(text: string): boolean {
-    return this.#signed.test(text)
+    return this.#form.signed.test(text)
   }
 
   /** Resolves once there is room for another message. */
@@ -274,11 +275,11 @@ export class Messages {
    */
   async #tryLikely(arrived: Arrived): Promise<RestoredDelivery | undefined> {
     const breathe = (): Promise<void> => this.#breathe()
-    return this.#read(arrived, breathe, async (message) => {
-      const { roundTrips } = this.#parts
+    return this.#read(arrived, breathe, async (message, parts) => {
+      const { roundTrips } = parts
       if (await roundTrips.isOwn(message, message.lines)) return undefined
       const likely = { last: this.#lastHow, length: message.length }
-      const { restored, isAll } = await restoreLikely(message, message.lines, this.#parts, likely, breathe)
+      const { restored, isAll } = await restoreLikely(message, message.lines, parts, likely, breathe)
       if (restored || isAll) return restored ?? UNPROVED
       const size = sizeOf(arrived.text)
       if (this.#putOff.length > 0 && this.#putOffSize + size > MAX_PUT_OFF) return NOT_TRIED
@@ -303,7 +304,7 @@ export class Messages {
     return this.#read(
       arrived,
       next,
-      async (message) => (await restore(message, message.lines, this.#parts, next)) ?? UNPROVED,
+      async (message, parts) => (await restore(message, message.lines, parts, next)) ?? UNPROVED,
     )
   }
 
@@ -314,32 +315,33 @@ export class Messages {
   async #read(
     { text, at }: Arrived,
     next: () => Promise<void>,
-    find: (message: Message) => Promise<RestoredBody | RelayError | undefined>,
+    find: (message: Message, source: MessagesParts) => Promise<RestoredBody | RelayError | undefined>,
   ): Promise<RestoredDelivery | undefined> {
-    const { refusals, name: source } = this.#parts
+    const parts = this.#parts
+    const { refusals } = parts
     let [message, isReading]: [Message | undefined, boolean] = [undefined, true]
     // The list may ask for the reason later.
     const between = (): Promise<void> => (isReading ? next() : setImmediate())
     try {
       message = readMessage(text)
-      const found = message && (await find(message))
+      const found = message && (await find(message, parts))
       if (!message || !found) return undefined
       const { headers, raw } = message
       if (found instanceof RelayError) {
-        if (hasProof(message.lines, this.#parts.scheme) && !this.#listedLeft()) {
+        if (hasProof(message.lines, parts.scheme) && !this.#listedLeft()) {
           refusals.countTunnel(found)
           return undefined
         }
         // Does not reference the message, which may be long.
         const isRaw = raw !== undefined
-        const why = (held: WebhookRequest) => whyUnproved(held, isRaw, this.#parts, between)
-        await refusals.tunnel(requestOf(message), found, this.#parts, found === UNPROVED ? why : undefined)
+        const why = (held: WebhookRequest) => whyUnproved(held, isRaw, parts, between)
+        await refusals.tunnel(requestOf(message), found, parts, found === UNPROVED ? why : undefined)
         return undefined
       }
       this.#lastHow = found.how
       return [
         { headers, body: found.body },
-        { source, restored: found.how, at },
+        { source: parts, restored: found.how, at },
       ]
     } catch (error) {
       await this.#fail(message ? requestOf(message) : { headers: [], body: Buffer.from(text) }, error)
@@ -383,6 +385,22 @@ export class Messages {
       return this.#listedLeft() ? refusals.tunnel(request, error, this.#parts) : refusals.countTunnel(error)
     this.#hasLost = true
     log.error(`a delivery from the tunnel was lost: ${error.message}`, error)
+  }
+}
+
+/** How a channel's messages show that they are signed, and the error of those that are not. */
+interface SignatureForm {
+  readonly signed: RegExp
+  readonly missing: RelayError
+}
+
+function signatureForm({ secrets, scheme }: Source): SignatureForm {
+  const proofs = proofsFor(secrets.current, scheme)
+  const names = proofs.map(({ header }) => canonicalHeaderName(header)).join(' or ')
+  const cause = new Error(`invalid signature (there is no ${names}, or it is malformed)`)
+  return {
+    signed: signatureIn([...proofs, ...ROUND_TRIP.proofs]),
+    missing: new RelayError('invalid_signature', 'Invalid signature', { cause }),
   }
 }
 

@@ -64,7 +64,7 @@ interface Channel {
  * growing delay. Both are read.
  */
 export class Tunnel implements AsyncDisposable {
-  readonly #options: TunnelOptions & { readonly sendOnce: SendOnce }
+  #options: TunnelOptions & { readonly sendOnce: SendOnce }
   readonly #limits: TunnelLimits
   readonly #roundTrips = new RoundTrips()
   readonly #stop = new AbortController()
@@ -79,6 +79,12 @@ export class Tunnel implements AsyncDisposable {
     this.#limits = { ...LIMITS, ...options.limits }
     this.#status = { source: options.name, state: 'connecting', since: options.clock(), ...UNKNOWN }
     this.#running = this.#run()
+  }
+
+  /** Has the source's scheme and secrets replaced. Its channel and connection stay. */
+  use(source: Source): void {
+    this.#options = { ...this.#options, ...source }
+    this.#channel?.messages.use(source)
   }
 
   /** Resolves once everything that arrived has been handled. */

@@ -19,7 +19,7 @@ import {
   valueAt,
   type WebhookScheme,
 } from '../schemes/scheme.js'
-import { isForm, verifySignature, type Sources, signedBytes } from './signature.js'
+import { isForm, verifySignature, type Source, signedBytes } from './signature.js'
 
 /** A received request: all header lines, and the body's exact bytes. */
 export interface WebhookRequest {
@@ -29,8 +29,8 @@ export interface WebhookRequest {
 
 /** Origin of a request. */
 export interface RequestOrigin {
-  /** Name of its source. */
-  readonly source: string
+  /** Its source when the request began: a change of the settings applies from the next request on. */
+  readonly source: Source
   /**
    * Method by which the bytes of a tunnel's message were restored. Anybody may have written its headers, so its payload
    * must fit its event.
@@ -49,7 +49,6 @@ export interface RequestOrigin {
 }
 
 export interface IntakeParts {
-  readonly sources: Pick<Sources, 'get'>
   readonly journal: Pick<Journal, 'append'>
   /** Determines the forwarding of a delivery. Must not throw. */
   readonly plan: (delivery: Delivery) => Plan
@@ -80,7 +79,7 @@ export function createIntake(parts: IntakeParts): Intake {
   const { journal, clock, onDelivery } = parts
   return {
     async receive(request, from) {
-      const { challenge, ...delivery } = verified(request, from, parts.sources, clock())
+      const { challenge, ...delivery } = verified(request, from, clock())
       const plan = parts.plan(delivery)
       const targets = from.edited?.targets ?? plan.targets
       const receipt = await journal.append(delivery, { ...plan, targets }).catch((cause: unknown) => {
@@ -96,17 +95,15 @@ export function createIntake(parts: IntakeParts): Intake {
 function verified(
   request: WebhookRequest,
   from: RequestOrigin,
-  sources: IntakeParts['sources'],
   receivedAt: number,
 ): Delivery & { readonly challenge?: string } {
   const { headers, body } = request
   const { source, restored: how, at = receivedAt, edited } = from
   const lines = indexHeaders(headers)
-  const sender = sources.get(source)
-  const proven = sender && verifySignature(lines, body, sender)
+  const proven = verifySignature(lines, body, source)
   if (!proven) throw invalidSignature()
-  const { scheme } = sender
-  const isHost = isCodeHost(source)
+  const { scheme } = source
+  const isHost = isCodeHost(source.name)
   // A code host's headers are checked before the body is parsed.
   const named = isHost ? readIdentity(lines, undefined, body, scheme) : undefined
   const payload = readPayload(lines, body, scheme)
@@ -126,8 +123,8 @@ function verified(
   const challenge = scheme.challenge && valueAt(scheme.challenge, lines, payload)
   return {
     receivedAt,
-    provider: source,
-    ...(sender.schemeText !== source && { scheme: sender.schemeText }),
+    provider: source.name,
+    ...(source.schemeText !== source.name && { scheme: source.schemeText }),
     ...identity,
     // An edited copy may have the body of its original, and so the same digest.
     ...(edited && identity.deliveryId === bodyDigest(body) && { deliveryId: randomUUID() }),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { firstPayload, isFormType } from '../http/forms.js'
 import { isCodeHost, type SourceSettings, type WebhookSecrets } from '../base/settings.js'
 import { schemeOf } from '../codehost/schemes.js'
@@ -24,8 +25,56 @@ export function createSource({ name, scheme, secrets }: SourceSettings): Source 
   return { name, schemeText: scheme, scheme: schemeOf(scheme), secrets }
 }
 
-/** Sources that relay accepts deliveries from, by name. */
-export type Sources = ReadonlyMap<string, Source>
+/** Sources that relay accepts deliveries from, by name. A later look may find others. */
+export interface Sources {
+  get(name: string): Source | undefined
+  has(name: string): boolean
+  values(): Iterable<Source>
+}
+
+/** The sources of a relay, which are replaced as a whole while it runs. A request that has begun keeps the source that it found. */
+export class SourceTable implements Sources {
+  #all: ReadonlyMap<string, Source>
+
+  constructor(all: readonly Source[]) {
+    this.#all = byName(all)
+  }
+
+  get(name: string): Source | undefined {
+    return this.#all.get(name)
+  }
+
+  has(name: string): boolean {
+    return this.#all.has(name)
+  }
+
+  values(): Iterable<Source> {
+    return this.#all.values()
+  }
+
+  /** Returns the names of those that are new or have another scheme or secret, and of those that are gone. */
+  replace(all: readonly Source[]): {
+    readonly changed: readonly string[]
+    readonly removed: readonly string[]
+  } {
+    const before = this.#all
+    this.#all = byName(all)
+    const changed = all.filter((source) => !isSame(source, before.get(source.name)))
+    return {
+      changed: changed.map(({ name }) => name),
+      removed: [...before.keys()].filter((name) => !this.#all.has(name)),
+    }
+  }
+}
+
+function byName(all: readonly Source[]): ReadonlyMap<string, Source> {
+  return new Map(all.map((source) => [source.name, source]))
+}
+
+function isSame({ schemeText, secrets }: Source, other: Source | undefined): boolean {
+  const texts = ({ current, previous }: WebhookSecrets) => [current.reveal(), previous?.reveal()]
+  return schemeText === other?.schemeText && isDeepStrictEqual(texts(secrets), texts(other.secrets))
+}
 
 /** Path of a source's address. */
 export function pathOf(source: string): string {

@@ -1,25 +1,10 @@
-import path from 'node:path'
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { begin, finish, githubDelivery, post } from '../kit/delivery.js'
-import { hold } from '../kit/disk.js'
 import { entriesOf, waitingOf } from '../kit/journal.js'
-import { type Place, place, type Serving } from '../kit/place.js'
+import { type Place, place } from '../kit/place.js'
 import { receiver, valuesOf } from '../kit/receiver.js'
-
-/** Stops a process by SIGSTOP, but not within a write, where it would hold the database until it continues. */
-async function stopBetweenWrites(program: Serving, { home }: Place): Promise<void> {
-  for (;;) {
-    program.kill('SIGSTOP')
-    try {
-      hold(path.join(home, 'default')).release()
-      return
-    } catch {
-      program.kill('SIGCONT')
-      await setImmediate()
-    }
-  }
-}
+import { stopBetweenWrites } from '../kit/stopped.js'
 
 /** Fails when one of them is not answered 200. */
 async function acknowledged(webhook: string, ids: readonly string[]): Promise<void> {

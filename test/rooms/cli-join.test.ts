@@ -81,7 +81,11 @@ it('leaves out an id that the instance has the secret of, and refuses a kind of 
 
 it('finds what is missing for a service before it makes a profile', async () => {
   const missing = await load({ env: { RELAY_PROVIDER: 'gitea' }, user: { home: 'none' } })
-  const settingsOf = (sandbox: boolean) => serviceSettings({ own: missing }, { sandbox, inspect: true })
+  const settingsOf = (sandbox: boolean) =>
+    serviceSettings(
+      { own: missing },
+      { sandbox, inspect: true, readSources: async () => [], rereadParts: () => expect.unreachable() },
+    )
   expect(() => settingsOf(false)).toThrow('RELAY_PROVIDER_URL is not set')
   expect(() => settingsOf(true)).not.toThrow()
 })

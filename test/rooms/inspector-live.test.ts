@@ -21,7 +21,7 @@ function openHub() {
   const parts = {
     journal,
     routing: new Routing({ forward: [], exec: [], ignore: [] }),
-    running: { targets: () => [] },
+    instance: { activity: () => ({ targets: [] }) },
     refusals: { list: { counts: () => ({ invalid_signature: 2, too_large: 1 }) } },
     stopped: new AbortController().signal,
     log: { warn() {} },

@@ -14,14 +14,14 @@ const COUNTS = { waiting: 2, succeeded: 5, failed: 1 }
 /** The state of an instance whose keychain answers so, and the warnings. */
 async function stateWith(owners: () => Promise<readonly object[]>) {
   const warnings: string[] = []
-  const running = { targets: () => [TARGET], tunnels: () => [], hookProblems: () => new Map() }
+  const status = { targets: [TARGET], tunnels: [], hookProblems: new Map(), startedAt: 1 }
   const parts = {
     place: { profile: 'default', sandbox: false, isNamed: false },
-    url: () => 'http://127.0.0.1:8787',
+    url: 'http://127.0.0.1:8787',
     host: { name: 'github', origin: 'https://github.com' },
     sources: new Map(),
     routing: new Routing({ forward: [TARGET.id], exec: [], ignore: [] }),
-    running: { ...running, startedAt: () => 1 },
+    instance: { activity: () => status },
     journal: { counts: async () => new Map([[TARGET.id, COUNTS]]), count: async () => 8 },
     store: { list: async () => [], get: async () => undefined },
     tokens: { owners },

@@ -1,14 +1,12 @@
-import { Secret } from '../../src/base/secret.js'
-import { schemeOf } from '../../src/codehost/schemes.js'
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Delivery } from '../../src/journal/types.js'
 import { createIntake, type RequestOrigin, summarize, type WebhookRequest } from '../../src/webhook/intake.js'
 import { giteaDelivery, githubDelivery, SECRET } from '../kit/delivery.js'
+import { sourceOf } from './tunnel-rig.js'
 
-const [GITHUB, GITEA] = [schemeOf('github'), schemeOf('gitea')]
-const SECRETS = { current: new Secret(SECRET) }
+const [GITHUB, GITEA] = [sourceOf('github', SECRET), sourceOf('gitea', SECRET)]
 
 const FORM = 'application/x-www-form-urlencoded'
 const form = (payload: string): string => new URLSearchParams({ payload }).toString()
@@ -17,12 +15,6 @@ const form = (payload: string): string => new URLSearchParams({ payload }).toStr
 async function taken(request: WebhookRequest, from: Partial<RequestOrigin> = {}): Promise<Delivery | string> {
   let stored: Delivery | undefined
   const intake = createIntake({
-    sources: {
-      get(source) {
-        const scheme = { github: GITHUB, gitea: GITEA }[source]
-        return scheme && { name: source, schemeText: source, scheme, secrets: SECRETS }
-      },
-    },
     journal: {
       append: async (delivery) => {
         stored = delivery
@@ -33,7 +25,7 @@ async function taken(request: WebhookRequest, from: Partial<RequestOrigin> = {})
     clock: () => 1000,
   })
   try {
-    await intake.receive(request, { source: 'github', ...from })
+    await intake.receive(request, { source: GITHUB, ...from })
   } catch (error) {
     const { message, cause } = error instanceof Error ? error : new Error()
     return cause instanceof Error ? cause.message : message
@@ -70,7 +62,7 @@ describe('the event and delivery headers', () => {
     // Gitea sends GitHub's as well.
     const set = { 'X-GitHub-Delivery': 'other', 'X-GitHub-Event': 'other', 'X-GitHub-Hook-ID': '9' }
     const gitea = giteaDelivery({ event: 'issues', id: 'd-1', set })
-    expect(await taken(gitea, { source: 'gitea' })).toMatchObject(identity)
+    expect(await taken(gitea, { source: GITEA })).toMatchObject(identity)
   })
 })
 
@@ -83,7 +75,7 @@ it('the body is read as a form only if Content-Type says so, and stored as sent'
     expect(await taken(githubDelivery({ body: '{}', set: { 'Content-Type': type } }))).toBeTypeOf('object')
   const wrapped = `${body}&x=1`
   const gitea = giteaDelivery({ body: wrapped, signed: '{"action":"opened"}', type: FORM })
-  expect(await taken(gitea, { source: 'gitea' })).toMatchObject({ ...found, body: Buffer.from(wrapped) })
+  expect(await taken(gitea, { source: GITEA })).toMatchObject({ ...found, body: Buffer.from(wrapped) })
 })
 
 describe('a delivery from a tunnel', () => {
@@ -93,7 +85,7 @@ describe('a delivery from a tunnel', () => {
     body: string,
     more: Partial<RequestOrigin> = {},
   ): Promise<unknown> => {
-    const request = more.source === 'gitea' ? giteaDelivery({ body, event }) : githubDelivery({ body, event })
+    const request = more.source === GITEA ? giteaDelivery({ body, event }) : githubDelivery({ body, event })
     const delivery = await taken(request, { restored: 'compact', ...more })
     return typeof delivery === 'string' ? delivery : delivery.restored
   }
@@ -101,8 +93,8 @@ describe('a delivery from a tunnel', () => {
   it('is known by the digest of the signed bytes, in any form', async () => {
     const json = '{"action":"opened"}'
     const wrapped = giteaDelivery({ body: `${form(json)}&x=1`, signed: json, type: FORM })
-    const one = await taken(giteaDelivery({ body: json }), { source: 'gitea', restored: 'raw' })
-    const other = await taken(wrapped, { source: 'gitea', restored: 'form' })
+    const one = await taken(giteaDelivery({ body: json }), { source: GITEA, restored: 'raw' })
+    const other = await taken(wrapped, { source: GITEA, restored: 'form' })
     const sha256 = createHash('sha256').update(json).digest('base64url')
     expect(one).toMatchObject({ restored: { how: 'raw', sha256 } })
     expect(other).toMatchObject({ restored: { how: 'form', sha256 } })
@@ -121,8 +113,8 @@ describe('a delivery from a tunnel', () => {
     expect(await restoredAs('a', unknown)).toMatchObject({ unproved: true })
     const push = (before: string): string =>
       JSON.stringify({ ref: 'refs/heads/main', before, after: 'a1', commits: [{ id: 'a1' }] })
-    expect(await restoredAs('push', push('a1'), { source: 'gitea' })).toMatchObject({ repeatable: true })
-    expect(await restoredAs('push', push('b2'), { source: 'gitea' })).not.toHaveProperty('repeatable')
+    expect(await restoredAs('push', push('a1'), { source: GITEA })).toMatchObject({ repeatable: true })
+    expect(await restoredAs('push', push('b2'), { source: GITEA })).not.toHaveProperty('repeatable')
   })
 
   it('has no payload in the text of a comment, whatever its Content-Type says', async () => {
@@ -156,13 +148,13 @@ describe('summarize', () => {
     [{ ref: 7, release: 'v1.0' }, {}],
     [{ ref: 'refs/heads/a\n' }, {}],
   ])('finds in %j: %j', (payload, found) => {
-    expect(summarize(payload, new Map(), GITHUB)).toEqual({ ...nothing, ...found })
+    expect(summarize(payload, new Map(), GITHUB.scheme)).toEqual({ ...nothing, ...found })
   })
 
   it('accepts any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (payload) => {
-        const found = Object.keys({ ref: null, ...summarize(payload, new Map(), GITHUB) })
+        const found = Object.keys({ ref: null, ...summarize(payload, new Map(), GITHUB.scheme) })
         expect(found).toEqual(['ref', 'action', 'repo', 'number'])
       }),
     )

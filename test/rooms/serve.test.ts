@@ -7,7 +7,7 @@ import { openSettings } from '../../src/cli/settings/read.js'
 import type { Retention } from '../../src/journal/journal.js'
 import { type MaintenanceParts, startMaintenance } from '../../src/serve/maintenance.js'
 import { Readiness } from '../../src/serve/readiness.js'
-import { start } from '../../src/serve/serve.js'
+import { start } from '../../src/serve/start.js'
 import { emptyFolder } from '../kit/folder.js'
 import { closedPort } from '../kit/ports.js'
 import { testShell } from './cli-shell.js'
@@ -147,7 +147,15 @@ it('a start that fails after the data is open answers the requests that wait for
   const { shell } = testShell({ env: { RELAY_HOME: emptyFolder(), RELAY_PORT: port } })
   const loaded = await openSettings(shell, {})
   const own = await loaded.read()
-  const settings = serviceSettings({ own }, { sandbox: false, inspect: true })
+  const settings = serviceSettings(
+    { own },
+    {
+      sandbox: false,
+      inspect: true,
+      readSources: async () => [],
+      rereadParts: () => expect.unreachable(),
+    },
+  )
   const address = `http://127.0.0.1:${port}`
   let waiting: Promise<Response> | undefined
   const complete: typeof settings.complete = async (database) => {

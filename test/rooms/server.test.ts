@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { DEFAULTS, NO_ROUTES, type Settings } from '../../src/base/settings.js'
 import { createInstanceRecord, prove } from '../../src/instance/protocol.js'
-import { joinParts, type RelayParts } from '../../src/relay.js'
+import { start, type Started } from '../../src/serve/start.js'
 
 const code = { provider: 'github', providerUrl: 'https://github.com' } as const
 const own = { pid: 1, url: '', profile: 'test' }
-const [record, other] = [createInstanceRecord(own), createInstanceRecord(own)]
+const other = createInstanceRecord(own)
 const settings: Settings = {
   ...DEFAULTS,
   ...code,
@@ -20,15 +20,19 @@ const settings: Settings = {
   routes: NO_ROUTES,
 }
 
-let relay: RelayParts
+let started: Started
 beforeAll(async () => {
-  relay = await joinParts(settings, { prove: (text) => prove(record, text) })
+  started = await start(settings)
 })
-afterAll(() => relay[Symbol.asyncDispose]())
+afterAll(() => started[Symbol.asyncDispose]())
+
+const proofOf = (text: string): string => started.instance.prove(text)
+const request = (...given: Parameters<Started['instance']['app']['request']>) =>
+  started.instance.app.request(...given)
 
 async function ask(body: string, proof?: string) {
   const headers = proof === undefined ? {} : { 'X-Relay-Proof': proof }
-  const answer = await relay.app.request('/instance', { method: 'POST', headers, body })
+  const answer = await request('/instance', { method: 'POST', headers, body })
   return [answer.status, await answer.json()]
 }
 
@@ -38,19 +42,19 @@ const RENEW = '{"call":"renew","userId":"ada"}'
 
 describe('POST /instance', () => {
   it.each([
-    ['no proof', undefined],
-    ['an empty one', ''],
-    ['one for another call', prove(record, RENEW)],
-    ['one of another instance', prove(other, ROUTES)],
-    ['half of one', prove(record, ROUTES).slice(0, 32)],
+    ['no proof', () => undefined],
+    ['an empty one', () => ''],
+    ['one for another call', () => proofOf(RENEW)],
+    ['one of another instance', () => prove(other, ROUTES)],
+    ['half of one', () => proofOf(ROUTES).slice(0, 32)],
   ])('is not there for %s', async (_, proof) => {
-    expect(await ask(ROUTES, proof)).toEqual(NOT_FOUND)
+    expect(await ask(ROUTES, proof())).toEqual(NOT_FOUND)
   })
 
   it('takes no answer of GET /health for a proof', async () => {
     const law = asyncProperty(stringMatching(/^[\w+/=-]{16,40}$/), async (challenge) => {
       const headers = { 'X-Relay-Challenge': challenge }
-      const proof = (await relay.app.request('/health', { headers })).headers.get('x-relay-instance')
+      const proof = (await request('/health', { headers })).headers.get('x-relay-instance')
       expect(proof === null ? NOT_FOUND : await ask(challenge, proof)).toEqual(NOT_FOUND)
     })
     await assert(law, { examples: [['1234567890123456'], ['{"call":"routes"}']] })

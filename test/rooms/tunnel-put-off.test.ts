@@ -83,7 +83,6 @@ describe('messages that wait', () => {
       ...shared,
       intake: createIntake({
         ...shared,
-        sources,
         journal: { append: async () => expect.fail() },
         plan: () => expect.fail(),
       }),

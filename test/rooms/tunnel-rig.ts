@@ -49,7 +49,6 @@ export async function tunnel(
     },
   }
   const intake = createIntake({
-    sources: { get: () => sender },
     journal,
     clock,
     plan: () => ({ targets: [], ignoredBy: undefined, onDuplicate: 'if-failed' }),

@@ -56,7 +56,7 @@ const TARGET = '*=http://127.0.0.1:1'
 /** A working tunnel before a journal, which has one target for every delivery. */
 async function journalled(channel: string, source: Source, options: RigOptions = {}) {
   const database = await openDatabase({ kind: 'memory', folder: '' })
-  const journal = new Journal(database.sql, { onChange: () => {}, observer: () => undefined })
+  const journal = new Journal(database.sql)
   const receipts: Receipt[] = []
   const plan = { targets: [TARGET], ignoredBy: undefined, onDuplicate: 'if-failed' } as const
   const rig = await working(channel, {

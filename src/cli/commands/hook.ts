@@ -24,16 +24,24 @@ import type { Flags, Shell } from '../command.js'
 import { parseFlag } from '../input.js'
 import { POLL_MS } from '../follow.js'
 import { hookStateText } from '../output/deliveries.js'
-import { attach, commandFor, notServed, sharedSecretText, tunnelAddress, webhookSecret } from '../profile.js'
+import {
+  attach,
+  commandFor,
+  type Need,
+  notServed,
+  sharedSecretText,
+  tunnelAddress,
+  webhookSecret,
+} from '../profile.js'
 import { loginCommand, openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 /** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */
 type HookSession = Awaited<ReturnType<typeof openHookSession>>
 
-async function openHookSession(shell: Shell, flags: Flags, text: string) {
+async function openHookSession(shell: Shell, flags: Flags, text: string, need: Need = 'existing') {
   const repo = parseRepo(text)
-  const session = await openSession(shell, await attach(shell, flags))
+  const session = await openSession(shell, await attach(shell, flags, need))
   return { ...session, place: placeOf(shell, session, repo), name: formatRepo(repo) }
 }
 
@@ -218,7 +226,7 @@ export async function runRemove(shell: Shell, flags: RemoveFlags, text: string):
 
 export async function runTest(shell: Shell, flags: Flags, text: string): Promise<void> {
   const { out, json, signal } = shell
-  await using session = await openHookSession(shell, flags, text)
+  await using session = await openHookSession(shell, flags, text, 'answering')
   const { place, name } = session
   if (!session.attached.instance) throw notServed(session.attached)
   const hook = await findOwnHook(session, place)

@@ -26,7 +26,10 @@ export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
     for (const match of ignore) out.object({ type: 'ignore', match })
     return
   }
-  if (!live) out.say('No relay is running for this profile: these are the routes of the settings')
+  if (!live)
+    out.say(
+      `${attached.unreachable ? 'These' : 'No relay is running for this profile: these'} are the routes of the settings`,
+    )
   if (routes.length > 0) out.table([HEADINGS, ...routes.map(describeRoute)])
   else
     out.say(

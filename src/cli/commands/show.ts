@@ -24,7 +24,7 @@ import {
 import { bold, cyan, dim, type Line, t, textOf, yellow } from '../output/text.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach, commandFor } from '../profile.js'
-import { refusedId, showRefused } from '../refused.js'
+import { isRefused, refusedId, showRefused } from '../refused.js'
 
 export async function runShow(
   shell: Shell,
@@ -34,7 +34,7 @@ export async function runShow(
   const { out } = shell
   if (flags.body && shell.json)
     throw new RelayError('usage', '--body: prints exact bytes, so it cannot be combined with --json')
-  const attached = await attach(shell, flags)
+  const attached = await attach(shell, flags, isRefused(word) ? 'answering' : 'existing')
   const id = refusedId(word, attached)
   if (id !== undefined) return showRefused(shell, attached, id, flags.body === true)
   // The journal is closed before a pager waits for its reader.

@@ -26,8 +26,8 @@ type VerifyItem = Item & {
 export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonly string[]): Promise<void> {
   const { out, signal } = shell
   const { secretEnv } = flags
-  const ofProfile = words.some((word) => isRefused(word) || isEntry(word))
-  const attached = await attach(shell, flags, ofProfile ? 'existing' : 'alone')
+  const need = words.some(isRefused) ? 'answering' : words.some(isEntry) ? 'existing' : 'alone'
+  const attached = await attach(shell, flags, need)
   await using data = await openData(attached)
   const sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'verify with' })
   const items: VerifyItem[] = []

@@ -41,20 +41,21 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
     throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
   const attached = await attach(shell, flags, given === undefined ? 'existing' : 'any')
   await warnOfMatches(shell, attached, filter)
-  const { instance, profile } = attached
+  const { instance, profile, unreachable } = attached
   const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
   const end = performance.now() + limit
   const wanted = wantedText(match, flags)
-  const late = (what: string): RelayError =>
-    limit === 0
-      ? notServed(attached, ', or wait for it with --timeout 5m')
-      : new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
+  const late = (what: string): RelayError => {
+    if (limit > 0) return new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
+    if (!unreachable) return notServed(attached, ', or wait for it with --timeout 5m')
+    return new RelayError('unavailable', `${what}, and none arrives until the process answers`)
+  }
   let isWaiting = limit === 0
   const onWait = (): void => {
     if (isWaiting) return
     isWaiting = true
     if (shell.json) return
-    if (!instance) out.say(`No relay is running for profile ${profile}; waiting all the same`)
+    if (!instance && !unreachable) out.say(`No relay is running for profile ${profile}; waiting all the same`)
     if (shell.stderr.isTTY === true)
       out.say(`Waiting up to ${formatDuration(limit)} for ${wanted}. Ctrl-C cancels`)
   }

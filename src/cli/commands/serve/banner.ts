@@ -1,10 +1,11 @@
 import packageJson from '../../../../package.json' with { type: 'json' }
 import { DEFAULTS, isChannel, type Settings } from '../../../base/settings.js'
 import { labelOf } from '../../../dispatch/routes.js'
-import type { Started } from '../../../serve/serve.js'
+import type { Instance } from '../../../serve/instance.js'
 import { pathOf } from '../../../webhook/signature.js'
 import { bold, dim, type Line, t, type Text, textOf, tilde, yellow } from '../../output/text.js'
 import { isUnsigned } from '../../sources.js'
+import { ADDRESS_LATER } from './events.js'
 
 type Entry = readonly [name: string, text: Line]
 
@@ -21,31 +22,28 @@ export interface BannerParts {
   readonly command: (line: string) => string
 }
 
-/** The address of a tunnel whose channel could not be made yet. */
-const LATER = 'printed below once the tunnel is connected'
-
 /** Columns before the texts; a longer text continues below its start. */
 export const BANNER_INDENT = 15
 
 /** The lines that serve prints when it has started: addresses, places, and the next steps. */
-export function banner(serving: Started, parts: BannerParts): Text[] {
-  const { url, relay } = serving
+export function banner(instance: Instance, parts: BannerParts): Text[] {
+  const { url } = instance
   const { command } = parts
-  const { profile, provider, providerUrl, store, folder } = serving.settings
+  const { profile, provider, providerUrl, store, folder } = instance.settings
   const inspector = t`${url}/inspect/${dim(`  key i, or ${command('inspect')}`)}`
   const entries: Entry[] = [
     ['address', url],
-    ...(relay.inspector ? [['inspector', inspector] as const] : []),
+    ...(instance.inspector ? [['inspector', inspector] as const] : []),
     ['code host', `${provider} at ${providerUrl}`],
-    ...webhook(serving, parts),
+    ...webhook(instance, parts),
     ['secret', command('config --reveal webhookSecret')],
-    ...sourceEntries(serving, parts),
+    ...sourceEntries(instance, parts),
     ['data', storePlace(store, tilde(folder))],
-    ...targets(serving, parts),
+    ...targets(instance, parts),
     ...(profile === DEFAULTS.profile
       ? []
       : [['other shells', bold(`export RELAY_PROFILE=${profile}`)] as const]),
-    ...signIn(serving, parts),
+    ...signIn(instance, parts),
   ]
   return [
     t`${bold('relay')} ${packageJson.version}${dim('  profile ')}${profile}`,
@@ -56,8 +54,8 @@ export function banner(serving: Started, parts: BannerParts): Text[] {
 }
 
 /** The same for a program. */
-export function bannerObject(serving: Started, parts: BannerParts): Record<string, unknown> {
-  const { url, settings, sandbox, relay } = serving
+export function bannerObject(instance: Instance, parts: BannerParts): Record<string, unknown> {
+  const { url, settings, sandbox, core } = instance
   const { profile, provider, providerUrl, store, folder } = settings
   return {
     type: 'started',
@@ -67,20 +65,20 @@ export function bannerObject(serving: Started, parts: BannerParts): Record<strin
     sandbox: sandbox?.url ?? null,
     provider,
     providerUrl,
-    payloadUrl: payloadUrl(serving, parts) ?? null,
-    sources: sourcesOf(serving, parts),
+    payloadUrl: payloadUrl(instance, parts) ?? null,
+    sources: sourcesOf(instance, parts),
     data: storePlace(store, folder),
-    targets: relay.routing.routes.map(({ id }) => parts.nameOf(id)),
+    targets: core.routing.routes.map(({ id }) => parts.nameOf(id)),
   }
 }
 
-function webhook(serving: Started, parts: BannerParts): Entry[] {
-  if (serving.settings.provider === 'sandbox') return []
+function webhook(instance: Instance, parts: BannerParts): Entry[] {
+  if (instance.settings.provider === 'sandbox') return []
   const use =
     parts.hooked.length > 0
       ? `of the webhook that relay creates in ${parts.hooked.join(', ')}`
       : 'for the webhook, with content type application/json and the secret below'
-  const url = payloadUrl(serving, parts) ?? LATER
+  const url = payloadUrl(instance, parts) ?? ADDRESS_LATER
   return [
     ['payload URL', bold(url)],
     ['', dim(use)],
@@ -88,7 +86,7 @@ function webhook(serving: Started, parts: BannerParts): Entry[] {
 }
 
 /** The other sources, with the addresses to enter at the senders. A new channel of the tunnel has none yet. */
-function sourcesOf({ url, settings }: Started, { tunnelUrls }: BannerParts) {
+function sourcesOf({ url, settings }: Instance, { tunnelUrls }: BannerParts) {
   const { sources = [], tunnel, publicUrl = url } = settings
   return sources.map(({ name, scheme }) => {
     const own = tunnel === undefined ? publicUrl + pathOf(name) : null
@@ -96,17 +94,17 @@ function sourcesOf({ url, settings }: Started, { tunnelUrls }: BannerParts) {
   })
 }
 
-function sourceEntries(serving: Started, parts: BannerParts): Entry[] {
-  const sources = sourcesOf(serving, parts)
+function sourceEntries(instance: Instance, parts: BannerParts): Entry[] {
+  const sources = sourcesOf(instance, parts)
   const width = Math.max(...sources.map(({ name }) => name.length))
   return sources.map(({ name, scheme, address }, i) => {
     const note = isUnsigned(scheme) ? yellow('  unverified') : ''
-    return [i === 0 ? 'sources' : '', t`${name.padEnd(width)}  ${bold(address ?? LATER)}${note}`]
+    return [i === 0 ? 'sources' : '', t`${name.padEnd(width)}  ${bold(address ?? ADDRESS_LATER)}${note}`]
   })
 }
 
 /** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
-function payloadUrl({ url, settings }: Started, { tunnelUrls }: BannerParts): string | undefined {
+function payloadUrl({ url, settings }: Instance, { tunnelUrls }: BannerParts): string | undefined {
   const { provider, tunnel, publicUrl = url } = settings
   if (provider === 'sandbox') return undefined
   if (tunnel === undefined) return `${publicUrl}/webhook`
@@ -114,8 +112,8 @@ function payloadUrl({ url, settings }: Started, { tunnelUrls }: BannerParts): st
 }
 
 /** The targets by name: where each leads, and what it gets. */
-function targets({ relay }: Started, { nameOf }: BannerParts): Entry[] {
-  const { routes } = relay.routing
+function targets({ core }: Instance, { nameOf }: BannerParts): Entry[] {
+  const { routes } = core.routing
   if (routes.length === 0)
     return [['targets', t`none: add ${bold('--forward <url>')} or ${bold('--exec <command>')}`]]
   const width = Math.max(...routes.map(({ id }) => textOf(nameOf(id)).width))
@@ -132,7 +130,7 @@ function storePlace(store: Settings['store'], folder: string): string {
   return store === 'file' ? folder : `${folder}, tokens in the keychain`
 }
 
-function signIn({ settings, sandbox }: Started, { signedIn, command }: BannerParts): Entry[] {
+function signIn({ settings, sandbox }: Instance, { signedIn, command }: BannerParts): Entry[] {
   if (signedIn !== undefined)
     return [['signed in', t`${signedIn}${dim(`  ${command('whoami')} shows the account`)}`]]
   const how: Entry = ['sign in', bold(command('login'))]

@@ -1,14 +1,17 @@
 import { stripVTControlCharacters } from 'node:util'
-import { accountText, isExpected } from '../../../auth/accounts.js'
+import { type AccountChange, accountText, isExpected } from '../../../auth/accounts.js'
 import { aborted } from '../../../base/wait.js'
 import { createLogThrottle, type LogThrottle } from '../../../base/log.js'
-import { isChannel, isCodeHost } from '../../../base/settings.js'
+import { isChannel, isCodeHost, type LiveSettings } from '../../../base/settings.js'
+import { toRelayError } from '../../../base/errors.js'
 import { MAX_PREFIX } from '../../../base/bytes.js'
+import type { AttemptEvent } from '../../../dispatch/dispatcher.js'
 import type { TargetStatus } from '../../../dispatch/target.js'
-import { isCommand, type Routing, shortNames } from '../../../dispatch/routes.js'
-import { type Attempt, editedFrom, ignoredText } from '../../../journal/types.js'
-import { type HookEvent, sourceOf } from '../../../serve/hook-event.js'
-import type { StartOptions } from '../../../serve/serve.js'
+import { isCommand, Routing, shortNames } from '../../../dispatch/routes.js'
+import { type Attempt, type Delivery, editedFrom, ignoredText, type Receipt } from '../../../journal/types.js'
+import type { RelayEvent } from '../../../events/events.js'
+import { type HookEvent, sourceOf } from '../../../events/hook-event.js'
+import type { Reloaded } from '../../../events/status.js'
 import type { TunnelStatus } from '../../../instance/protocol.js'
 import type { Shell } from '../../command.js'
 import {
@@ -30,9 +33,13 @@ import { bold, dim, green, join, type Line, red, t, type Text, yellow } from '..
 /** How long the banner waits for new channels: creating one takes about half a second. Milliseconds. */
 const TUNNEL_LIMIT_MS = 3000
 
+/** The address of a tunnel whose channel could not be made yet. */
+export const ADDRESS_LATER = 'printed below once the tunnel is connected'
+
+/** What is printed as a warning. */
+const PROBLEMS: ReadonlySet<string> = new Set(['hook', 'account', 'settings'])
+
 type Fields = Readonly<Record<string, unknown>>
-type Observer<Name extends 'onDelivery' | 'onAttempt' | 'onTarget' | 'onTunnel' | 'onHook' | 'onAccount'> =
-  NonNullable<StartOptions[Name]>
 
 /** What happened, for people and for programs: the line of the terminal and the log, and the object of `--json`. */
 interface Report {
@@ -75,6 +82,39 @@ export class LiveOutput {
     this.setRoutes(routes)
   }
 
+  /** Prints an event of the relay. */
+  readonly onEvent = (event: RelayEvent): void => {
+    switch (event.type) {
+      case 'listening':
+        if (this.#json) this.#out.object(event)
+        return
+      case 'delivery':
+        return this.onDelivery(event.delivery, event.receipt)
+      case 'attempt':
+        return this.onAttempt(event.attempt)
+      case 'target':
+        return this.onTarget(event.target)
+      case 'tunnel':
+        return this.onTunnel(event.tunnel)
+      case 'hook':
+        return this.onHook(event.hook)
+      case 'account':
+        return this.onAccount(event.account)
+      case 'settings':
+        return this.#onSettings(event.settings, event.reloaded)
+      case 'settings refused':
+        return this.#onSettingsRefused(event.error)
+      // The list of refused requests, the log and the inspector say more.
+      case 'refused':
+      case 'sign-in ended':
+      case 'code used':
+      case 'turn':
+      case 'stale':
+      case 'changed':
+      case 'removed':
+    }
+  }
+
   /** Names the targets from now on. */
   setRoutes({ routes }: Pick<Routing, 'routes'>): void {
     this.#names = shortNames(routes)
@@ -103,7 +143,7 @@ export class LiveOutput {
   }
 
   /** `#7  push  octo/demo  main  no route` */
-  readonly onDelivery: Observer<'onDelivery'> = (delivery, { n, duplicate, targets, ignoredBy }) => {
+  readonly onDelivery = (delivery: Delivery, { n, duplicate, targets, ignoredBy }: Receipt): void => {
     const from = editedFrom(delivery)
     const place = placeName(delivery)
     const down = targets.filter((id) => this.#states.get(id) === 'down').map(this.nameOf)
@@ -131,7 +171,7 @@ export class LiveOutput {
   }
 
   /** `#7  → app ✓ 202 38ms` */
-  readonly onAttempt: Observer<'onAttempt'> = ({ n, entry, route, attempt, forward, retryAt }) => {
+  readonly onAttempt = ({ n, entry, route, attempt, forward, retryAt }: AttemptEvent): void => {
     const name = this.nameOf(route.id)
     const { event, action, repo, number, ref = null, deliveryId: delivery } = entry
     const { status: state, reason = null } = forward
@@ -161,7 +201,7 @@ export class LiveOutput {
   }
 
   /** `app is down: connection refused; 3 waiting, next try in 2s`, `app is back: forwarding 3 deliveries that waited` */
-  readonly onTarget: Observer<'onTarget'> = ({ id, label, state, queued, since, nextProbeAt }) => {
+  readonly onTarget = ({ id, label, state, queued, since, nextProbeAt }: TargetStatus): void => {
     const before = this.#states.get(id)
     const last = this.#last.get(id)
     if (state === 'up') this.#states.delete(id)
@@ -191,7 +231,7 @@ export class LiveOutput {
   }
 
   /** `tunnel connected: payload URL https://smee.io/…`, `tunnel is down: connection refused; attempt 2 in 4s` */
-  readonly onTunnel: Observer<'onTunnel'> = (status) => {
+  readonly onTunnel = (status: TunnelStatus): void => {
     const before = this.#tunnels.get(status.source)
     this.#tunnels.set(status.source, status)
     const times = { since: isoTime(status.since), retryAt: isoTime(status.retryAt) }
@@ -204,7 +244,7 @@ export class LiveOutput {
     this.#onTunnelUrl()
   }
 
-  readonly onHook: Observer<'onHook'> = (event) => {
+  readonly onHook = (event: HookEvent): void => {
     const { text, isProblem = false, ...fields } = describeHook(event, this.#command)
     const source = 'app' in event ? { app: event.app } : { repo: event.repo }
     this.#report({
@@ -215,7 +255,7 @@ export class LiveOutput {
   }
 
   /** `ada is signed in as octo at https://github.com`: a warning where another account was signed in before. */
-  readonly onAccount: Observer<'onAccount'> = (change) => {
+  readonly onAccount = (change: AccountChange): void => {
     const { userId: user, origin, account = null, before = null } = change
     const state = change.account === undefined ? 'signed out' : 'signed in'
     this.#report({
@@ -225,11 +265,40 @@ export class LiveOutput {
     })
   }
 
+  /** `Reloaded the settings: 2 routes, 1 source`, a line for each source that is new or gone, and what needs a restart. */
+  #onSettings(settings: LiveSettings, reloaded: Reloaded): void {
+    const { routes, sources, changed, removed, restart, warnings } = reloaded
+    this.setRoutes(new Routing(settings.routes))
+    const counts = [
+      `${routes} routes`,
+      ...(sources.length > 0 ? [`${sources.length} ${sources.length === 1 ? 'source' : 'sources'}`] : []),
+      ...(changed.some(isCodeHost) ? ['another webhook secret'] : []),
+    ]
+    this.#report({
+      text: `Reloaded the settings: ${counts.join(', ')}; any other change needs a restart`,
+      object: { type: 'settings', state: 'reloaded', routes, sources, changed, removed, restart },
+    })
+    if (this.#out.jsonLog) return
+    for (const { name, address } of sources.filter((source) => changed.includes(source.name)))
+      this.#out.say(t`source ${name}: ${bold(address ?? ADDRESS_LATER)}`)
+    for (const name of removed) this.#out.say(`source ${name}: removed, its deliveries are refused`)
+    for (const text of [...restart, ...warnings]) this.#out.log.warn(text)
+  }
+
+  #onSettingsRefused(thrown: unknown): void {
+    const { message, kind } = toRelayError(thrown)
+    this.#report({
+      level: 'warn',
+      text: `the routes are unchanged: ${message}. So are sources and secrets`,
+      object: { type: 'settings', state: 'unchanged', code: kind, error: message },
+    })
+  }
+
   #report({ level = 'info', text, object, isShown = true, kind }: Report): void {
     const out = this.#out
     if (this.#json) out.object(object)
-    // Problems of hooks, and whose account a user has, are printed under --quiet, too.
-    const isProblem = level === 'warn' && (object.type === 'hook' || object.type === 'account')
+    // Problems of hooks and settings, and whose account a user has, are printed under --quiet, too.
+    const isProblem = level === 'warn' && PROBLEMS.has(object.type)
     const isNeeded = isProblem || object.type === 'account'
     if (!isShown || (out.quiet && !isNeeded)) return
     const print = (): void => {

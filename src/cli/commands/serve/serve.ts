@@ -1,12 +1,14 @@
+import { isDeepStrictEqual } from 'node:util'
 import { SANDBOX_PROFILE } from '../../../base/command-line.js'
 import { aborted } from '../../../base/wait.js'
-import { RelayError, toRelayError } from '../../../base/errors.js'
+import { RelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/address.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
 import { Routing } from '../../../dispatch/routes.js'
 import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
-import { start, type Started } from '../../../serve/serve.js'
+import type { Instance } from '../../../serve/instance.js'
+import { start, type Started } from '../../../serve/start.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
 import { NotMigrated } from '../../../store/schema.js'
 import { freeBytes, RESERVE } from '../../../store/sqlite.js'
@@ -15,12 +17,14 @@ import { type Flags, type Shell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
+  type Advised,
   commandFor,
   commandPlace,
   explainPort,
   openData,
   profileFolder,
   publication,
+  restartText,
   routeSettings,
   sharedSecretText,
   startCommand,
@@ -38,6 +42,7 @@ import {
 import { join, type Joined, type Parts } from '../../settings/join.js'
 import { type Loaded, openSettings } from '../../settings/read.js'
 import type { Values } from '../../settings/parse.js'
+import { SETTING_NAMES, type SettingName } from '../../settings/table.js'
 import { hostInUrl, isUnsigned, servedSources, type SetSource } from '../../sources.js'
 import { formatRepo, parseRepo } from '../../target.js'
 import { banner, BANNER_INDENT, bannerObject } from './banner.js'
@@ -56,9 +61,6 @@ const SILENT_STOP_MS = 200
 const FINISHING =
   'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
 
-/** The only settings that a running instance reads again. */
-const ROUTE_SETTINGS = ['forward', 'exec', 'ignore'] as const
-
 /** Runs `relay serve`. */
 export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   let { out } = given
@@ -76,66 +78,74 @@ export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
   out = out.withLogFormat(values.logFormat)
   const shell = shellWith(given, { out })
   let sources: readonly SetSource[] = []
-  const readOwn = async (data?: Database): Promise<readonly SetSource[]> =>
-    (sources = await servedSources(shell, joined, { data, allowUnsigned: flags.allowUnsigned === true }))
+  const readSources = async (from: Joined, data?: Database): Promise<readonly SetSource[]> =>
+    (sources = await servedSources(shell, from, { data, allowUnsigned: flags.allowUnsigned === true }))
   // A mistake is found before a profile is made for it.
-  if (!mayHaveData(storeOf(values), profileFolder(values))) await readOwn()
+  if (!mayHaveData(storeOf(values), profileFolder(values))) await readSources(joined)
   const hooks = await readHookPlan(flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
   const about = { ...joined, profile: values.profile, instance: { sandbox: flags.sandbox === true } }
   const command = (line: string): string => commandFor(about, line)
   const live = new LiveOutput(shell, new Routing(routeSettings(joined)), command)
-  const published = publication(shell, joined)
   const reportConnection = (error: Error): void =>
     out.log.error(`a connection failed and was closed: ${error.message}`, error)
   using _ = { [Symbol.dispose]: shell.onConnectionError(reportConnection) }
-  await using serving = await start(
-    serviceSettings(parts, {
-      sandbox: flags.sandbox === true,
-      inspect: flags.inspect !== false,
-      readSources: readOwn,
-    }),
-    {
-      log: out.timedLog,
-      place: commandPlace(about),
-      signal: shell.signal,
-      seams: shell.seams,
-      env: shell.env,
-      ...published,
-      ...(hooks && { hooks }),
-      onListening: (place) => shell.json && out.object({ type: 'listening', ...place }),
-      onDelivery: live.onDelivery,
-      onAttempt: live.onAttempt,
-      onTarget: live.onTarget,
-      onTunnel: live.onTunnel,
-      onHook: live.onHook,
-      onAccount: live.onAccount,
+  const warningsOf = (loaded: Loaded, provider: string): readonly string[] => {
+    const { origins, leftOutExec } = loaded
+    return routeWarnings(routeSettings(loaded), { provider, origins, leftOutExec, sources, command })
+  }
+  const reader = serviceSettings(parts, {
+    sandbox: flags.sandbox === true,
+    inspect: flags.inspect !== false,
+    readSources,
+    async rereadParts() {
+      const own = await readAgain(shell, flags, parts.own)
+      const restart = restartTexts(parts.own, own, about)
+      return { parts: { ...parts, own }, restart, warnings: (provider) => warningsOf(own, provider) }
     },
-  ).catch(async (error: unknown) => {
+  })
+  await using started = await start(reader, {
+    log: out.timedLog,
+    place: commandPlace(about),
+    seams: shell.seams,
+    env: shell.env,
+    ...publication(shell, joined),
+    hooks,
+    onEvent: live.onEvent,
+  }).catch(async (error: unknown) => {
     throw await explainPort(shell, values, error)
   })
-  const service: Service = { serving, loaded: joined, sources, command, listeners: [live] }
-  watch.start(() => void reload(shell, flags, service))
-  await announce(shell, service, { live, hooked })
-  await untilQuit(shell, service, live.nameOf)
-  await stop(serving, live.nameOf, out)
+  const { instance } = started
+  watch.start(() => void instance.reload().catch(() => {}))
+  const warnings = warningsOf(joined, instance.settings.provider)
+  await announce(shell, { instance, loaded: joined, sources, command, live, hooked, warnings })
+  await untilQuit(shell, instance, { nameOf: live.nameOf, command })
+  await stop(started, live.nameOf, out)
+}
+
+interface Announced {
+  readonly instance: Instance
+  readonly loaded: Loaded
+  readonly sources: readonly SetSource[]
+  /** Completes a command line of relay for the profile. */
+  readonly command: (line: string) => string
+  readonly live: LiveOutput
+  readonly hooked: readonly string[]
+  readonly warnings: readonly string[]
 }
 
 /** Prints what runs, with warnings of what the user should know. */
-async function announce(
-  { out, signal }: Shell,
-  service: Service,
-  { live, hooked }: { readonly live: LiveOutput; readonly hooked: readonly string[] },
-): Promise<void> {
-  const { serving, loaded, sources, command } = service
+async function announce({ out, signal }: Shell, announced: Announced): Promise<void> {
+  const { instance, loaded, sources, command, live, hooked, warnings } = announced
   const { values } = loaded
   const { host, tunnel } = values
-  const signedIn = await signedInUser(serving, values)
-  const tunnelUrls = await live.payloadUrls(serving.relay.sources.keys(), { tunnel, signal })
+  const signedIn = await signedInUser(instance, values)
+  const names = [...instance.core.sources.values()].map(({ name }) => name)
+  const tunnelUrls = await live.payloadUrls(names, { tunnel, signal })
   const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn, command }
-  if (out.jsonLog) out.event('info', 'relay is running', bannerObject(serving, known))
-  else for (const line of banner(serving, known)) out.say(line, BANNER_INDENT)
-  const { store, folder, hostRefusal } = serving.settings
+  if (out.jsonLog) out.event('info', 'relay is running', bannerObject(instance, known))
+  else for (const line of banner(instance, known)) out.say(line, BANNER_INDENT)
+  const { store, folder, hostRefusal } = instance.settings
   const shared = hooked.length > 0 ? sharedSecretText(loaded.origins) : undefined
   if (shared !== undefined) out.log.warn(shared)
   if (hostRefusal) out.log.warn(`sign-in and actions are off: ${hostRefusal.message}`)
@@ -147,16 +157,16 @@ async function announce(
     )
   for (const { name } of sources.filter(({ scheme }) => isUnsigned(scheme)))
     out.log.warn(`${pathOf(name)} takes deliveries that nothing proves, from any program that reaches relay`)
-  warnOfRoutes(out, service, loaded)
+  for (const text of warnings) out.log.warn(text)
 }
 
 /** Says what is still waiting, and that in-flight work takes a while. */
-async function stop(serving: Started, nameOf: (id: string) => string, out: Output): Promise<void> {
-  const waiting = waitingText(serving.targets(), nameOf)
+async function stop(started: Started, nameOf: (id: string) => string, out: Output): Promise<void> {
+  const waiting = waitingText(started.instance.targets(), nameOf)
   if (waiting !== undefined) out.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
   const slow = setTimeout(() => out.say(FINISHING), SILENT_STOP_MS)
   try {
-    await serving[Symbol.asyncDispose]()
+    await started[Symbol.asyncDispose]()
   } finally {
     clearTimeout(slow)
   }
@@ -251,7 +261,7 @@ async function readJoined(parts: Parts, values: Values): Promise<Joined | undefi
 
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
 async function signedInUser(
-  { relay: { tokens, host } }: Started,
+  { core: { tokens, host } }: Instance,
   values: Values,
 ): Promise<string | undefined> {
   try {
@@ -263,52 +273,52 @@ async function signedInUser(
 }
 
 /** Resolves at a signal, or at the key for it. */
-async function untilQuit(shell: Shell, service: Service, nameOf: (id: string) => string): Promise<void> {
-  const { serving, command } = service
+async function untilQuit(
+  shell: Shell,
+  instance: Instance,
+  texts: Pick<Announced, 'command'> & { readonly nameOf: (id: string) => string },
+): Promise<void> {
   const { out, signal } = shell
   const quit = new AbortController()
-  using keys = out.jsonLog
-    ? undefined
-    : listenToKeys(shell, serving, { nameOf, command, quit: () => quit.abort() })
+  using keys = out.jsonLog ? undefined : listenToKeys(shell, instance, { ...texts, quit: () => quit.abort() })
   if (keys) out.say(dim('Press ? for keys, Ctrl-C to stop.'))
   const stopped = Promise.race([signal, quit.signal].map(aborted))
-  await Promise.race([serving.sandbox?.ping(), stopped])
+  await Promise.race([instance.sandbox?.ping(), stopped])
   await stopped
 }
 
-/** What runs, and the settings of the start. */
-interface Service {
-  readonly serving: Started
-  readonly loaded: Loaded
-  readonly sources: readonly SetSource[]
-  /** Completes a command line of relay for the profile. */
-  readonly command: (line: string) => string
-  readonly listeners: readonly { setRoutes(routes: Pick<Routing, 'routes'>): void }[]
+// Settings that change while it runs
+
+/** The settings that a running instance uses from the moment it has read them again. */
+const LIVE: ReadonlySet<SettingName> = new Set([
+  'forward',
+  'exec',
+  'ignore',
+  'sources',
+  'webhookSecret',
+  'webhookSecretPrevious',
+])
+/** Those that a running instance does not use. */
+const OF_COMMANDS: ReadonlySet<SettingName> = new Set(['user'])
+
+/** The settings of this process as they are now, for the profile that it serves. A pipe has what was read of it at the start. */
+async function readAgain(shell: Shell, flags: Flags, before: Loaded): Promise<Loaded> {
+  const settings = await openSettings(shell, flags)
+  return settings.read(before.values.profile)
 }
 
-/** Replaces the routes by those that the settings have now. If it cannot, it warns and changes nothing. Does not reject. */
-async function reload(shell: Shell, flags: Flags, service: Service): Promise<void> {
-  const { out } = shell
-  const { serving, loaded, listeners } = service
-  try {
-    // No other setting: the file of a secret can be a pipe, which was read at the start.
-    const settings = await openSettings(shell, flags)
-    const now = await settings.read(loaded.values.profile, ROUTE_SETTINGS)
-    const { origins } = now
-    const routes = routeSettings(now)
-    await serving.checkRoutes(routes)
-    serving.replaceRoutes(routes)
-    for (const listener of listeners) listener.setRoutes(serving.relay.routing)
-    const count = routes.forward.length + routes.exec.length
-    out.say(`Reloaded the settings: ${count} routes; any other change needs a restart`)
-    warnOfRoutes(out, service, { ...now, origins: { ...loaded.origins, ...origins } })
-  } catch (error) {
-    out.log.warn(`the routes are unchanged: ${toRelayError(error).message}`)
-  }
-}
-
-function warnOfRoutes({ log }: Output, { serving, sources, command }: Service, loaded: Loaded): void {
-  const { origins, leftOutExec } = loaded
-  const about = { provider: serving.settings.provider, origins, leftOutExec, sources, command }
-  for (const text of routeWarnings(routeSettings(loaded), about)) log.warn(text)
+/** What has changed and cannot be used without a restart, as a sentence with the command; none if nothing has. */
+function restartTexts(before: Loaded, now: Loaded, about: Advised): readonly string[] {
+  const changed = SETTING_NAMES.filter(
+    (name) =>
+      !LIVE.has(name) && !OF_COMMANDS.has(name) && !isDeepStrictEqual(before.values[name], now.values[name]),
+  )
+  if (changed.length === 0) return []
+  const names = changed.map((name) => (now.origins[name] ?? before.origins[name])?.text ?? name).join(', ')
+  const use = changed.length === 1 ? 'it' : 'them'
+  const restart = restartText({
+    ...about,
+    instance: { sandbox: about.instance?.sandbox === true, pid: process.pid },
+  })
+  return [`${names} changed, and a running relay cannot use ${use}. ${restart}`]
 }

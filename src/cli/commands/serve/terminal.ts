@@ -9,19 +9,19 @@ import { eventMatching, matches } from '../../../journal/filter.js'
 import { neverSentReason } from '../../../codehost/events.js'
 import { hostScheme, schemeOf } from '../../../codehost/schemes.js'
 import { proofsFor } from '../../../schemes/proof.js'
-import type { Started } from '../../../serve/serve.js'
+import type { Instance } from '../../../serve/instance.js'
 import type { Shell } from '../../command.js'
 import type { Context } from '../../context.js'
+import { polls } from '../../follow.js'
 import { bold, dim, join, t } from '../../output/text.js'
 import { isOfFolder, type Loaded, type Origin } from '../../settings/read.js'
 import type { SetSource } from '../../sources.js'
 import { watchedFiles } from '../../settings/files.js'
 
-/** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */ import { polls } from '../../follow.js'
-
+/** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
 export function listenToKeys(
   shell: Shell,
-  serving: Started,
+  instance: Instance,
   {
     nameOf,
     command,
@@ -37,9 +37,9 @@ export function listenToKeys(
   let opening: Promise<void> | undefined
   // Once at a time, since the key may be held down.
   const open = (): void => {
-    opening ??= openInspectorOf(shell, serving, command).finally(() => (opening = undefined))
+    opening ??= openInspectorOf(shell, instance, command).finally(() => (opening = undefined))
   }
-  const openInspector = serving.relay.inspector && open
+  const openInspector = instance.inspector && open
   const help = [
     ['r', 'retry what waits now'],
     ...(openInspector ? [['i', 'open the inspector']] : []),
@@ -48,9 +48,9 @@ export function listenToKeys(
   ].map(([key = '', text = '']) => t`${bold(key)} ${text}`)
   const keys: Readonly<Record<string, (() => void) | undefined>> = {
     r() {
-      const waiting = waitingText(serving.targets(), nameOf)
+      const waiting = waitingText(instance.targets(), nameOf)
       out.say(waiting === undefined ? 'Nothing to try again' : `Trying again now: ${waiting}`)
-      serving.retryNow()
+      instance.retryNow()
     },
     i: openInspector,
     q: quit,
@@ -74,15 +74,12 @@ export function waitingText(
 /** Opens the inspector of this process in the browser. Does not reject. */
 async function openInspectorOf(
   shell: Shell,
-  { url, relay }: Started,
+  { url, inspector: load }: Instance,
   command: (line: string) => string,
 ): Promise<void> {
   const { out, signal } = shell
   try {
-    const [{ openInspector }, inspector] = await Promise.all([
-      import('../../browser.js'),
-      relay.inspector?.(),
-    ])
+    const [{ openInspector }, inspector] = await Promise.all([import('../../browser.js'), load?.()])
     if (!inspector) return
     const code = inspector.issueCode()
     const isPending = async (): Promise<boolean> => inspector.isPending(code)

@@ -1,6 +1,12 @@
 import type { RelayError } from '../base/errors.js'
+import type { CatchUpResult } from '../codehost/catch-up.js'
 import type { RegisteredHook } from '../codehost/hooks.js'
-import type { CatchingUp } from './catching-up.js'
+
+/** How far catching up with a webhook is. */
+export type CatchingUp =
+  | { readonly state: 'missing'; readonly count: number }
+  | { readonly state: 'caught up'; readonly result: CatchUpResult }
+  | { readonly state: 'not caught up'; readonly error: RelayError; readonly retries: boolean }
 
 /** What happened to the webhook of the App, or the hook of a repository. */
 export type HookEvent = RepoHookEvent | AppEvent

@@ -1,0 +1,210 @@
+import { findOwnApp, type OwnApp } from '../auth/setup.js'
+import { Disposal } from '../base/lifetime.js'
+import { toRelayError } from '../base/errors.js'
+import { aborted, deadline, type Random } from '../base/wait.js'
+import { type Clock, monotonicClock } from '../base/time.js'
+import type { Core } from '../core.js'
+import { Dispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
+import type { TargetStatus } from '../dispatch/target.js'
+import type { RelayEvent } from '../events/events.js'
+import { sourceOf } from '../events/hook-event.js'
+import type { Header } from '../http/headers.js'
+import { forwardedRequest } from '../replay/prepare.js'
+import type { TunnelStatus } from '../instance/protocol.js'
+import type { Turn, TurnWork } from './duties.js'
+import type { HookParts, HookPlan } from './hooks.js'
+import { startMaintenance } from './maintenance.js'
+import { PayloadAddress, Tunnels } from './tunnel.js'
+
+export interface WorkOptions extends Pick<HookParts, 'owner' | 'hasSuccessor'> {
+  readonly core: Core
+  /** The address that the instance listens on. */
+  readonly url: string
+  /** The environment of commands that receive deliveries. */
+  readonly env: DispatcherOptions['env']
+  /** Hooks to have, and to catch up from. Undefined: none. */
+  readonly hooks: HookPlan | undefined
+  /** Clock for waits, and random numbers, where a test replaces them. */
+  readonly monotonic?: Clock | undefined
+  readonly random?: Random | undefined
+}
+
+/** What the relay that has the turn does: forwards, tunnels, keeps hooks and removes old deliveries. */
+export class Work implements TurnWork {
+  readonly #options: WorkOptions
+  readonly #turn: Turn
+  readonly #dispatcher: Dispatcher
+  readonly #tunnels: Tunnels
+  readonly #address: PayloadAddress
+  /** By source. */
+  readonly #tunnelStatus = new Map<string, TunnelStatus>()
+  /** By repository or App. */
+  readonly #hookProblems = new Map<string, string>()
+  /** Ends what makes deliveries come: before the listener, which answers what that sends. */
+  readonly #receiving = new Disposal()
+  readonly #closing = new Disposal()
+
+  constructor(options: WorkOptions, turn: Turn) {
+    const { core, url } = options
+    const { events, settings } = core
+    this.#options = options
+    this.#turn = turn
+    this.#address = new PayloadAddress(settings, url)
+    this.#dispatcher = this.#closing.use(createDispatcher(options, turn))
+    this.#tunnels = new Tunnels(core, turn.lost)
+    const subscription = events.subscribe((event) => this.#onEvent(event))
+    this.#closing.defer(async () => subscription[Symbol.dispose]())
+    this.#receiving.defer(async () => {
+      this.#tunnelStatus.clear()
+      this.#hookProblems.clear()
+      events.emit({ type: 'turn' })
+    })
+    this.#receiving.use(this.#tunnels)
+  }
+
+  async start(): Promise<void> {
+    const { core } = this.#options
+    const { database, journal, limits, routing, settings, log, events } = core
+    await this.#dispatcher.start(() => routing.routes)
+    const maintenance = startMaintenance({
+      database,
+      journal,
+      retention: settings,
+      log,
+      interval: limits.sweep,
+    })
+    this.#closing.use(maintenance)
+    const subscription = events.subscribe((event) => maintenance.added(sizeOf(event)))
+    this.#closing.defer(async () => subscription[Symbol.dispose]())
+    this.#closing.defer(() => this.stopReceiving())
+    await this.#startReceiving()
+  }
+
+  /** Has the tunnels and targets be those of the settings now. Resolves once each new tunnel has begun to connect. */
+  async replace(): Promise<void> {
+    this.#dispatcher.replaceRoutes(this.#options.core.routing.routes)
+    await this.#tunnels.update()
+  }
+
+  /** The tunnels, once those of these sources have channels: at most so many milliseconds later. */
+  async channels(sources: readonly string[], limit: number): Promise<readonly TunnelStatus[]> {
+    const { core } = this.#options
+    const wanted = core.settings.tunnel === undefined ? [] : sources
+    const isComplete = (): boolean =>
+      wanted.every((name) => (this.#tunnelStatus.get(name)?.url ?? null) !== null)
+    const complete = new AbortController()
+    using _ = core.events.subscribe(() => isComplete() && complete.abort())
+    if (!isComplete()) await Promise.race([deadline(limit), complete.signal, this.#turn.lost].map(aborted))
+    return this.tunnels()
+  }
+
+  targets(): readonly TargetStatus[] {
+    return this.#dispatcher.status()
+  }
+
+  tunnels(): readonly TunnelStatus[] {
+    return [...this.#tunnelStatus.values()]
+  }
+
+  /** What is wrong with hooks, by repository or App. */
+  hookProblems(): ReadonlyMap<string, string> {
+    return this.#hookProblems
+  }
+
+  /** Attempts what waits now, instead of after its delay. */
+  retryNow(): void {
+    this.#dispatcher.retryNow()
+  }
+
+  /** Looks at the journal for what waits. */
+  forward(): void {
+    void this.#dispatcher.refresh()
+  }
+
+  /** Ends what makes deliveries come. */
+  async stopReceiving(): Promise<void> {
+    await this.#receiving[Symbol.asyncDispose]()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#closing[Symbol.asyncDispose]()
+  }
+
+  #onEvent(event: RelayEvent): void {
+    if (event.type === 'delivery') {
+      const { duplicate, targets } = event.receipt
+      // Where it came before, some targets have it waiting already.
+      if (duplicate) this.forward()
+      else if (targets.length > 0) this.#dispatcher.enqueue(targets)
+    } else if (event.type === 'tunnel') {
+      const { tunnel } = event
+      this.#tunnelStatus.set(tunnel.source, tunnel)
+      this.#address.noticed(tunnel)
+    } else if (event.type === 'hook') {
+      const { hook } = event
+      if ('error' in hook) this.#hookProblems.set(sourceOf(hook), hook.error.clientMessage)
+      else this.#hookProblems.delete(sourceOf(hook))
+    }
+  }
+
+  /** Starts what makes deliveries come. */
+  async #startReceiving(): Promise<void> {
+    const { core, hooks, owner, hasSuccessor } = this.#options
+    const stop = new AbortController()
+    const app = await this.#findApp(stop.signal)
+    const parts: HookParts = { core, owner, address: this.#address, lost: this.#turn.lost, hasSuccessor }
+    await this.#tunnels.update()
+    if (!app && !hooks) return
+    const { runApp, startHooks } = await import('./hooks.js')
+    const running = app && runApp({ ...parts, stop: stop.signal }, app, hooks?.catchUp === true)
+    this.#receiving.defer(async () => {
+      stop.abort()
+      await running
+    })
+    if (hooks) this.#receiving.use(startHooks(parts, hooks))
+  }
+
+  /** The App of the profile. relay serves without it when the keychain fails. */
+  async #findApp(signal: AbortSignal): Promise<OwnApp | undefined> {
+    const { database, host, log, command } = this.#options.core
+    try {
+      return await findOwnApp(database.secrets, host, { signal, command })
+    } catch (error) {
+      log.warn(`the App of this profile cannot be used: ${toRelayError(error).message}`)
+      return undefined
+    }
+  }
+}
+
+function createDispatcher({ core, env, monotonic, random }: WorkOptions, { mayRun }: Turn): Dispatcher {
+  const { journal, settings, log, sources, clock, limits, events } = core
+  return new Dispatcher({
+    journal,
+    concurrency: settings.concurrency,
+    env,
+    log,
+    mayRun,
+    sendable: (entry, { ofFolder = false }) =>
+      forwardedRequest(entry, sources.get(entry.provider), clock(), { withToken: !ofFolder }),
+    onTarget: (target) => events.emit({ type: 'target', target }),
+    onAttempt: (attempt) => events.emit({ type: 'attempt', attempt }),
+    clock,
+    monotonic: monotonic ?? monotonicClock,
+    random,
+    limits,
+  })
+}
+
+/** Bytes of a delivery's or an attempt's row besides body and headers: about what SQLite needs. */
+const ROW = 512
+
+/** About how many bytes the delivery or attempt of an event, with its answer, has added to the journal. */
+function sizeOf(event: RelayEvent): number {
+  if (event.type === 'attempt') return sizeOfRow(event.attempt.attempt.answer, event.attempt.attempt.headers)
+  if (event.type !== 'delivery' || event.receipt.duplicate) return 0
+  return sizeOfRow(event.delivery.body, event.delivery.headers)
+}
+
+function sizeOfRow(body: Uint8Array, headers: readonly Header[] = []): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, body.byteLength + ROW)
+}
