@@ -38,14 +38,24 @@ export interface Records {
   delete(key: string): Tx<boolean>
 }
 
+/** The part of a {@link Store} that reads one record. */
+export interface StoreReader {
+  get<Value = Json>(key: string): Promise<Value | undefined>
+}
+
+/** The part of a {@link Store} that runs transactions. */
+export interface StoreUpdater {
+  /** Runs a transaction over the records. The transaction may run again after a failure, so it changes nothing else. */
+  update<Result>(work: (records: Records) => Tx<Result>): Promise<Result>
+}
+
 /**
  * Small records under string keys. A record past its `expiresAt` does not exist for any method. A change is durable
  * when its method resolves; after a crash the old state or the new is there, never a mix.
  * Every method rejects with RelayError `storage` when the database fails, and with `bad_request` for a key that is
  * empty, longer than 1 KiB, has a NUL, or is not well-formed Unicode. Messages name no value.
  */
-export interface Store {
-  get<Value = Json>(key: string): Promise<Value | undefined>
+export interface Store extends StoreReader, StoreUpdater {
   put(key: string, value: Json, expiresAt?: number): Promise<void>
   /** Gets and deletes a record, so that only one of several callers gets the value. */
   consume(key: string): Promise<Json | undefined>
@@ -53,8 +63,6 @@ export interface Store {
   delete(key: string): Promise<boolean>
   /** Lists every key that starts with `prefix`, in the order of their UTF-8 bytes. */
   list(prefix: string): Promise<string[]>
-  /** Runs a transaction over the records. The transaction may run again after a failure, so it changes nothing else. */
-  update<Result>(work: (records: Records) => Tx<Result>): Promise<Result>
   /** Deletes expired records, in bounded steps. */
   sweep(): Promise<void>
 }
