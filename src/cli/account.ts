@@ -42,10 +42,10 @@ export async function revokeUser(
   const { url } = host
   if (typeof upstream === 'object') {
     const { message } = 'failed' in upstream ? upstream.failed : upstream
-    throw new RelayError('provider_failed', `${deleted} ${url} did not revokeToken it: ${message}`)
+    throw new RelayError('provider_failed', `${deleted} ${url} did not revoke it: ${message}`)
   }
   const why = {
-    unsupported: `${deleted} it is still valid at ${url}: only its user can revokeToken it, in the settings there`,
+    unsupported: `${deleted} it is still valid at ${url}: only its user can revoke it, in the settings there`,
     elsewhere: `${deleted} it came from another code host than ${url}, where it may still be valid`,
     'no client': `${deleted} it is still valid at ${url}: revoking it there needs RELAY_CLIENT_ID and RELAY_CLIENT_SECRET`,
     expired: `The expired token of ${user} is deleted here, but its refresh token may still be valid at ${url}, since it could not be renewed`,

@@ -54,7 +54,7 @@ function merge(target: Target, options: MergeOptions, condition = ''): Action<Me
     describe: ({ merged, sha }) => ({
       object: marked({ merged, sha: own(sha) }),
       line: sha ?? undefined,
-      sentence: sha === null ? undefined : `MergeResult ${name} as ${sha}`,
+      sentence: sha === null ? undefined : `Merged ${name} as ${sha}`,
       note: merged
         ? undefined
         : `${name} is not merged yet. The code host merges it when its checks have passed`,

@@ -68,7 +68,7 @@ async function* runReact(shell: Shell, flags: ReactInput) {
           object: marked({ ...reacted }),
           line: reacted.content,
           ...(reacted.created
-            ? { sentence: `ReactionResult ${content} to ${name}` }
+            ? { sentence: `Reacted ${content} to ${name}` }
             : { note: 'you had already added this reaction' }),
         }),
       }

@@ -108,7 +108,7 @@ const INDENT = 'invalid  '.length
 const HANGING = 4
 const SIGNED = { current: '', previous: 'signed with the previous secret', none: 'its source proves nothing' }
 
-/** `valid    push.json`, `unproved  push.json  the signature is empty: …`; a reason that does not fit gets lines of its own. */
+/** `valid    push.json`, `invalid  push.json  the signature is empty: …`; a reason that does not fit gets lines of its own. */
 function verdictLines(
   name: string,
   explanation: SignatureExplanation,

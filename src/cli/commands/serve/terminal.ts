@@ -218,7 +218,7 @@ export function leftOutText(
   command: (line: string) => string,
 ): string {
   const commands = count === 1 ? 'its command is' : `its ${count} commands are`
-  return `${origin.text}: ${commands} left out, since you have not seen them. Read them, then start ${command('mcp --allow-project-exec')}, or run ${command('serve')} in a terminal, which lists them`
+  return `${origin.text}: ${commands} left out, since you have not seen them. Read them, then start ${command('mcp')} with --allow-project-exec, or run ${command('serve')} in a terminal, which lists them`
 }
 
 function whyNoSource(match: string, names: readonly string[]): string | undefined {
