@@ -1,7 +1,7 @@
 import { createCached } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
-import { fetchRows, type Sql, type Tx } from './sql.js'
+import { fetchRows, type Sql, type Tx, type WriteOptions } from './sql.js'
 
 /** Value of a record: any JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
@@ -54,7 +54,10 @@ export interface Store {
   /** Lists every key that starts with `prefix`, in the order of their UTF-8 bytes. */
   list(prefix: string): Promise<string[]>
   /** Runs a transaction over the records. The transaction may run again after a failure, so it changes nothing else. */
-  update<Result>(work: (records: Records) => Tx<Result>): Promise<Result>
+  update<Result>(
+    work: (records: Records) => Tx<Result>,
+    options?: Pick<WriteOptions, 'announces'>,
+  ): Promise<Result>
   /** Deletes expired records, in bounded steps. */
   sweep(): Promise<void>
 }
@@ -71,10 +74,10 @@ interface StoreOptions {
 export function createStore(sql: Sql, options: StoreOptions = {}): Store {
   const { clock = systemClock, cipher: open, isPlain = () => false } = options
   const cipherOf = createCached(Infinity, async () => open?.())
-  const update = async <Result>(work: (records: Records) => Tx<Result>): Promise<Result> => {
+  const update: Store['update'] = async (work, written) => {
     const cipher = await cipherOf()
     const records = recordsOf(clock, (key) => (isPlain(key) ? undefined : cipher))
-    return sql.write(() => work(records))
+    return sql.write(() => work(records), written)
   }
   return {
     async get<Value>(key: string) {

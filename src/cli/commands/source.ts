@@ -26,7 +26,15 @@ import {
 import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
 import { isOfFolder } from '../settings/read.js'
 import { refusedWord } from '../refused.js'
-import { addressesOf, isUnsigned, readSources, restart, type SetSource, sourceNamed } from '../sources.js'
+import {
+  addressesOf,
+  applySources,
+  isUnsigned,
+  readSources,
+  restartHere,
+  type SetSource,
+  sourceNamed,
+} from '../sources.js'
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
 
@@ -49,10 +57,13 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
   const earlier = await putProfileSource(data.store, { name, scheme }, new Secret(secret))
   const sources = await readSources(shell, attached, data)
   const stored = sources.find((source) => source.name === name)
-  const address = addressesOf(attached)(name)
+  const { reloaded, problem } = await applySources(shell, attached)
+  const served = reloaded?.sources.find((source) => source.name === name)
+  const address = served ? served.address : addressesOf(attached)(name)
   if (json) out.object({ type: 'source', name, scheme, address, replaced: earlier !== undefined })
-  else out.say(`Stored the secret of ${name}. The address to enter at the sender: ${address}`)
-  if (!json && isLoopback(new URL(address).hostname))
+  else out.say(`Stored the secret of ${name}. ${addressText(address)}`)
+  if (instance && served && !json) out.say(`Process ${instance.pid} takes its deliveries from now on`)
+  if (!json && address !== null && isLoopback(new URL(address).hostname))
     out.say(
       `Only this machine reaches that. ${stopFirst(attached)}${commandFor(attached, 'serve --tunnel')} prints an address for the internet`,
     )
@@ -68,7 +79,13 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
     out.log.warn('what was stored is not base64, which the secret of a Standard Webhooks sender is')
   if (stored?.secretOrigin?.kind !== 'profile')
     out.log.warn(`${stored?.secretOrigin?.text} is set, and counts instead`)
-  if (instance) out.say(restart(attached))
+  if (problem !== undefined) out.log.warn(problem)
+}
+
+function addressText(address: string | null): string {
+  return address === null
+    ? "Its tunnel's channel could not be made yet: relay serve prints the address to enter at the sender"
+    : `The address to enter at the sender: ${address}`
 }
 
 /** A source that is there, or a new one. @throws RelayError `usage` */
@@ -172,7 +189,7 @@ export async function runList(shell: Shell, flags: Flags & { readonly reveal?: s
   if (json) return
   for (const line of out.isTerminal ? paragraphs(rows) : table(rows)) out.result(line)
   const served = new Set(instance?.sources?.map(({ name }) => name))
-  if (instance && sources.some(({ name }) => !served.has(name))) out.say(restart(attached))
+  if (instance && sources.some(({ name }) => !served.has(name))) out.say(restartHere(attached))
 }
 
 /** The rows of a terminal, which is too narrow for their table: two lines for each source, without headings and what there is not. */
@@ -220,9 +237,13 @@ export async function runRemove(shell: Shell, flags: Flags, name: string): Promi
     sourceNamed(attached, left, name)
     throw new RelayError('usage', `The profile has nothing of ${name}, which is set by ${other?.origin}`)
   }
-  if (json) return out.object({ type: 'source', name, removed: true })
-  out.say(`Removed ${name} and its secret`)
   const { instance } = attached
-  if (instance?.sources?.some((source) => source.name === name)) out.say(restart(attached))
-  else if (other) out.log.warn(`${name} is still set by ${other.origin}`)
+  const { reloaded, problem } = await applySources(shell, attached)
+  if (json) out.object({ type: 'source', name, removed: true })
+  else out.say(`Removed ${name} and its secret`)
+  if (problem !== undefined) out.log.warn(problem)
+  if (json) return
+  const isServed = reloaded?.sources.some((source) => source.name === name)
+  if (reloaded?.removed.includes(name)) out.say(`Process ${instance?.pid} refuses its deliveries from now on`)
+  else if (other && (isServed ?? !instance)) out.log.warn(`${name} is still set by ${other.origin}`)
 }
