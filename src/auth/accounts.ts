@@ -1,5 +1,5 @@
 import type { Log } from '../base/log.js'
-import type { OtherAccount, TokenOwner, Tokens } from '../tokens/tokens.js'
+import type { AccountRef, OtherAccount, Tokens, UserAccount } from '../tokens/tokens.js'
 
 // Any program of this machine can sign a user in or out over HTTP. Each such change is reported, and a command that
 // acts for the user checks that the account is still the one that `relay login` signed in as.
@@ -33,10 +33,7 @@ export async function signOut({ tokens, onAccount }: AccountParts, userId: strin
 }
 
 /** The change that a removed token causes. */
-export function signedOut(
-  userId: string,
-  { origin, account = null }: Pick<TokenOwner, 'origin' | 'account'>,
-): AccountChange {
+export function signedOut(userId: string, { origin, account = null }: AccountRef): AccountChange {
   return { userId, origin, account: undefined, before: account }
 }
 
@@ -64,7 +61,7 @@ export function accountName(account: string | null): string {
 
 /** Warning before relay acts for an account that the user may not have chosen. `relay login` replaces the account. */
 export function otherAccountText(
-  { userId, origin }: Pick<TokenOwner, 'userId' | 'origin'>,
+  { userId, origin }: UserAccount,
   { account, lastLogin }: OtherAccount,
 ): string {
   const last = lastLogin === null ? '' : `, which last signed in as ${lastLogin}`

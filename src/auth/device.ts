@@ -3,7 +3,7 @@ import { sleep } from '../base/wait.js'
 import { type ErrorKind, RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { formatDuration, systemClock } from '../base/time.js'
-import type { CodeHost } from '../codehost/host.js'
+import type { OAuthHost } from '../codehost/host.js'
 import {
   type CallOptions,
   type IssuedToken,
@@ -22,7 +22,7 @@ const MIN_INTERVAL = 1_000
 const MAX_INTERVAL = 60_000
 
 export interface DeviceParts extends CallOptions {
-  readonly host: Pick<CodeHost, 'url' | 'origin' | 'oauth' | 'refusal'>
+  readonly host: OAuthHost
   /** Id of the client. The flow needs no secret. */
   readonly clientId: string
   readonly command: Command

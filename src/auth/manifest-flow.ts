@@ -110,7 +110,7 @@ function random(): string {
 function startPage(
   action: string,
   manifest: string,
-  { providerUrl, app }: Pick<ManifestFlowOptions, 'providerUrl' | 'app'>,
+  { providerUrl, app }: ManifestFlowOptions,
 ): Promise<Response> {
   const { name, callbackUrl, hook } = app
   return htmlPage({

@@ -3,10 +3,10 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
 import { systemClock } from '../base/time.js'
-import type { CodeHost } from '../codehost/host.js'
-import { withLock } from '../store/exclusively.js'
-import type { Store } from '../store/kv.js'
-import type { TokenOwner, Tokens } from '../tokens/tokens.js'
+import type { OAuthHost } from '../codehost/host.js'
+import { withLock } from '../store/lock.js'
+import type { StoreReader, StoreUpdater } from '../store/kv.js'
+import type { AccountRef, TokenOwner, Tokens } from '../tokens/tokens.js'
 import {
   type CallOptions,
   type IssuedToken,
@@ -17,10 +17,10 @@ import {
 
 /** Dependencies of renewing and revoking a token. */
 export interface RenewParts extends Omit<CallOptions, 'signal'> {
-  readonly host: Pick<CodeHost, 'origin' | 'oauth' | 'as' | 'refusal'>
+  readonly host: OAuthHost
   /** Undefined: no token can be renewed. */
   readonly client: OAuthClient | undefined
-  readonly store: Pick<Store, 'get' | 'update'>
+  readonly store: StoreReader & StoreUpdater
   readonly tokens: Pick<Tokens, 'get' | 'refreshable' | 'renew' | 'dropRefresh' | 'revoke'>
   readonly log: Log
 }
@@ -31,7 +31,7 @@ const MIN_LIFETIME_MS = 60_000
 const LOCK_WAIT_MS = 45_000
 
 /** True if a token needs no renewal because it is valid for at least a minute. */
-export function isFresh({ expiresAt }: Pick<TokenOwner, 'expiresAt'>, now = systemClock()): boolean {
+export function isFresh({ expiresAt }: { readonly expiresAt: number }, now = systemClock()): boolean {
   return expiresAt - now >= MIN_LIFETIME_MS
 }
 
@@ -83,7 +83,7 @@ async function stored({ host, tokens }: RenewParts, userId: string): Promise<Tok
   return owner
 }
 
-function checkOrigin(host: RenewParts['host'], userId: string, { origin }: Pick<TokenOwner, 'origin'>): void {
+function checkOrigin(host: RenewParts['host'], userId: string, { origin }: AccountRef): void {
   if (origin === host.origin) return
   throw signInAgain(`The token of ${userId} is from ${origin} and is not sent to ${host.origin}`)
 }

@@ -5,7 +5,7 @@ import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { AppAccount, AppIdentity, AppOptions, CodeHost, Repo } from '../codehost/host.js'
 import { checkReachable, sameAddress } from '../codehost/hooks.js'
 import { isNotFound } from '../codehost/rest.js'
-import type { Store } from '../store/kv.js'
+import type { Store, StoreReader, StoreUpdater } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
 /** Result of `relay setup`, without secrets. Every command reads it, even while the keychain is locked. */
@@ -47,7 +47,7 @@ interface SetupSecrets {
 }
 
 /** Reads the result of `relay setup`. Undefined if it has not run. @throws RelayError `storage` */
-export function loadSetup(secrets: Pick<Store, 'get'>): Promise<Setup | undefined> {
+export function loadSetup(secrets: StoreReader): Promise<Setup | undefined> {
   return secrets.get<Setup>(SETUP_KEY)
 }
 
@@ -56,19 +56,15 @@ export function loadSetup(secrets: Pick<Store, 'get'>): Promise<Setup | undefine
  * @throws RelayError `storage`, also if another `relay setup` has replaced the client meanwhile
  */
 export async function readClient(
-  secrets: Pick<Store, 'get'>,
-  { clientId: id }: Pick<Setup, 'clientId'>,
+  secrets: StoreReader,
+  { clientId: id }: { readonly clientId: string },
   command: Command,
 ): Promise<OAuthClient> {
   const { clientSecret } = await readSecrets(secrets, id, command)
   return { id, secret: new Secret(clientSecret) }
 }
 
-async function readSecrets(
-  secrets: Pick<Store, 'get'>,
-  clientId: string,
-  command: Command,
-): Promise<SetupSecrets> {
+async function readSecrets(secrets: StoreReader, clientId: string, command: Command): Promise<SetupSecrets> {
   const found = await secrets.get<SetupSecrets>(SECRETS_KEY)
   if (found?.clientId === clientId) return found
   throw new RelayError(
@@ -82,9 +78,9 @@ async function readSecrets(
  * @throws RelayError `conflict` if the stored result has changed since; `storage`
  */
 export async function saveSetup(
-  secrets: Pick<Store, 'update'>,
+  secrets: StoreUpdater,
   { provider, providerUrl, client, app, hookUrl: url }: NewSetup,
-  before: Pick<Setup, 'providerUrl' | 'clientId'> | undefined,
+  before: { readonly providerUrl: string; readonly clientId: string } | undefined,
   command: Command,
 ): Promise<void> {
   const { id: clientId, secret } = client
@@ -111,7 +107,7 @@ export async function saveSetup(
 }
 
 /** Removes the result of `relay setup`. @throws RelayError `storage` */
-export async function removeSetup(secrets: Pick<Store, 'delete'>): Promise<void> {
+export async function removeSetup(secrets: Store): Promise<void> {
   for (const key of [SETUP_KEY, SECRETS_KEY]) await secrets.delete(key)
 }
 
@@ -124,7 +120,7 @@ export type OwnApp = NonNullable<Awaited<ReturnType<typeof findOwnApp>>>
  * @throws RelayError `storage`
  */
 export async function findOwnApp(
-  secrets: Pick<Store, 'get' | 'update'>,
+  secrets: StoreReader & StoreUpdater,
   { url: hostUrl, apps }: Pick<CodeHost, 'url' | 'apps'>,
   options: AppOptions,
 ) {
@@ -184,7 +180,7 @@ export async function findOwnApp(
 }
 
 /** Saves the webhook's addresses, unless another App has been set up. */
-function saveHook(secrets: Pick<Store, 'update'>, slug: string, hook: Setup['hook']): Promise<void> {
+function saveHook(secrets: StoreUpdater, slug: string, hook: Setup['hook']): Promise<void> {
   return secrets.update(function* (records): Tx<void> {
     const setup = yield* records.get<Setup>(SETUP_KEY)
     if (setup?.app?.slug === slug) yield* records.put(SETUP_KEY, { ...setup, ...(hook && { hook }) })

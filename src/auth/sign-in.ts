@@ -5,7 +5,7 @@ import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log, LogThrottle } from '../base/log.js'
 import type { OAuthClient } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
-import type { CodeHost, TokenFacts } from '../codehost/host.js'
+import type { OAuthHost, TokenFacts } from '../codehost/host.js'
 import type { Store } from '../store/kv.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { AccountParts } from './accounts.js'
@@ -15,7 +15,7 @@ import { fieldsOf } from '../json/parse.js'
 
 /** Dependencies of a sign-in in the browser. */
 export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
-  readonly host: Pick<CodeHost, 'name' | 'origin' | 'url' | 'apiUrl' | 'oauth' | 'as' | 'refusal'>
+  readonly host: OAuthHost
   /** Undefined: sign-in is not set up. */
   readonly client: OAuthClient | undefined
   readonly store: Store
@@ -239,7 +239,7 @@ async function complete(
  * address
  */
 export async function accountOf(
-  host: Pick<CodeHost, 'apiUrl' | 'as'>,
+  host: OAuthHost,
   accessToken: string,
   options: Cancellable = {},
 ): Promise<TokenFacts> {
@@ -355,7 +355,7 @@ function isOutcome(value: unknown): value is LoginOutcome {
  * @throws RelayError `timed_out` at that end; `storage`; errors of `looks`
  */
 export async function awaitLogin(
-  store: Pick<Store, 'get' | 'consume'>,
+  store: Store,
   login: string,
   looks: AsyncIterable<unknown>,
 ): Promise<LoginOutcome> {

@@ -7,7 +7,7 @@ import { TIME_LIMITS } from '../base/seams.js'
 import type { Secret } from '../base/secret.js'
 import { DEFAULTS } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
-import type { CodeHost, OAuthServer } from '../codehost/host.js'
+import type { TokenHost, OAuthServer } from '../codehost/host.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import { excessOf, fieldsOf } from '../json/parse.js'
 import { describeWithoutQuote } from '../net/errors.js'
@@ -77,7 +77,7 @@ const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
  * for everything but the device flow. Every method rejects with {@link TokenError} unless documented otherwise.
  */
 export class TokenEndpoint {
-  readonly #host: Pick<CodeHost, 'origin' | 'oauth' | 'refusal'>
+  readonly #host: TokenHost
   readonly #parties: readonly [oauth.AuthorizationServer, oauth.Client]
   readonly #sender: readonly [oauth.AuthorizationServer, oauth.Client, oauth.ClientAuth]
   readonly #request: oauth.TokenEndpointRequestOptions
@@ -85,7 +85,7 @@ export class TokenEndpoint {
 
   /** @throws RelayError the code host's `refusal` */
   constructor(
-    host: Pick<CodeHost, 'origin' | 'oauth' | 'refusal'>,
+    host: TokenHost,
     { id, secret }: { readonly id: string; readonly secret?: Secret | undefined },
     options: CallOptions = {},
   ) {

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { commandLine, type CommandPlace, isStart, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
-import { PortInUseError } from '../base/port-in-use.js'
+import { PortInUseError } from '../http/port-in-use.js'
 import { Secret } from '../base/secret.js'
 import {
   DEFAULTS,

@@ -2,18 +2,18 @@ import { type Cancellable, sleep, probeDelay } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { TIME_LIMITS, type Limits } from '../base/seams.js'
 import type { Journal } from '../journal/journal.js'
-import { withLock } from '../store/exclusively.js'
+import { withLock } from '../store/lock.js'
 import type { Store } from '../store/kv.js'
-import type { CodeHost, DeliveryLog, HookDelivery } from './host.js'
+import type { DeliveryLog, HookDelivery, HostWords } from './host.js'
 import { Refusal } from './rest.js'
 
 export interface CatchUpOptions extends RetryOptions {
   readonly log: DeliveryLog
   /** Owner of the log, also for messages: `octo/demo`. */
   readonly name: string
-  readonly host: Pick<CodeHost, 'origin' | 'logPeriod'>
+  readonly host: { readonly origin: string; readonly logPeriod: number }
   readonly journal: Pick<Journal, 'known' | 'keptSince'>
-  readonly store: Pick<Store, 'get' | 'put' | 'update'>
+  readonly store: Store
   /**
    * Milliseconds since 1970-01-01 UTC. Deliveries first sent before are left out. Default: the point that an earlier
    * run reached, but at most the log's period.
@@ -215,7 +215,7 @@ export async function withRetries<T>(call: () => Promise<T>, options: RetryOptio
 }
 
 /** @throws RelayError `unprocessable` if the code host has no delivery log for programs (Gitea) */
-export function requireLog({ words: { noLog } }: Pick<CodeHost, 'words'>): void {
+export function requireLog({ words: { noLog } }: { readonly words: HostWords }): void {
   if (noLog)
     throw new RelayError('unprocessable', `There is nothing to catch up from: ${noLog.why}. ${noLog.fix}`)
 }

@@ -37,7 +37,7 @@ export class SavedHooks {
   readonly #store: Store
   readonly #prefix: string
 
-  constructor(store: Store, { origin }: Pick<CodeHost, 'origin'>) {
+  constructor(store: Store, { origin }: { readonly origin: string }) {
     this.#store = store
     this.#prefix = `hook:${origin} `.toLowerCase()
   }
@@ -187,8 +187,8 @@ function fits(own: RepoHook, { shown, events }: SavedHook, settings: HookSetting
 
 /** True if a hook has lost its secret, as far as the code host shows it. */
 export function hookLacksSecret(
-  { hasSecret }: Pick<RepoHook, 'hasSecret'>,
-  saved: Pick<SavedHook, 'shown'> | undefined,
+  { hasSecret }: { readonly hasSecret: boolean | undefined },
+  saved: { readonly shown: SavedHook['shown'] } | undefined,
 ): boolean {
   // The code host did show one when relay set it.
   return hasSecret === undefined ? saved?.shown?.hasSecret === true : !hasSecret

@@ -3,7 +3,7 @@ import type { RelayError } from '../base/errors.js'
 import type { Cancellable } from '../base/wait.js'
 import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
-import type { HeaderReader, SendOnce } from '../net/client.js'
+import type { ResponseHead, SendOnce } from '../net/client.js'
 import type { EventTable, WebhookScheme } from '../schemes/scheme.js'
 
 /** A repository. `owner` may have slashes between its parts (GitLab's groups). */
@@ -120,6 +120,26 @@ export interface HostKind extends HostTraits {
   readonly open: (url: URL, calling: CallingOptions) => Omit<CodeHost, 'refusal'>
 }
 
+/** The part of a {@link CodeHost} that issues tokens. */
+export interface TokenHost {
+  /** Error with which every call rejects. Undefined: calls are allowed. */
+  readonly refusal?: RelayError | undefined
+  /** Identifies the code host that issued a token; relay sends a token to no other. */
+  readonly origin: string
+  readonly oauth: OAuthServer
+}
+
+/** The part of a {@link CodeHost} that signs users in and calls it for them. */
+export interface OAuthHost extends TokenHost {
+  readonly name: ProviderName
+  /** The web address without a trailing slash. */
+  readonly url: string
+  /** Address of its API, without a trailing slash. */
+  readonly apiUrl: string
+  /** The host as one user calls it. The signal cancels all of these calls. */
+  as(token: TokenSource, options?: Cancellable): Account
+}
+
 /**
  * A code host at one address. A call is made once, sends the token to {@link url} or its API's host only, and rejects
  * with RelayError: `invalid_token` (401), `forbidden` (403), `not_found` (404: or no access), `conflict` (405, 409: not
@@ -127,22 +147,10 @@ export interface HostKind extends HostTraits {
  * `provider_failed` (5xx, no connection, malformed response), `provider_timeout`, `cancelled`. Messages quote the code
  * host's own on one line, and never a token.
  */
-export interface CodeHost extends HostTraits {
-  readonly name: ProviderName
-  /** Error with which every call rejects. Undefined: calls are allowed. */
-  readonly refusal?: RelayError | undefined
-  /** The web address without a trailing slash. */
-  readonly url: string
-  /** Identifies the code host that issued a token; relay sends a token to no other. */
-  readonly origin: string
-  /** Address of its API, without a trailing slash. */
-  readonly apiUrl: string
-  readonly oauth: OAuthServer
+export interface CodeHost extends HostTraits, OAuthHost {
   readonly probe: Probe
   /** Page on which a user registers an OAuth application by hand. */
   readonly registrationPage: string
-  /** The host as one user calls it. The signal cancels all of these calls. */
-  as(token: TokenSource, options?: Cancellable): Account
   /** Registers an OAuth application with a user's token. Absent if the code host has no such call (GitHub). */
   readonly register?: (
     token: string,
@@ -254,11 +262,6 @@ export interface OAuthServer {
   readonly scopes: readonly string[]
   /** True if a refresh token is exchanged with the redirect URI of its sign-in (GitLab). */
   readonly repeatsRedirectUri?: boolean
-}
-
-export interface ResponseHead {
-  readonly status: number
-  readonly header: HeaderReader
 }
 
 /** Identifies the software at an address, by a GET without a token. */

@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto'
 import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { printable } from '../base/text.js'
-import { withLock } from '../store/exclusively.js'
-import type { Store } from '../store/kv.js'
-import type { Account, CommitCheck, CodeHost, CommentRef, HeadChecks, IssueRef } from './host.js'
+import { withLock } from '../store/lock.js'
+import type { StoreReader, StoreUpdater } from '../store/kv.js'
+import type { Account, CommitCheck, CommentRef, HeadChecks, IssueRef } from './host.js'
 
 export interface StickyParts {
-  readonly host: Pick<CodeHost, 'origin'>
+  readonly host: { readonly origin: string }
   readonly account: Pick<Account, 'facts' | 'comment' | 'comments' | 'editComment'>
   /** Store for the lock that prevents two processes of this profile from both adding the comment. */
-  readonly store: Pick<Store, 'get' | 'update'>
+  readonly store: StoreReader & StoreUpdater
 }
 
 /**

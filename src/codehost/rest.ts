@@ -11,11 +11,12 @@ import {
   type OutboundRequest,
   type OutboundResponse,
   readResponseText,
+  type ResponseHead,
   type SendOnce,
 } from '../net/client.js'
 import { redirectTarget } from '../net/redirect.js'
 import { describeWithoutQuote, isUnreached, millisecondsUntil, parseRetryAfter } from '../net/errors.js'
-import type { CallingOptions, ResponseHead, TokenSource } from './host.js'
+import type { CallingOptions, TokenSource } from './host.js'
 
 /** REST API of one code host. */
 export interface Api extends CallingOptions {

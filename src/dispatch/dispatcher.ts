@@ -442,7 +442,7 @@ const DOWN: ReadonlySet<AttemptOutcome> = new Set(['unreachable', 'timed out'])
 function nextForward(
   { tries, since }: Forward,
   { outcome, status, error }: DeliveryResult,
-  { retries }: Pick<Limits, 'retries'>,
+  { retries }: { readonly retries: readonly number[] },
 ): Forward {
   const reason = error ?? `answered ${status}`
   if (outcome === 'succeeded') return { status: 'succeeded', tries, since }

@@ -10,7 +10,10 @@ import { redirectTarget } from '../net/redirect.js'
 import { type OpenTarget, noResponse } from './target.js'
 
 /** Converts an entry so that its receiver can verify it now, without the headers of the original connection. */
-export type RequestBuilder = (entry: Entry) => Pick<Entry, 'headers' | 'body'>
+export type RequestBuilder = (entry: Entry) => {
+  readonly headers: readonly Header[]
+  readonly body: Uint8Array
+}
 
 /**
  * Outcome of an HTTP status. 3xx is final: redirects are not followed, since the bytes were signed for one receiver.

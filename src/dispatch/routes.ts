@@ -4,7 +4,7 @@ import { isCodeHost } from '../base/providers.js'
 import type { ReadRoutes } from '../base/settings.js'
 import { suggest } from '../base/text.js'
 import { type Match, matches, namesSource, parseMatch, SOURCE } from '../journal/filter.js'
-import type { Delivery, ForwardCounts } from '../journal/types.js'
+import type { ForwardCounts, VerifiedEvent } from '../journal/types.js'
 import { EVENT_NAMES } from '../codehost/schemes.js'
 import type { Target, TargetStatus } from './target.js'
 
@@ -180,9 +180,6 @@ function invalid(why: string): RelayError {
   return new RelayError('settings', `Invalid route: ${why}`)
 }
 
-/** Fields of a delivery that determine its targets. */
-export type RoutingFields = Pick<Delivery, 'event' | 'action' | 'provider' | 'verifiedBy'>
-
 /** The current routes. */
 export class Routing {
   routes: readonly Route[] = []
@@ -194,12 +191,12 @@ export class Routing {
   }
 
   /** Ids of the targets of a delivery, each once. */
-  targetsOf(delivery: RoutingFields): readonly string[] {
+  targetsOf(delivery: VerifiedEvent): readonly string[] {
     return [...new Set(routesFor(this.routes, this.ignore, delivery).map(({ id }) => id))]
   }
 
   /** The ignore rule that matches a delivery, if there is one. */
-  ignoredBy(delivery: RoutingFields): string | undefined {
+  ignoredBy(delivery: VerifiedEvent): string | undefined {
     return this.ignore.find((match) => matches(match, delivery))?.text
   }
 
@@ -224,7 +221,7 @@ export interface RouteExplanation {
 export function routesFor(
   routes: readonly Route[],
   ignore: readonly Match[],
-  delivery: RoutingFields,
+  delivery: VerifiedEvent,
 ): readonly Route[] {
   if (ignore.some((match) => matches(match, delivery))) return []
   return routes.filter(({ match }) => takes(match, delivery))
@@ -234,12 +231,12 @@ export function routesFor(
  * True if a route with this match accepts a delivery. Deliveries without proof are only for routes that name their
  * source.
  */
-function takes(match: Match, delivery: RoutingFields): boolean {
+function takes(match: Match, delivery: VerifiedEvent): boolean {
   return matches(match, delivery) && (delivery.verifiedBy !== 'none' || namesSource(match))
 }
 
 /** The ignore rule that matches a delivery. Undefined if there is none, even if no route accepts it. */
-export function ignoredBy(ignore: readonly string[], delivery: RoutingFields): string | undefined {
+export function ignoredBy(ignore: readonly string[], delivery: VerifiedEvent): string | undefined {
   return ignore.find((text) => matches({ text }, delivery))
 }
 
@@ -247,7 +244,7 @@ export function ignoredBy(ignore: readonly string[], delivery: RoutingFields): s
 export function explainRoutes(
   routes: readonly { readonly label: string; readonly match: string }[],
   ignore: readonly string[],
-  delivery: RoutingFields,
+  delivery: VerifiedEvent,
 ): readonly RouteExplanation[] {
   const ignored = ignoredBy(ignore, delivery)
   const { event, action, provider } = delivery
@@ -264,13 +261,13 @@ export function explainRoutes(
   })
 }
 
-export type NamedTarget = Pick<Route, 'id' | 'name'>
+export type NamedTarget = { readonly id: string; readonly name?: string }
 
 /**
  * Targets by their public id. Targets that differ only in their secrets have no names, since it is unknown which one is
  * meant.
  */
-export function publicTargets({ routes }: Pick<Routing, 'routes'>): readonly NamedTarget[] {
+export function publicTargets({ routes }: { readonly routes: readonly Route[] }): readonly NamedTarget[] {
   const targets = routes.map(({ id, name }) => ({ id: publicTargetId(id), name }))
   return targets.map(({ id, name }) => {
     const isOnly = targets.every((other) => other.id !== id || other.name === name)
@@ -331,7 +328,7 @@ export interface LiveRoutes {
 
 /** Lists the routes with the state of each target and the numbers of its deliveries in the journal. */
 export function liveRoutes(
-  { routes, ignore }: Pick<Routing, 'routes' | 'ignore'>,
+  { routes, ignore }: Routing,
   targets: readonly TargetStatus[],
   counts: ReadonlyMap<string, ForwardCounts>,
 ): LiveRoutes {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { isFormBody } from '../base/bytes.js'
+import { isFormBody } from '../http/forms.js'
 import { RelayError } from '../base/errors.js'
 import { isCodeHost } from '../base/providers.js'
 import { schemeOf } from '../codehost/schemes.js'

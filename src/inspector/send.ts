@@ -1,5 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import { firstPayload } from '../base/bytes.js'
+import { firstPayload } from '../http/forms.js'
 import { isCodeHost } from '../base/providers.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { routesFor } from '../dispatch/routes.js'

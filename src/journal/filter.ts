@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { isCodeHost, PROVIDER_NAMES } from '../base/providers.js'
 import { parseDuration } from '../base/time.js'
-import { type Delivery, isFailedAttempt, type Summary } from './types.js'
+import { isFailedAttempt, type SourceEvent, type Summary } from './types.js'
 
 /**
  * Pattern for events as the user writes it. For the code host: `push`, `pull_request.opened`, `pull_request.*`,
@@ -39,7 +39,7 @@ export function parseMatch(text: string): Match {
 }
 
 /** Event that a pattern matches. `*` as a name is matched only by `*`. */
-export function eventMatching({ text }: Match): Pick<Delivery, 'event' | 'action' | 'provider'> {
+export function eventMatching({ text }: Match): SourceEvent {
   const at = text.indexOf('/')
   if (at !== -1) return { provider: text.slice(0, at), event: text.slice(at + 1), action: null }
   const [event = '', action = null] = text.split('.', 2)
@@ -56,10 +56,7 @@ export function namesSource({ text }: Match): boolean {
  * with none; `*.action` matches any event with that action. For another source, an event alone, and `event.*`, match it
  * and every name that continues it after a dot.
  */
-export function matches(
-  { text }: Match,
-  { event, action, provider }: Pick<Delivery, 'event' | 'action' | 'provider'>,
-): boolean {
+export function matches({ text }: Match, { event, action, provider }: SourceEvent): boolean {
   if (text === '*' || text === '*.*') return true
   const at = text.indexOf('/')
   if (at !== -1) return text.slice(0, at) === provider && continues(event, text.slice(at + 1))

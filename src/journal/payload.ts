@@ -1,12 +1,12 @@
-import { firstPayload, isFormBody } from '../base/bytes.js'
+import { firstPayload, isFormBody } from '../http/forms.js'
 import { parseJson } from '../json/parse.js'
-import type { Delivery } from './types.js'
+import type { DeliveryBody } from './types.js'
 
 /**
  * Bytes of the JSON in a delivery: its body, or the first field of a form if that is `payload`. Undefined if a form has
  * none. Intake reads the same bytes, so that a command gets what was signed and what named the event.
  */
-export function jsonBytes({ body }: Pick<Delivery, 'body'>): Uint8Array | undefined {
+export function jsonBytes({ body }: DeliveryBody): Uint8Array | undefined {
   return isFormBody(body) ? firstPayload(body) : body
 }
 
@@ -20,7 +20,7 @@ export interface ParsedPayload {
 }
 
 /** Parses the JSON in a delivery. Undefined if it has none. */
-export function readPayload(delivery: Pick<Delivery, 'body'>): ParsedPayload | undefined {
+export function readPayload(delivery: DeliveryBody): ParsedPayload | undefined {
   const bytes = jsonBytes(delivery)
   if (!bytes) return undefined
   try {

@@ -5,9 +5,9 @@ import { placeholders, type Sql, type SqlValue } from '../store/sql.js'
 import { eventMatching, type Filter, matches, matchesFilter } from './filter.js'
 import type {
   Attempt,
-  Delivery,
   DueForward,
   Entry,
+  NamedEvent,
   Forward,
   LastAttempt,
   MinuteCounts,
@@ -327,7 +327,7 @@ const STATUS: Readonly<Record<NonNullable<Filter['status']>, string>> = {
 }
 
 /** Splits the stored event into event and action. */
-function split(stored: string): Pick<Delivery, 'event' | 'action'> {
+function split(stored: string): NamedEvent {
   const [event = '', ...action] = stored.split('\n')
   return { event, action: action.length === 0 ? null : action.join('\n') }
 }

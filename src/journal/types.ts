@@ -21,32 +21,53 @@ export type Restoration = {
   readonly repeatable?: true
 }
 
-/** One webhook request that was verified. */
-export interface Delivery {
-  /** Milliseconds since 1970-01-01 UTC. */
-  readonly receivedAt: number
+/** Name of an event, as its sender gives it. */
+export interface NamedEvent {
+  readonly event: string
+  /** The payload's `action`, if it has one. */
+  readonly action: string | null
+}
+
+/** An event with the source that sent it. */
+export interface SourceEvent extends NamedEvent {
   /** Source: the code host's name, or that of another sender. */
   readonly provider: string
+}
+
+/** The fields of a delivery that determine its targets. */
+export interface VerifiedEvent extends SourceEvent {
+  readonly verifiedBy: VerifiedBy
+}
+
+/** Subject of a delivery within its repository. */
+export interface DeliverySubject {
+  /** Number of an issue or pull request, if the payload has one. */
+  readonly number: number | null
+  /**
+   * Branch or tag of a push, a creation or deletion, or a release, as the payload spells it: `refs/heads/main`, `v1.0`.
+   */
+  readonly ref?: string
+}
+
+export interface DeliveryBody {
+  /** The exact bytes that were signed and sent. */
+  readonly body: Uint8Array
+}
+
+/** One webhook request that was verified. */
+export interface Delivery extends VerifiedEvent, DeliverySubject, DeliveryBody {
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly receivedAt: number
   /** Scheme of the signature, as the settings write it. Default: the source's name. */
   readonly scheme?: string
-  readonly event: string
   /** The sender's id of the delivery. */
   readonly deliveryId: string
   /** The sender's id of the hook. Empty if it sends none. */
   readonly hookId: string
   /** Headers in the order received, without credentials. */
   readonly headers: readonly Header[]
-  /** The exact bytes that were signed and sent. */
-  readonly body: Uint8Array
-  readonly verifiedBy: VerifiedBy
-  /** The payload's `action`, `repository.full_name` and issue or pull-request number, if it has them. */
-  readonly action: string | null
+  /** The payload's `repository.full_name`, if it has one. */
   readonly repo: string | null
-  readonly number: number | null
-  /**
-   * Branch or tag of a push, a creation or deletion, or a release, as the payload spells it: `refs/heads/main`, `v1.0`.
-   */
-  readonly ref?: string
   /** Absent for a delivery that came over HTTP, byte for byte. */
   readonly restored?: Restoration
 }
@@ -95,7 +116,7 @@ export type Forward = {
  * True if a forward failed, or a target asked for another attempt. An unreachable target does not count: the delivery
  * waits until it is back. Same as FAILED_ATTEMPT of store/schema.ts.
  */
-export function isFailedAttempt({ status, tries }: Pick<Forward, 'status' | 'tries'>): boolean {
+export function isFailedAttempt({ status, tries }: Omit<Forward, 'since' | 'reason'>): boolean {
   return status === 'failed' || tries > 0
 }
 
@@ -114,16 +135,20 @@ export interface TargetCounts extends ForwardCounts {
 /** Outcome of one attempt. */
 export type AttemptOutcome = 'succeeded' | 'retry' | 'refused' | 'unreachable' | 'timed out' | 'killed'
 
-/** One attempt, or several in a row whose connection failed in the same way. */
-export interface Attempt {
-  /** Start in milliseconds; of several, the last. */
-  readonly at: number
+/** The part of an attempt that a line of a list shows. */
+export interface AttemptSummary {
   readonly target: string
   readonly outcome: AttemptOutcome
   /** HTTP status or exit code, or null. */
   readonly status: number | null
   /** Duration in milliseconds; of several, the last. */
   readonly ms: number
+}
+
+/** One attempt, or several in a row whose connection failed in the same way. */
+export interface Attempt extends AttemptSummary {
+  /** Start in milliseconds; of several, the last. */
+  readonly at: number
   /** First 4096 bytes of the target's response or output. */
   readonly answer: Uint8Array
   /** Headers of the response, without credentials. Absent without an HTTP response. */
@@ -159,7 +184,7 @@ export interface Plan {
 }
 
 /** Last attempt at a target, for a line of a list. */
-export interface LastAttempt extends Pick<Attempt, 'target' | 'outcome' | 'status' | 'ms'> {
+export interface LastAttempt extends AttemptSummary {
   readonly n: number
 }
 
@@ -181,13 +206,13 @@ export function isEditedHeader(name: string): boolean {
 }
 
 /** Number of the entry that a delivery is an edited copy of. Undefined for one from outside. */
-export function editedFrom({ headers }: Pick<Delivery, 'headers'>): number | undefined {
+export function editedFrom({ headers }: { readonly headers: readonly Header[] }): number | undefined {
   const [, value] = headers.find(([name]) => isEditedHeader(name)) ?? []
   return value === undefined ? undefined : Number(value)
 }
 
 /** Subject of a delivery within its repository: `#12`, a branch or a tag. Null if the payload names none. */
-export function subjectOf({ number, ref }: Pick<Delivery, 'number' | 'ref'>): string | null {
+export function subjectOf({ number, ref }: DeliverySubject): string | null {
   if (number !== null) return `#${number}`
   return ref === undefined ? null : shortRef(ref)
 }

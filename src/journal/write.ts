@@ -4,6 +4,7 @@ import { fetchRows, placeholders, execute, type SqlValue, type Statement, type T
 import {
   type Attempt,
   type Delivery,
+  type NamedEvent,
   type Forward,
   type ForwardStatus,
   MAX_ERROR,
@@ -34,7 +35,7 @@ function keyOf(delivery: Delivery): string {
 /**
  * Event as it is stored, with the action, which only code hosts have. An event may have dots, but never a line feed.
  */
-export function eventOf({ event, action }: Pick<Delivery, 'event' | 'action'>): string {
+export function eventOf({ event, action }: NamedEvent): string {
   return action === null ? event : `${event}\n${action}`
 }
 

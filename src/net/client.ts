@@ -27,9 +27,13 @@ export interface OutboundRequest extends Cancellable {
   readonly body?: string | Uint8Array
 }
 
-export interface OutboundResponse {
+/** Status and headers of a response. */
+export interface ResponseHead {
   readonly status: number
   readonly header: HeaderReader
+}
+
+export interface OutboundResponse extends ResponseHead {
   /** Response body. Rejects with an `EncodingError` if its compression cannot be undone. */
   readonly body: AsyncIterable<Uint8Array>
   /** Abandons the rest of the body, which closes the connection. */
@@ -65,7 +69,11 @@ export const sendOnce: SendOnce = async (address, { method, headers, body, signa
 const MAX_TEXT = 4 * 1_048_576
 
 /** Reads a response body as text. @throws TooManyBytes over 4 MiB; the error of the connection; the signal's reason */
-export async function readResponseText({ body }: Pick<OutboundResponse, 'body'>): Promise<string> {
+export async function readResponseText({
+  body,
+}: {
+  readonly body: AsyncIterable<Uint8Array>
+}): Promise<string> {
   return String(await readBounded(body, MAX_TEXT))
 }
 
@@ -86,9 +94,7 @@ export interface ExchangeRequest extends Cancellable {
 }
 
 /** Response whose headers have arrived. */
-export interface StreamedResponse {
-  readonly status: number
-  readonly header: HeaderReader
+export interface StreamedResponse extends ResponseHead {
   /** Every header line, names in lower case. */
   readonly lines: readonly HeaderLine[]
   readonly body: Readable

@@ -1,5 +1,5 @@
 import { RelayError } from '../base/errors.js'
-import { firstPayload } from '../base/bytes.js'
+import { firstPayload } from '../http/forms.js'
 import { parseJson } from '../json/parse.js'
 import { replaceScalar } from '../json/text.js'
 import type { Style } from '../schemes/scheme.js'

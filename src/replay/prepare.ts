@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { isFormBody } from '../base/bytes.js'
+import { isFormBody } from '../http/forms.js'
 import type { Secret } from '../base/secret.js'
 import { schemeOf } from '../codehost/schemes.js'
 import {
@@ -16,7 +16,7 @@ import { isInBody, type ValueLocation, type Proof, valueAt, type WebhookScheme }
 import { bodyDigest, parsePayload, type WebhookRequest } from '../webhook/intake.js'
 import { verifySignature, signedBytes, type Source } from '../webhook/signature.js'
 import { type BodyKind, type Edit, editBody, type JsonMember, setMembers } from './edit.js'
-import type { RecordedDelivery } from './fixture.js'
+import type { RecordedDelivery, SourceScheme } from './fixture.js'
 
 /** Part to corrupt after signing. */
 export type Tamper = 'signature' | 'body'
@@ -119,7 +119,7 @@ function isStaleNow(proof: Proof | undefined, lines: HeaderLines, body: Uint8Arr
 /** Reads the sender's id of a delivery, as intake does. */
 export function deliveryId(
   { headers, body }: WebhookRequest,
-  { provider, scheme: text = provider }: Pick<RecordedDelivery, 'provider' | 'scheme'>,
+  { provider, scheme: text = provider }: SourceScheme,
 ): string {
   const scheme = schemeOf(text)
   const ofHeader = headers.find(([name]) => isIdHeader(name, scheme))?.[1]

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { isFormBody, isFormType } from '../base/bytes.js'
+import { isFormBody, isFormType } from '../http/forms.js'
 import { RelayError } from '../base/errors.js'
 import { schemeOf } from '../codehost/schemes.js'
 import { type Header, endToEndHeaders } from '../http/headers.js'

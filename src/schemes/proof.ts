@@ -1,7 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Secret } from '../base/secret.js'
 import { type Header, type HeaderLines, singleValue, canonicalHeaderName } from '../http/headers.js'
-import { isInBody, type ValueLocation, piecesOf, type Proof, valueAt, type WebhookScheme } from './scheme.js'
+import {
+  isInBody,
+  type ValueLocation,
+  piecesOf,
+  type Proof,
+  type ProofScheme,
+  valueAt,
+  type WebhookScheme,
+} from './scheme.js'
 
 /** Digest sizes in bytes, by algorithm. A token has no fixed size. */
 export const DIGEST_BYTES = { sha256: 32, sha1: 20, sha512: 64, token: 0 } as const
@@ -34,22 +42,22 @@ export function signaturesIn(lines: HeaderLines, proof: Proof): string[] {
 }
 
 /** True if a request has a well-formed signature header. Without one it is refused before any byte is hashed. */
-export function hasProof(lines: HeaderLines, { proofs }: Pick<WebhookScheme, 'proofs'>): boolean {
+export function hasProof(lines: HeaderLines, { proofs }: ProofScheme): boolean {
   return proofs.length === 0 || proofs.some((proof) => signaturesIn(lines, proof).length > 0)
 }
 
 /** Proofs that apply to a secret of this form. */
-export function proofsFor(secret: Secret, { proofs }: Pick<WebhookScheme, 'proofs'>): readonly Proof[] {
+export function proofsFor(secret: Secret, { proofs }: ProofScheme): readonly Proof[] {
   return proofs.filter(({ secretForm }) => secretForm?.test(secret.reveal()) ?? true)
 }
 
 /** Lower-case names of the headers that contain the secret itself, and are never stored. */
-export function tokenHeaders({ proofs }: Pick<WebhookScheme, 'proofs'>): ReadonlySet<string> {
+export function tokenHeaders({ proofs }: ProofScheme): ReadonlySet<string> {
   return new Set(proofs.flatMap(({ header, algorithm }) => (algorithm === 'token' ? [header] : [])))
 }
 
 /** True if a request signed with this secret contains the secret itself. */
-export function sendsSecret(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>): boolean {
+export function sendsSecret(secret: Secret, scheme: ProofScheme): boolean {
   return proofsFor(secret, scheme).some(({ algorithm }) => algorithm === 'token')
 }
 
@@ -57,7 +65,7 @@ export function sendsSecret(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'
  * True if the proof of a delivery covers its body. A plain token does not: a tunnel shows it to everybody, so it proves
  * nothing there.
  */
-export function provesBody(secret: Secret, scheme: Pick<WebhookScheme, 'proofs'>): boolean {
+export function provesBody(secret: Secret, scheme: ProofScheme): boolean {
   const proofs = proofsFor(secret, scheme)
   return proofs.length > 0 && proofs.every(({ algorithm }) => algorithm !== 'token')
 }

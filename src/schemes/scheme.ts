@@ -77,13 +77,17 @@ export interface SignedTime {
 /** Styles in which code hosts write JSON. `webhook/encodings.ts` defines the names. */
 export type Style = 'compact' | 'indented' | 'indented-go' | 'one-space-go'
 
-/** Description of how a sender names, writes and signs a delivery. */
-export interface WebhookScheme {
+/** Part of a scheme that verifies a delivery. */
+export interface ProofScheme {
   /**
    * Proofs of a delivery. Of those that apply to the secret, the first whose header is present counts. Empty: a
    * delivery proves nothing.
    */
   readonly proofs: readonly Proof[]
+}
+
+/** Description of how a sender names, writes and signs a delivery. */
+export interface WebhookScheme extends ProofScheme {
   /** Further signatures that the sender sends and relay does not need. */
   readonly also?: readonly Proof[]
   /**

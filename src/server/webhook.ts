@@ -1,7 +1,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
-import { formFields } from '../base/bytes.js'
+import { formFields } from '../http/forms.js'
 import { RelayError } from '../base/errors.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { type Header, indexHeaders } from '../http/headers.js'

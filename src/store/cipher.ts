@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { RelayError } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
 import type { TokenKeys } from '../base/shared-store.js'
-import { changedRecord, type Json, type RecordCipher, type Store } from './kv.js'
+import { changedRecord, type Json, type RecordCipher, type StoreUpdater } from './kv.js'
 import { fetchRows, type Sql, type Tx } from './sql.js'
 
 /** AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits and a tag of 128. Lengths in bytes. */
@@ -86,7 +86,7 @@ export async function isEncrypted(sql: Sql): Promise<boolean> {
  * Checks the encryption key, or sets it for a profile without one.
  * @throws RelayError `settings` for another key, with no change; `storage`
  */
-export async function checkKey(encrypted: Pick<Store, 'update'>): Promise<void> {
+export async function checkKey(encrypted: StoreUpdater): Promise<void> {
   await encrypted.update(function* (records): Tx<void> {
     // Reading a record that another key encrypted throws.
     if ((yield* records.get(CHECK_KEY)) === undefined) yield* records.put(CHECK_KEY, 'relay')

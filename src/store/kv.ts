@@ -1,7 +1,7 @@
 import { createCached } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
-import { fetchRows, type Sql, type Tx, type WriteOptions } from './sql.js'
+import { fetchRows, type Sql, type Tx } from './sql.js'
 
 /** Value of a record: any JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
@@ -38,14 +38,29 @@ export interface Records {
   delete(key: string): Tx<boolean>
 }
 
+/** The part of a {@link Store} that reads one record. */
+export interface StoreReader {
+  get<Value = Json>(key: string): Promise<Value | undefined>
+}
+
+/** Options of a transaction; `announces` as that of a write. */
+interface AnnounceOptions {
+  readonly announces?: readonly number[] | undefined
+}
+
+/** The part of a {@link Store} that runs transactions. */
+export interface StoreUpdater {
+  /** Runs a transaction over the records. The transaction may run again after a failure, so it changes nothing else. */
+  update<Result>(work: (records: Records) => Tx<Result>, options?: AnnounceOptions): Promise<Result>
+}
+
 /**
  * Small records under string keys. A record past its `expiresAt` does not exist for any method. A change is durable
  * when its method resolves; after a crash the old state or the new is there, never a mix.
  * Every method rejects with RelayError `storage` when the database fails, and with `bad_request` for a key that is
  * empty, longer than 1 KiB, has a NUL, or is not well-formed Unicode. Messages name no value.
  */
-export interface Store {
-  get<Value = Json>(key: string): Promise<Value | undefined>
+export interface Store extends StoreReader, StoreUpdater {
   put(key: string, value: Json, expiresAt?: number): Promise<void>
   /** Gets and deletes a record, so that only one of several callers gets the value. */
   consume(key: string): Promise<Json | undefined>
@@ -53,11 +68,6 @@ export interface Store {
   delete(key: string): Promise<boolean>
   /** Lists every key that starts with `prefix`, in the order of their UTF-8 bytes. */
   list(prefix: string): Promise<string[]>
-  /** Runs a transaction over the records. The transaction may run again after a failure, so it changes nothing else. */
-  update<Result>(
-    work: (records: Records) => Tx<Result>,
-    options?: Pick<WriteOptions, 'announces'>,
-  ): Promise<Result>
   /** Deletes expired records, in bounded steps. */
   sweep(): Promise<void>
 }

@@ -108,10 +108,7 @@ export class Postgres implements Sql {
   }
 
   /** Creates the schema if it is missing, and migrates one of an earlier version. */
-  async prepare({
-    create,
-    migration = NO_MIGRATION,
-  }: Pick<PostgresOptions, 'create' | 'migration'>): Promise<void> {
+  async prepare({ create, migration = NO_MIGRATION }: PostgresOptions): Promise<void> {
     const prepare = (client: ClientBase): Promise<boolean> =>
       prepareSchema(client, this.schema, create !== false)
     if (!(await withClient(this.#writer, prepare))) return

@@ -76,7 +76,8 @@ export function placeholders(count: number): string {
 const MAX_BATCH = 64
 
 /** A transaction that waits for its commit. */
-export interface PendingTransaction extends Pick<WriteOptions, 'announces'> {
+export interface PendingTransaction {
+  readonly announces?: readonly number[] | undefined
   readonly work: () => Tx<unknown>
   /** Start of the wait, by `performance.now()`. */
   readonly since: number

@@ -23,14 +23,22 @@ export interface TokenGrant {
   readonly account?: string | null | undefined
 }
 
-/** A user who is signed in. `expiresAt` is milliseconds since 1970-01-01 UTC. */
-export interface TokenOwner {
-  readonly userId: string
-  readonly accessToken: string
-  readonly expiresAt: number
+/** An account at a provider. */
+export interface AccountRef {
   readonly origin: string
   /** Account at the provider. Null or undefined if the provider did not name it. */
   readonly account?: string | null | undefined
+}
+
+/** The account of one of the application's users. */
+export interface UserAccount extends AccountRef {
+  readonly userId: string
+}
+
+/** A user who is signed in. `expiresAt` is milliseconds since 1970-01-01 UTC. */
+export interface TokenOwner extends UserAccount {
+  readonly accessToken: string
+  readonly expiresAt: number
 }
 
 /** An account for which a command acts although `relay login` did not sign in as it. */
@@ -138,7 +146,7 @@ export class Tokens {
    * sign in on its own pages.
    */
   async otherAccount(
-    { userId, origin, account = null }: Pick<TokenOwner, 'userId' | 'origin' | 'account'>,
+    { userId, origin, account = null }: UserAccount,
     { isNamed }: { readonly isNamed: boolean },
   ): Promise<OtherAccount | undefined> {
     const last = await this.lastLogin(userId)

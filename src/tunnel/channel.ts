@@ -5,7 +5,7 @@ import { parseUrl } from '../base/address.js'
 import { DEFAULT_TUNNEL, isChannel, isCodeHost, NEW_TUNNEL } from '../base/settings.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import { redirectTarget } from '../net/redirect.js'
-import { type OutboundResponse, readResponseText, type SendOnce } from '../net/client.js'
+import { type OutboundResponse, readResponseText, type ResponseHead, type SendOnce } from '../net/client.js'
 import type { Store } from '../store/kv.js'
 
 const CHANNEL = 'tunnel-channel'
@@ -90,7 +90,7 @@ export function redirectNote(response: OutboundResponse, from: string): string {
 }
 
 /** Error for a refusal of the tunnel's server, with the delay that it asks for. */
-export function tunnelRefusal(reason: string, { header }: Pick<OutboundResponse, 'header'>): RelayError {
+export function tunnelRefusal(reason: string, { header }: ResponseHead): RelayError {
   const wait = parseRetryAfter(header, Date.now())
   const retryAfter = wait === undefined ? undefined : Math.ceil(wait / 1000)
   return new RelayError('provider_failed', reason, { retryAfter })

@@ -58,7 +58,6 @@ const GITEA = " with Go's escapes, as Gitea writes it"
 const GITEA_LONG = " with Go's older escapes, as Gitea writes it"
 const GITEA_REPLACED = " with Go's escapes for bytes that are not UTF-8, as Gitea writes it"
 const GITEA_1_15 = ', as Gitea 1.15 writes it'
-const GITEA_1_15_REPLACED = ', as Gitea 1.15 writes it for bytes that are not UTF-8'
 
 /** The end of its name; whether programs that write so are known to end it with a newline. */
 type Style<Id = string> = readonly [id: Id, Layout, Escapes, name: string, newline?: 'newline']
@@ -91,11 +90,9 @@ const STYLES = [
   ['indented', TWO, NONE, '', 'newline'],
   ['indented-open', TWO_OPEN, NONE, ', as older Ruby writes it'],
   ['gitea-users', TWO_USERS, GO_LONG, GITEA_1_15],
-  ['gitea-users-replaced', TWO_USERS, GO_REPLACED, GITEA_1_15_REPLACED],
   ['one-space-go', ONE, GO, GITEA],
   ['one-space', ONE, NONE, ', as newer Gitea writes it'],
   ['one-space-users', ONE_USERS, GO_LONG, GITEA_1_15],
-  ['one-space-users-replaced', ONE_USERS, GO_REPLACED, GITEA_1_15_REPLACED],
   ['compact-html-upper', COMPACT, GO_UPPER, ' with upper-case escapes of HTML'],
   ['spaced-ascii', SPACED, ASCII, ' and in ASCII, as Python writes it', 'newline'],
   ['spaced', SPACED, NONE, ', as Python writes it without ensure_ascii', 'newline'],
@@ -110,7 +107,7 @@ const STYLES = [
   ['tab-go', TAB, GO, " with Go's escapes"],
 ] as const satisfies readonly Style[]
 
-/** One of the 28 ways to write JSON. */
+/** One of the 26 ways to write JSON. */
 export type EncodingId = (typeof STYLES)[number][0]
 
 const ALL: readonly Style<EncodingId>[] = STYLES

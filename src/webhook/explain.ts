@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
-import { firstPayload } from '../base/bytes.js'
+import { firstPayload } from '../http/forms.js'
 import { Secret } from '../base/secret.js'
 import { type HeaderLines, indexHeaders, singleValue, canonicalHeaderName } from '../http/headers.js'
 import type { VerifiedBy } from '../journal/types.js'

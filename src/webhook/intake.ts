@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
-import { firstPayload, formFields, isFormBody } from '../base/bytes.js'
+import { firstPayload, formFields, isFormBody } from '../http/forms.js'
 import { excerpt } from '../base/log.js'
 import { isCodeHost } from '../base/providers.js'
 import type { Clock } from '../base/time.js'
@@ -11,7 +11,14 @@ import type { Plan, Receipt, Restoration } from '../journal/types.js'
 import { parseJson } from '../json/parse.js'
 import { eventsOf, isRepeatable } from '../codehost/events.js'
 import { staleness, tokenHeaders } from '../schemes/proof.js'
-import { nameText, isInBody, type ValueLocation, valueAt, type WebhookScheme } from '../schemes/scheme.js'
+import {
+  type EventTable,
+  nameText,
+  isInBody,
+  type ValueLocation,
+  valueAt,
+  type WebhookScheme,
+} from '../schemes/scheme.js'
 import { isForm, verifySignature, type Source, signedBytes } from './signature.js'
 
 /** A received request: all header lines, and the body's exact bytes. */
@@ -89,7 +96,7 @@ function verified(
   request: WebhookRequest,
   from: RequestOrigin,
   receivedAt: number,
-): Delivery & Pick<Received, 'challenge'> {
+): Delivery & { readonly challenge?: string } {
   const { headers, body } = request
   const { source, restored: how, at = receivedAt, edited } = from
   const lines = indexHeaders(headers)
@@ -191,7 +198,7 @@ export function bodyDigest(body: Uint8Array): string {
   return hash('sha256', body, 'base64url')
 }
 
-function formOfEvent({ events }: Pick<WebhookScheme, 'events'>): RegExp {
+function formOfEvent({ events }: { readonly events?: EventTable }): RegExp {
   return events ? HOST_EVENT : EVENT
 }
 
@@ -253,7 +260,7 @@ export function claimOf(
 function readPayload(
   lines: HeaderLines,
   body: Uint8Array,
-  { content }: Pick<WebhookScheme, 'content'>,
+  { content }: { readonly content: WebhookScheme['content'] },
 ): unknown {
   const isFormed = content === 'payload' ? isForm(lines) : content !== 'json' && isFormBody(body)
   const json = isFormed ? firstPayload(body) : body

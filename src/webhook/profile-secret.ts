@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Secret } from '../base/secret.js'
 import type { SourceSettings } from '../base/settings.js'
-import type { Store } from '../store/kv.js'
+import type { Store, StoreReader, StoreUpdater } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
 /**
@@ -13,14 +13,14 @@ const KEY = 'webhook-secret'
 /**
  * Reads the webhook secret that relay made for the profile. Undefined if it has made none. @throws RelayError `storage`
  */
-export async function readProfileSecret(store: Pick<Store, 'get'> | undefined): Promise<Secret | undefined> {
+export async function readProfileSecret(store: StoreReader | undefined): Promise<Secret | undefined> {
   const value = await store?.get(KEY)
   return typeof value === 'string' ? new Secret(value) : undefined
 }
 
 /** Reads the profile's webhook secret, or stores `made`, by default a random one. @throws RelayError `storage` */
 export async function makeProfileSecret(
-  store: Pick<Store, 'update'>,
+  store: StoreUpdater,
   made: Secret = new Secret(randomBytes(32).toString('hex')),
 ): Promise<Secret> {
   const value = await store.update(function* (records): Tx<string> {
@@ -49,7 +49,7 @@ interface SourceRecord {
 }
 
 /** Reads the profile's sources with their secrets. @throws RelayError `storage` */
-export async function readProfileSources(store: Pick<Store, 'get' | 'list'>): Promise<SourceSettings[]> {
+export async function readProfileSources(store: Store): Promise<SourceSettings[]> {
   const keys = await store.list(SOURCE_PREFIX)
   const found = await Promise.all(keys.map(async (key) => [key, await store.get<SourceRecord>(key)] as const))
   return found.flatMap(([key, record]) => {
@@ -68,8 +68,8 @@ export async function readProfileSources(store: Pick<Store, 'get' | 'list'>): Pr
  * RelayError `storage`
  */
 export async function putProfileSource(
-  store: Pick<Store, 'update'>,
-  { name, scheme }: Pick<SourceSettings, 'name' | 'scheme'>,
+  store: StoreUpdater,
+  { name, scheme }: { readonly name: string; readonly scheme: string },
   secret: Secret,
 ): Promise<Secret | undefined> {
   const current = secret.reveal()
@@ -85,6 +85,6 @@ export async function putProfileSource(
 }
 
 /** Removes a source with its secrets. False if the profile has none of that name. @throws RelayError `storage` */
-export async function removeProfileSource(store: Pick<Store, 'update'>, name: string): Promise<boolean> {
+export async function removeProfileSource(store: StoreUpdater, name: string): Promise<boolean> {
   return store.update((records) => records.delete(SOURCE_PREFIX + name), NOTICE)
 }

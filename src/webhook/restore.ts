@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
-import { formPayload } from '../base/bytes.js'
+import { formPayload } from '../http/forms.js'
 import { RelayError } from '../base/errors.js'
 import type { HeaderLines } from '../http/headers.js'
 import { MAX_DEPTH } from '../json/text.js'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { firstPayload, isFormType } from '../base/bytes.js'
+import { firstPayload, isFormType } from '../http/forms.js'
 import { isCodeHost, type SourceSettings, type WebhookSecrets } from '../base/settings.js'
 import { schemeOf } from '../codehost/schemes.js'
 import type { HeaderLines } from '../http/headers.js'
@@ -113,7 +113,7 @@ export function verifySignature(
 export function signedBytes(
   lines: HeaderLines,
   body: Uint8Array,
-  { formSignature }: Pick<WebhookScheme, 'formSignature'>,
+  { formSignature }: WebhookScheme,
 ): Uint8Array | undefined {
   return isForm(lines) && formSignature === 'payload' ? firstPayload(body) : body
 }

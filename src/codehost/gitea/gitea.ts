@@ -11,6 +11,7 @@ import {
   pullPath,
   mergeRefusal,
 } from '../github-like.js'
+import type { ResponseHead } from '../../net/client.js'
 import type * as host from '../host.js'
 import { type ApiResponse, type Api, isNotFound, PAGE_SIZE, apiPath, Refusal, RestClient } from '../rest.js'
 import { GITEA_WEBHOOK } from './webhook.js'
@@ -95,7 +96,7 @@ const created = z.object({ client_id: z.string().min(1), client_secret: z.string
  * Recognizes Gitea and Forgejo at `/api/v1/version` (Gitea's routers/api/v1/misc/version.go); Forgejo adds `+gitea-…`
  * to its own version. A server that requires a sign-in is identified by the `url` of its error, its API's description.
  */
-function recognise({ status, json }: host.ResponseHead & { readonly json: unknown }): string | undefined {
+function recognise({ status, json }: ResponseHead & { readonly json: unknown }): string | undefined {
   const { version, url } = fieldsOf(json)
   if (status === 200 && typeof version === 'string')
     return version.includes('+gitea-') ? `Forgejo ${version.split('+', 1)[0]}` : `Gitea ${version}`

@@ -3,6 +3,7 @@ import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
 import { commitCheck, GitHubLikeAccount, loginSchema, pullPath, mergeRefusal } from '../github-like.js'
+import type { ResponseHead } from '../../net/client.js'
 import type * as host from '../host.js'
 import { type Api, PAGE_SIZE, apiPath, Refusal, RestClient } from '../rest.js'
 import { githubApps } from './app.js'
@@ -105,11 +106,7 @@ function apiBase(url: URL, web: string): string {
  * Recognizes GitHub at `/rate_limit` and GitHub Enterprise Server at `/meta` (docs.github.com/rest/rate-limit,
  * /rest/meta/meta). Headers identify a server that requires a token or has had too many requests.
  */
-function recognise({
-  status,
-  header,
-  json,
-}: host.ResponseHead & { readonly json: unknown }): string | undefined {
+function recognise({ status, header, json }: ResponseHead & { readonly json: unknown }): string | undefined {
   const { installed_version: installed, resources } = fieldsOf(json)
   const [, named] = /^enterprise-server@(.+)$/.exec(header('x-github-enterprise-version') ?? '') ?? []
   const refused = [401, 403, 429].includes(status) && header('x-github-request-id') !== undefined

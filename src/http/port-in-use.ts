@@ -1,4 +1,4 @@
-import { RelayError } from './errors.js'
+import { RelayError } from '../base/errors.js'
 
 /** Error for a port on which another program, or another relay, listens. */
 export class PortInUseError extends RelayError {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sleep, type Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { type Clock, systemClock } from '../base/time.js'
-import type { Json, Store } from './kv.js'
+import type { Json, StoreReader, StoreUpdater } from './kv.js'
 import type { Tx } from './sql.js'
 import { fieldsOf } from '../json/parse.js'
 
@@ -32,7 +32,7 @@ const POLL_MS = 100
  * wait
  */
 export async function withLock<Result>(
-  store: Pick<Store, 'get' | 'update'>,
+  store: StoreReader & StoreUpdater,
   key: string,
   { what, wait = Infinity, onBusy, poll: look, clock = systemClock, signal }: LockOptions<Result>,
   work: () => Promise<Result>,
