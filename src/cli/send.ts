@@ -24,7 +24,7 @@ import { SECRET_ENV } from './options.js'
 import { type Attached, attach, commandFor, openData, notServed } from './profile.js'
 import { shellWord } from '../base/text.js'
 import { sendsSecret } from '../schemes/proof.js'
-import { openSources, type RecordedSource, restart } from './sources.js'
+import { openSources, type RecordedSource, restartHere } from './sources.js'
 import { targetAddress } from './settings/parse.js'
 
 export interface SendFlags extends Flags {
@@ -233,7 +233,7 @@ function failure(
   if (instance.sources && absent)
     return new RelayError(
       'target_failed',
-      `${text}. relay serve runs without the source ${absent.name}. ${restart(attached)}`,
+      `${text}. relay serve runs without the source ${absent.name}. ${restartHere(attached)}`,
     )
   const other = refused.find(
     ({ place, secrets }) =>

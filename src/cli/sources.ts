@@ -1,10 +1,11 @@
 import { isLoopback } from '../base/address.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, toRelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { secretVariable } from '../base/secret-variables.js'
 import { isCodeHost, type ReadSource, type SourceSettings } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
 import { schemeOf } from '../codehost/schemes.js'
+import type { Reloaded } from '../events/status.js'
 import { isOfCodeHost, type RecordedDelivery } from '../replay/fixture.js'
 import { checkTunnel } from '../serve/tunnel.js'
 import { isEmptySecret, tokenHeaders } from '../schemes/proof.js'
@@ -12,6 +13,7 @@ import type { Database } from '../store/open.js'
 import { readProfileSources } from '../webhook/profile-secret.js'
 import { pathOf, type Source, createSource } from '../webhook/signature.js'
 import type { Shell } from './command.js'
+import { callInstance } from './instance-client.js'
 import {
   type Advised,
   type Attached,
@@ -116,9 +118,36 @@ export function addressesOf(attached: Attached): (source: string) => string {
     tunnels.find(({ source }) => source === name)?.url ?? publicAddress(attached) + pathOf(name)
 }
 
-/** What to do where the running instance has other sources than are set. */
-export function restart(attached: Advised & Pick<Attached, 'instance'>): string {
-  return `${restartText(attached)}, which reads its sources when it starts`
+/** What the running instance receives from, after a change of the profile's sources. */
+export interface Applied {
+  /** Undefined: no instance runs, or it does not use the change. */
+  readonly reloaded: Reloaded | undefined
+  /** What to do where an instance runs and does not use the change. */
+  readonly problem: string | undefined
+}
+
+/** Has the running instance use a change of the profile's sources at once. @throws RelayError `cancelled` */
+export async function applySources(
+  { signal }: Pick<Shell, 'signal'>,
+  attached: Advised & Pick<Attached, 'instance'>,
+): Promise<Applied> {
+  const { instance } = attached
+  if (!instance) return { reloaded: undefined, problem: undefined }
+  try {
+    return { reloaded: await callInstance(instance, 'reload', {}, { signal }), problem: undefined }
+  } catch (thrown) {
+    const { kind, message } = toRelayError(thrown)
+    if (kind === 'cancelled') throw thrown
+    return {
+      reloaded: undefined,
+      problem: `process ${instance.pid} keeps the sources that it had: ${message}`,
+    }
+  }
+}
+
+/** What to do where the running instance lacks a source that this shell's settings name. */
+export function restartHere(attached: Advised & Pick<Attached, 'instance'>): string {
+  return `${restartText(attached)} from here: its own settings do not name the source`
 }
 
 /** Whether a source lacks the secret that its scheme needs. */

@@ -22,6 +22,7 @@ import { createApp, ReplaceableApp } from '../server/app.js'
 import { ChangeStreams } from '../server/changes.js'
 import type { ReadyCheck, ServedInstance } from '../server/parts.js'
 import type { TokenOwner } from '../tokens/tokens.js'
+import { SOURCES_CHANGED } from '../webhook/profile-secret.js'
 import { pathOf } from '../webhook/signature.js'
 import { digestOf, Duties } from './duties.js'
 import type { HookPlan } from './hooks.js'
@@ -230,18 +231,7 @@ export class Instance implements ServedInstance {
   }
 
   async reload(): Promise<Reloaded> {
-    const reload = async (): Promise<Reloaded> => {
-      try {
-        const unchanged = { settings: this.#settings, restart: [], warnings: [] }
-        return await this.#replaceSettings((await this.#options.reread?.()) ?? unchanged)
-      } catch (error) {
-        this.core.events.emit({ type: 'settings refused', error })
-        throw error
-      }
-    }
-    const reloading = this.#reloaded.then(reload)
-    this.#reloaded = reloading.catch(() => {})
-    return reloading
+    return this.#reload({ isAsked: true })
   }
 
   /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change */
@@ -252,9 +242,30 @@ export class Instance implements ServedInstance {
     this.core.events.emit({ type: 'turn' })
   }
 
+  /** One after the other. `isAsked`: it is announced also if nothing has changed. */
+  #reload({ isAsked }: { readonly isAsked: boolean }): Promise<Reloaded> {
+    const { core } = this
+    const reload = async (): Promise<Reloaded> => {
+      try {
+        const unchanged = { settings: this.#settings, restart: [], warnings: [] }
+        const read = (await this.#options.reread?.()) ?? unchanged
+        const reloaded = await this.#replaceSettings(read)
+        const isNews = reloaded.changed.length > 0 || reloaded.removed.length > 0
+        if (isAsked || isNews) core.events.emit({ type: 'settings', settings: read.settings, reloaded })
+        return reloaded
+      } catch (error) {
+        core.events.emit({ type: 'settings refused', error })
+        throw error
+      }
+    }
+    const reloading = this.#reloaded.then(reload)
+    this.#reloaded = reloading.catch(() => {})
+    return reloading
+  }
+
   /** Uses other settings from now on: all of them, or none. @throws RelayError `settings` for those that cannot be used; `storage` */
   async #replaceSettings({ settings: next, restart, warnings }: Reread): Promise<Reloaded> {
-    const { sources, host, routing, events } = this.core
+    const { sources, host, routing } = this.core
     const { webhookSecrets, routes } = next
     // What can fail comes first.
     const all = sourcesOf(next, host)
@@ -268,16 +279,8 @@ export class Instance implements ServedInstance {
     const work = this.#duties.work
     await work?.replace()
     const tunnels = (await work?.channels(changed, CHANNEL_LIMIT_MS)) ?? []
-    const reloaded = {
-      routes: routing.routes.length,
-      sources: this.#sources(tunnels),
-      changed,
-      removed,
-      restart,
-      warnings,
-    }
-    events.emit({ type: 'settings', settings: next, reloaded })
-    return reloaded
+    const served = this.#sources(tunnels)
+    return { routes: routing.routes.length, sources: served, changed, removed, restart, warnings }
   }
 
   /** The sources besides the code host. */
@@ -309,6 +312,8 @@ export class Instance implements ServedInstance {
     const last = await journal.newest()
     if (numbers?.length !== 0 || last !== this.#newest) events.emit({ type: 'stale' })
     this.#newest = last
+    // A break may have swallowed the notice of a command, or of another relay.
+    if (numbers?.includes(SOURCES_CHANGED) ?? true) await this.#reload({ isAsked: false })
   }
 
   #onTurn(): void {

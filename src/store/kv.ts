@@ -43,10 +43,15 @@ export interface StoreReader {
   get<Value = Json>(key: string): Promise<Value | undefined>
 }
 
+/** Options of a transaction; `announces` as that of a write. */
+interface AnnounceOptions {
+  readonly announces?: readonly number[] | undefined
+}
+
 /** The part of a {@link Store} that runs transactions. */
 export interface StoreUpdater {
   /** Runs a transaction over the records. The transaction may run again after a failure, so it changes nothing else. */
-  update<Result>(work: (records: Records) => Tx<Result>): Promise<Result>
+  update<Result>(work: (records: Records) => Tx<Result>, options?: AnnounceOptions): Promise<Result>
 }
 
 /**
@@ -79,10 +84,10 @@ interface StoreOptions {
 export function createStore(sql: Sql, options: StoreOptions = {}): Store {
   const { clock = systemClock, cipher: open, isPlain = () => false } = options
   const cipherOf = createCached(Infinity, async () => open?.())
-  const update = async <Result>(work: (records: Records) => Tx<Result>): Promise<Result> => {
+  const update: Store['update'] = async (work, written) => {
     const cipher = await cipherOf()
     const records = recordsOf(clock, (key) => (isPlain(key) ? undefined : cipher))
-    return sql.write(() => work(records))
+    return sql.write(() => work(records), written)
   }
   return {
     async get<Value>(key: string) {

@@ -32,6 +32,13 @@ export async function makeProfileSecret(
   return new Secret(value)
 }
 
+/**
+ * In a notice to the other relays of a profile, where the numbers of entries are: that its sources have changed. No entry
+ * has this number.
+ */
+export const SOURCES_CHANGED = 0
+const NOTICE = { announces: [SOURCES_CHANGED] }
+
 /** Prefix of the records that `relay source add` stores. They are as plain or encrypted as the webhook secret. */
 const SOURCE_PREFIX = 'source-secret:'
 
@@ -73,11 +80,11 @@ export async function putProfileSource(
     const previous = (found?.current === current ? found.previous : found?.current) ?? null
     yield* records.put(key, { scheme, current, previous })
     return previous
-  })
+  }, NOTICE)
   return earlier === null ? undefined : new Secret(earlier)
 }
 
 /** Removes a source with its secrets. False if the profile has none of that name. @throws RelayError `storage` */
-export async function removeProfileSource(store: Store, name: string): Promise<boolean> {
-  return store.delete(SOURCE_PREFIX + name)
+export async function removeProfileSource(store: StoreUpdater, name: string): Promise<boolean> {
+  return store.update((records) => records.delete(SOURCE_PREFIX + name), NOTICE)
 }

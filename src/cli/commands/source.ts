@@ -29,7 +29,15 @@ import {
 import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
 import { isOfFolder } from '../settings/read.js'
 import { refusedWord } from '../refused.js'
-import { addressesOf, isUnsigned, readSources, restart, type SetSource, sourceNamed } from '../sources.js'
+import {
+  addressesOf,
+  applySources,
+  isUnsigned,
+  readSources,
+  restartHere,
+  type SetSource,
+  sourceNamed,
+} from '../sources.js'
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
 
@@ -53,9 +61,12 @@ async function* runAdd(shell: Shell, flags: AddInput) {
   const earlier = await putProfileSource(data.store, { name, scheme }, new Secret(secret))
   const sources = await readSources(shell, attached, data)
   const stored = sources.find((source) => source.name === name)
-  const address = addressesOf(attached)(name)
+  const { reloaded, problem } = await applySources(shell, attached)
+  const served = reloaded?.sources.find((source) => source.name === name)
+  const address = served ? served.address : addressesOf(attached)(name)
   const tunnelling = `${stopFirst(attached)}${commandFor(attached, 'serve --tunnel')}`
-  yield { name, scheme, address, isReplaced: earlier !== undefined, tunnelling }
+  const pid = served && instance?.pid
+  yield { name, scheme, address, isReplaced: earlier !== undefined, tunnelling, pid }
   if (earlier)
     out.say(
       `The secret before it is accepted too, until another replaces this one. ${commandFor(attached, `source remove ${name}`)} removes both`,
@@ -68,13 +79,19 @@ async function* runAdd(shell: Shell, flags: AddInput) {
     out.log.warn('what was stored is not base64, which the secret of a Standard Webhooks sender is')
   if (stored?.secretOrigin?.kind !== 'profile')
     out.log.warn(`${stored?.secretOrigin?.text} is set, and counts instead`)
-  if (instance) out.say(restart(attached))
+  if (problem !== undefined) out.log.warn(problem)
 }
-type Added = ResultItem<ReturnType<typeof runAdd>>
 
-function printAdded({ name, address, tunnelling }: Added, out: Output): void {
-  out.say(`Stored the secret of ${name}. The address to enter at the sender: ${address}`)
-  if (isLoopback(new URL(address).hostname))
+function addressText(address: string | null): string {
+  return address === null
+    ? "Its tunnel's channel could not be made yet: relay serve prints the address to enter at the sender"
+    : `The address to enter at the sender: ${address}`
+}
+
+function printAdded({ name, address, tunnelling, pid }: Added, out: Output): void {
+  out.say(`Stored the secret of ${name}. ${addressText(address)}`)
+  if (pid !== undefined) out.say(`Process ${pid} takes its deliveries from now on`)
+  if (address !== null && isLoopback(new URL(address).hostname))
     out.say(`Only this machine reaches that. ${tunnelling} prints an address for the internet`)
 }
 
@@ -174,7 +191,7 @@ async function runList(shell: Shell, flags: Flags & { readonly reveal?: string }
   }
   const served = new Set(instance?.sources?.map(({ name }) => name))
   const isStale = instance && sources.some(({ name }) => !served.has(name))
-  return { type: 'list', list, none, ...(isStale && { restart: restart(attached) }) }
+  return { type: 'list', list, none, ...(isStale && { restart: restartHere(attached) }) }
 }
 
 function printList(found: SourceList, out: Output): void {
@@ -257,11 +274,14 @@ async function* runRemove(shell: Shell, flags: RemoveInput) {
     sourceNamed(attached, left, name)
     throw new RelayError('usage', `The profile has nothing of ${name}, which is set by ${other?.origin}`)
   }
-  yield { type: 'source', name, removed: true }
-  if (json) return
   const { instance } = attached
-  if (instance?.sources?.some((source) => source.name === name)) out.say(restart(attached))
-  else if (other) out.log.warn(`${name} is still set by ${other.origin}`)
+  const { reloaded, problem } = await applySources(shell, attached)
+  yield { type: 'source', name, removed: true }
+  if (problem !== undefined) out.log.warn(problem)
+  if (json) return
+  const isServed = reloaded?.sources.some((source) => source.name === name)
+  if (reloaded?.removed.includes(name)) out.say(`Process ${instance?.pid} refuses its deliveries from now on`)
+  else if (other && (isServed ?? !instance)) out.log.warn(`${name} is still set by ${other.origin}`)
 }
 
 const SOURCE_ENV = ['sources', 'home', 'store', 'tokenKey'] as const
