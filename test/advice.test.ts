@@ -96,6 +96,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, why: string])[
   ['cli/journal.ts', /only relay serve itself can read/, PROCESS],
   ['cli/main.ts', /^relay \$\{\} needs a command/, 'repeats what was typed'],
   ['cli/settings/join.ts', /^the last relay serve$/, PAST],
+  ['cli/commands/source.ts', /: relay serve prints the address/, PROCESS],
   ['inspector/page/app.tsx', /^ relay $/, 'the name of the page'],
   ['inspector/page/refused.tsx', /as relay verify does/, FORM],
   ['store/cipher.ts', /^relay \$\{\}$/, NO_TEXT],

@@ -82,6 +82,8 @@ async function* runAdd(shell: Shell, flags: AddInput) {
   if (problem !== undefined) out.log.warn(problem)
 }
 
+type Added = ResultItem<ReturnType<typeof runAdd>>
+
 function addressText(address: string | null): string {
   return address === null
     ? "Its tunnel's channel could not be made yet: relay serve prints the address to enter at the sender"
