@@ -93,7 +93,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, why: string])[
   ['cli/send.ts', /relay serve runs without|that relay serve was started with/, PROCESS],
   ['cli/commands/setup.ts', /would win over what relay setup stores/, PAST],
   ['cli/help.ts', /./, HELP],
-  ['cli/journal.ts', /only relay serve itself can read/, PROCESS],
+  ['cli/profile.ts', /only relay serve itself can read/, PROCESS],
   ['cli/main.ts', /^relay \$\{\} needs a command/, 'repeats what was typed'],
   ['cli/settings/join.ts', /^the last relay serve$/, PAST],
   ['cli/commands/source.ts', /: relay serve prints the address/, PROCESS],

@@ -4,18 +4,17 @@ import { isSharedAddress } from '../base/shared-store.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { RunningInstance } from '../instance/protocol.js'
 import { callInstance } from './instance-client.js'
-import type { Session } from './session.js'
+import type { UserProfile } from './profile.js'
 
 // The account that a stored token is of, and the end of such a token.
 
 /** The account of a token whose owner the code host has named, as `login` and `whoami` print it. `login`: its name there. */
 export function signedIn(
-  { host, attached, user }: Session,
+  { host, values, name, folder, user }: UserProfile,
   { expiresAt }: { expiresAt: number },
   login: string,
 ) {
-  const { values, profile, folder } = attached
-  const places = { file: folder, keychain: `the keychain, service relay:${profile}`, memory: 'memory' }
+  const places = { file: folder, keychain: `the keychain, service relay:${name}`, memory: 'memory' }
   const store = isSharedAddress(values.store) ? `the shared store ${values.store}` : places[values.store]
   const expiry = new Date(expiresAt).toISOString()
   return { user, login, provider: host.name, providerUrl: host.url, store, expiresAt: expiry }

@@ -11,8 +11,8 @@ import { eventName } from './output/deliveries.js'
 import { USER_COMMAND } from './options.js'
 import { type MarkedObject, marked, outside, own } from './output/outside.js'
 import type { Output } from './output/output.js'
-import { attach } from './profile.js'
-import { loginCommandLine, openSession, type Session } from './session.js'
+import { loginCommandLine } from './advice.js'
+import { openUserProfile, type UserProfile } from './profile.js'
 import {
   checkHost,
   formatTarget,
@@ -37,8 +37,8 @@ export interface Action<Result> {
   readonly request: object
   /** Reads what the write depends on, also with `--dry-run`, and resolves to the action that remains. Throws when it is not to be sent. */
   readonly check?: (account: Account) => Promise<Action<Result>>
-  readonly send: (account: Account, session: Session) => Promise<Result>
-  readonly describe: (result: Result, session: Session) => Described
+  readonly send: (account: Account, profile: UserProfile) => Promise<Result>
+  readonly describe: (result: Result, profile: UserProfile) => Described
 }
 
 /** What was done. */
@@ -69,9 +69,9 @@ export async function* act<Result extends object>(
   plan: (target: Target) => Action<Result>,
 ): AsyncGenerator<Acted> {
   const { out, signal } = shell
-  await using session = await openSession(shell, await attach(shell, flags))
-  const { host, user } = session
-  const target = given ?? (await targetOfEntry(session, flags))
+  await using profile = await openUserProfile(shell, flags)
+  const { host, user } = profile
+  const target = given ?? (await targetOfEntry(profile, flags))
   checkHost(target, host.url)
   const planned = plan(target)
   const planOf = ({ description, request }: Action<Result>): Acted => {
@@ -81,14 +81,14 @@ export async function* act<Result extends object>(
     return { type: 'plan', object, line: `would ${description} at ${host.url} as ${user}` }
   }
   if (flags.dryRun && !planned.check) {
-    await session.checkAccount()
+    await profile.checkAccount()
     yield planOf(planned)
     return
   }
-  const { accessToken } = await session.owner()
+  const { accessToken } = await profile.owner()
   const account = host.as(accessToken, { signal })
   const explain = (error: unknown): never => {
-    throw withNextStep(error, session)
+    throw withNextStep(error, profile)
   }
   const action = (await planned.check?.(account).catch(explain)) ?? planned
   if (flags.dryRun) {
@@ -96,11 +96,11 @@ export async function* act<Result extends object>(
     return
   }
   signal.throwIfAborted()
-  const result = await action.send(account, session).catch((cause: unknown) => {
+  const result = await action.send(account, profile).catch((cause: unknown) => {
     if (signal.aborted) throw interrupted(cause)
     return explain(cause)
   })
-  const described = action.describe(result, session)
+  const described = action.describe(result, profile)
   yield { type: 'done', ...described }
   if (described.note !== undefined) out.say(described.note)
 }
@@ -115,13 +115,13 @@ function printActed(acted: Acted, out: Output): void {
 /** How each action shows what it did. */
 export const ACTED = { print: printEach(printActed), json: ({ object }: Acted) => object }
 
-function withNextStep(error: unknown, { user, host, attached }: Session): unknown {
+function withNextStep(error: unknown, profile: UserProfile): unknown {
   if (!(error instanceof RelayError)) return error
   const { kind, message, retryAfter } = error
   if (kind === 'invalid_token')
     return new RelayError(
       'unauthenticated',
-      `${message} for ${user} at ${host.url}: run ${loginCommandLine(attached)}`,
+      `${message} for ${profile.user} at ${profile.host.url}: run ${loginCommandLine(profile)}`,
       { cause: error },
     )
   return retryAfter === undefined
@@ -151,8 +151,8 @@ export async function readTarget(shell: Shell, from?: string, address?: string):
   return from === '-' ? targetOfDelivery(parseDelivery(await readInput(shell, '-', DELIVERY))) : undefined
 }
 
-async function targetOfEntry({ journal }: Session, { from = '' }: ActionFlags): Promise<Target> {
-  const entry = await findEntry(journal, from)
+async function targetOfEntry({ journal }: UserProfile, { from = '' }: ActionFlags): Promise<Target> {
+  const entry = await findEntry(await journal(), from)
   const name = `#${entry.n} (${eventName(entry)})`
   return targetOfDelivery({ name, event: entry.event, payload: readPayload(entry)?.value })
 }

@@ -2,7 +2,7 @@ import { onAbort, sleep } from '../base/wait.js'
 import { followInstance, unreachableError } from '../instance/running.js'
 import type { Shell } from './command.js'
 import { callInstance } from './instance-client.js'
-import type { Attached } from './profile.js'
+import type { Profile } from './profile.js'
 
 /** Where no instance runs that would say what changes, its data is read this often. Short enough for a person and a script. Milliseconds. */
 export const POLL_MS = 100
@@ -26,19 +26,19 @@ const MAX_TIMER_MS = 2_147_483_647
  */
 export async function* looks(
   shell: Pick<Shell, 'out' | 'signal'>,
-  attached: Pick<Attached, 'values' | 'profile' | 'unreachable'>,
+  profile: Pick<Profile, 'values' | 'name' | 'unreachable'>,
   { limit = Infinity }: { readonly limit?: number } = {},
 ): AsyncGenerator<Look, void> {
   const { signal: stop } = shell
   const end = performance.now() + limit
   const remaining = (): number => Math.min(end - performance.now(), MAX_TIMER_MS)
   /** Instances that do not answer, of which the user knows. */
-  const silent = new Set<number>(attached.unreachable ? [attached.unreachable.record.pid] : [])
+  const silent = new Set<number>(profile.unreachable ? [profile.unreachable.record.pid] : [])
   yield {}
   while (remaining() > 0) {
     using ending = limitedBy(stop, remaining())
     const { signal } = ending
-    const opening = open(shell, attached, silent, { signal })
+    const opening = open(shell, profile, silent, { signal })
     // Once the stream is open nothing is missed; until then, which is long where an instance does not answer, the data is read.
     for (;;) {
       const first = await Promise.race([opening, pause(signal)])
@@ -74,7 +74,7 @@ async function pause(signal: AbortSignal): Promise<'passed'> {
 /** The stream of the instance that runs. Undefined where none does, or it does not answer: then it warns, once. */
 async function open(
   { out }: Pick<Shell, 'out'>,
-  { values: { home }, profile }: Pick<Attached, 'values' | 'profile'>,
+  { values: { home }, name: profile }: Pick<Profile, 'values' | 'name'>,
   silent: Set<number>,
   { signal }: { readonly signal: AbortSignal },
 ) {

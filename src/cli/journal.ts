@@ -15,51 +15,21 @@ import { findInstances } from '../instance/running.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import { Journal } from '../journal/journal.js'
 import type { Entry, Forward, Summary } from '../journal/types.js'
-import { type Database, mayHaveData } from '../store/open.js'
+import { mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
 import { looks, POLL_MS } from './follow.js'
 import { own } from './output/outside.js'
-import {
-  type Attached,
-  commandFor,
-  onlyInMemory,
-  openData,
-  routeSettings,
-  startCommand,
-  storeOf,
-} from './profile.js'
-
-/**
- * Opens the journal of the profile, whether its instance runs or not, and though the keychain may be locked. Makes none.
- * @throws RelayError `no_match` when there is none yet; `settings` for a store that other processes cannot read; `storage`
- */
-export async function openJournal(attached: Attached): Promise<Journal & AsyncDisposable> {
-  if (attached.values.store === 'memory' && !attached.instance)
-    throw new RelayError('settings', 'RELAY_STORE is memory: only relay serve itself can read that journal')
-  const database = await openData(attached)
-  const close = async (): Promise<void> => database?.[Symbol.asyncDispose]()
-  return Object.assign(journalOf(attached, database), { [Symbol.asyncDispose]: close })
-}
-
-/** The journal in a profile's data. @throws RelayError `settings` when only the instance has it; `no_match` when there is none yet */
-export function journalOf(attached: Attached, database: Database | undefined): Journal {
-  const { instance, profile } = attached
-  if (database) return new Journal(database.sql)
-  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its journal')
-  throw new RelayError(
-    'no_match',
-    `Profile ${profile} has no journal yet. ${startCommand(attached)} creates it`,
-  )
-}
+import type { Profile } from './profile.js'
+import { routeSettings, storeOf } from './settings/derived.js'
 
 /** Whether the profile has a journal, as far as is known without a server; true also where it can never have one. */
-export function hasJournal({ values, folder }: Attached): boolean {
+export function hasJournal({ values, folder }: Profile): boolean {
   return values.store === 'memory' || mayHaveData(storeOf(values), folder)
 }
 
 /** Waits until the profile has a journal, which its first instance makes. @throws AbortError when `signal` aborts */
-export async function awaitJournal(attached: Attached, signal: Cancellable): Promise<void> {
-  while (!hasJournal(attached)) await sleep(POLL_MS, signal)
+export async function awaitJournal(profile: Profile, signal: Cancellable): Promise<void> {
+  while (!hasJournal(profile)) await sleep(POLL_MS, signal)
 }
 
 /** Whether a word names an entry of the journal: `7`, `#7` or `last`. */
@@ -109,17 +79,17 @@ export function readFilter({ failed, last, ...flags }: FilterFlags, now: number)
 /** Warns of matches that nothing will ever fit, and of a source that is not set, with the nearest right ones. */
 export async function warnOfMatches(
   { out }: Shell,
-  attached: Attached,
+  profile: Profile,
   { events: matches = [], source }: Filter,
 ): Promise<void> {
-  const { provider } = attached.values
+  const { provider } = profile.values
   const ofMatches = matches.flatMap(({ text }) => /^([^/]+)\//.exec(text)?.[1] ?? [])
   for (const name of [source, ...ofMatches]) {
     if (name === undefined || name === provider) continue
     const { sourceNames } = await import('./sources.js')
-    await using data = await openData(attached).catch(() => undefined)
+    const data = await profile.data().catch(() => undefined)
     // A suggestion is no reason to fail.
-    const names = await sourceNames(attached, data).catch((): readonly string[] => [])
+    const names = await sourceNames(profile, data).catch((): readonly string[] => [])
     const meant = names.includes(name) ? '' : didYouMean(name, names)
     const flag = name === source ? '--source: ' : ''
     // The journal may have one that is no longer set.
@@ -170,9 +140,9 @@ export function forwardedBy(instance: Pick<InstanceStatus, 'targets'> | undefine
 }
 
 /** The instance of the profile as it is now, since its routes may have changed; where it does not answer, as it was. */
-async function instanceNow(attached: Attached, options: Cancellable): Promise<Attached['instance']> {
-  const { values, profile, instance } = attached
-  return (await findInstances(values.home, { ...options, profile })).running[0] ?? instance
+async function instanceNow(profile: Profile, options: Cancellable): Promise<Profile['instance']> {
+  const { values, name, instance } = profile
+  return (await findInstances(values.home, { ...options, profile: name })).running[0] ?? instance
 }
 
 /** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */
@@ -180,10 +150,10 @@ export async function awaitForwarded(
   shell: Shell,
   journal: Pick<Journal, 'summaries'>,
   entry: Summary,
-  { attached, limit }: { readonly attached: Attached; readonly limit: number },
+  { profile, limit }: { readonly profile: Profile; readonly limit: number },
 ): Promise<Summary | undefined> {
-  let isForwarded = forwardedBy(await instanceNow(attached, shell))
-  for await (const { status } of looks(shell, attached, { limit })) {
+  let isForwarded = forwardedBy(await instanceNow(profile, shell))
+  for await (const { status } of looks(shell, profile, { limit })) {
     if (status) isForwarded = await status().then(forwardedBy, () => isForwarded)
     const [last] = await journal.summaries([entry.n])
     const waits = ([id, forward]: [string, Forward]): boolean =>
@@ -198,11 +168,11 @@ const MAX_NAMED = 10
 /** Warns of failures at targets that are no longer configured. @throws RelayError `target_failed` that names the others */
 export async function checkForwarded(
   { out, signal }: Shell,
-  attached: Attached,
+  profile: Profile,
   summaries: readonly Summary[],
 ): Promise<void> {
-  const names = shortNames(namedTargets(attached))
-  const isForwarded = forwardedBy(await instanceNow(attached, { signal }))
+  const names = shortNames(namedTargets(profile))
+  const isForwarded = forwardedBy(await instanceNow(profile, { signal }))
   const failures = (isNow: boolean): string | undefined => {
     const found = summaries.flatMap(({ n, forwards }) => {
       const ids = Object.keys(forwards).filter(
@@ -220,10 +190,10 @@ export async function checkForwarded(
   const [earlier, failed] = [failures(false), failures(true)]
   if (earlier !== undefined) out.log.warn(earlier)
   if (failed !== undefined)
-    throw new RelayError('target_failed', `${failed}. See ${commandFor(attached, 'show <n>')}`)
+    throw new RelayError('target_failed', `${failed}. See ${profile.command('show <n>')}`)
 }
 
 /** The configured targets, with the names that they have in the instance, which may come from its flags, else in the settings. */
-export function namedTargets(attached: Attached): readonly NamedTarget[] {
-  return attached.instance?.targets ?? publicTargets(new Routing(routeSettings(attached)))
+export function namedTargets(profile: Profile): readonly NamedTarget[] {
+  return profile.instance?.targets ?? publicTargets(new Routing(routeSettings(profile)))
 }

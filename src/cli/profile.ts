@@ -1,17 +1,15 @@
 import path from 'node:path'
-import { commandLine, type CommandPlace, isStart, SANDBOX_PROFILE } from '../base/command-line.js'
-import { RelayError, toRelayError } from '../base/errors.js'
-import { PortInUseError } from '../http/port-in-use.js'
-import { Secret } from '../base/secret.js'
-import {
-  DEFAULTS,
-  isCodeHost,
-  type ReadRoutes,
-  type ReadSettings,
-  type StorePlace,
-} from '../base/settings.js'
-import { isSharedAddress, SharedStore } from '../base/shared-store.js'
+import { otherAccountText } from '../auth/accounts.js'
+import { isFresh, renewToken, type RenewParts, signInAgain } from '../auth/renew.js'
+import { type Command, SANDBOX_PROFILE } from '../base/command-line.js'
+import { RelayError } from '../base/errors.js'
+import { Disposal } from '../base/lifetime.js'
+import { type Limits, TIME_LIMITS } from '../base/seams.js'
+import { DEFAULTS, type OAuthClient, type ReadSettings } from '../base/settings.js'
+import { isSharedAddress } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
+import { type Clock, systemClock } from '../base/time.js'
+import type { CodeHost } from '../codehost/host.js'
 import {
   listProfiles,
   profileExists,
@@ -20,82 +18,275 @@ import {
   saveProfile,
 } from '../instance/profile.js'
 import type { RunningInstance } from '../instance/protocol.js'
+import { findInstances, type Unreachable, unreachableError } from '../instance/running.js'
+import { Journal } from '../journal/journal.js'
+import { findSandboxClient } from '../sandbox/client.js'
+import { type Database, mayHaveData, openDatabase, type OpenDatabaseOptions } from '../store/open.js'
+import { type TokenOwner, Tokens } from '../tokens/tokens.js'
 import {
-  checkRegistry,
-  explainUnreachable,
-  findInstances,
-  portsOfOthers,
-  publishInstance,
-  type Unreachable,
-  unreachableError,
-} from '../instance/running.js'
-import type { StartOptions } from '../serve/start.js'
-import { type Database, mayHaveData, openDatabase } from '../store/open.js'
-import { readProfileSecret } from '../webhook/profile-secret.js'
+  aboutProfile,
+  type Advised,
+  commandFor,
+  loginCommandLine,
+  notRunning,
+  onlyInMemory,
+  signInCommand,
+  startCommand,
+  withCommand,
+} from './advice.js'
+import { codeHostOf, openNamedHost } from './code-host.js'
 import type { Flags, Shell } from './command.js'
-import { join, type Joined, type Parts } from './settings/join.js'
-import { isOfFolder, type Loaded, openSettings, type OpenSettings, type Origins } from './settings/read.js'
-import type { Values } from './settings/parse.js'
+import { callInstance } from './instance-client.js'
+import { marked, outside } from './output/outside.js'
+import { clientOf, isUserNamed, profileFolder, storeOf, userOf } from './settings/derived.js'
+import { join, type Joined } from './settings/join.js'
+import { type Loaded, openSettings, type OpenSettings } from './settings/read.js'
 import type { SettingName } from './settings/table.js'
+import { joinStored } from './stored-setup.js'
 
-/** The settings of a command, {@link join | joined} from its parts. What `relay setup` stored is joined once the data is open. */
-export interface Attached extends Joined, Omit<Parts, 'setup' | 'signIns'> {
-  readonly profile: string
-  /** The profile's folder, which may not exist. */
-  readonly folder: string
-  /** The running instance of the profile, which has proved itself. */
-  readonly instance: RunningInstance | undefined
-  /** The instance of the profile, where its process is there and cannot be asked. */
-  readonly unreachable: Unreachable | undefined
-  readonly saved: SavedProfile | undefined
-  /** A setting of this shell that contradicts the instance; only for a command that is `alone`, `tolerant` or a `diagnosis`. */
-  readonly conflict: ReturnType<typeof conflictWith>
+/** How a command opens its profile. */
+export interface ProfileOptions {
+  /** Whether it is an error that there is no such profile; `without a client`: only where this shell has no OAuth client. Default: true. */
+  readonly mustExist?: boolean | 'without a client'
+  /**
+   * Which part the running instance has. `follow`: its code host and its store count for the command. `consult`: those of this shell count, and
+   * the instance is asked for its sources and its secret. `refuse`: none may run. `ignore`: it is not looked for, and only what this shell
+   * sets counts. Default: `follow`.
+   */
+  readonly instance?: 'follow' | 'consult' | 'refuse' | 'ignore'
+  /**
+   * What happens where the instance cannot be asked, or where this shell contradicts the one that is followed. `warn`: the first is a warning
+   * and the second an error. `fail`: both are errors, for a command that needs the instance. `report`: the command itself says so. Default:
+   * `warn`.
+   */
+  readonly problems?: 'warn' | 'fail' | 'report'
 }
 
 /**
- * What a command needs of its profile. `existing`: that there is one (the default). `any`: there need be none. `with client`: the same, if
- * this shell has an OAuth client. `alone`: no instance, so that code host and store are this shell's own. `tolerant`: as `any`, and
- * contradictions are no errors. `diagnosis`: the same of one that exists. `answering`: as `existing`, and where an instance runs, that it can
- * be asked: any other command goes on without one that cannot, with a warning.
+ * A profile as one command has it. Nothing of its data is open at first; what a command opens is closed when the profile is disposed of.
  */
-export type Need = 'existing' | 'answering' | 'any' | 'with client' | 'alone' | 'tolerant' | 'diagnosis'
+export interface Profile extends Joined, Advised, AsyncDisposable {
+  readonly name: string
+  /** Its folder, which may not exist. */
+  readonly folder: string
+  /** What flags, variables and files set for this process, without the instance and without what the profile remembers. */
+  readonly own: Loaded
+  /** The running instance, which has proved itself. */
+  readonly instance: RunningInstance | undefined
+  /** The instance, where its process is there and cannot be asked. */
+  readonly unreachable: Unreachable | undefined
+  /** What the profile remembers of its last use. */
+  readonly saved: SavedProfile | undefined
+  /** A setting of this shell that contradicts the instance. */
+  readonly conflict: Conflict | undefined
+  /** Completes a command line that works in this shell for the profile, given without `relay`. */
+  readonly command: Command
+  /**
+   * The data that the profile has; undefined where it has none that this process can read. Opened at the first call, whose options count.
+   * @throws RelayError `storage`; `settings` for a shared store without its key; `no_match` for one without data of the profile
+   */
+  readonly data: (options?: Pick<OpenDatabaseOptions, 'patience'>) => Promise<Database | undefined>
+  /** The same, made where there is none. @throws RelayError `storage`; `settings` as `openDatabase` */
+  readonly createData: () => Promise<Database>
+  /**
+   * Its journal, whether its instance runs or not, and though the keychain may be locked. Makes none.
+   * @throws RelayError `no_match` where there is none yet; `settings` for a store that other processes cannot read; `storage`
+   */
+  readonly journal: () => Promise<Journal>
+}
+
+/** A profile for a command that acts for a user: with its code host, and with settings that what `relay setup` stored completes. */
+export interface UserProfile extends Profile {
+  readonly user: string
+  /** The profile's data; an empty one in memory where it has none. */
+  readonly database: Database
+  readonly tokens: Tokens
+  readonly host: CodeHost
+  /** The OAuth client of this shell, of `relay setup` or of the sandbox. */
+  readonly client: OAuthClient | undefined
+  readonly limits: Limits
+  /**
+   * The user's token, renewed if it soon expires: with this shell's client, else by the instance. Warns, once, where it is of an account
+   * that `relay login` did not sign in as. @throws RelayError as `renewToken`
+   */
+  readonly owner: () => Promise<TokenOwner>
+  /** The same warning where the token is not used, or is about to go. @throws RelayError `storage` */
+  readonly checkAccount: () => Promise<void>
+  /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
+  readonly remember: () => void
+}
 
 /**
- * Reads the settings, and finds the running instance that a command works with: that of the named profile or, without a name, the only
- * one. Writes nothing. @throws RelayError `settings`; `usage` for a profile that there is not, or several instances; `unavailable`
+ * Opens the profile of a command: that of the flags and the settings or, where none is named, that of the only running instance. Reads the
+ * settings once, and writes nothing.
+ * @throws RelayError `settings`; `usage` for a profile that there is not, or several instances; `unavailable`
  */
-export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'): Promise<Attached> {
+export async function openProfile(
+  shell: Shell,
+  flags: Flags,
+  { mustExist = true, instance: part = 'follow', problems = 'warn' }: ProfileOptions = {},
+): Promise<Profile> {
   const settings = await openSettings(shell, flags)
-  const { instance, unreachable } = await chooseInstance(shell, settings)
-  if (unreachable && need === 'answering') throw unreachableError(unreachable)
-  if (unreachable && need !== 'diagnosis') shell.out.log.warn(unreachableError(unreachable).message)
+  const { instance, unreachable } = part === 'ignore' ? NONE : await chooseInstance(shell, settings)
+  if (unreachable && problems === 'fail') throw unreachableError(unreachable)
+  if (unreachable && problems === 'warn') shell.out.log.warn(unreachableError(unreachable).message)
   const own = await settings.read((instance ?? unreachable?.record)?.profile)
-  const { values } = own
-  const isTolerant = need === 'tolerant' || need === 'diagnosis'
-  const folder = profileFolder(values)
-  const parts = { own, instance, saved: readSavedProfile(folder) }
+  const folder = profileFolder(own.values)
+  const saved = part === 'ignore' ? undefined : readSavedProfile(folder)
   const conflict = instance && conflictWith(instance, own)
-  if (conflict && !isTolerant && need !== 'alone')
+  if (conflict && problems !== 'report' && part !== 'consult')
     throw new RelayError(
       'settings',
       `${conflict.text}. ${conflict.fix}, or name another profile with --profile`,
     )
-  const hasNoClient = need === 'with client' && values.clientSecret === undefined
-  const mustExist = ['existing', 'answering', 'diagnosis'].includes(need) || hasNoClient
-  if (!instance && !unreachable && mustExist) checkProfile(settings, own)
-  const joined = join(instance && need === 'alone' ? { own } : parts)
-  return { ...parts, ...joined, unreachable, profile: values.profile, folder, conflict }
+  const hasClient = own.values.clientSecret !== undefined
+  const isNeeded = mustExist === 'without a client' ? !hasClient : mustExist
+  if (!instance && !unreachable && isNeeded) checkProfile(settings, own)
+  if (instance && part === 'refuse')
+    throw new RelayError(
+      'unavailable',
+      `Profile ${instance.profile} is in use by process ${instance.pid} at ${instance.url}. Stop it first`,
+    )
+  const joined = join(instance && part === 'consult' ? { own } : { own, instance, saved })
+  const { values } = joined
+  const known = { ...joined, own, instance, unreachable, saved, conflict, folder, name: values.profile }
+  return { ...known, command: (line) => commandFor(known, line), ...lazyData(shell, known) }
 }
 
-/** The folder that holds all data of the profile. */
-export function profileFolder({ home, profile }: Pick<Values, 'home' | 'profile'>): string {
-  return path.resolve(home, profile)
+/** Where no instance is looked for. */
+const NONE = { instance: undefined, unreachable: undefined }
+
+/** The data of a profile, which is opened once it is asked for. */
+function lazyData(
+  shell: Shell,
+  about: Advised & Pick<Profile, 'folder' | 'instance'>,
+): Pick<Profile, 'data' | 'createData' | 'journal' | typeof Symbol.asyncDispose> {
+  const { values, folder, instance } = about
+  let opened: Promise<Database> | undefined
+  const open = (options: Partial<OpenDatabaseOptions>): Promise<Database> =>
+    (opened ??= openStored(shell, about, options).catch((error: unknown) => {
+      opened = undefined
+      throw error
+    }))
+  const data: Profile['data'] = async (options = {}) =>
+    opened || mayHaveData(storeOf(values), folder) ? open({ ...options, create: false }) : undefined
+  return {
+    data,
+    createData: () => open({ create: true }),
+    async journal() {
+      if (values.store === 'memory' && !instance)
+        throw new RelayError(
+          'settings',
+          'RELAY_STORE is memory: only relay serve itself can read that journal',
+        )
+      const database = await data()
+      if (database) return new Journal(database.sql)
+      if (instance?.store === 'memory') throw onlyInMemory(instance, 'its journal')
+      throw new RelayError(
+        'no_match',
+        `Profile ${values.profile} has no journal yet. ${startCommand(about)} creates it`,
+      )
+    },
+    async [Symbol.asyncDispose]() {
+      await (await opened)?.[Symbol.asyncDispose]()
+    },
+  }
 }
+
+/** Opens the data that a profile's settings name, however much of the profile is known. @throws RelayError as `openDatabase` */
+export async function openStored(
+  { out, env }: Pick<Shell, 'out' | 'env'>,
+  about: Advised & Pick<Profile, 'folder'>,
+  options: Partial<OpenDatabaseOptions> = {},
+): Promise<Database> {
+  const { values, folder } = about
+  const onSlow = (text: string): void => out.say(text)
+  return openDatabase({
+    kind: storeOf(values),
+    folder,
+    startCommand: startCommand(about),
+    env,
+    onSlow,
+    ...options,
+  })
+}
+
+/** For data that a shared store does not have before the profile's first use: undefined. @throws any other error */
+export function noDataYet(error: unknown): undefined {
+  if (!(error instanceof RelayError) || error.kind !== 'no_match') throw error
+}
+
+interface UserOptions {
+  /** `create`: makes the profile's data where there is none and no instance runs. Default: `open`. */
+  readonly data?: 'open' | 'create'
+  /** Whether the command signs the user in, which needs no token that is stored. */
+  readonly signsIn?: boolean
+}
+
+/** Opens a profile for its user. Sends nothing to the code host. @throws RelayError as {@link openProfile} and {@link asUser} */
+export async function openUserProfile(
+  shell: Shell,
+  flags: Flags,
+  options: ProfileOptions & UserOptions = {},
+): Promise<UserProfile> {
+  return asUser(shell, await openProfile(shell, flags, options), options)
+}
+
+/**
+ * The same of a profile that is open. What this opens is closed when the result is disposed of.
+ * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
+ * `unavailable` for a sandbox that does not run; `settings` also for a code host that only the working folder names; `storage`
+ */
+export async function asUser(
+  shell: Shell,
+  profile: Profile,
+  { data = 'open', signsIn = false }: UserOptions = {},
+): Promise<UserProfile> {
+  const { own, instance, saved } = profile
+  const user = userOf(profile.values)
+  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
+  if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(profile)
+  await using closing = new Disposal()
+  const database = closing.use(await openUserData(shell, profile, data === 'create' && !instance))
+  const { secrets, store } = database
+  const joined = await joinStored({ own, instance, saved, signsIn }, secrets)
+  const { values } = joined
+  const limits = { ...TIME_LIMITS, ...shell.seams?.limits }
+  const host = openNamedHost(joined, limits.codeHost)
+  const clock = shell.seams?.clock ?? systemClock
+  const tokens = new Tokens(secrets, clock)
+  if (host.refusal)
+    throw await refusalFor(profile, user, { host, store, tokens, signsIn, log: shell.out.log })
+  const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
+  const client = (await ofSandbox) || clientOf(values)
+  const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
+  const resources = closing.move()
+  return {
+    ...profile,
+    ...joined,
+    user,
+    database,
+    data: async () => database,
+    journal: async () => new Journal(database.sql),
+    tokens,
+    host,
+    client,
+    limits,
+    ...tokenAccess(shell, profile, user, parts),
+    remember() {
+      const { provider, providerUrl } = codeHostOf(joined)
+      if (!instance) remember(joined, { provider, providerUrl }, saved?.sandbox ?? false)
+    },
+    [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
+  }
+}
+
+// Which profile, and which instance
 
 async function chooseInstance(
   { out, signal }: Shell,
   { home, profile }: OpenSettings,
-): Promise<Pick<Attached, 'instance' | 'unreachable'>> {
+): Promise<Pick<Profile, 'instance' | 'unreachable'>> {
   const { running, unreachable } = await findInstances(home, { profile, signal })
   const all = [...running, ...unreachable.map(({ record }) => record)]
   const [first] = all
@@ -117,8 +308,8 @@ function checkProfile(settings: OpenSettings, own: Loaded): void {
   // Only its server knows, and says so.
   if (isSharedAddress(values.store)) return
   if (profileExists(profileFolder(values)) || configured.includes(values.profile)) return
-  const start = startCommand({ ...own, profile: values.profile })
-  if (named === SANDBOX_PROFILE && !origins.provider) throw notRunning({ ...own, profile: named })
+  const start = startCommand(own)
+  if (named === SANDBOX_PROFILE && !origins.provider) throw notRunning(own)
   if (named !== undefined && named !== DEFAULTS.profile) {
     const names = [...new Set([...listProfiles(home), ...configured])].toSorted()
     const known = names.length === 0 ? 'There are none yet' : `There are: ${names.join(', ')}`
@@ -129,85 +320,17 @@ function checkProfile(settings: OpenSettings, own: Loaded): void {
   }
   if (named ?? origins.provider ?? origins.providerUrl ?? origins.clientId ?? origins.store) return
   const sandbox = listProfiles(home).find((name) => readSavedProfile(path.join(home, name))?.sandbox)
-  if (sandbox !== undefined) throw notRunning({ ...own, profile: sandbox })
+  if (sandbox !== undefined) throw notRunning(aboutProfile(own, sandbox))
 }
 
-/** The error where a command needs the sandbox of a profile. */
-export function notRunning(about: Advised): RelayError {
-  return new RelayError(
-    'unavailable',
-    `The sandbox is not running. Start it with ${startCommand({ ...about, saved: { sandbox: true } })}`,
-  )
-}
-
-/** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
-export function notServed(about: Advised & Partial<Pick<Attached, 'unreachable'>>, more = ''): RelayError {
-  if (about.unreachable) return unreachableError(about.unreachable)
-  return new RelayError(
-    'unavailable',
-    `No relay is running for profile ${about.profile}. Start it with ${startCommand(about)}${more}`,
-  )
-}
-
-/** The profile that a command line is for, and what a process knows of it. */
-export interface Advised extends Pick<Loaded, 'origins' | 'ambientProfile' | 'values'>, SavedSandbox {
-  readonly profile: string
-  readonly instance?: Pick<RunningInstance, 'sandbox'> | undefined
-}
-
-/**
- * A command line that works in this shell for a profile, as `commandLine` completes it; a start takes no port that a relay of another profile
- * has. @param command without `relay`
- */
-export function commandFor(about: Advised, command: string): string {
-  const place = commandPlace(about)
-  if (!isStart(command)) return commandLine(place, command)
-  const { home, port } = about.values
-  const taken = portsOfOthers(home, about.profile)
-  const isFree = !taken.has(port) || command.includes('--port ')
-  return commandLine(place, isFree ? command : `${command} --port 0`)
-}
-
-/** The same where neither the instance nor the data is needed. @throws RelayError `settings` */
-export async function commandAt(shell: Shell, flags: Flags, command: string): Promise<string> {
-  const settings = await openSettings(shell, flags)
-  const loaded = await settings.read()
-  return commandFor({ ...loaded, profile: loaded.values.profile }, command)
-}
-
-/** What the command lines of this shell are for, as rooms below need it that are about the profile longer than one message. */
-export function commandPlace(about: Advised): CommandPlace {
-  const { profile, origins, ambientProfile: ambient, saved, instance } = about
-  const sandbox = (instance ?? saved)?.sandbox === true
-  return { profile, sandbox, isNamed: origins.profile !== undefined, ambient }
-}
-
-/** The command line that starts a profile's instance. */
-export function startCommand(about: Advised): string {
-  return commandFor(about, 'serve')
-}
-
-/** How to restart the instance, or to start one: the beginning of a sentence, which names its process. */
-export function restartText(
-  about: Advised & { readonly instance?: Pick<RunningInstance, 'pid' | 'sandbox'> | undefined },
-): string {
-  const { instance } = about
-  return instance
-    ? `Restart ${startCommand(about)} (process ${instance.pid})`
-    : `Start ${startCommand(about)}`
-}
-
-/** What another start needs first, as the beginning of a sentence; without an instance, `otherwise`. */
-export function stopFirst({ instance }: Pick<Attached, 'instance'>, otherwise = ''): string {
-  return instance ? `Stop process ${instance.pid}, then ` : otherwise
-}
-
-interface SavedSandbox {
-  readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
+/** A setting that contradicts the instance, and how to fix that. */
+interface Conflict {
+  readonly text: string
+  readonly fix: string
 }
 
 /** The first setting of this one command that contradicts the instance, and how to fix it. Files never do. */
-function conflictWith(instance: RunningInstance, { values, origins }: Loaded) {
+function conflictWith(instance: RunningInstance, { values, origins }: Loaded): Conflict | undefined {
   const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
   const host = `for ${provider} at ${providerUrl}`
   const served: readonly (readonly [SettingName, string | null | undefined, string])[] = [
@@ -226,176 +349,80 @@ function conflictWith(instance: RunningInstance, { values, origins }: Loaded) {
   return undefined
 }
 
-/**
- * The error of a start, which names the relay that has the port: of the same profile, it is no other port that is missing. Others stay as they
- * are. @throws RelayError `settings` as {@link findRunning}; the signal's reason
- */
-export async function explainPort(
-  { signal }: Pick<Shell, 'signal'>,
-  { home, profile, store }: Pick<Values, 'home' | 'profile' | 'store'>,
-  error: unknown,
-): Promise<unknown> {
-  if (!(error instanceof PortInUseError)) return error
-  const { running, unreachable } = await findInstances(home, { signal })
-  const portOf = (url: string): number => Number(new URL(url).port)
-  const silent = unreachable.find(({ record }) => portOf(record.url) === error.port)
-  const sandboxed = running.find(
-    ({ url, sandbox, providerUrl }) =>
-      portOf(url) === error.port || (sandbox && portOf(providerUrl) === error.port),
-  )
-  const owner = sandboxed ?? silent?.record
-  if (!owner) return error
-  const what = portOf(owner.url) === error.port ? '' : ' with its sandbox'
-  const where = `process ${owner.pid} serves profile ${owner.profile}${what} there`
-  const unasked = sandboxed ? undefined : silent
-  // With a shared store or in memory, several can serve a profile.
-  if (owner.profile !== profile || store === 'memory' || isSharedAddress(store))
-    return new PortInUseError(
-      error,
-      `in use: ${where}${unasked ? `: ${explainUnreachable(unasked).fix}` : ''}`,
-      {
-        cause: error,
-      },
-    )
-  const ports = sandboxed?.sandbox ? 'other ports with --port and --sandbox-port' : 'another port with --port'
-  const also = unasked ? `: ${unreachableError(unasked).message}` : ''
-  return new RelayError(
-    'unavailable',
-    `Profile ${profile} is already served by process ${owner.pid} at ${owner.url}. Stop it, or choose another profile with --profile, and ${ports}${also}`,
-    { cause: error },
-  )
-}
+// The user's token
 
-/** The error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its journal". */
-export function onlyInMemory({ pid, profile }: RunningInstance, what: string): RelayError {
-  return new RelayError(
-    'settings',
-    `Process ${pid} serves profile ${profile} with --store memory, so no other process can read ${what}. Start it with --store file`,
-  )
-}
-
-/** Where the profile's data is, with what opens it. @throws RelayError `settings` when a shared store has no key */
-export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Values): StorePlace {
-  if (!isSharedAddress(store)) return store
-  if (tokenKey === undefined)
-    throw new RelayError(
-      'settings',
-      'RELAY_TOKEN_KEY is not set. It encrypts what a shared store holds: make it with openssl rand -base64 32, and set the same for every relay and command that uses the store',
-    )
-  const previous = tokenKeyPrevious === undefined ? undefined : new Secret(tokenKeyPrevious)
-  const password = storePassword === undefined ? undefined : new Secret(storePassword)
-  return new SharedStore(store, { password, keys: { current: new Secret(tokenKey), previous } })
-}
-
-/**
- * The profile's data, if it can have any that this process can read. Makes none; `create`: but where it is new in a shared store.
- * @throws RelayError `storage`; `settings` for a shared store without its key
- */
-export async function openData(
-  attached: Loaded & Pick<Attached, 'folder'> & SavedSandbox,
-  { create = false }: { readonly create?: boolean } = {},
-): Promise<Database | undefined> {
-  const { folder } = attached
-  const kind = storeOf(attached.values)
-  if (!mayHaveData(kind, folder)) return undefined
-  return openDatabase({
-    kind,
-    folder,
-    create,
-    startCommand: startCommand({ ...attached, profile: attached.values.profile }),
-  })
-}
-
-/** Where deliveries are forwarded to. */
-export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): ReadRoutes {
-  const { forward = [], exec = [], ignore = [] } = values
-  return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
-}
-
-/** The address at which browsers reach relay, as far as it is known. */
-export function publicAddress({ values, instance }: Pick<Attached, 'values' | 'instance'>): string {
-  const { host, port, publicUrl } = values
-  const local = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  return instance?.publicUrl ?? publicUrl ?? local
-}
-
-/** The address that the code host sends to through the running tunnel. Undefined if there is none, or it has no channel yet. */
-export function tunnelAddress({ instance }: Pick<Attached, 'instance'>): string | undefined {
-  return instance?.tunnels.find(({ source }) => isCodeHost(source))?.url ?? undefined
-}
-
-/** The callback address, as registered at the code host. The value of port 0 is not known before relay listens. */
-export function redirectUri(publicUrl: string, provider: string): string {
-  return `${publicUrl.replace(/:0$/, ':<port>')}/auth/${provider}/callback`
-}
-
-/** A webhook secret, and where it came from: a setting, `profile`, or the process that made it. */
-export interface FoundSecret {
-  readonly secret: Secret
-  readonly place: string
-}
-
-/**
- * The webhook secret of `--secret-env`, else of the settings, else what only the instance has, else the profile's. Makes none.
- * @param data the profile's data; undefined where it has none
- * @throws RelayError `settings` when the variable of `--secret-env` is not set; `storage`
- */
-export async function webhookSecret(
-  { env }: Pick<Shell, 'env'>,
-  { values, origins, instance }: Pick<Attached, 'values' | 'origins' | 'instance'>,
-  { secretEnv, data }: { readonly secretEnv?: string | undefined; readonly data: Database | undefined },
-): Promise<FoundSecret | undefined> {
-  if (secretEnv !== undefined) {
-    const value = env[secretEnv]
-    if (value) return { secret: new Secret(value), place: secretEnv }
-    throw new RelayError('settings', `--secret-env: ${secretEnv} is not set`)
+/** How a command comes to the user's token. */
+function tokenAccess(
+  { signal, out }: Shell,
+  profile: Profile,
+  user: string,
+  parts: RenewParts & { readonly tokens: Tokens; readonly clock: Clock },
+) {
+  const { instance } = profile
+  const { client, tokens, host, clock } = parts
+  const find = async (): Promise<TokenOwner> => {
+    if (client || !instance?.clientId) return renewToken(parts, user, { signal })
+    const owner = await tokens.get(user)
+    if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
+    // Also for no token, or one of another code host: the instance says why.
+    await callInstance(instance, 'renew', { userId: user }, { signal })
+    const renewed = await tokens.get(user)
+    if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
+    return renewed
   }
-  if (values.webhookSecret)
-    return { secret: new Secret(values.webhookSecret), place: origins.webhookSecret?.text ?? '' }
-  if (instance && typeof instance.madeSecret === 'string')
-    return { secret: new Secret(instance.madeSecret), place: `process ${instance.pid}` }
-  const secret = await readProfileSecret(data?.store)
-  return secret && { secret, place: 'profile' }
-}
-
-/** Why a hook or an App should not get this webhook secret: the author of a file of the folder, who can be anyone, has chosen it. */
-export function sharedSecretText({ webhookSecret: origin }: Origins): string | undefined {
-  if (!origin || !isOfFolder(origin)) return undefined
-  return `the code host signs with the secret of ${origin.text}: anyone who can read that can sign deliveries, too. Without it, relay makes one of its own`
-}
-
-/** The same where there has to be one; `purpose` completes "no webhook secret to …". @throws RelayError `settings` */
-export function requireSecret(found: FoundSecret | undefined, purpose: string): FoundSecret {
-  if (found) return found
-  throw new RelayError(
-    'settings',
-    `There is no webhook secret to ${purpose}: set RELAY_WEBHOOK_SECRET, or name a variable with --secret-env`,
-  )
-}
-
-/**
- * Makes a service that this process starts known to the commands of other terminals while it runs, and has its profile remember how it
- * was used. With a memory store, nothing but the registration is written. It warns if this fails.
- * @throws RelayError `settings` where another user can change what says which instances run
- */
-export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 'onTaken' | 'shown'> {
-  const { values, origins } = loaded
-  const { store, home } = values
-  if (store !== 'memory') checkRegistry(home)
+  let isChecked = false
+  const check = async (
+    owner: Pick<TokenOwner, 'userId' | 'origin' | 'account'> | undefined,
+  ): Promise<void> => {
+    const other =
+      owner && !isChecked ? await tokens.otherAccount(owner, { isNamed: isUserNamed(profile) }) : undefined
+    isChecked = true
+    if (!owner || !other) return
+    const text = `${otherAccountText(owner, other)}. ${loginCommandLine(profile)} replaces it`
+    out.remark(text, marked({ otherAccount: outside(other) }))
+  }
   return {
-    // No other place has the secret that is made with a memory store.
-    shown: { folderHost: loaded.folderHost, hasMadeSecret: !origins.webhookSecret },
-    onTaken({ record, settings, sandbox }) {
-      // A full or read-only disk stops no start: what is stored is forwarded.
-      try {
-        remember(loaded, settings, sandbox !== undefined)
-        return publishInstance(home, record)
-      } catch (error) {
-        out.log.warn(`other terminals cannot find this relay: ${toRelayError(error).message}`)
-        return undefined
-      }
+    async owner(): Promise<TokenOwner> {
+      const signIn = signInCommand(profile, Boolean(client ?? instance?.clientId))
+      const owner = await find().catch(withCommand(signIn))
+      await check(owner)
+      return owner
+    },
+    async checkAccount(): Promise<void> {
+      const refreshable = await tokens.refreshable(user)
+      await check((await tokens.get(user)) ?? (refreshable && { ...refreshable, userId: user }))
     },
   }
+}
+
+/**
+ * The error of a command for a code host that only the folder names. A token that is stored goes to its own code host alone, and the error of
+ * that says which; not where a client secret, or a token of a new sign-in, would be sent.
+ */
+async function refusalFor(
+  profile: Profile,
+  user: string,
+  { signsIn, ...parts }: Omit<RenewParts, 'client'> & { readonly signsIn: boolean },
+): Promise<unknown> {
+  const { host, tokens } = parts
+  const found = (await tokens.get(user)) ?? (await tokens.refreshable(user))
+  if (signsIn || profile.values.clientSecret || !found) return host.refusal
+  const explain = withCommand(signInCommand(profile, false))
+  return renewToken({ ...parts, client: undefined }, user)
+    .catch(explain)
+    .then(
+      () => host.refusal,
+      (error: unknown) => error,
+    )
+}
+
+/** The profile's data, or an empty one in memory. Makes none for a code host that only the folder names. */
+async function openUserData(shell: Shell, profile: Profile, isNew: boolean): Promise<Database> {
+  const { values, folder, hostRefusal } = profile
+  const hasData = mayHaveData(storeOf(values), folder)
+  if (hostRefusal && !hasData) throw hostRefusal
+  const create = isNew && !hostRefusal
+  return openStored(shell, profile, { create, ...(!create && !hasData && { kind: 'memory' }) })
 }
 
 /** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */

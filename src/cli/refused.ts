@@ -15,7 +15,8 @@ import { marked, outside, own, timeField } from './output/outside.js'
 import type { Output } from './output/output.js'
 import { bold, dim, join, type Line, t, type Text, yellow } from './output/text.js'
 import { localTime, shownTime, spokenTime } from './output/time.js'
-import { type Advised, type Attached, attach, commandFor, startCommand } from './profile.js'
+import { type Advised, commandFor, startCommand } from './advice.js'
+import { openProfile, type Profile } from './profile.js'
 
 // The requests that the running instance refused, which are in its memory only.
 
@@ -40,13 +41,13 @@ export function refusedWord(id: number): string {
   return `refused:${id}`
 }
 
-function instanceOf(attached: Attached): RunningInstance {
-  const { instance, profile } = attached
+function instanceOf(profile: Profile): RunningInstance {
+  const { instance, name } = profile
   if (instance) return instance
-  if (attached.unreachable) throw unreachableError(attached.unreachable)
+  if (profile.unreachable) throw unreachableError(profile.unreachable)
   throw new RelayError(
     'unavailable',
-    `Profile ${profile} is not being served, and only the running instance has refused requests. Start it with ${startCommand(attached)}`,
+    `Profile ${name} is not being served, and only the running instance has refused requests. Start it with ${startCommand(profile)}`,
   )
 }
 
@@ -75,7 +76,8 @@ export async function* refusedItems(shell: Shell, flags: Flags & FilterFlags): A
   const given = Object.keys(flags).find((name) => FILTERS.has(name))
   if (given !== undefined) throw new RelayError('usage', `--refused cannot be combined with --${given}`)
   const { last = Infinity, source } = readFilter({ last: flags.last, source: flags.source }, Date.now())
-  const instance = instanceOf(await attach(shell, flags, 'answering'))
+  await using profile = await openProfile(shell, flags, { problems: 'fail' })
+  const instance = instanceOf(profile)
   const { refused: all, counts } = await callInstance(instance, 'refused', {}, shell)
   const chosen = all.filter((each) => source === undefined || each.source === source)
   for (const refused of chosen.slice(Math.max(0, chosen.length - last))) yield { type: 'refused', refused }
@@ -120,19 +122,19 @@ function refusedObject(refused: RefusedSummary) {
 // show and verify refused:N
 
 /** @throws RelayError `no_match` if the instance does not have it, or no longer; as `callInstance`, also if none runs */
-async function readRefused(shell: Shell, attached: Attached, id: number): Promise<RefusedEntry> {
-  return callInstance(instanceOf(attached), 'refused entry', { id }, shell).catch((error: unknown) => {
+async function readRefused(shell: Shell, profile: Profile, id: number): Promise<RefusedEntry> {
+  return callInstance(instanceOf(profile), 'refused entry', { id }, shell).catch((error: unknown) => {
     if (!(error instanceof RelayError) || error.kind !== 'not_found') throw error
     throw new RelayError(
       'no_match',
-      `The running instance has no ${refusedWord(id)}. ${commandFor(attached, 'log --refused')} lists those it has`,
+      `The running instance has no ${refusedWord(id)}. ${profile.command('log --refused')} lists those it has`,
     )
   })
 }
 
 /** A refused request with its body, as far as it was stored. @throws RelayError as {@link readRefused} */
-export async function openRefused(shell: Shell, attached: Attached, id: number) {
-  const entry = await readRefused(shell, attached, id)
+export async function openRefused(shell: Shell, profile: Profile, id: number) {
+  const entry = await readRefused(shell, profile, id)
   return { entry, body: Buffer.from(entry.body, 'base64') }
 }
 export type OpenedRefused = Awaited<ReturnType<typeof openRefused>>
@@ -183,10 +185,10 @@ export function refusedPage({ entry, body }: OpenedRefused, isTerminal: boolean)
  * What `relay verify` explains. Where the bytes that were signed are not known, since the body was not stored whole or a tunnel changed it,
  * the reason that the instance found counts instead. @throws RelayError as {@link readRefused}
  */
-export async function refusedItem(shell: Shell, attached: Attached, id: number) {
+export async function refusedItem(shell: Shell, profile: Profile, id: number) {
   const { at, via, source, size, reason, event, deliveryId, headers, body } = await readRefused(
     shell,
-    attached,
+    profile,
     id,
   )
   const recorded = {

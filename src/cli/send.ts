@@ -21,7 +21,8 @@ import { marked, outside, own } from './output/outside.js'
 import type { Output } from './output/output.js'
 import { green, type Line, red, t, textOf } from './output/text.js'
 import { SECRET_ENV } from './options.js'
-import { type Attached, attach, commandFor, openData, notServed } from './profile.js'
+import { notServed } from './advice.js'
+import { openProfile, type Profile } from './profile.js'
 import { shellWord } from '../base/text.js'
 import { sendsSecret } from '../schemes/proof.js'
 import { openSources, type RecordedSource, restartHere } from './sources.js'
@@ -58,13 +59,14 @@ export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags) {
 }
 type SendPlan = ReturnType<typeof readPlan>
 
-/** The profile whose requests are sent, or that receives them, and its data. */
-export async function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan) {
-  const attached = await attach(shell, flags, to === undefined ? 'answering' : 'alone')
-  const data = await openData(attached)
-  return { attached, data, [Symbol.asyncDispose]: async () => data?.[Symbol.asyncDispose]() }
+/** The profile whose requests are sent, or that receives them. */
+export function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan): Promise<Profile> {
+  return openProfile(
+    shell,
+    flags,
+    to === undefined ? { problems: 'fail' } : { mustExist: false, instance: 'consult' },
+  )
 }
-export type Sending = Awaited<ReturnType<typeof openSending>>
 
 export interface Item {
   /** The name on its line: a file, `#7`. */
@@ -104,7 +106,7 @@ export async function* send(
   shell: Shell,
   plan: SendPlan,
   items: readonly Item[],
-  sending: Sending,
+  profile: Profile,
   isTotalled = true,
 ): AsyncGenerator<SentItem> {
   const { out, signal } = shell
@@ -113,7 +115,7 @@ export async function* send(
   await setImmediate()
   signal.throwIfAborted()
   await using closing = new Disposal()
-  const mail = createMailer(shell, plan, sending, closing)
+  const mail = await createMailer(shell, plan, profile, closing)
   const width = items.reduce((widest, { name }) => Math.max(widest, textOf(name).width), 0)
   // Where the results are on the same screen, each is a line already.
   const isCounted = !out.isTerminal && items.length >= MIN_COUNTED
@@ -141,7 +143,7 @@ export async function* send(
     if (known > 0) out.say(`${known} ${KNOWN}`)
   }
   if (sent === 0) throw new RelayError('no_match', 'The selected entries are gone from the journal')
-  if (failed > 0) throw failure(`${failed} of ${sent} answers were not as expected`, plan, sending, refused)
+  if (failed > 0) throw failure(`${failed} of ${sent} answers were not as expected`, plan, profile, refused)
 }
 
 export function printSent(sent: SentItem, out: Output): void {
@@ -168,18 +170,19 @@ const UNPROVED =
   'nothing proved it when it came, so it is not signed with the secret that its source has now. --keep-signature sends it as it came; --secret-env signs it'
 
 /** Why a scheme that only a file names does not get a secret. */
-function unnamed(attached: Attached, { name, schemeText }: RecordedSource): string {
+function unnamed(profile: Profile, { name, schemeText }: RecordedSource): string {
   const source = shellWord(name === schemeText ? name : `${name}=${schemeText}`)
-  return `its scheme, which you have not named, sends the secret itself. If ${name} is a source of yours, run ${commandFor(attached, `source add ${source}`)}; --keep-signature sends the delivery as it is`
+  return `its scheme, which you have not named, sends the secret itself. If ${name} is a source of yours, run ${profile.command(`source add ${source}`)}; --keep-signature sends the delivery as it is`
 }
 
 /** Signs recorded deliveries, each as its source does, and posts them to the running instance or to the address of `--to`. */
-function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending, closing: Disposal) {
+async function createMailer(shell: Shell, plan: SendPlan, profile: Profile, closing: Disposal) {
   const { keepId, keepSignature, edits, to, secretEnv } = plan
   const { signal, seams } = shell
-  const { instance } = attached
-  if (to === undefined && !instance) throw notServed(attached, ', or name an address with --to')
-  const sourceOf = openSources(shell, attached, {
+  const { instance } = profile
+  if (to === undefined && !instance) throw notServed(profile, ', or name an address with --to')
+  const data = await profile.data()
+  const sourceOf = openSources(shell, profile, {
     secretEnv,
     data,
     purpose: 'sign with',
@@ -197,7 +200,7 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
       throw new RelayError('usage', `${name}: ${UNPROVED}`)
     const { current: secret } = source.secrets
     if (!source.isNamed && !keepSignature && sendsSecret(secret, source.scheme))
-      throw new RelayError('usage', `${name}: ${unnamed(attached, source)}`)
+      throw new RelayError('usage', `${name}: ${unnamed(profile, source)}`)
     // Another sender's delivery goes to a target as it was; relay itself would take it for a duplicate.
     const isHost = source.place !== undefined
     const freshId = !keepId && (isHost || edits.length > 0 || to === undefined)
@@ -223,17 +226,17 @@ function createMailer(shell: Shell, plan: SendPlan, { attached, data }: Sending,
 function failure(
   text: string,
   { to }: SendPlan,
-  { attached }: Sending,
+  profile: Profile,
   refused: readonly RecordedSource[],
 ): RelayError {
-  const { instance } = attached
+  const { instance } = profile
   if (to !== undefined || !instance) return new RelayError('target_failed', text)
   const served = new Set(instance.sources?.map(({ name }) => name))
   const absent = refused.find(({ name, place }) => place === undefined && !served.has(name))
   if (instance.sources && absent)
     return new RelayError(
       'target_failed',
-      `${text}. relay serve runs without the source ${absent.name}. ${restartHere(attached)}`,
+      `${text}. relay serve runs without the source ${absent.name}. ${restartHere(profile)}`,
     )
   const other = refused.find(
     ({ place, secrets }) =>

@@ -14,15 +14,10 @@ import { readProfileSources } from '../webhook/profile-secret.js'
 import { pathOf, type Source, createSource } from '../webhook/signature.js'
 import type { Shell } from './command.js'
 import { callInstance } from './instance-client.js'
-import {
-  type Advised,
-  type Attached,
-  commandFor,
-  publicAddress,
-  requireSecret,
-  restartText,
-  webhookSecret,
-} from './profile.js'
+import { hostInUrl, publicAddress } from './addresses.js'
+import { type Advised, commandFor, restartText } from './advice.js'
+import type { Profile } from './profile.js'
+import { requireSecret, webhookSecret } from './webhook-secret.js'
 import { parseSource } from './settings/parse.js'
 import { isOfFolder, type Loaded, type Origin, secretReader } from './settings/read.js'
 
@@ -48,7 +43,7 @@ const PROFILE: Origin = { kind: 'profile', text: 'profile' }
  */
 export async function readSources(
   shell: Shell,
-  loaded: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Attached, 'instance'>>,
+  loaded: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Profile, 'instance'>>,
   data: Pick<Database, 'store'> | undefined,
 ): Promise<readonly SetSource[]> {
   const { all: first, stored } = await listSources(loaded, data)
@@ -77,10 +72,10 @@ export async function readSources(
 
 /** The names of the sources that are set. Reads no file of a secret, which can be a pipe. @throws RelayError `storage` */
 export async function sourceNames(
-  attached: Pick<Attached, 'values' | 'origins' | 'instance'>,
+  profile: Profile,
   data: Pick<Database, 'store'> | undefined,
 ): Promise<readonly string[]> {
-  return (await listSources(attached, data)).all.map(({ name }) => name)
+  return (await listSources(profile, data)).all.map(({ name }) => name)
 }
 
 /** A source without its secret. */
@@ -91,7 +86,7 @@ interface Listed extends Pick<SetSource, 'name' | 'scheme' | 'origin'> {
 
 /** The sources that are set, of one name the first; and those that the profile has, with their secrets. */
 async function listSources(
-  { values, origins, instance }: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Attached, 'instance'>>,
+  { values, origins, instance }: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Profile, 'instance'>>,
   data: Pick<Database, 'store'> | undefined,
 ) {
   const stored = data ? await readProfileSources(data.store) : []
@@ -112,10 +107,9 @@ async function listSources(
 }
 
 /** Returns the address to enter at a sender: that of the running instance's tunnel, else one below the public address. */
-export function addressesOf(attached: Attached): (source: string) => string {
-  const tunnels = attached.instance?.tunnels ?? []
-  return (name) =>
-    tunnels.find(({ source }) => source === name)?.url ?? publicAddress(attached) + pathOf(name)
+export function addressesOf(profile: Profile): (source: string) => string {
+  const tunnels = profile.instance?.tunnels ?? []
+  return (name) => tunnels.find(({ source }) => source === name)?.url ?? publicAddress(profile) + pathOf(name)
 }
 
 /** What the running instance receives from, after a change of the profile's sources. */
@@ -127,11 +121,8 @@ export interface Applied {
 }
 
 /** Has the running instance use a change of the profile's sources at once. @throws RelayError `cancelled` */
-export async function applySources(
-  { signal }: Pick<Shell, 'signal'>,
-  attached: Advised & Pick<Attached, 'instance'>,
-): Promise<Applied> {
-  const { instance } = attached
+export async function applySources({ signal }: Pick<Shell, 'signal'>, profile: Profile): Promise<Applied> {
+  const { instance } = profile
   if (!instance) return { reloaded: undefined, problem: undefined }
   try {
     return { reloaded: await callInstance(instance, 'reload', {}, { signal }), problem: undefined }
@@ -146,8 +137,8 @@ export async function applySources(
 }
 
 /** What to do where the running instance lacks a source that this shell's settings name. */
-export function restartHere(attached: Advised & Pick<Attached, 'instance'>): string {
-  return `${restartText(attached)} from here: its own settings do not name the source`
+export function restartHere(profile: Profile): string {
+  return `${restartText(profile)} from here: its own settings do not name the source`
 }
 
 /** Whether a source lacks the secret that its scheme needs. */
@@ -203,7 +194,7 @@ export async function servedSources(
 ): Promise<readonly SetSource[]> {
   const sources = await readSources(shell, loaded, data)
   const { values } = loaded
-  const about = { ...loaded, profile: values.profile }
+  const about = loaded
   const lacking = sources.filter(lacksSecret)
   for (const each of lacking) {
     checkWithheld(about, each)
@@ -239,11 +230,6 @@ export async function servedSources(
   return sources
 }
 
-/** A host as it is written in a URL. */
-export function hostInUrl(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
-}
-
 /** The source of a recorded delivery, with the secret that signs for it. */
 export interface RecordedSource extends Source {
   /** Where the secret is, for a person: a variable, `profile`. Undefined if the source is not the code host. */
@@ -260,7 +246,7 @@ export interface RecordedSource extends Source {
  */
 export function openSources(
   shell: Shell,
-  attached: Advised & Pick<Attached, 'values' | 'folder' | 'instance'>,
+  profile: Profile,
   {
     secretEnv,
     data,
@@ -277,11 +263,11 @@ export function openSources(
     readonly usesOwnKeys?: boolean
   },
 ): (recorded: Pick<RecordedDelivery, 'provider' | 'scheme' | 'secret'>) => Promise<RecordedSource> {
-  const { webhookSecretPrevious: previous } = attached.values
+  const { webhookSecretPrevious: previous } = profile.values
   let found: ReturnType<typeof webhookSecret> | undefined
   let sources: ReturnType<typeof readSources> | undefined
   return async ({ provider: name, scheme, secret }) => {
-    const set = isCodeHost(name) ? [] : await (sources ??= readSources(shell, attached, data))
+    const set = isCodeHost(name) ? [] : await (sources ??= readSources(shell, profile, data))
     const known = set.find((source) => source.name === name)
     // A file may name another scheme than the source has.
     const schemeText = isCodeHost(name) ? name : (known?.scheme ?? scheme ?? name)
@@ -296,16 +282,16 @@ export function openSources(
     if (usesOwnKeys && secret !== undefined)
       return { ...about, path, secrets: { current: new Secret(secret) }, isNamed: true }
     if (!isHost && secretEnv === undefined) {
-      const { secrets } = known ?? sourceNamed(attached, set, name)
+      const { secrets } = known ?? sourceNamed(profile, set, name)
       if (!lacksSecret({ name, scheme: schemeText, secrets })) return { ...about, path, secrets }
-      if (known) checkWithheld(attached, known)
-      if (known) checkNamed(attached, known)
+      if (known) checkWithheld(profile, known)
+      if (known) checkNamed(profile, known)
       throw new RelayError(
         'settings',
-        `There is no secret of ${name} to ${purpose}: set ${secretVariable(name)}, or store it with ${commandFor(attached, `source add ${name}`)}`,
+        `There is no secret of ${name} to ${purpose}: set ${secretVariable(name)}, or store it with ${profile.command(`source add ${name}`)}`,
       )
     }
-    found ??= webhookSecret(shell, attached, { secretEnv, data })
+    found ??= webhookSecret(shell, profile, { secretEnv, data })
     const { secret: current, place } = requireSecret(await found, purpose)
     const hasPrevious = secretEnv === undefined && previous !== undefined
     const secrets = { current, previous: hasPrevious ? new Secret(previous) : undefined }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { checkMachine, diagnose } from '../../src/cli/commands/doctor.js'
 import { settle } from '../../src/cli/commands/doctor-host.js'
-import { attach } from '../../src/cli/profile.js'
+import { openProfile } from '../../src/cli/profile.js'
 import { emptyFolder } from '../kit/folder.js'
 import { testShell } from './cli-shell.js'
 
@@ -22,8 +22,8 @@ it.each<[Partial<typeof FINE>, state: string, text: RegExp, fix?: string]>([
 ])('the check of a machine with %j: %s', async (machine, state, text, fix) => {
   const checked = async (store: string) => {
     const { shell } = testShell({ env: { RELAY_HOME: emptyFolder(), RELAY_STORE: store } })
-    const attached = await attach(shell, {}, 'tolerant')
-    return settle(async () => checkMachine(attached, { ...FINE, ...machine }))
+    const profile = await openProfile(shell, {}, { mustExist: false, problems: 'report' })
+    return settle(async () => checkMachine(profile, { ...FINE, ...machine }))
   }
   const found = { state, text: expect.stringMatching(text), ...(fix && { fix }) }
   expect(await checked('file')).toMatchObject(found)

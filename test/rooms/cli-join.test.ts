@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { createInstanceRecord, type RunningInstance } from '../../src/instance/protocol.js'
-import { serviceSettings } from '../../src/cli/session.js'
+import { serviceSettings } from '../../src/cli/commands/serve/settings.js'
 import { join, type Parts } from '../../src/cli/settings/join.js'
 import { load } from './cli-shell.js'
 

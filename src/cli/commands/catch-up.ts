@@ -23,8 +23,8 @@ import {
 } from '../output/deliveries.js'
 import type { Output } from '../output/output.js'
 import { localTime } from '../output/time.js'
-import { attach, commandFor, notServed, startCommand } from '../profile.js'
-import { openSession, type Session } from '../session.js'
+import { notServed, startCommand } from '../advice.js'
+import { openUserProfile, type UserProfile } from '../profile.js'
 import { formatRepo, parseRepo } from '../target.js'
 import { findOwnHook, payloadAddress, placeOf } from './hook.js'
 
@@ -45,18 +45,15 @@ async function* runCatchUp(shell: Shell, flags: CatchUpInput): AsyncGenerator<Re
   const { out } = shell
   const since = flags.since === undefined ? undefined : parseInstant('--since', flags.since, Date.now())
   const named = flags.repo === undefined ? undefined : parseRepo(flags.repo)
-  await using session = await openSession(
-    shell,
-    await attach(shell, flags, flags.dryRun ? 'existing' : 'answering'),
-  )
-  requireLog(session.host)
-  if (!session.attached.instance && !flags.dryRun) throw notServed(session.attached, ' --catch-up')
-  const sources = await findSources(shell, session, named)
+  await using profile = await openUserProfile(shell, flags, { problems: flags.dryRun ? 'warn' : 'fail' })
+  requireLog(profile.host)
+  if (!profile.instance && !flags.dryRun) throw notServed(profile, ' --catch-up')
+  const sources = await findSources(shell, profile, named)
   let lost = 0
   const problems: RelayError[] = []
   for (const source of sources)
     try {
-      lost += yield* readLog(shell, session, source, { since, dryRun: flags.dryRun === true })
+      lost += yield* readLog(shell, profile, source, { since, dryRun: flags.dryRun === true })
     } catch (error) {
       if (sources.length === 1 || !(error instanceof RelayError) || !OF_ONE_LOG.has(error.kind)) throw error
       const about = `Could not catch up with ${source.name}: ${error.message}`
@@ -66,10 +63,7 @@ async function* runCatchUp(shell: Shell, flags: CatchUpInput): AsyncGenerator<Re
   for (const { message } of others) out.log.warn(message)
   if (problem) throw problem
   if (lost > 0)
-    throw new RelayError(
-      'provider_failed',
-      `${lost} could not be had. ${askAgain((line) => commandFor(session.attached, line))}`,
-    )
+    throw new RelayError('provider_failed', `${lost} could not be had. ${askAgain(profile.command)}`)
 }
 
 /** The other logs may well be read: the repository, its hook or the rights there are what fails. */
@@ -78,7 +72,7 @@ const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set(['no_match', 'not_found', 'fo
 /** Catches up once no other process does, or lists what is missing. Returns how many could not be had. */
 async function* readLog(
   { out, signal }: Shell,
-  { database, journal, limits, host }: Session,
+  { database, journal, limits, host }: UserProfile,
   { name, object, open, explain }: Source,
   { since, dryRun }: { readonly since: number | undefined; readonly dryRun: boolean },
 ): AsyncGenerator<Read, number> {
@@ -87,7 +81,7 @@ async function* readLog(
     log: await open({ signal, onWait }),
     name,
     host,
-    journal,
+    journal: await journal(),
     store: database.store,
     since,
     signal,
@@ -143,36 +137,36 @@ interface Source {
 /** The logs to catch up from: that of the named repository, otherwise those of the App and of all hooks that the profile made. */
 async function findSources(
   shell: Shell,
-  session: Session,
+  profile: UserProfile,
   named: Repo | undefined,
 ): Promise<readonly Source[]> {
-  const { database, host } = session
+  const { database, host } = profile
   const app = await findOwnApp(database.secrets, host, {
     signal: shell.signal,
-    command: (line) => commandFor(session.attached, line),
+    command: profile.command,
   })
   const repos = named ? [named] : await new SavedHooks(database.store, host).list()
-  const ofRepos = repos.map((repo) => ofRepo(shell, session, repo, app))
-  const sources = app && !named ? [ofApp(session, app), ...ofRepos] : ofRepos
+  const ofRepos = repos.map((repo) => ofRepo(shell, profile, repo, app))
+  const sources = app && !named ? [ofApp(profile, app), ...ofRepos] : ofRepos
   if (sources.length > 0) return sources
   throw new RelayError(
     'no_match',
-    `This profile has made no hooks, and no App of its own sends here. Name the repository, or make a hook with ${commandFor(session.attached, 'hook add <owner/repo>')}`,
+    `This profile has made no hooks, and no App of its own sends here. Name the repository, or make a hook with ${profile.command('hook add <owner/repo>')}`,
   )
 }
 
-function ofApp(session: Session, app: OwnApp): Source {
+function ofApp(profile: UserProfile, app: OwnApp): Source {
   const { slug } = app
   return {
     name: `the App ${slug}`,
     object: { app: slug },
     async open(patience) {
-      const here = payloadAddress(session)
+      const here = payloadAddress(profile)
       const { url } = await withRetries(() => app.hook(), patience)
       if (here === undefined || sameAddress(url, here)) return app.log
       throw new RelayError(
         'no_match',
-        `The webhook of the App ${slug} leads to ${url}, and this relay receives at ${here}. ${startCommand(session.attached)} changes the webhook when it starts`,
+        `The webhook of the App ${slug} leads to ${url}, and this relay receives at ${here}. ${startCommand(profile)} changes the webhook when it starts`,
       )
     },
     explain: explainFailure,
@@ -188,16 +182,16 @@ function explainFailure(error: unknown): unknown {
   return new RelayError(kind, `${message}. Try again ${when}`, { retryAfter, cause: error })
 }
 
-function ofRepo(shell: Shell, session: Session, repo: Repo, app: OwnApp | undefined): Source {
+function ofRepo(shell: Shell, profile: UserProfile, repo: Repo, app: OwnApp | undefined): Source {
   const name = formatRepo(repo)
-  const place = placeOf(shell, session, repo)
+  const place = placeOf(shell, profile, repo)
   return {
     name,
     object: { repo: name },
     async open(patience) {
       const list: RepoHooks['list'] = (of) => withRetries(() => place.hooks.list(of), patience)
       try {
-        const { id } = await findOwnHook(session, { ...place, hooks: { ...place.hooks, list } })
+        const { id } = await findOwnHook(profile, { ...place, hooks: { ...place.hooks, list } })
         const log = place.hooks.log?.(repo, id)
         if (log) return log
         throw new Error('unreachable: a host without a log is refused before')
@@ -206,7 +200,7 @@ function ofRepo(shell: Shell, session: Session, repo: Repo, app: OwnApp | undefi
         if (!isNone || !(await app?.isInstalledOn(repo))) throw error
         throw new RelayError(
           'no_match',
-          `The deliveries of ${name} come through the App ${app?.slug}. ${commandFor(session.attached, 'catch-up')} without a repository reads its log`,
+          `The deliveries of ${name} come through the App ${app?.slug}. ${profile.command('catch-up')} without a repository reads its log`,
         )
       }
     },

@@ -6,7 +6,7 @@ import { REACTIONS } from '../../codehost/host.js'
 import { hostScheme } from '../../codehost/schemes.js'
 import { triggerEvents } from '../../replay/synthesize.js'
 import { define, type Flags, type Shell } from '../command.js'
-import { attach, openData } from '../profile.js'
+import { openProfile } from '../profile.js'
 import { openSettings } from '../settings/read.js'
 import { SOURCE_SCHEMES } from '../settings/parse.js'
 import { isSettingName, SETTING_NAMES, settingOf } from '../settings/table.js'
@@ -164,8 +164,8 @@ async function findWords(
 ): Promise<readonly string[]> {
   // Where several instances run, this is how one is named.
   if (kind === 'profiles') return listProfiles((await openSettings(shell, flags)).home)
-  const attached = await attach(shell, flags, 'tolerant')
-  const { provider } = attached.values
+  await using profile = await openProfile(shell, flags, { mustExist: false, problems: 'report' })
+  const { provider } = profile.values
   if (kind === 'triggers' && ofSource === undefined) return triggerEvents(provider)
   if (kind === 'events')
     return [...sentEvents(hostScheme(provider).events)].flatMap(([event, actions]) => [
@@ -173,9 +173,9 @@ async function findWords(
       ...actions.map((action) => `${event}.${action}`),
     ])
   const numbers: string[] = []
-  await using data = await openData(attached)
+  const data = await profile.data()
   if (kind === 'sources' || kind === 'triggers') {
-    const sources = await readSources(shell, attached, data)
+    const sources = await readSources(shell, profile, data)
     if (kind === 'sources') return sources.map(({ name }) => name)
     return triggerEvents(sources.find(({ name }) => name === ofSource)?.scheme ?? ofSource ?? provider)
   }

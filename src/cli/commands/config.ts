@@ -3,12 +3,15 @@ import { RelayError, toRelayError } from '../../base/errors.js'
 import { normalizeWord } from '../../base/text.js'
 import { withoutSecrets } from '../../dispatch/routes.js'
 import { type RunningInstance, secretPrint } from '../../instance/protocol.js'
+import { unreachableError } from '../../instance/running.js'
 import type { Database } from '../../store/open.js'
 import { define, type Flags, type Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
-import { type Attached, attach, openData, webhookSecret } from '../profile.js'
-import { readStoredClient, userOf } from '../session.js'
+import { openProfile, type Profile } from '../profile.js'
+import { userOf } from '../settings/derived.js'
+import { readStoredClient } from '../stored-setup.js'
+import { webhookSecret } from '../webhook-secret.js'
 import { join, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
 import { didYouMean, type Loaded } from '../settings/read.js'
@@ -44,16 +47,17 @@ interface SourceRow extends Pick<SetSource, 'name' | 'scheme' | 'origin'> {
 async function runConfig(shell: Shell, flags: ConfigInput): Promise<Configured> {
   const { out } = shell
   const name = flags.reveal === undefined ? undefined : findName(flags.reveal)
-  const attached = await attach(shell, flags, 'tolerant')
-  const { own, instance, saved } = attached
+  await using profile = await openProfile(shell, flags, { mustExist: false, problems: 'report' })
+  const { own, instance, saved, unreachable } = profile
+  if (unreachable) out.log.warn(unreachableError(unreachable).message)
   const unreadable = (error: unknown): undefined => {
     out.log.warn(`what relay setup stored could not be read: ${toRelayError(error).message}`)
   }
-  await using data = await openData(attached).catch(unreadable)
-  const setup = await (data && readStoredClient(data.secrets, attached).catch(unreadable))
+  const data = await profile.data().catch(unreadable)
+  const setup = await (data && readStoredClient(data.secrets, profile).catch(unreadable))
   // What counts without the running instance, or for the next one. The last relay serve is the running one.
   const here = join({ own, setup, saved: instance ? undefined : saved })
-  const secret = await describeSecret(shell, attached, data)
+  const secret = await describeSecret(shell, profile, data)
   const settings = SETTING_NAMES.map((each) =>
     each === 'webhookSecret' ? secret : describeSetting(each, here, instance),
   )
@@ -63,8 +67,8 @@ async function runConfig(shell: Shell, flags: ConfigInput): Promise<Configured> 
     if (note !== undefined) out.log.warn(`${one.name}: ${note}`)
     return { type: 'one', name: one.name, value }
   }
-  const addressOf = addressesOf(attached)
-  const sources = (await readSources(shell, attached, data)).map(({ name, scheme, origin, secretOrigin }) => {
+  const addressOf = addressesOf(profile)
+  const sources = (await readSources(shell, profile, data)).map(({ name, scheme, origin, secretOrigin }) => {
     return { name, scheme, address: addressOf(name), origin, secret: secretOrigin?.text ?? null }
   })
   return { type: 'all', settings, sources }
@@ -135,11 +139,11 @@ const HTTP_PORT = 80
 /** The secret that deliveries are signed with: that of this shell, the one that the instance made, or the profile's. */
 async function describeSecret(
   shell: Shell,
-  attached: Attached,
+  profile: Profile,
   data: Database | undefined,
 ): Promise<Described> {
-  const { instance } = attached
-  const found = await webhookSecret(shell, attached, { data }).catch(() => undefined)
+  const { instance } = profile
+  const found = await webhookSecret(shell, profile, { data }).catch(() => undefined)
   const isOther =
     instance && (found === undefined || secretPrint(instance, found.secret) !== instance.secretPrint)
   return {

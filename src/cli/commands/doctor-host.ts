@@ -20,15 +20,11 @@ import type { Database } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
-import {
-  type Attached,
-  commandFor,
-  publicAddress,
-  redirectUri,
-  startCommand,
-  tunnelAddress,
-} from '../profile.js'
-import { clientOf, loginCommandLine, openNamedHost, isUserNamed, signInCommand, userOf } from '../session.js'
+import { publicAddress, redirectUri, tunnelAddress } from '../addresses.js'
+import { loginCommandLine, signInCommand, startCommand } from '../advice.js'
+import { openNamedHost } from '../code-host.js'
+import type { Profile } from '../profile.js'
+import { clientOf, isUserNamed, userOf } from '../settings/derived.js'
 import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
 import { formatRepo, parseRepo } from '../target.js'
@@ -48,7 +44,7 @@ export interface CheckResult {
 export interface Subject {
   readonly shell: Shell
   /** With the OAuth client that relay setup stored, where none is set. */
-  readonly attached: Attached
+  readonly profile: Profile
   /** Undefined when the profile has no data yet, or it cannot be opened. */
   readonly data: Database | undefined
   /** Why the data cannot be opened. */
@@ -92,8 +88,8 @@ export const SET_CLOCK =
   process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : "set this machine's clock"
 
 /** Undefined when its address is not known. @throws RelayError `settings` for one that relay does not use, such as http elsewhere */
-function hostOf(attached: Attached): CodeHost | undefined {
-  return attached.values.providerUrl === undefined ? undefined : openNamedHost(attached, LIMIT_MS)
+function hostOf(profile: Profile): CodeHost | undefined {
+  return profile.values.providerUrl === undefined ? undefined : openNamedHost(profile, LIMIT_MS)
 }
 
 // The code host and the OAuth client
@@ -101,7 +97,7 @@ function hostOf(attached: Attached): CodeHost | undefined {
 /** Whether the code host answers, is of the configured kind, agrees on the time, knows the client, and can return browsers. */
 export async function checkHost(subject: Subject): Promise<string> {
   const answer = await checkAnswer(subject)
-  const found = [answer, await checkClient(subject), checkAddress(subject.attached)]
+  const found = [answer, await checkClient(subject), checkAddress(subject.profile)]
   return found.filter((text) => text !== undefined).join('; ')
 }
 
@@ -109,12 +105,12 @@ export async function checkHost(subject: Subject): Promise<string> {
 const MAX_CLOCK_DIFFERENCE = 60_000
 
 /** Whether the code host answers at its address, is of the configured kind, and agrees on the time. Sends no token. */
-async function checkAnswer({ attached, shell }: Subject): Promise<string> {
-  const host = hostOf(attached)
-  const { provider: name } = attached.values
+async function checkAnswer({ profile, shell }: Subject): Promise<string> {
+  const host = hostOf(profile)
+  const { provider: name } = profile.values
   const { isEmulated, pathAllowed } = HOST_KINDS[name]
   if (!host && isEmulated) {
-    checkAddress(attached)
+    checkAddress(profile)
     throw skip('the sandbox is not running')
   }
   if (!host) throw fail(`the address of your ${name} is not set`, 'set RELAY_PROVIDER_URL=https://…')
@@ -125,15 +121,15 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
     if (error instanceof RelayError) throw error
     throw fail(
       `${url} cannot be reached (${describeConnectionError(error)})`,
-      isEmulated ? whereSandbox(attached) : `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
+      isEmulated ? whereSandbox(profile) : `run curl -I ${url}, and set HTTPS_PROXY if there is a proxy`,
     )
   })
   const { origin, pathname } = new URL(url)
   if (software === undefined) {
     for (const other of PROVIDER_NAMES) {
       const { probe: theirs } = openNamedHost({
-        ...attached,
-        values: { ...attached.values, provider: other },
+        ...profile,
+        values: { ...profile.values, provider: other },
       })
       if (theirs.address === probe.address) continue
       const found = await ask(theirs, signal).catch(() => undefined)
@@ -159,8 +155,8 @@ async function checkAnswer({ attached, shell }: Subject): Promise<string> {
 }
 
 /** How to have a sandbox again that does not answer: that of this profile, or of another relay. */
-function whereSandbox(attached: Attached): string {
-  if (attached.saved?.sandbox) return startCommand(attached)
+function whereSandbox(profile: Profile): string {
+  if (profile.saved?.sandbox) return startCommand(profile)
   return 'start the relay that has this sandbox, or set RELAY_PROVIDER_URL to the address of another'
 }
 
@@ -182,11 +178,11 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
  * sandbox of another relay, whose client is unknown here.
  */
 async function checkClient(subject: Subject): Promise<string | undefined> {
-  const { attached, shell } = subject
-  const { instance, values, origins } = attached
+  const { profile, shell } = subject
+  const { instance, values, origins } = profile
   const client = wholeClient(values)
   const found = await findClient(subject)
-  const setup = commandFor(attached, 'setup')
+  const setup = profile.command('setup')
   if (found === undefined) {
     if (HOST_KINDS[values.provider].isEmulated && !client) return undefined
     const isHalf = (values.clientId ?? values.clientSecret) !== undefined
@@ -194,13 +190,13 @@ async function checkClient(subject: Subject): Promise<string | undefined> {
       return 'no OAuth client is set, which the sources do not need'
     const missing = isHalf ? 'only half of an OAuth client is set' : 'no OAuth client is set'
     if (!instance) throw fail(`${missing}: no user can sign in`, setup)
-    const restart = commandFor(attached, 'serve')
+    const restart = profile.command('serve')
     throw fail(
       `process ${instance.pid} has no OAuth client: sign-in is off`,
       client ? `restart ${restart}` : `${setup}, then restart ${restart}`,
     )
   }
-  const host = hostOf(attached)
+  const host = hostOf(profile)
   if (!client || !host) return found
   const { url } = host
   const options = { timeLimit: LIMIT_MS, signal: shell.signal }
@@ -215,9 +211,9 @@ async function checkClient(subject: Subject): Promise<string | undefined> {
 
 /** Whether deliveries come from other senders than the code host, and no OAuth client says that users sign in there. */
 async function usesSourcesAlone(subject: Subject): Promise<boolean> {
-  const { attached, data } = subject
+  const { profile, data } = subject
   if ((await findClient(subject)) !== undefined) return false
-  return (await sourceNames(attached, data)).length > 0
+  return (await sourceNames(profile, data)).length > 0
 }
 
 /** Half a client is none. */
@@ -226,8 +222,8 @@ function wholeClient(values: Values): OAuthClient | undefined {
 }
 
 /** Which OAuth client relay, or its instance if one runs, has. Asks nothing. */
-async function findClient({ attached, data }: Subject): Promise<string | undefined> {
-  const { instance, values, origins } = attached
+async function findClient({ profile, data }: Subject): Promise<string | undefined> {
+  const { instance, values, origins } = profile
   if (instance && data && (await findSandboxClient(data.secrets, instance.providerUrl)))
     return "the OAuth client is the sandbox's own"
   if (instance)
@@ -237,7 +233,7 @@ async function findClient({ attached, data }: Subject): Promise<string | undefin
 }
 
 /** Whether a browser can return from the code host when it signs in. Undefined where the port is not known yet. */
-function checkAddress({ instance, values }: Attached): string | undefined {
+function checkAddress({ instance, values }: Profile): string | undefined {
   const address = publicAddress({ instance, values })
   const { protocol, hostname, host, port } = new URL(address)
   const isLocal = isLoopback(hostname)
@@ -262,13 +258,13 @@ function checkAddress({ instance, values }: Attached): string | undefined {
 
 /** Whether the user has an unexpired token of this code host that works. The token is sent only to the host it came from. */
 export async function checkSignIn(subject: Subject): Promise<string> {
-  const { shell, attached, data, problem } = subject
+  const { shell, profile, data, problem } = subject
   if (problem !== undefined) throw skip('the database cannot be opened')
-  const { store } = attached.values
+  const { store } = profile.values
   if (store === 'memory') throw skip('only the instance has the tokens, in memory')
-  const user = userOf(attached.values)
-  const isNamed = attached.origins.user?.kind === 'flag'
-  const login = loginCommandLine(attached)
+  const user = userOf(profile.values)
+  const isNamed = profile.origins.user?.kind === 'flag'
+  const login = loginCommandLine(profile)
   const tokens = data && new Tokens(data.secrets)
   const owner = await tokens?.get(user)
   if (!owner) {
@@ -276,18 +272,18 @@ export async function checkSignIn(subject: Subject): Promise<string> {
     if (!isKnown && !isNamed && (await usesSourcesAlone(subject)))
       throw skip(`${user} is not signed in, which the sources do not need`)
     const hasClient = (await findClient(subject)) !== undefined
-    if (!isKnown) throw fail(`${user} is not signed in`, signInCommand(attached, hasClient))
+    if (!isKnown) throw fail(`${user} is not signed in`, signInCommand(profile, hasClient))
     if (hasClient) return `the token of ${user} has expired; its next use renews it`
     throw fail(
       `the token of ${user} has expired, and renewing it needs the OAuth client`,
-      `${commandFor(attached, 'setup')}, or start the relay that has it`,
+      `${profile.command('setup')}, or start the relay that has it`,
     )
   }
-  const host = hostOf(attached)
+  const host = hostOf(profile)
   if (!host) throw skip('the code host is not known')
   if (owner.origin !== host.origin)
     throw fail(`the token of ${user} is from ${owner.origin}, not ${host.origin}`, login)
-  const other = await tokens?.otherAccount(owner, { isNamed: isUserNamed(attached) })
+  const other = await tokens?.otherAccount(owner, { isNamed: isUserNamed(profile) })
   if (other) throw fail(otherAccountText(owner, other), login)
   const expiry = `expires in ${roughly(owner.expiresAt - systemClock())}`
   const account = host.as(owner.accessToken, { signal: shell.signal })
@@ -314,21 +310,21 @@ interface Hooks extends Subject {
  * judged.
  */
 export async function checkHook(subject: Subject): Promise<string> {
-  const { attached, data, shell, problem } = subject
+  const { profile, data, shell, problem } = subject
   if (problem !== undefined) throw skip('the database cannot be opened')
-  const host = data && hostOf(attached)
+  const host = data && hostOf(profile)
   if (!host) throw skip('there is no journal yet')
-  const addresses = [`${publicAddress(attached)}/webhook`, tunnelAddress(attached) ?? '']
+  const addresses = [`${publicAddress(profile)}/webhook`, tunnelAddress(profile) ?? '']
   // The port is not known before relay listens.
   const here = addresses.filter((address) => parseUrl(address) !== undefined)
   const hooks = { ...subject, data, here, host }
   // Another check reports what cannot be read.
   const app = await findOwnApp(data.secrets, host, {
     signal: shell.signal,
-    command: (line) => commandFor(attached, line),
+    command: profile.command,
   }).catch(() => undefined)
   const ofApp = app ? [() => checkApp(app, hooks)] : []
-  const owner = await new Tokens(data.secrets).get(userOf(attached.values))
+  const owner = await new Tokens(data.secrets).get(userOf(profile.values))
   const isSignedIn = owner?.origin === host.origin
   const ofRepos = isSignedIn
     ? await checksOfRepos(hooks, host.as(owner.accessToken, { signal: shell.signal }))
@@ -343,8 +339,8 @@ export async function checkHook(subject: Subject): Promise<string> {
 }
 
 /** Whether the webhook of the App fits, as far as it shows that to the App's key. */
-async function checkApp(app: OwnApp, { attached, here }: Hooks): Promise<string> {
-  const { instance } = attached
+async function checkApp(app: OwnApp, { profile, here }: Hooks): Promise<string> {
+  const { instance } = profile
   const { slug } = app
   const [{ installations, installUrl }, hook, { deliveries }] = await Promise.all([
     app.describe(),
@@ -353,7 +349,7 @@ async function checkApp(app: OwnApp, { attached, here }: Hooks): Promise<string>
   ]).catch((error: unknown) => {
     if (!(error instanceof RelayError)) throw error
     const { kind, message } = error
-    if (kind === 'gone' || kind === 'forbidden') throw fail(message, commandFor(attached, 'setup --app-hook'))
+    if (kind === 'gone' || kind === 'forbidden') throw fail(message, profile.command('setup --app-hook'))
     throw skip(`that of ${slug} cannot be seen (${message})`)
   })
   const { url, contentType, hasSecret } = hook
@@ -368,7 +364,7 @@ async function checkApp(app: OwnApp, { attached, here }: Hooks): Promise<string>
   if (problem !== undefined)
     throw fail(
       `the webhook of ${slug} ${problem}`,
-      `${instance ? 'restart' : 'run'} ${commandFor(attached, 'serve')}, which corrects it`,
+      `${instance ? 'restart' : 'run'} ${profile.command('serve')}, which corrects it`,
     )
   if (installations === 0)
     throw skip(`${slug} is installed on no repository yet: open ${installUrl} in a browser`)
@@ -380,11 +376,11 @@ async function checkApp(app: OwnApp, { attached, here }: Hooks): Promise<string>
   if (statusCode !== 401)
     throw fail(
       `the last delivery of ${slug} failed: ${statusCode} ${status}`,
-      `start ${commandFor(attached, 'serve --catch-up')}, which gets what was missed`,
+      `start ${profile.command('serve --catch-up')}, which gets what was missed`,
     )
   throw fail(
     `the webhook of ${slug} signed its last delivery with another secret: it was answered 401`,
-    `restart ${commandFor(attached, 'serve')}, which gives it the secret of this profile`,
+    `restart ${profile.command('serve')}, which gives it the secret of this profile`,
   )
 }
 
@@ -401,8 +397,8 @@ const MAX_REPOS = 10
 
 /** A check for each repository with a hook of `--hook` or one that the profile made, and for those in the journal. */
 async function checksOfRepos(hooks: Hooks, account: Account): Promise<(() => Promise<string>)[]> {
-  const { attached, data, host } = hooks
-  const planned = attached.instance?.hooks ?? []
+  const { profile, data, host } = hooks
+  const planned = profile.instance?.hooks ?? []
   const saved = await new SavedHooks(data.store, host).list()
   const recent: string[] = []
   for await (const { repo } of new Journal(data.sql).select({ last: RECENT }))
@@ -423,11 +419,11 @@ const LASTING: ReadonlySet<ErrorKind> = new Set(['forbidden', 'invalid_token', '
 
 /** `isWanted`: the repository is to have a hook. `saved`: what the profile saved about it. */
 async function checkRepo(
-  { attached, here }: Hooks,
+  { profile, here }: Hooks,
   { hooks }: Account,
   { name, isWanted, saved }: { name: string; isWanted: boolean; saved: SavedHook | undefined },
 ): Promise<string> {
-  const fix = commandFor(attached, `hook add ${name}`)
+  const fix = profile.command(`hook add ${name}`)
   const all = await hooks.list(parseRepo(name)).catch((error: unknown) => {
     if (!(error instanceof RelayError)) throw error
     const text = `those of ${name} cannot be seen (${error.message})`
@@ -439,7 +435,7 @@ async function checkRepo(
   if (own.length === 0) throw isWanted ? fail(none, fix) : skip(none)
   for (const hook of own) {
     // Without an instance, relay has no address of its own now.
-    const isAway = attached.instance !== undefined && !isHere(hook.url) && saved?.chosen === false
+    const isAway = profile.instance !== undefined && !isHere(hook.url) && saved?.chosen === false
     const problem = isAway
       ? `sends to ${hook.url}, which is not the address of the running relay`
       : problemOf(hook, saved)
@@ -450,7 +446,7 @@ async function checkRepo(
   if (failed !== undefined)
     throw fail(
       `that of ${name} ${failed}`,
-      `${attached.instance ? fix : startCommand(attached)}, then ${commandFor(attached, `hook test ${name}`)}`,
+      `${profile.instance ? fix : startCommand(profile)}, then ${profile.command(`hook test ${name}`)}`,
     )
   const hasAnswers = own.every(({ lastResponse }) => lastResponse !== undefined)
   return `that of ${name} fits${hasAnswers ? ', and its last delivery was answered' : ''}`

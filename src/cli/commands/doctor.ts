@@ -15,7 +15,7 @@ import { chmodAdvice } from '../../base/trust.js'
 import { secretPrint, type TunnelStatus } from '../../instance/protocol.js'
 import { explainUnreachable, findInstances } from '../../instance/running.js'
 import { countKeyUse, createCipher } from '../../store/cipher.js'
-import { type Database, databaseFile, mayHaveData, openDatabase } from '../../store/open.js'
+import { type Database, databaseFile } from '../../store/open.js'
 import { readHealth } from '../../store/postgres-health.js'
 import { currentVersion, NotMigrated } from '../../store/schema.js'
 import { freeBytes, RESERVE } from '../../store/sqlite.js'
@@ -23,16 +23,11 @@ import { define, type Flags, printEach, type Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
 import { localTime } from '../output/time.js'
-import {
-  type Advised,
-  type Attached,
-  attach,
-  commandFor,
-  startCommand,
-  storeOf,
-  webhookSecret,
-} from '../profile.js'
-import { joinData } from '../session.js'
+import { type Advised, commandFor, startCommand } from '../advice.js'
+import { openProfile, type Profile } from '../profile.js'
+import { storeOf } from '../settings/derived.js'
+import { joinStored } from '../stored-setup.js'
+import { webhookSecret } from '../webhook-secret.js'
 import { meantSetting } from '../settings/read.js'
 import { SETTING_NAMES, variablesOf } from '../settings/table.js'
 import { isUnsigned, lacksSecret, readSources, type SetSource } from '../sources.js'
@@ -80,52 +75,39 @@ const PATIENCE_MS = 1500
 /**
  * Checks everything that a profile needs, in the order in which it is shown; each within a time limit. Changes nothing, except
  * that it writes a record to the database and deletes it.
- * @throws RelayError `usage`, `unavailable` as {@link attach}: there is no one profile to diagnose; the signal's reason
+ * @throws RelayError `usage`, `unavailable` as {@link openProfile}: there is no one profile to diagnose; the signal's reason
  */
 export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[]> {
-  let attached: Attached
+  let opened: Profile
   try {
-    attached = await attach(shell, flags, 'diagnosis')
+    opened = await openProfile(shell, flags, { problems: 'report' })
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'settings') throw error
     return [{ check: 'settings', state: 'fail', text: error.message, fix: anywhere('config --help') }]
   }
-  const { values, folder } = attached
+  await using profile = opened
   // First, since opening the database corrects the folder's permissions.
-  const machine = await bounded(attached, 'machine', async () => checkMachine(attached))
+  const machine = await bounded(profile, 'machine', async () => checkMachine(profile))
   let data: Database | undefined
   let problem: Subject['problem']
   try {
-    const kind = storeOf(values)
-    const options = {
-      kind,
-      folder,
-      create: false,
-      patience: PATIENCE_MS,
-      env: shell.env,
-      startCommand: startCommand(attached),
-    }
-    if (mayHaveData(kind, folder)) data = await openDatabase(options)
+    data = await profile.data({ patience: PATIENCE_MS })
   } catch (error) {
     const text = error instanceof RelayError ? error.message : 'The database cannot be opened'
-    problem = { text, fix: error instanceof NotMigrated ? startCommand(attached) : undefined }
+    problem = { text, fix: error instanceof NotMigrated ? startCommand(profile) : undefined }
   }
-  try {
-    // Data that cannot be read is a result of its own check.
-    const joined = await (data && joinData(attached, data.secrets))?.catch(() => undefined)
-    const subject = { shell, attached: { ...attached, ...joined }, data, problem }
-    const results = await Promise.all(
-      Object.entries(CHECKS).map(([name, check]) => bounded(attached, name, () => check(subject))),
-    )
-    shell.signal.throwIfAborted()
-    // Last and alone: no signal is heard while SQLite reads a large file.
-    const database = await bounded(attached, 'database', () => checkDatabase(subject))
-    // Most people receive from their code host alone.
-    const shown = results.filter(({ check, state }) => check !== 'sources' || state !== 'skip')
-    return [machine, ...shown].toSpliced(3, 0, database)
-  } finally {
-    await data?.[Symbol.asyncDispose]()
-  }
+  // Data that cannot be read is a result of its own check.
+  const joined = await (data && joinStored(profile, data.secrets))?.catch(() => undefined)
+  const subject = { shell, profile: { ...profile, ...joined }, data, problem }
+  const results = await Promise.all(
+    Object.entries(CHECKS).map(([name, check]) => bounded(profile, name, () => check(subject))),
+  )
+  shell.signal.throwIfAborted()
+  // Last and alone: no signal is heard while SQLite reads a large file.
+  const database = await bounded(profile, 'database', () => checkDatabase(subject))
+  // Most people receive from their code host alone.
+  const shown = results.filter(({ check, state }) => check !== 'sources' || state !== 'skip')
+  return [machine, ...shown].toSpliced(3, 0, database)
 }
 
 /** Those that run at the same time. */
@@ -187,7 +169,7 @@ function describeFileSystem(type: number, platform = process.platform): string {
 }
 
 /** Whether Node is new enough, and the profile's folder is private, has room, and is on a disk of this machine. */
-export function checkMachine({ values, folder }: Attached, machine = machineOf(folder)): string {
+export function checkMachine({ values, folder }: Profile, machine = machineOf(folder)): string {
   const { node, type, free } = machine
   const [major = 0, minor = 0] = node.split('.').map(Number)
   // As in package.json.
@@ -244,18 +226,18 @@ const MIN_DIFFERENT = 8
 const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_DEBUG', 'RELAY_SOURCE']
 
 /** Whether no variable is a misspelt setting, none contradicts the instance, and secrets are in the right place and hard to guess. */
-async function checkSettings({ shell, attached, data }: Subject): Promise<string> {
-  const { own, conflict, instance, values } = attached
+async function checkSettings({ shell, profile, data }: Subject): Promise<string> {
+  const { own, conflict, instance, values } = profile
   for (const name of Object.keys(shell.env)) {
     const isRead = KNOWN.includes(name) || SOURCE_SECRET.test(name)
     const meant = name.startsWith('RELAY_') && !isRead && meantSetting(name, KNOWN)
     if (meant) throw fail(`${name} is not read`, `set ${meant} instead`)
   }
-  if (attached.hostRefusal && own.origins.clientSecret) throw attached.hostRefusal
+  if (profile.hostRefusal && own.origins.clientSecret) throw profile.hostRefusal
   if (conflict)
     throw fail(conflict.text, `${conflict.fix.toLowerCase()}, or name another profile with --profile`)
   // That the data cannot be read is a result of its own check.
-  const found = await webhookSecret(shell, attached, { data }).catch(() => undefined)
+  const found = await webhookSecret(shell, profile, { data }).catch(() => undefined)
   if (found && instance && secretPrint(instance, found.secret) !== instance.secretPrint)
     throw fail(
       `${found.place === 'profile' ? 'the profile' : found.place} has another webhook secret than process ${instance.pid}`,
@@ -275,8 +257,8 @@ async function checkSettings({ shell, attached, data }: Subject): Promise<string
 // The relay and its port
 
 /** Whether the profile's instance has proved itself or, if none runs, whether one could listen on its port. */
-async function checkRelay({ attached, shell }: Subject): Promise<string> {
-  const { instance, unreachable, values } = attached
+async function checkRelay({ profile, shell }: Subject): Promise<string> {
+  const { instance, unreachable, values } = profile
   const { host, port, home } = values
   if (instance) {
     const { pid, url, maxBody } = instance
@@ -287,7 +269,7 @@ async function checkRelay({ attached, shell }: Subject): Promise<string> {
     const { text, fix } = explainUnreachable(unreachable)
     throw fail(text, fix)
   }
-  const start = startCommand(attached)
+  const start = startCommand(profile)
   const tried = await tryPort(host, port)
   const freePort = port === 0 ? '' : `. Port ${port} is free`
   if (typeof tried === 'number') throw skip(`not running; start it with ${start}${freePort}`)
@@ -295,7 +277,7 @@ async function checkRelay({ attached, shell }: Subject): Promise<string> {
   if (typeof free === 'string')
     throw fail(
       `not running, and relay cannot listen on ${host} (${tried})`,
-      commandFor(attached, `serve --host ${DEFAULTS.host}`),
+      profile.command(`serve --host ${DEFAULTS.host}`),
     )
   const { running } = await findInstances(home, { signal: shell.signal })
   const relay = running.find(({ url }) => new URL(url).port === String(port))
@@ -303,7 +285,7 @@ async function checkRelay({ attached, shell }: Subject): Promise<string> {
     ? `relay itself: process ${relay.pid} serves profile ${relay.profile} there`
     : 'another program'
   const why = tried === 'EADDRINUSE' ? `is in use by ${user}` : `cannot be used (${tried})`
-  throw fail(`not running, and port ${port} ${why}`, commandFor(attached, `serve --port ${free}`))
+  throw fail(`not running, and port ${port} ${why}`, profile.command(`serve --port ${free}`))
 }
 
 /** Listens for a moment, and answers nothing; 0 is any free port. Its number, or the code of the system's error. */
@@ -326,8 +308,8 @@ const RECORD_TTL_MS = 60_000
 
 /** Whether the database takes and returns a record, also a secret one, and is not damaged as far as SQLite finds. */
 async function checkDatabase(subject: Subject): Promise<string> {
-  const { attached, data, problem, shell } = subject
-  const { values, folder } = attached
+  const { profile, data, problem, shell } = subject
+  const { values, folder } = profile
   const place = tilde(folder)
   if (isSharedAddress(values.store)) return checkServer(subject)
   if (values.store === 'memory') throw skip('memory: nothing is stored')
@@ -369,9 +351,9 @@ async function roundTrip(store: Database['store'], prefix: string, fix: string):
 const MAX_CLOCK_DIFFERENCE_MS = 5000
 
 /** The same of a shared one, and whether it keeps what it acknowledges, its clock agrees, and the key of this shell fits. */
-async function checkServer({ attached, data, problem }: Subject): Promise<string> {
-  const { values, folder, profile } = attached
-  const look = `${commandFor(attached, 'config')}, which shows the address`
+async function checkServer({ profile, data, problem }: Subject): Promise<string> {
+  const { values, folder, name } = profile
+  const look = `${profile.command('config')}, which shows the address`
   if (!data) throw fail(problem?.text ?? 'it cannot be opened', problem?.fix ?? look)
   await roundTrip(data.store, 'doctor:', look)
   const { version, isEncrypted, ahead, unsafe, missingRights } = await readHealth(data.sql)
@@ -386,7 +368,7 @@ async function checkServer({ attached, data, problem }: Subject): Promise<string
   if (missingRights.length > 0)
     throw fail(
       `the user lacks ${missingRights.join(', ')}`,
-      `as the owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "relay_${profile}" TO …`,
+      `as the owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "relay_${name}" TO …`,
     )
   if (Math.abs(ahead) > MAX_CLOCK_DIFFERENCE_MS) {
     const seconds = Math.round(Math.abs(ahead) / 1000)
@@ -414,11 +396,11 @@ async function checkServer({ attached, data, problem }: Subject): Promise<string
 // The tunnel
 
 /** Whether the instance's tunnels are connected and work, as the instance reports. The first that does not is named. */
-async function checkTunnel({ attached }: Subject): Promise<string> {
-  const { instance } = attached
+async function checkTunnel({ profile }: Subject): Promise<string> {
+  const { instance } = profile
   if (!instance) throw skip('no instance is running')
   const all = instance.tunnels
-  const restart = commandFor(attached, 'serve --tunnel')
+  const restart = profile.command('serve --tunnel')
   if (all.length === 0) throw skip(`none; restart as ${restart} to open one`)
   const results = await Promise.all(
     all.map(async ({ source, ...status }) => {
@@ -450,14 +432,14 @@ function tunnelText(status: Omit<TunnelStatus, 'source'>, restart: string): stri
 // The sources
 
 /** Whether each source besides the code host has a secret. */
-async function checkSources({ shell, attached, data }: Subject): Promise<string> {
-  const sources = await readSources(shell, attached, data)
+async function checkSources({ shell, profile, data }: Subject): Promise<string> {
+  const sources = await readSources(shell, profile, data)
   if (sources.length === 0) throw skip('none')
   const missing = sources.filter(lacksSecret).map(({ name }) => name)
   if (missing.length > 0)
     throw fail(
       `there is no secret for ${missing.join(', ')}`,
-      missing.map((name) => commandFor(attached, `source add ${name}`)).join('; '),
+      missing.map((name) => profile.command(`source add ${name}`)).join('; '),
     )
   const placeOf = ({ scheme, secretOrigin }: SetSource): string =>
     isUnsigned(scheme) ? 'nothing proves their deliveries' : `secret in ${secretOrigin?.text}`

@@ -5,10 +5,10 @@ import { errorReason, RelayError } from '../../base/errors.js'
 import { fixtureText, hasSignature, toFixture } from '../../replay/fixture.js'
 import { redact } from '../../replay/redact.js'
 import { define, type Flags, type Shell } from '../command.js'
-import { findEntry, openJournal } from '../journal.js'
+import { findEntry } from '../journal.js'
 import { ENTRY, STORED } from '../options.js'
 import type { Output } from '../output/output.js'
-import { attach } from '../profile.js'
+import { openProfile } from '../profile.js'
 
 interface ExportInput extends Flags {
   readonly entry: string
@@ -20,7 +20,8 @@ interface ExportInput extends Flags {
 
 async function runExport(shell: Shell, flags: ExportInput): Promise<Exported> {
   const { out, cwd } = shell
-  await using journal = await openJournal(await attach(shell, flags))
+  await using profile = await openProfile(shell, flags)
+  const journal = await profile.journal()
   const entry = await findEntry(journal, flags.entry)
   const { n } = entry
   const content = toFixture(flags.redact ? await redact(entry, shell.signal) : entry, flags)

@@ -27,52 +27,46 @@ import { OPTIONAL_REPOSITORY, REPOSITORY, USER_COMMAND } from '../options.js'
 import { hookStateText } from '../output/deliveries.js'
 import { marked, outside } from '../output/outside.js'
 import type { Output } from '../output/output.js'
-import {
-  attach,
-  commandFor,
-  type Need,
-  notServed,
-  sharedSecretText,
-  tunnelAddress,
-  webhookSecret,
-} from '../profile.js'
-import { loginCommandLine, openSession, type Session } from '../session.js'
+import { tunnelAddress } from '../addresses.js'
+import { loginCommandLine, notServed } from '../advice.js'
+import { openUserProfile, type Profile, type ProfileOptions, type UserProfile } from '../profile.js'
+import { sharedSecretText, webhookSecret } from '../webhook-secret.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 /** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */
-type HookSession = Awaited<ReturnType<typeof openHookSession>>
+type HookProfile = Awaited<ReturnType<typeof openHookProfile>>
 
-async function openHookSession(shell: Shell, flags: Flags, text: string, need: Need = 'existing') {
+async function openHookProfile(shell: Shell, flags: Flags, text: string, options: ProfileOptions = {}) {
   const repo = parseRepo(text)
-  const session = await openSession(shell, await attach(shell, flags, need))
-  return { ...session, place: placeOf(shell, session, repo), name: formatRepo(repo) }
+  const profile = await openUserProfile(shell, flags, options)
+  return { ...profile, place: placeOf(shell, profile, repo), name: formatRepo(repo) }
 }
 
 /** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
-export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookContext {
-  const { host, database, attached } = session
-  const login = loginCommandLine(attached)
-  const command = (line: string): string => commandFor(attached, line)
-  const token = async (): Promise<string> => (await session.owner()).accessToken
+export function placeOf({ signal }: Shell, profile: UserProfile, repo: Repo): HookContext {
+  const { host, database } = profile
+  const login = loginCommandLine(profile)
+  const command = (line: string): string => profile.command(line)
+  const token = async (): Promise<string> => (await profile.owner()).accessToken
   const { hooks } = host.as(token, { signal })
   return { host, hooks, saved: new SavedHooks(database.store, host), repo, login, command }
 }
 
 /** The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts. */
-export function payloadAddress({ attached }: Pick<Session, 'attached'>): string | undefined {
-  const { instance, values } = attached
+export function payloadAddress(profile: Profile): string | undefined {
+  const { instance, values } = profile
   const base = instance?.publicUrl ?? values.publicUrl
-  return tunnelAddress(attached) ?? (base === undefined ? undefined : `${base}/webhook`)
+  return tunnelAddress(profile) ?? (base === undefined ? undefined : `${base}/webhook`)
 }
 
 /** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
-export async function findOwnHook(session: Session, place: HookContext): Promise<RepoHook> {
-  const [hook] = await findOwnHooks(place, payloadAddress(session))
+export async function findOwnHook(profile: UserProfile, place: HookContext): Promise<RepoHook> {
+  const [hook] = await findOwnHooks(place, payloadAddress(profile))
   if (hook) return hook
   const name = formatRepo(place.repo)
   throw new RelayError(
     'no_match',
-    `${name} has no hook that leads here. Create it with ${commandFor(session.attached, `hook add ${name}`)}`,
+    `${name} has no hook that leads here. Create it with ${profile.command(`hook add ${name}`)}`,
   )
 }
 
@@ -83,8 +77,8 @@ function hookObject(hook: RepoHook, ours: boolean) {
   return marked({ type: 'hook', id, url: outside(url), ours, ...how, lastResponse: outside(lastResponse) })
 }
 
-async function addressOf(session: Session, url?: string): Promise<string | undefined> {
-  return url === undefined ? payloadAddress(session) : parseFlag('--url', url, parsePrivateAddress).href
+async function addressOf(profile: UserProfile, url?: string): Promise<string | undefined> {
+  return url === undefined ? payloadAddress(profile) : parseFlag('--url', url, parsePrivateAddress).href
 }
 
 // add
@@ -95,18 +89,18 @@ type AddInput = RepoInput & { readonly url?: string; readonly events?: string }
 async function runAdd(shell: Shell, flags: AddInput) {
   const { out } = shell
   const events = flags.events === undefined ? undefined : parseEvents(flags.events)
-  await using session = await openHookSession(shell, flags, flags.repo)
-  const { place, name } = session
-  const { name: provider } = session.host
+  await using profile = await openHookProfile(shell, flags, flags.repo)
+  const { place, name } = profile
+  const { name: provider } = profile.host
   // Gitea has other names for hooks than for deliveries.
   for (const event of provider === 'gitea' ? [] : (events ?? [])) {
     const why = neverSentReason(event, provider, hostScheme(provider).events)
     if (why !== undefined) out.log.warn(why)
   }
-  const url = await addressOf(session, flags.url)
-  if (url === undefined) throw notServed(session.attached, ' --tunnel, or give the address with --url')
-  const settings = { url, secret: await secretOf(shell, session), events }
-  const shared = sharedSecretText(session.attached.origins)
+  const url = await addressOf(profile, flags.url)
+  if (url === undefined) throw notServed(profile, ' --tunnel, or give the address with --url')
+  const settings = { url, secret: await secretOf(shell, profile), events }
+  const shared = sharedSecretText(profile.origins)
   if (shared !== undefined) out.log.warn(shared)
   const chosen = flags.url !== undefined
   return { name, added: await registerHook(place, { settings, permanent: true, chosen }) }
@@ -119,9 +113,9 @@ function parseEvents(text: string): readonly string[] {
 }
 
 /** The secret that the running instance verifies with, or that the next one will. */
-async function secretOf(shell: Shell, { attached, database }: Session): Promise<Secret> {
-  const { instance } = attached
-  const { secret } = (await webhookSecret(shell, attached, { data: database })) ?? {}
+async function secretOf(shell: Shell, profile: UserProfile): Promise<Secret> {
+  const { instance, database } = profile
+  const { secret } = (await webhookSecret(shell, profile, { data: database })) ?? {}
   if (!instance) return secret ?? makeProfileSecret(database.store)
   if (secret && secretPrint(instance, secret) === instance.secretPrint) return secret
   throw new RelayError(
@@ -149,23 +143,23 @@ async function runList(
 ): Promise<HookList> {
   if (flags.repo !== undefined) return listAll(shell, { ...flags, repo: flags.repo })
   // The hooks that this profile made, without a request.
-  await using session = await openSession(shell, await attach(shell, flags))
-  const { attached, database, host } = session
-  const add = (name: string): string => commandFor(attached, `hook add ${name}`)
+  await using profile = await openUserProfile(shell, flags)
+  const { database, host } = profile
+  const add = (name: string): string => profile.command(`hook add ${name}`)
   const none = `This profile has created no hooks at ${host.url}. ${add('<owner/repo>')} creates one`
   return { type: 'saved', saved: await new SavedHooks(database.store, host).list(), none, finish: add }
 }
 
 async function listAll(shell: Shell, flags: RepoInput): Promise<HookList> {
-  await using session = await openHookSession(shell, flags, flags.repo)
-  const { place, name } = session
+  await using profile = await openHookProfile(shell, flags, flags.repo)
+  const { place, name } = profile
   const saved = await place.saved.get(place.repo)
-  const address = payloadAddress(session)
+  const address = payloadAddress(profile)
   const found = await place.hooks.list(place.repo).catch((error: unknown) => {
     throw explainHookError(error, place)
   })
   const all = found.map((hook) => ({ ...hook, ours: isOwnHook(hook, saved, address) }))
-  const none = `${name} has no hooks. ${commandFor(session.attached, `hook add ${name}`)} creates one`
+  const none = `${name} has no hooks. ${profile.command(`hook add ${name}`)} creates one`
   return { type: 'all', all, none }
 }
 
@@ -217,27 +211,27 @@ type Removed =
 async function* runRemove(shell: Shell, flags: RemoveInput): AsyncGenerator<Removed> {
   if (flags.local && flags.url !== undefined)
     throw new RelayError('usage', '--url names a hook at the code host, which --local does not ask')
-  await using session = await openHookSession(shell, flags, flags.repo)
-  const { place, name } = session
+  await using profile = await openHookProfile(shell, flags, flags.repo)
+  const { place, name } = profile
   const saved = await place.saved.get(place.repo)
   if (flags.local) {
     if (!saved) throw new RelayError('no_match', `This profile has created no hook of ${name}`)
     await place.saved.delete(place.repo)
-    yield { type: 'forgotten', name, saved, host: session.host.url }
+    yield { type: 'forgotten', name, saved, host: profile.host.url }
     return
   }
-  const removed = await unregisterHook(place, await addressOf(session, flags.url)).catch((error: unknown) => {
+  const removed = await unregisterHook(place, await addressOf(profile, flags.url)).catch((error: unknown) => {
     const refusal = error instanceof RelayError ? error.cause : undefined
     const isKnown = !(refusal instanceof Refusal) || refusal.missingRight !== undefined
     if (!saved || isKnown || refusal.providerStatus !== 404) throw error
-    const next = `If the repository is gone, ${commandFor(session.attached, `hook remove ${name} --local`)} forgets its hook`
+    const next = `If the repository is gone, ${profile.command(`hook remove ${name} --local`)} forgets its hook`
     throw new RelayError('not_found', `${toRelayError(error).message}. ${next}`, { cause: error })
   })
   for (const hook of removed) yield { type: 'removed', name, hook }
   if (removed.length === 0)
     throw new RelayError(
       'no_match',
-      `${name} has no hook that leads here. ${commandFor(session.attached, `hook list ${name}`)} shows all; name the address of another with --url`,
+      `${name} has no hook that leads here. ${profile.command(`hook list ${name}`)} shows all; name the address of another with --url`,
     )
 }
 
@@ -250,18 +244,18 @@ function printRemoved(removed: Removed, out: Output): void {
 // test
 
 async function runTest(shell: Shell, flags: RepoInput) {
-  await using session = await openHookSession(shell, flags, flags.repo, 'answering')
-  const { place, name } = session
-  if (!session.attached.instance) throw notServed(session.attached)
-  const hook = await findOwnHook(session, place)
-  const { testEvent, words } = session.host
+  await using profile = await openHookProfile(shell, flags, flags.repo, { problems: 'fail' })
+  const { place, name } = profile
+  if (!profile.instance) throw notServed(profile)
+  const hook = await findOwnHook(profile, place)
+  const { testEvent, words } = profile.host
   // Every hook gets a ping. For want of another event, the code host sends nothing, and answers no error.
   if (testEvent !== 'ping' && !hook.events.includes(testEvent))
     throw new RelayError(
       'conflict',
-      `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${commandFor(session.attached, `hook add ${name} --events ${testEvent},<event>`)}`,
+      `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${profile.command(`hook add ${name} --events ${testEvent},<event>`)}`,
     )
-  const { n, event } = await testHook(session, hook, shell.signal)
+  const { n, event } = await testHook(profile, hook, shell.signal)
   return { repo: name, hook: hook.id, n, event }
 }
 
@@ -269,11 +263,11 @@ async function runTest(shell: Shell, flags: RepoInput) {
 const RECENT = 20
 
 /** Has the code host send a test, and waits until it is in the journal. */
-async function testHook(session: HookSession, hook: RepoHook, signal: AbortSignal): Promise<Summary> {
-  const { place, name, host, limits } = session
+async function testHook(profile: HookProfile, hook: RepoHook, signal: AbortSignal): Promise<Summary> {
+  const { place, name, host, limits } = profile
   const { testEvent: event } = host
-  const logged = await newestLogged(session, hook)
-  const before = new Map((await recent(session)).map(({ n, duplicates }) => [n, duplicates]))
+  const logged = await newestLogged(profile, hook)
+  const before = new Map((await recent(profile)).map(({ n, duplicates }) => [n, duplicates]))
   await place.hooks.test(place.repo, hook.id).catch((error: unknown) => {
     throw explainHookError(error, place)
   })
@@ -291,11 +285,11 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
   /** Finds it in the log; throws if it failed, so that this is known at once. */
   const lookInLog = async (): Promise<void> => {
     isByTime = !logged
-    const newest = logged && (await newestLogged(session, hook))?.find((entry) => entry.event === event)
+    const newest = logged && (await newestLogged(profile, hook))?.find((entry) => entry.event === event)
     if (!newest || logged.some(({ id }) => id === newest.id)) return
     const { statusCode, status } = newest
     if (statusCode < 200 || statusCode >= 300)
-      throw notArrived(session, hook, 'The delivery did not arrive', `${statusCode} ${status}`)
+      throw notArrived(profile, hook, 'The delivery did not arrive', `${statusCode} ${status}`)
     guid = newest.guid
   }
 
@@ -305,7 +299,7 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
   try {
     for (;;) {
       // An equal delivery is a duplicate of an earlier one: its count says that another arrived.
-      const arrived = (await recent(session)).find(
+      const arrived = (await recent(profile)).find(
         (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOwnHook(entry),
       )
       if (arrived) return arrived
@@ -320,19 +314,19 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
     const all = await place.hooks.list(place.repo).catch(ignoreFailure)
     const last = all?.find(({ id }) => id === hook.id)?.lastResponse
     const what = `The delivery did not arrive within ${limits.arrival / 1000} s`
-    throw notArrived(session, hook, what, last && `${last.code} ${last.message}`)
+    throw notArrived(profile, hook, what, last && `${last.code} ${last.message}`)
   }
 }
 
-async function recent({ journal, host }: Session): Promise<readonly Summary[]> {
+async function recent({ journal, host }: UserProfile): Promise<readonly Summary[]> {
   const found: Summary[] = []
-  for await (const entry of journal.select({ events: [parseMatch(host.testEvent)], last: RECENT }))
+  for await (const entry of (await journal()).select({ events: [parseMatch(host.testEvent)], last: RECENT }))
     found.push(entry)
   return found
 }
 
 /** The newest entries of the hook's log; undefined where the code host has none, or fails. */
-async function newestLogged({ place: { hooks, repo } }: HookSession, { id }: RepoHook) {
+async function newestLogged({ place: { hooks, repo } }: HookProfile, { id }: RepoHook) {
   return (await hooks.log?.(repo, id).page().catch(ignoreFailure))?.deliveries
 }
 
@@ -341,7 +335,7 @@ function ignoreFailure(error: unknown): undefined {
 }
 
 function notArrived(
-  { attached, host, place, name }: HookSession,
+  { command, host, place, name }: HookProfile,
   { id }: RepoHook,
   what: string,
   answer: string | undefined,
@@ -349,9 +343,7 @@ function notArrived(
   const { url, words } = host
   const got = answer === undefined ? '' : ` The code host got: ${answer}.`
   const hint = words.testHint?.({ ...place.repo, url, id })
-  const [log, add, doctor] = ['log --refused', `hook add ${name}`, 'doctor'].map((line) =>
-    commandFor(attached, line),
-  )
+  const [log, add, doctor] = ['log --refused', `hook add ${name}`, 'doctor'].map(command)
   return new RelayError(
     'timed_out',
     `${what}.${got}${hint === undefined ? '' : ` ${hint}.`} ${log} shows what was refused; ${add} repairs the hook; ${doctor} checks the rest`,

@@ -6,19 +6,20 @@ import { callInstance } from '../instance-client.js'
 import { parseEntry } from '../journal.js'
 import { STORED } from '../options.js'
 import type { Output } from '../output/output.js'
-import { attach, commandFor, notServed } from '../profile.js'
+import { notServed } from '../advice.js'
+import { openProfile } from '../profile.js'
 
 type InspectInput = Flags & { readonly entry?: string | undefined; readonly browser?: boolean }
 
 async function runInspect(shell: Shell, flags: InspectInput) {
   const entry = flags.entry === undefined ? undefined : parseEntry(flags.entry)
-  const attached = await attach(shell, flags, 'answering')
-  const { instance } = attached
-  if (!instance) throw notServed(attached)
+  await using profile = await openProfile(shell, flags, { problems: 'fail' })
+  const { instance } = profile
+  if (!instance) throw notServed(profile)
   const { url } = instance
   const { code } = await callInstance(instance, 'inspect', {}, shell)
   const isPending = async () => (await callInstance(instance, 'inspect pending', { code }, shell)).pending
-  const within = (limit: number) => looks(shell, attached, { limit })
+  const within = (limit: number) => looks(shell, profile, { limit })
   const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
   const opened =
     flags.browser === false
@@ -27,7 +28,7 @@ async function runInspect(shell: Shell, flags: InspectInput) {
   if (opened === 'not used')
     throw new RelayError(
       'timed_out',
-      `Your browser did not open the inspector within a minute. Open ${address} yourself, with a code from ${commandFor(attached, 'inspect --no-browser')}`,
+      `Your browser did not open the inspector within a minute. Open ${address} yourself, with a code from ${profile.command('inspect --no-browser')}`,
     )
   const hint = isRemote(shell.env) ? forwardingHint(address) : undefined
   return opened === 'opened'

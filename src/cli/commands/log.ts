@@ -9,7 +9,6 @@ import {
   awaitJournal,
   type FilterFlags,
   namedTargets,
-  openJournal,
   entriesAfter,
   readFilter,
   warnOfMatches,
@@ -19,7 +18,7 @@ import { type Listed, listed, Printer, summaryObject } from '../output/deliverie
 import type { Output } from '../output/output.js'
 import { dim } from '../output/text.js'
 import { looks } from '../follow.js'
-import { attach } from '../profile.js'
+import { openProfile } from '../profile.js'
 import { refusedItems, printRefused, type RefusedItem, refusedJson } from '../refused.js'
 
 type LogFlags = Flags & FilterFlags & { readonly follow?: boolean; readonly refused?: boolean }
@@ -48,12 +47,12 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
   const filter = readFilter(flags, Date.now())
   if (flags.follow && flags.until !== undefined)
     throw new RelayError('usage', '--follow: cannot be combined with --until')
-  const attached = await attach(shell, flags)
-  await warnOfMatches(shell, attached, filter)
-  if (flags.follow) await awaitJournal(attached, { signal })
-  await using journal = await openJournal(attached)
+  await using profile = await openProfile(shell, flags)
+  await warnOfMatches(shell, profile, filter)
+  if (flags.follow) await awaitJournal(profile, { signal })
+  const journal = await profile.journal()
   const isForPerson = out.isTerminal && !shell.json
-  if (isForPerson) yield { type: 'names', named: namedTargets(attached) }
+  if (isForPerson) yield { type: 'names', named: namedTargets(profile) }
   const entry = async (summary: Summary): Promise<LogItem> => {
     return { type: 'entry', ...(await listed(journal, summary)) }
   }
@@ -78,7 +77,7 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
   }
   const found = numbers.length
   if (follower)
-    for await (const summary of follower.changes(looks(shell, attached))) yield await entry(summary)
+    for await (const summary of follower.changes(looks(shell, profile))) yield await entry(summary)
   else if (found === 0)
     throw new RelayError(
       'no_match',

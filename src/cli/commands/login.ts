@@ -26,18 +26,11 @@ import { define, type Flags, type Shell } from '../command.js'
 import { readInput, textOf } from '../input.js'
 import { looks } from '../follow.js'
 import { USER_COMMAND } from '../options.js'
-import {
-  type Attached,
-  attach,
-  commandAt,
-  commandFor,
-  explainPort,
-  publicAddress,
-  redirectUri,
-} from '../profile.js'
+import { publicAddress, redirectUri } from '../addresses.js'
+import { explainPort } from '../port-owner.js'
+import { asUser, openProfile, type Profile, type UserProfile } from '../profile.js'
 import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
-import { openSession, type Session } from '../session.js'
 
 interface LoginFlags extends Flags {
   readonly browser?: boolean
@@ -50,18 +43,20 @@ async function runLogin(shell: Shell, flags: LoginFlags): Promise<SignedIn> {
     throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
   // Standard input first: an error there needs neither the profile nor the code host.
   const token = flags.withToken ? await readGivenToken(shell, flags) : undefined
-  const attached = await attach(shell, flags, token === undefined ? 'with client' : 'any')
-  const { clientId, clientSecret, store } = attached.values
+  await using opened = await openProfile(shell, flags, {
+    mustExist: token === undefined && 'without a client',
+  })
+  const { clientId, clientSecret, store } = opened.values
   // A token that is not accepted makes no profile.
-  const given = token === undefined ? undefined : await askWhose(shell, attached, token)
+  const given = token === undefined ? undefined : await askWhose(shell, opened, token)
   const create = token !== undefined || (clientId !== undefined && clientSecret !== undefined)
-  await using session = await openSession(shell, attached, { create, signsIn: true })
+  await using profile = await asUser(shell, opened, { data: create ? 'create' : 'open', signsIn: true })
   if (store === 'memory')
     throw new RelayError('settings', '--store memory would lose the token as soon as this command ends')
-  const before = await session.tokens.lastLogin(session.user)
-  const account = await signIn(shell, session, flags, given)
-  session.remember()
-  if (before && (before.account !== account.login || before.origin !== session.host.origin))
+  const before = await profile.tokens.lastLogin(profile.user)
+  const account = await signIn(shell, profile, flags, given)
+  profile.remember()
+  if (before && (before.account !== account.login || before.origin !== profile.host.origin))
     shell.out.log.warn(
       `${account.user} was signed in as ${before.account} at ${before.origin} before, and is ${account.login} from now on`,
     )
@@ -78,17 +73,17 @@ const NO_DEVICE_FLOW: ReadonlySet<ErrorKind> = new Set(['usage', 'settings', 'no
 
 async function signIn(
   shell: Shell,
-  session: Session,
+  profile: UserProfile,
   { browser = true, device }: LoginFlags,
   given: Given | undefined,
 ): Promise<SignedIn> {
-  if (given) return storeToken(shell, session, given)
-  if (!device && (!browser || hasDisplay(shell.env))) return signInWithBrowser(shell, session, browser)
-  const begun = await beginWithDevice(shell, session).catch((error: unknown) => {
+  if (given) return storeToken(shell, profile, given)
+  if (!device && (!browser || hasDisplay(shell.env))) return signInWithBrowser(shell, profile, browser)
+  const begun = await beginWithDevice(shell, profile).catch((error: unknown) => {
     if (device || !(error instanceof RelayError) || !NO_DEVICE_FLOW.has(error.kind)) throw error
     shell.out.log.debug(error.message)
   })
-  return begun ? signInWithDevice(shell, session, begun) : signInWithBrowser(shell, session, browser)
+  return begun ? signInWithDevice(shell, profile, begun) : signInWithBrowser(shell, profile, browser)
 }
 
 // --with-token
@@ -100,11 +95,13 @@ const TOKEN = /^[\x21-\x7e]+$/
 
 /** Reads an access token from standard input, without one newline at its end. Text that is none is not quoted. */
 async function readGivenToken(shell: Shell, flags: LoginFlags): Promise<string> {
-  if (shell.stdin.isTTY === true)
+  if (shell.stdin.isTTY === true) {
+    await using profile = await openProfile(shell, flags, { mustExist: false, instance: 'ignore' })
     throw new RelayError(
       'usage',
-      `A terminal would show the token. Pipe it in, for example ${await commandAt(shell, flags, 'login --with-token')} < token.txt`,
+      `A terminal would show the token. Pipe it in, for example ${profile.command('login --with-token')} < token.txt`,
     )
+  }
   const bytes = await readInput(shell, '-', INPUT)
   const token = textOf(bytes, 'Standard input').replace(/(?:\r\n|\n|\r)$/, '')
   if (TOKEN.test(token)) return token
@@ -118,10 +115,10 @@ async function readGivenToken(shell: Shell, flags: LoginFlags): Promise<string> 
 
 type Given = Awaited<ReturnType<typeof askWhose>>
 
-async function askWhose(shell: Shell, attached: Attached, accessToken: string) {
-  const create = isSharedAddress(attached.values.store)
-  await using session = await openSession(shell, attached, { create, signsIn: true })
-  const { host } = session
+async function askWhose(shell: Shell, opened: Profile, accessToken: string) {
+  const data = isSharedAddress(opened.values.store) ? 'create' : 'open'
+  await using profile = await asUser(shell, opened, { data, signsIn: true })
+  const { host } = profile
   const facts = await host
     .as(accessToken, { signal: shell.signal })
     .facts()
@@ -135,18 +132,18 @@ async function askWhose(shell: Shell, attached: Attached, accessToken: string) {
 /** Stores a token that the user made at the code host. It has no refresh token. */
 async function storeToken(
   { out }: Shell,
-  session: Session,
+  profile: UserProfile,
   { accessToken, facts }: Given,
 ): Promise<SignedIn> {
-  const { host, tokens, user, attached } = session
-  const expiresAt = facts.expiresAt ?? systemClock() + attached.values.tokenTtl
+  const { host, tokens, user, values } = profile
+  const expiresAt = facts.expiresAt ?? systemClock() + values.tokenTtl
   const { origin, url } = host
   await tokens.save(user, { accessToken, expiresAt, origin, url, account: facts.login })
   await tokens.rememberLogin(user, { origin: host.origin, account: facts.login })
   const missing = missingScopes(host.oauth, facts.scopes)
   if (missing.length > 0)
     out.log.warn(`The token lacks the scope ${missing.join(', ')}: some actions may be refused`)
-  return signedIn(session, { expiresAt }, facts.login)
+  return signedIn(profile, { expiresAt }, facts.login)
 }
 
 // --device
@@ -154,26 +151,26 @@ async function storeToken(
 type DeviceSignIn = Awaited<ReturnType<typeof beginDeviceSignIn>>
 
 /** Needs the OAuth client's id, that of the instance if one runs, and no secret. */
-async function beginWithDevice({ signal }: Shell, session: Session): Promise<DeviceSignIn> {
-  const { host, attached, client } = session
-  const clientId = attached.instance?.clientId ?? client?.id
+async function beginWithDevice({ signal }: Shell, profile: UserProfile): Promise<DeviceSignIn> {
+  const { host, client } = profile
+  const clientId = profile.instance?.clientId ?? client?.id
   if (host.oauth.deviceEndpoint === undefined)
     throw new RelayError(
       'usage',
-      `${host.url} has no device flow. Use ${commandFor(attached, 'login --no-browser')}, or ${commandFor(attached, 'login --with-token')}`,
+      `${host.url} has no device flow. Use ${profile.command('login --no-browser')}, or ${profile.command('login --with-token')}`,
     )
-  if (clientId === undefined) throw notSetUp(session)
-  const command = (line: string): string => commandFor(attached, line)
-  return beginDeviceSignIn({ host, clientId, command, tokenTtl: attached.values.tokenTtl, signal })
+  if (clientId === undefined) throw notSetUp(profile)
+  const { command, values } = profile
+  return beginDeviceSignIn({ host, clientId, command, tokenTtl: values.tokenTtl, signal })
 }
 
 /** Signs the user in with a code to enter in any browser. */
 async function signInWithDevice(
   { out, signal }: Shell,
-  session: Session,
+  profile: UserProfile,
   begun: DeviceSignIn,
 ): Promise<SignedIn> {
-  const { host, tokens, user } = session
+  const { host, tokens, user } = profile
   const { userCode, address, lifetime } = begun
   const lines = [
     'Open this address in a browser on any machine, and enter the code:',
@@ -192,29 +189,28 @@ async function signInWithDevice(
   const missing = missingScopes(host.oauth, issued.scopes)
   if (missing.length > 0)
     out.log.warn(`${host.url} did not grant ${missing.join(', ')}: some actions may be refused`)
-  return signedIn(session, issued, login)
+  return signedIn(profile, issued, login)
 }
 
 // In the browser
 
 /** The instance receives the code host's answer or, if none runs, this process. */
-async function signInWithBrowser(shell: Shell, session: Session, opens: boolean): Promise<SignedIn> {
+async function signInWithBrowser(shell: Shell, profile: UserProfile, opens: boolean): Promise<SignedIn> {
   const { signal } = shell
-  const { attached, database, tokens, user, host } = session
-  const { instance, values } = attached
+  const { database, tokens, user, host, instance, values } = profile
   const login = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url')
-  await using receiver = instance ? undefined : await receiveCallback(shell, session, login)
+  await using receiver = instance ? undefined : await receiveCallback(shell, profile, login)
   const own = instance?.url ?? receiver?.url ?? ''
   const path = `/auth/${host.name}?userId=${encodeURIComponent(user)}`
-  await checkStart(new URL(own + path), session.limits.tokenEndpoint, signal)
+  await checkStart(new URL(own + path), profile.limits.tokenEndpoint, signal)
   const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
   const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
   await showAddress(shell, address, { opens, waiting })
-  const outcome = await awaitLogin(database.store, login, looks(shell, attached, { limit: LOGIN_LIMIT_MS }))
+  const outcome = await awaitLogin(database.store, login, looks(shell, profile, { limit: LOGIN_LIMIT_MS }))
   await receiver?.lastPage()
-  if (outcome.auth === 'error') throw failed(outcome, session)
+  if (outcome.auth === 'error') throw failed(outcome, profile)
   await tokens.rememberLogin(user, { origin: host.origin, account: outcome.account })
-  return signedIn(session, await session.owner(), outcome.account)
+  return signedIn(profile, await profile.owner(), outcome.account)
 }
 
 /** Asks the start address first, so that an error appears in the terminal and not in the browser. `limit` is in milliseconds. */
@@ -244,11 +240,11 @@ function errorOf(text: string): string | undefined {
 const LAST_PAGE_LIMIT = 1_000
 
 /** Answers a sign-in's requests on the configured port, and nothing else: a delivery that comes meanwhile gets 404. Takes no profile. */
-async function receiveCallback(shell: Shell, session: Session, login: string) {
+async function receiveCallback(shell: Shell, profile: UserProfile, login: string) {
   const { out, seams } = shell
-  const { client, host, tokens, database, attached, limits } = session
-  if (!client) throw notSetUp(session)
-  const { values } = attached
+  const { client, host, tokens, database, limits } = profile
+  if (!client) throw notSetUp(profile)
+  const { values } = profile
   const { publicUrl, baseUrl, tokenTtl, port, allowHost = [], inspectHost = [] } = values
   const { log } = out
   const reached = (): string => publicUrl ?? listener.url
@@ -276,7 +272,7 @@ async function receiveCallback(shell: Shell, session: Session, login: string) {
     onAccount: (change: AccountChange) => change.login === login || log.warn(accountText(change)),
   }
   router
-    .route('/', homeRoutes({ hasInspector: false, command: (line) => commandFor(attached, line) }))
+    .route('/', homeRoutes({ hasInspector: false, command: profile.command }))
     .route('/', authRoutes({ signIn, baseUrl: () => baseUrl ?? `${reached()}/` }))
   const { headers, request, idle, stop: grace } = limits
   const timeLimits = { headers, request, idle, grace }
@@ -294,11 +290,12 @@ async function receiveCallback(shell: Shell, session: Session, login: string) {
   }
 }
 
-function notSetUp({ host, attached }: Session): RelayError {
-  const callback = redirectUri(publicAddress(attached), host.name)
+function notSetUp(profile: UserProfile): RelayError {
+  const { host } = profile
+  const callback = redirectUri(publicAddress(profile), host.name)
   return new RelayError(
     'settings',
-    `Sign-in at ${host.url} is not set up. Run ${commandFor(attached, 'setup')}, or set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app with the callback ${callback}`,
+    `Sign-in at ${host.url} is not set up. Run ${profile.command('setup')}, or set RELAY_CLIENT_ID and RELAY_CLIENT_SECRET of an OAuth app with the callback ${callback}`,
   )
 }
 
@@ -313,7 +310,7 @@ const REASONS: Readonly<Record<SignInFailureReason, string>> = {
 
 function failed(
   { reason, why }: Extract<LoginOutcome, { auth: 'error' }>,
-  { user, host }: Session,
+  { user, host }: UserProfile,
 ): RelayError {
   // It says which address failed.
   const detail = reason === 'provider_unavailable' ? `: ${why}` : ''

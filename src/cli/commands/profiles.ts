@@ -4,7 +4,7 @@ import { explainUnreachable, findInstances, unreachableError } from '../../insta
 import { define, type Flags, type Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
-import { startCommand } from '../profile.js'
+import { startCommand } from '../advice.js'
 import { describeSize, profileSize } from '../profile-size.js'
 import { openSettings } from '../settings/read.js'
 
@@ -30,7 +30,7 @@ async function runProfiles(shell: Shell, flags: Flags) {
   })
   if (profiles.length > 0) return { profiles, none: '' }
   const own = await settings.read()
-  const start = startCommand({ ...own, profile: own.values.profile })
+  const start = startCommand(own)
   return { profiles, none: `There are no profiles in ${tilde(home)}. ${start} creates one` }
 }
 type Profiles = Awaited<ReturnType<typeof runProfiles>>

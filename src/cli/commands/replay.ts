@@ -12,10 +12,9 @@ import {
   type FilterFlags,
   findEntry,
   isEntry,
-  journalOf,
   readFilter,
 } from '../journal.js'
-import type { Attached } from '../profile.js'
+import type { Profile } from '../profile.js'
 import { readSources, sourceNamed } from '../sources.js'
 import {
   type Item,
@@ -41,24 +40,22 @@ async function* runReplay(shell: Shell, flags: ReplayInput): AsyncGenerator<Sent
       'usage',
       '--forwarded: waits for the targets of the running relay serve, so it cannot be combined with --to',
     )
-  await using sending = await openSending(shell, flags, plan)
-  const { attached, data } = sending
-  const journal = (): Journal => journalOf(attached, data)
-  const { provider } = attached.values
+  await using profile = await openSending(shell, flags, plan)
+  const { provider } = profile.values
   const source =
     flags.source === undefined || words.length === 0
       ? undefined
-      : sourceNamed(attached, await readSources(shell, attached, data), flags.source)
-  const items = await selectItems(shell, words, flags, { journal, provider, source })
-  const followed = flags.forwarded ? journal() : undefined
+      : sourceNamed(profile, await readSources(shell, profile, await profile.data()), flags.source)
+  const items = await selectItems(shell, words, flags, { journal: profile.journal, provider, source })
+  const followed = flags.forwarded ? await profile.journal() : undefined
   // Under a new id, every target would get it again, not only those where it failed.
   const keepId = plan.keepId || flags.failed === true
   const accepted = new Set<string>()
-  for await (const sent of send(shell, { ...plan, keepId }, items, sending)) {
+  for await (const sent of send(shell, { ...plan, keepId }, items, profile)) {
     if (sent.answer.status === 200) accepted.add(sent.delivery)
     yield sent
   }
-  if (followed) await awaitForwards(shell, attached, followed, accepted)
+  if (followed) await awaitForwards(shell, profile, followed, accepted)
 }
 
 function checkSelection(words: readonly string[], flags: FilterFlags): void {
@@ -77,7 +74,7 @@ function checkSelection(words: readonly string[], flags: FilterFlags): void {
 }
 
 interface Selection {
-  readonly journal: () => Journal
+  readonly journal: () => Promise<Journal>
   /** The provider of files that hold only a payload. */
   readonly provider: string | undefined
   /** The source that all are of, in place of their own. */
@@ -106,7 +103,7 @@ export async function selectItems(
   }
   if (words.length === 0) {
     const filter = readFilter(flags, Date.now())
-    const journal = open()
+    const journal = await open()
     for await (const { n } of journal.select(filter)) addEntry(journal, n)
     if (items.length === 0) throw new RelayError('no_match', 'No delivery in the journal matches')
     return items.toReversed()
@@ -116,7 +113,7 @@ export async function selectItems(
   let size = 0
   for (const word of words) {
     if (isEntry(word)) {
-      const journal = open()
+      const journal = await open()
       addEntry(journal, (await findEntry(journal, word)).n)
       continue
     }
@@ -140,7 +137,7 @@ const LIMIT_MS = 300_000
 /** Waits until the deliveries with these ids, which the instance has answered 200, were forwarded to all their targets. */
 async function awaitForwards(
   shell: Shell,
-  attached: Attached,
+  profile: Profile,
   journal: Journal,
   accepted: ReadonlySet<string>,
 ): Promise<void> {
@@ -150,11 +147,11 @@ async function awaitForwards(
   const entries = await journal.summaries([...numbers.values()])
   const ended: Summary[] = []
   for (const entry of entries) {
-    const summary = await awaitForwarded(shell, journal, entry, { attached, limit: end - performance.now() })
+    const summary = await awaitForwarded(shell, journal, entry, { profile, limit: end - performance.now() })
     if (!summary) throw new RelayError('timed_out', `#${entry.n} was received, but not forwarded within 5m`)
     ended.push(summary)
   }
-  await checkForwarded(shell, attached, ended)
+  await checkForwarded(shell, profile, ended)
   if (entries.length > 0) out.say(`${entries.length} forwarded`)
 }
 

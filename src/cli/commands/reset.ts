@@ -5,30 +5,27 @@ import { RelayError } from '../../base/errors.js'
 import { isSharedAddress } from '../../base/shared-store.js'
 import { LOCK_FILE, lockProfile, profileExists, SAVED_FILE } from '../../instance/profile.js'
 import { Journal } from '../../journal/journal.js'
-import { databaseFiles, openDatabase, removeKey } from '../../store/open.js'
+import { databaseFiles, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
 import { revokeUser } from '../account.js'
 import { define, type Flags, type Shell } from '../command.js'
 import { Prompt } from '../input.js'
 import { tilde } from '../output/text.js'
-import { type Attached, attach, commandFor, startCommand } from '../profile.js'
+import { openNamedHost } from '../code-host.js'
+import { openProfile, openStored, type Profile } from '../profile.js'
+import { clientOf } from '../settings/derived.js'
+import { joinStored, readStoredClient } from '../stored-setup.js'
 import { describeSize, profileSize } from '../profile-size.js'
-import { clientOf, joinData, openNamedHost, readStoredClient } from '../session.js'
 
 type ResetFlags = Flags & { readonly yes?: boolean; readonly local?: boolean }
 
 async function runReset(shell: Shell, flags: ResetFlags) {
-  const attached = await attach(shell, flags)
-  const { instance, profile, folder } = attached
-  if (instance)
-    throw new RelayError(
-      'unavailable',
-      `Profile ${profile} is in use by process ${instance.pid} at ${instance.url}. Stop it first`,
-    )
+  await using profile = await openProfile(shell, flags, { instance: 'refuse' })
+  const { name, folder } = profile
   if (!profileExists(folder))
-    throw new RelayError('no_match', `Profile ${profile} has no data in ${tilde(folder)}`)
+    throw new RelayError('no_match', `Profile ${name} has no data in ${tilde(folder)}`)
   const users = await whileUnserved(folder, async () => {
-    const ended = await endTokens(shell, flags, attached)
+    const ended = await endTokens(shell, flags, profile)
     for (const file of [...databaseFiles(folder), path.join(folder, SAVED_FILE)])
       rmSync(file, { force: true })
     return ended
@@ -39,7 +36,7 @@ async function runReset(shell: Shell, flags: ResetFlags) {
   } catch {
     // Files that are not relay's are in it.
   }
-  return { profile, removed: true, users }
+  return { profile: name, removed: true, users }
 }
 
 /** While no relay can serve the profile: one that is stopped, or starting, does not answer. */
@@ -56,34 +53,29 @@ async function whileUnserved<Result>(folder: string, work: () => Promise<Result>
 }
 
 /** Says what will be removed, asks, and revokes the tokens of every user, up to the first that fails. Returns the users. */
-async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): Promise<readonly string[]> {
+async function endTokens(shell: Shell, flags: ResetFlags, profile: Profile): Promise<readonly string[]> {
   const { out, signal } = shell
-  const { values, saved, folder, profile } = attached
+  const { values, saved, folder, name } = profile
   if (isSharedAddress(values.store))
     throw new RelayError(
       'usage',
-      `The data of profile ${profile} is in a database that other relays share, and is not removed. End the tokens with ${commandFor(attached, 'revoke')}, then remove the profile's schema with psql`,
+      `The data of profile ${name} is in a database that other relays share, and is not removed. End the tokens with ${profile.command('revoke')}, then remove the profile's schema with psql`,
     )
   const kind = values.store === 'memory' ? 'file' : values.store
-  await using database = await openDatabase({
-    kind,
-    folder,
-    startCommand: startCommand(attached),
-    onSlow: (text) => out.say(text),
-  })
+  await using database = await openStored(shell, profile, { kind })
   const { store, secrets } = database
   // Those with a token, or with what renews one.
   const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]
   const users = [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))].toSorted()
-  const setup = await readStoredClient(secrets, attached)
-  const joined = await joinData(attached, secrets)
+  const setup = await readStoredClient(secrets, profile)
+  const joined = await joinStored(profile, secrets)
   // The tokens of a sandbox ended with it.
   const local = flags.local === true || saved?.sandbox === true
   if (users.length > 0 && !local && joined.hostRefusal) throw joined.hostRefusal
   const journal = new Journal(database.sql)
   const [oldest] = await journal.after(0, 1)
   const deliveries = oldest ? `#${oldest.n} to #${await journal.newest()}` : 'none'
-  out.say(`Profile ${profile}: ${describeSize(profileSize(folder))} in ${tilde(folder)}. This removes`)
+  out.say(`Profile ${name}: ${describeSize(profileSize(folder))} in ${tilde(folder)}. This removes`)
   out.say(`  deliveries  ${deliveries}`)
   out.say(`  tokens      ${users.length === 0 ? 'none' : `of ${users.join(', ')}`}`)
   out.say('  secret      the webhook secret that relay made for it, if any')
@@ -98,7 +90,7 @@ async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): P
     for (const user of users)
       await revokeUser(parts, undefined, user, { local, signal }).catch((error: unknown) => {
         if (!(error instanceof RelayError)) throw error
-        const next = `The profile stays. Run ${commandFor(attached, 'reset')} again to remove the rest`
+        const next = `The profile stays. Run ${profile.command('reset')} again to remove the rest`
         throw new RelayError(error.kind, `${error.message}. ${next}`, { cause: error })
       })
   }

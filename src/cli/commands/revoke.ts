@@ -2,20 +2,18 @@ import { revokeUser } from '../account.js'
 import { define, type Flags, type Shell } from '../command.js'
 import { USER_COMMAND } from '../options.js'
 import type { Output } from '../output/output.js'
-import { attach } from '../profile.js'
-import { openSession } from '../session.js'
+import { openUserProfile } from '../profile.js'
 
 type RevokeInput = Flags & { readonly local?: boolean }
 
 async function runRevoke(shell: Shell, flags: RevokeInput) {
   const { out, signal } = shell
-  await using session = await openSession(shell, await attach(shell, flags))
-  const { host, client, tokens, database, user, attached } = session
-  const { instance, values } = attached
+  await using profile = await openUserProfile(shell, flags)
+  const { host, client, tokens, database, user, instance, values } = profile
   const { store } = database
   const local = flags.local === true
   const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: out.log }
-  await session.checkAccount()
+  await profile.checkAccount()
   return { user, ...(await revokeUser(parts, instance, user, { local, signal })), local, host: host.url }
 }
 

@@ -10,13 +10,15 @@ import {
 import { Journal } from '../../journal/journal.js'
 import { define, type Flags, type Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
-import { findEntry, openJournal } from '../journal.js'
+import { findEntry } from '../journal.js'
 import { ENTRY, STORED } from '../options.js'
 import { eventName } from '../output/deliveries.js'
 import { marked, outside, own, timeField } from '../output/outside.js'
 import type { Output } from '../output/output.js'
 import { spokenTime, timeOfDay } from '../output/time.js'
-import { type Attached, attach, commandFor, openData, routeSettings, stopFirst } from '../profile.js'
+import { stopFirst } from '../advice.js'
+import { openProfile, type Profile } from '../profile.js'
+import { routeSettings } from '../settings/derived.js'
 
 interface Listed extends LiveRoutes {
   readonly isLive: boolean
@@ -27,13 +29,13 @@ interface Listed extends LiveRoutes {
 }
 
 async function runRoutes(shell: Shell, flags: Flags): Promise<Listed> {
-  const attached = await attach(shell, flags)
-  const { instance } = attached
+  await using profile = await openProfile(shell, flags)
+  const { instance } = profile
   const live = instance && (await callInstance(instance, 'routes', {}, shell))
-  const { routes, ignore } = live ?? (await routesOfSettings(attached))
-  const start = stopFirst(attached) ? `${stopFirst(attached)}start` : 'Start'
-  const none = `There are no routes. ${start} one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`
-  const isUnreachable = attached.unreachable !== undefined
+  const { routes, ignore } = live ?? (await routesOfSettings(profile))
+  const start = stopFirst(profile) ? `${stopFirst(profile)}start` : 'Start'
+  const none = `There are no routes. ${start} one with ${profile.command('serve --forward 3000')}, or set forward in relay.json`
+  const isUnreachable = profile.unreachable !== undefined
   return { routes, ignore, isLive: live !== undefined, isUnreachable, none }
 }
 
@@ -48,10 +50,10 @@ function print({ routes, ignore, isLive, isUnreachable, none }: Listed, out: Out
 }
 
 /** The routes of the settings, with the counts of the journal if there is one. */
-async function routesOfSettings(attached: Attached): Promise<LiveRoutes> {
-  await using data = await openData(attached)
+async function routesOfSettings(profile: Profile): Promise<LiveRoutes> {
+  const data = await profile.data()
   const counts = await (data && new Journal(data.sql).counts())
-  return liveRoutes(new Routing(routeSettings(attached)), [], counts ?? new Map())
+  return liveRoutes(new Routing(routeSettings(profile)), [], counts ?? new Map())
 }
 
 /** The target is last: on a narrow terminal its address, which is never cut, goes on a line of its own. */
@@ -89,13 +91,13 @@ function routeObject(route: LiveRoute) {
 type TestInput = Flags & { readonly entry: string }
 
 async function runTest(shell: Shell, flags: TestInput) {
-  const attached = await attach(shell, flags)
-  await using journal = await openJournal(attached)
+  await using profile = await openProfile(shell, flags)
+  const journal = await profile.journal()
   const entry = await findEntry(journal, flags.entry)
   const isGiven = (flags.forward ?? flags.exec ?? flags.ignore) !== undefined
-  const { instance } = attached
+  const { instance } = profile
   const live = instance && !isGiven ? await callInstance(instance, 'routes', {}, shell) : undefined
-  const { routes, ignore } = live ?? (await routesOfSettings(attached))
+  const { routes, ignore } = live ?? (await routesOfSettings(profile))
   const configured = routes.filter(({ state }) => state !== 'gone')
   return { entry, results: explainRoutes(configured, ignore, entry), ignored: ignoredBy(ignore, entry) }
 }

@@ -6,29 +6,18 @@ import { isLoopback } from '../../base/address.js'
 import { Secret } from '../../base/secret.js'
 import type { OAuthClient } from '../../base/settings.js'
 import type { AppsApi, CodeHost, RegisteredApp } from '../../codehost/host.js'
-import { openDatabase } from '../../store/open.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import { showAddress } from '../browser.js'
 import { define, type Flags, type Shell } from '../command.js'
 import { canAsk, Prompt } from '../input.js'
 import type { Output } from '../output/output.js'
 import { t, table } from '../output/text.js'
-import {
-  type Attached,
-  attach,
-  onlyInMemory,
-  publicAddress,
-  redirectUri,
-  remember,
-  storeOf,
-  commandFor,
-  restartText,
-  startCommand,
-  stopFirst,
-  tunnelAddress,
-  sharedSecretText,
-} from '../profile.js'
-import { openNamedHost, readSetup } from '../session.js'
+import { publicAddress, redirectUri, tunnelAddress } from '../addresses.js'
+import { onlyInMemory, restartText, stopFirst } from '../advice.js'
+import { openNamedHost } from '../code-host.js'
+import { noDataYet, openProfile, type Profile, remember } from '../profile.js'
+import { readStoredClient } from '../stored-setup.js'
+import { sharedSecretText } from '../webhook-secret.js'
 import { diagnose, printChecks } from './doctor.js'
 
 interface SetupFlags extends Flags {
@@ -41,14 +30,15 @@ interface SetupFlags extends Flags {
 
 /** Runs `relay setup`. Nothing is stored before something was registered: a setup that is cancelled leaves no profile behind. */
 async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
-  const attached = await attach(shell, flags, 'any')
-  const plan = planSetup(attached)
+  await using profile = await openProfile(shell, flags, { mustExist: false })
+  const plan = planSetup(profile)
   const { host } = plan
   const apps = flags.oauthApp ? undefined : host.apps
   if (!apps && (flags.appHook || flags.org !== undefined))
     throw new RelayError('usage', '--app-hook and --org are for a GitHub App only')
   using prompt = new Prompt(shell)
-  const before = await readSetup(attached, { create: true })
+  const data = await profile.data().catch(noDataYet)
+  const before = await (data && readStoredClient(data.secrets, profile))
   if (before && !flags.yes) {
     const existing = `This profile has the client ${before.client.id} of ${before.providerUrl}`
     const how = `${existing}. To replace it without being asked, give --yes`
@@ -56,24 +46,18 @@ async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
   }
   const save: Save = async (client, app, hookUrl) => {
     const place = { provider: host.name, providerUrl: host.url }
-    await using database = await openDatabase({
-      kind: storeOf(attached.values),
-      folder: attached.folder,
-      startCommand: startCommand(attached),
-    })
-    await saveSetup(database.secrets, { ...place, client, app: app?.app, hookUrl }, before, (line) =>
-      commandFor(attached, line),
-    )
-    if (!attached.instance) remember(attached, place, false)
+    const { secrets } = await profile.createData()
+    await saveSetup(secrets, { ...place, client, app: app?.app, hookUrl }, before, profile.command)
+    if (!profile.instance) remember(profile, place, false)
   }
   if (apps) {
     const app = await registerApp(shell, flags, plan, { apps, save })
-    return report(shell, flags, attached, app.client, app)
+    return report(shell, flags, profile, app.client, app)
   }
   const byToken = flags.oauthApp ? undefined : await registerWithToken(shell, plan, prompt)
   const client = byToken ?? (await registerByHand(shell, flags, plan, prompt))
   await save(client)
-  return report(shell, flags, attached, client)
+  return report(shell, flags, profile, client)
 }
 
 /** Stores what was registered. `hookUrl`: the address of the App's webhook, if that is active. */
@@ -82,11 +66,11 @@ type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Prom
 type Plan = ReturnType<typeof planSetup>
 
 /** Checks, before anything is asked or registered, that what setup stores would take effect. */
-function planSetup(attached: Attached) {
-  const { values, origins, instance, profile, hostRefusal } = attached
+function planSetup(profile: Profile) {
+  const { values, origins, instance, name, hostRefusal } = profile
   if (hostRefusal) throw hostRefusal
   if (instance?.sandbox)
-    throw new RelayError('settings', `Profile ${profile} needs no setup: its sandbox makes the client`)
+    throw new RelayError('settings', `Profile ${name} needs no setup: its sandbox makes the client`)
   if (instance?.store === 'memory') throw onlyInMemory(instance, 'what setup stores')
   if (values.store === 'memory')
     throw new RelayError('settings', '--store memory would lose the client as soon as this command ends')
@@ -94,13 +78,13 @@ function planSetup(attached: Attached) {
   if (given.length > 0)
     throw new RelayError(
       'settings',
-      `${given.join(' and ')} would win over what relay setup stores. Remove ${given.length > 1 ? 'both' : 'it'}, then run ${commandFor(attached, 'setup')} again`,
+      `${given.join(' and ')} would win over what relay setup stores. Remove ${given.length > 1 ? 'both' : 'it'}, then run ${profile.command('setup')} again`,
     )
-  const address = publicAddress(attached)
+  const address = publicAddress(profile)
   if (new URL(address).port === '0')
     throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')
-  const host = openNamedHost(attached)
-  return { attached, host, callbackUrl: redirectUri(address, host.name) }
+  const host = openNamedHost(profile)
+  return { profile, host, callbackUrl: redirectUri(address, host.name) }
 }
 
 // An App
@@ -111,10 +95,10 @@ const WAITING = 'Waiting up to 15 minutes for you to register the App there. Ctr
 async function registerApp(
   shell: Shell,
   flags: SetupFlags,
-  { attached, host, callbackUrl }: Plan,
+  { profile, host, callbackUrl }: Plan,
   { apps, save }: { readonly apps: AppsApi; readonly save: Save },
 ): Promise<RegisteredApp> {
-  const hook = await webhookOf(attached, host, flags.appHook === true)
+  const hook = await webhookOf(profile, host, flags.appHook === true)
   const registered = await runManifestFlow({
     apps,
     providerUrl: host.url,
@@ -122,31 +106,31 @@ async function registerApp(
     // GitHub's names of AppsApi are unique in all of GitHub.
     app: { name: `relay-${randomBytes(4).toString('hex')}`, callbackUrl, hook },
     log: shell.out.log,
-    command: (line) => commandFor(attached, line),
+    command: profile.command,
     signal: shell.signal,
     onListening: (address) =>
       showAddress(shell, address, { opens: flags.browser !== false, waiting: WAITING }),
     store: (app) => save(app.client, app, hook?.active ? hook.url : undefined),
   })
-  await agreeOnSecret(shell, attached, apps, registered)
+  await agreeOnSecret(shell, profile, apps, registered)
   return registered
 }
 
 /** The App's own webhook leads to the tunnel, or to the public address. Undefined if it is inactive and the code host cannot reach relay. */
 async function webhookOf(
-  attached: Attached,
+  profile: Profile,
   host: Pick<CodeHost, 'url'>,
   active: boolean,
 ): Promise<{ readonly url: string; readonly active: boolean } | undefined> {
-  const address = publicAddress(attached)
+  const address = publicAddress(profile)
   // A code host on this machine reaches it too.
   const isReachable = isLoopback(new URL(host.url).hostname) || !isLoopback(new URL(address).hostname)
-  const url = tunnelAddress(attached) ?? (isReachable ? `${address}/webhook` : undefined)
+  const url = tunnelAddress(profile) ?? (isReachable ? `${address}/webhook` : undefined)
   if (url !== undefined) return { url, active }
   if (!active) return undefined
   throw new RelayError(
     'settings',
-    `The code host cannot reach ${address}. ${stopFirst(attached, 'Start ')}${commandFor(attached, 'serve --tunnel')} first, or give --public-url`,
+    `The code host cannot reach ${address}. ${stopFirst(profile, 'Start ')}${profile.command('serve --tunnel')} first, or give --public-url`,
   )
 }
 
@@ -156,28 +140,23 @@ async function webhookOf(
  */
 async function agreeOnSecret(
   { out }: Shell,
-  attached: Attached,
+  profile: Profile,
   apps: AppsApi,
   { app, webhookSecret }: RegisteredApp,
 ): Promise<void> {
   if (!webhookSecret) return
-  const { values, folder } = attached
+  const { values } = profile
   try {
     const { webhookSecret: given } = values
-    await using database = await openDatabase({
-      kind: storeOf(values),
-      folder,
-      startCommand: startCommand(attached),
-    })
-    const secret =
-      given === undefined ? await makeProfileSecret(database.store, webhookSecret) : new Secret(given)
+    const { store } = await profile.createData()
+    const secret = given === undefined ? await makeProfileSecret(store, webhookSecret) : new Secret(given)
     if (secret.reveal() === webhookSecret.reveal()) return
-    const shared = sharedSecretText(attached.origins)
+    const shared = sharedSecretText(profile.origins)
     if (shared !== undefined) out.log.warn(shared)
-    await apps.as(app, { command: (line) => commandFor(attached, line) }).changeHook({ secret })
+    await apps.as(app, { command: profile.command }).changeHook({ secret })
   } catch (error) {
     const { message } = toRelayError(error)
-    const reveal = commandFor(attached, 'config --reveal webhookSecret')
+    const reveal = profile.command('config --reveal webhookSecret')
     const next = `Enter the secret that ${reveal} prints in the settings of the App`
     out.log.warn(`the App's webhook has another secret than this profile: ${message}. ${next}`)
   }
@@ -222,7 +201,7 @@ async function registerWithToken(
 }
 
 interface SetUp {
-  readonly attached: Attached
+  readonly profile: Profile
   readonly client: OAuthClient
   readonly app: RegisteredApp | undefined
   readonly checks: Awaited<ReturnType<typeof diagnose>>
@@ -231,32 +210,32 @@ interface SetUp {
 async function report(
   shell: Shell,
   flags: SetupFlags,
-  attached: Attached,
+  profile: Profile,
   client: OAuthClient,
   app?: RegisteredApp,
 ): Promise<SetUp> {
   const { out, json } = shell
-  const { values, profile } = attached
+  const { values, name } = profile
   // The checks take a while.
   if (!json) {
-    out.say(`Stored the client ${client.id} of ${values.providerUrl} in profile ${profile}`)
+    out.say(`Stored the client ${client.id} of ${values.providerUrl} in profile ${name}`)
     if (app) out.say(`Install the App on your repositories: ${app.installUrl}`)
   }
-  return { attached, client, app, checks: await diagnose(shell, flags) }
+  return { profile, client, app, checks: await diagnose(shell, flags) }
 }
 
-function print({ attached, checks }: SetUp, out: Output): void {
+function print({ profile, checks }: SetUp, out: Output): void {
   printChecks(checks, out)
-  const login = commandFor(attached, 'login')
+  const login = profile.command('login')
   out.say(
-    attached.instance
-      ? `${restartText(attached)}, which does not know this client yet. Then run ${login}`
+    profile.instance
+      ? `${restartText(profile)}, which does not know this client yet. Then run ${login}`
       : `Next: ${login}`,
   )
 }
 
-function json({ attached, client, app, checks }: SetUp) {
-  const { provider, providerUrl } = attached.values
+function json({ profile, client, app, checks }: SetUp) {
+  const { provider, providerUrl } = profile.values
   const described = app ? { id: app.app.id, slug: app.app.slug, installUrl: app.installUrl } : null
   return { provider, providerUrl, clientId: client.id, app: described, checks }
 }

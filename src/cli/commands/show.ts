@@ -4,7 +4,7 @@ import { isCodeHost } from '../../base/settings.js'
 import { shortNames } from '../../dispatch/routes.js'
 import { type Attempt, editedFrom, type Entry, ignoredText } from '../../journal/types.js'
 import { define, type Flags, type Shell } from '../command.js'
-import { findEntry, namedTargets, openJournal } from '../journal.js'
+import { findEntry, namedTargets } from '../journal.js'
 import { STORED } from '../options.js'
 import {
   attemptResult,
@@ -20,7 +20,7 @@ import {
 import type { Output } from '../output/output.js'
 import { bold, cyan, dim, type Line, t, textOf, yellow } from '../output/text.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
-import { type Attached, attach, commandFor } from '../profile.js'
+import { openProfile, type Profile } from '../profile.js'
 import {
   openedObject,
   type OpenedRefused,
@@ -36,27 +36,27 @@ type ShowInput = Flags & { readonly entry: string; readonly body?: boolean }
 type Shown =
   | { readonly type: 'body'; readonly body: Uint8Array }
   | ({ readonly type: 'refused' } & OpenedRefused)
-  | ({ readonly type: 'entry'; readonly attached: Attached } & Awaited<ReturnType<typeof readEntry>>)
+  | ({ readonly type: 'entry'; readonly profile: Profile } & Awaited<ReturnType<typeof readEntry>>)
 
 async function runShow(shell: Shell, flags: ShowInput): Promise<Shown> {
   const { entry: word } = flags
   if (flags.body && shell.json)
     throw new RelayError('usage', '--body: prints exact bytes, so it cannot be combined with --json')
-  const attached = await attach(shell, flags, isRefused(word) ? 'answering' : 'existing')
-  const id = refusedId(word, attached)
+  await using profile = await openProfile(shell, flags, { problems: isRefused(word) ? 'fail' : 'warn' })
+  const id = refusedId(word, profile)
   if (id !== undefined) {
-    const refused = await openRefused(shell, attached, id)
+    const refused = await openRefused(shell, profile, id)
     return flags.body ? { type: 'body', body: wholeBody(refused) } : { type: 'refused', ...refused }
   }
   // The journal is closed before a pager waits for its reader.
-  const found = await readEntry(attached, word)
-  return flags.body ? { type: 'body', body: found.entry.body } : { type: 'entry', attached, ...found }
+  const found = await readEntry(profile, word)
+  return flags.body ? { type: 'body', body: found.entry.body } : { type: 'entry', profile, ...found }
 }
 
 async function print(shown: Shown, out: Output): Promise<void> {
   if (shown.type === 'body') out.exactly(shown.body)
   else if (shown.type === 'refused') await out.pages(refusedPage(shown, out.isTerminal))
-  else await out.pages(entryPage(shown.entry, shown.progress, shown.attached, out.isTerminal))
+  else await out.pages(entryPage(shown.entry, shown.progress, shown.profile, out.isTerminal))
 }
 
 function json(shown: Shown) {
@@ -64,8 +64,8 @@ function json(shown: Shown) {
   return shown.type === 'refused' ? openedObject(shown) : entryObject(shown.entry, shown.progress)
 }
 
-async function readEntry(attached: Attached, word: string) {
-  await using journal = await openJournal(attached)
+async function readEntry(profile: Profile, word: string) {
+  const journal = await profile.journal()
   const entry = await findEntry(journal, word)
   const [summary] = await journal.summaries([entry.n])
   return { entry, progress: summary ? await progressOf(journal, summary) : [] }
@@ -75,10 +75,10 @@ async function readEntry(attached: Attached, word: string) {
 function entryPage(
   entry: Entry,
   progress: readonly TargetProgress[],
-  attached: Attached,
+  profile: Profile,
   isTerminal: boolean,
 ): Line[] {
-  const names = shortNames([...namedTargets(attached), ...progress])
+  const names = shortNames([...namedTargets(profile), ...progress])
   // The day of an attempt is shown only where it differs.
   const timeOf = (at: number): string =>
     isTerminal && localDay(at) === localDay(entry.receivedAt) ? timeOfDay(at) : localTime(at)
@@ -97,7 +97,7 @@ function entryPage(
     dim('headers'),
     ...entry.headers.map(([name, value]) => t`  ${cyan(name)}: ${value}`),
     '',
-    ...bodyLines(entry, attached),
+    ...bodyLines(entry, profile),
   ]
 }
 
@@ -154,13 +154,13 @@ function isText(start: Uint8Array): boolean {
   }
 }
 
-function bodyLines(entry: Entry, attached: Attached): readonly Line[] {
+function bodyLines(entry: Entry, profile: Profile): readonly Line[] {
   const { body, n } = entry
   const size = `body (${body.byteLength} byte${body.byteLength === 1 ? '' : 's'})`
   const { kind, lines } = readableBody(entry)
   if (kind !== 'text') return [dim(`${size}: ${kind}`), ...lines]
   if (isUtf8(body)) return [dim(size), ...lines]
-  return [dim(`${size}: not text; ${commandFor(attached, `show ${n} --body`)} prints it`)]
+  return [dim(`${size}: not text; ${profile.command(`show ${n} --body`)} prints it`)]
 }
 
 export const showCommand = define({

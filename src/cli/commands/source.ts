@@ -6,7 +6,6 @@ import { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
 import { isEmptySecret, decodeKey } from '../../schemes/proof.js'
 import type { RefusedSummary } from '../../server/instance.js'
-import { openDatabase } from '../../store/open.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
 import { type CommandGroup, define, type Flags, type ResultItem, printEach, type Shell } from '../command.js'
 import { canAsk, Prompt, readInput, textOf } from '../input.js'
@@ -16,16 +15,8 @@ import { marked, outside, own, timeField } from '../output/outside.js'
 import type { Output } from '../output/output.js'
 import { bold, t, table, type Text } from '../output/text.js'
 import { spokenTime } from '../output/time.js'
-import {
-  type Attached,
-  attach,
-  commandFor,
-  onlyInMemory,
-  openData,
-  startCommand,
-  stopFirst,
-  storeOf,
-} from '../profile.js'
+import { onlyInMemory, stopFirst } from '../advice.js'
+import { noDataYet, openProfile, type Profile } from '../profile.js'
 import { parseSource, SOURCE_SCHEMES } from '../settings/parse.js'
 import { isOfFolder } from '../settings/read.js'
 import { refusedWord } from '../refused.js'
@@ -45,31 +36,27 @@ type AddInput = Flags & { readonly scheme: string }
 
 async function* runAdd(shell: Shell, flags: AddInput) {
   const { out } = shell
-  const attached = await attach(shell, flags, 'any')
-  const { values, folder, instance } = attached
+  await using profile = await openProfile(shell, flags, { mustExist: false })
+  const { values, instance } = profile
   if (values.store === 'memory') {
     if (instance) throw onlyInMemory(instance, 'its sources')
     throw new RelayError('settings', '--store memory would lose the secret as soon as this command ends')
   }
-  const { name, scheme } = await readNamed(shell, attached, flags.scheme)
-  const secret = await readSecret(shell, attached, name)
-  await using data = await openDatabase({
-    kind: storeOf(values),
-    folder,
-    startCommand: startCommand(attached),
-  })
+  const { name, scheme } = await readNamed(shell, profile, flags.scheme)
+  const secret = await readSecret(shell, profile, name)
+  const data = await profile.createData()
   const earlier = await putProfileSource(data.store, { name, scheme }, new Secret(secret))
-  const sources = await readSources(shell, attached, data)
+  const sources = await readSources(shell, profile, data)
   const stored = sources.find((source) => source.name === name)
-  const { reloaded, problem } = await applySources(shell, attached)
+  const { reloaded, problem } = await applySources(shell, profile)
   const served = reloaded?.sources.find((source) => source.name === name)
-  const address = served ? served.address : addressesOf(attached)(name)
-  const tunnelling = `${stopFirst(attached)}${commandFor(attached, 'serve --tunnel')}`
+  const address = served ? served.address : addressesOf(profile)(name)
+  const tunnelling = `${stopFirst(profile)}${profile.command('serve --tunnel')}`
   const pid = served && instance?.pid
   yield { name, scheme, address, isReplaced: earlier !== undefined, tunnelling, pid }
   if (earlier)
     out.say(
-      `The secret before it is accepted too, until another replaces this one. ${commandFor(attached, `source remove ${name}`)} removes both`,
+      `The secret before it is accepted too, until another replaces this one. ${profile.command(`source remove ${name}`)} removes both`,
     )
   if (PROBABLY_OTHER.test(secret))
     out.log.warn(
@@ -98,15 +85,11 @@ function printAdded({ name, address, tunnelling, pid }: Added, out: Output): voi
 }
 
 /** A source that is there, or a new one. @throws RelayError `usage` */
-async function readNamed(shell: Shell, attached: Attached, text: string): Promise<Named> {
-  await using data = await openData(attached).catch((error: unknown) => {
-    // A shared store has no data of the profile before its first use.
-    if (error instanceof RelayError && error.kind === 'no_match') return undefined
-    throw error
-  })
-  const known = (await readSources(shell, attached, data)).find(({ name }) => name === text.trim())
+async function readNamed(shell: Shell, profile: Profile, text: string): Promise<Named> {
+  const data = await profile.data().catch(noDataYet)
+  const known = (await readSources(shell, profile, data)).find(({ name }) => name === text.trim())
   const named = known ?? parseNamed(text)
-  const { sources: origin } = attached.origins
+  const { sources: origin } = profile.origins
   // With `token` it would send a secret that is meant to sign.
   if (origin && isOfFolder(origin) && SOURCE_SCHEMES.includes(named.name) && named.scheme !== named.name)
     throw new RelayError(
@@ -116,7 +99,7 @@ async function readNamed(shell: Shell, attached: Attached, text: string): Promis
   if (!isUnsigned(named.scheme)) return named
   throw new RelayError(
     'usage',
-    `Nothing proves deliveries of the scheme none, so there is no secret to store. ${stopFirst(attached, 'Start ')}${commandFor(attached, `serve --source ${named.name}=none`)}`,
+    `Nothing proves deliveries of the scheme none, so there is no secret to store. ${stopFirst(profile, 'Start ')}${profile.command(`serve --source ${named.name}=none`)}`,
   )
 }
 
@@ -133,7 +116,7 @@ function parseNamed(text: string): Named {
 const INPUT = { tooLarge: 'longer than any secret (4 KiB)', limit: 4096 }
 
 /** From a terminal, which does not show it, or the whole of standard input. Without white space around it. */
-async function readSecret(shell: Shell, attached: Attached, name: string): Promise<string> {
+async function readSecret(shell: Shell, profile: Profile, name: string): Promise<string> {
   if (canAsk(shell)) {
     using prompt = new Prompt(shell)
     return prompt.text(`Secret of ${name} (not shown)`, { hidden: true })
@@ -141,7 +124,7 @@ async function readSecret(shell: Shell, attached: Attached, name: string): Promi
   if (shell.stdin.isTTY === true)
     throw new RelayError(
       'usage',
-      `A terminal would show the secret. Pipe it in, for example ${commandFor(attached, `source add ${name}`)} < secret.txt`,
+      `A terminal would show the secret. Pipe it in, for example ${profile.command(`source add ${name}`)} < secret.txt`,
     )
   const secret = textOf(await readInput(shell, '-', INPUT), 'Standard input').trim()
   if (isEmptySecret(new Secret(secret))) throw new RelayError('usage', 'Standard input has no secret')
@@ -175,15 +158,15 @@ type SourceList =
     }
 
 async function runList(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<SourceList> {
-  const attached = await attach(shell, flags)
-  await using data = await openData(attached)
-  const sources = await readSources(shell, attached, data)
-  if (flags.reveal !== undefined) return reveal(attached, sources, flags.reveal)
-  const none = `There are no sources. ${commandFor(attached, 'source add <scheme>')} adds one`
+  await using profile = await openProfile(shell, flags)
+  const data = await profile.data()
+  const sources = await readSources(shell, profile, data)
+  if (flags.reveal !== undefined) return reveal(profile, sources, flags.reveal)
+  const none = `There are no sources. ${profile.command('source add <scheme>')} adds one`
   if (sources.length === 0) return { type: 'list', list: [], none }
-  const { instance } = attached
+  const { instance } = profile
   const refusals = instance && (await callInstance(instance, 'refused', {}, shell)).refused
-  const addressOf = addressesOf(attached)
+  const addressOf = addressesOf(profile)
   const list: Listed[] = []
   for (const { name, scheme, secretOrigin, secrets } of sources) {
     const delivery = data && (await lastOf(new Journal(data.sql), name))
@@ -193,7 +176,7 @@ async function runList(shell: Shell, flags: Flags & { readonly reveal?: string }
   }
   const served = new Set(instance?.sources?.map(({ name }) => name))
   const isStale = instance && sources.some(({ name }) => !served.has(name))
-  return { type: 'list', list, none, ...(isStale && { restart: restartHere(attached) }) }
+  return { type: 'list', list, none, ...(isStale && { restart: restartHere(profile) }) }
 }
 
 function printList(found: SourceList, out: Output): void {
@@ -251,8 +234,8 @@ function paragraphs(sources: readonly (readonly string[])[]): Text[] {
   )
 }
 
-function reveal(attached: Attached, sources: readonly SetSource[], name: string): SourceList {
-  const value = sourceNamed(attached, sources, name).secrets.current.reveal()
+function reveal(profile: Profile, sources: readonly SetSource[], name: string): SourceList {
+  const value = sourceNamed(profile, sources, name).secrets.current.reveal()
   if (value === '') throw new RelayError('settings', `${name} has no secret`)
   return { type: 'secret', name, value }
 }
@@ -267,17 +250,17 @@ type RemoveInput = Flags & { readonly source: string }
 async function* runRemove(shell: Shell, flags: RemoveInput) {
   const { out, json } = shell
   const { source: name } = flags
-  const attached = await attach(shell, flags)
-  await using data = await openData(attached)
+  await using profile = await openProfile(shell, flags)
+  const data = await profile.data()
   const isRemoved = data !== undefined && (await removeProfileSource(data.store, name))
-  const left = await readSources(shell, attached, data)
+  const left = await readSources(shell, profile, data)
   const other = left.find((source) => source.name === name)
   if (!isRemoved) {
-    sourceNamed(attached, left, name)
+    sourceNamed(profile, left, name)
     throw new RelayError('usage', `The profile has nothing of ${name}, which is set by ${other?.origin}`)
   }
-  const { instance } = attached
-  const { reloaded, problem } = await applySources(shell, attached)
+  const { instance } = profile
+  const { reloaded, problem } = await applySources(shell, profile)
   yield { type: 'source', name, removed: true }
   if (problem !== undefined) out.log.warn(problem)
   if (json) return

@@ -1,15 +1,14 @@
 import { define, type Flags, type Shell } from '../command.js'
 import { USER_COMMAND } from '../options.js'
 import { timeField } from '../output/outside.js'
-import { attach } from '../profile.js'
-import { openSession } from '../session.js'
+import { openUserProfile } from '../profile.js'
 
 type TokenInput = Flags & { readonly header?: boolean }
 
 async function runToken(shell: Shell, flags: TokenInput) {
-  await using session = await openSession(shell, await attach(shell, flags))
-  const { accessToken, expiresAt } = await session.owner()
-  return { user: session.user, accessToken, expiresAt, isHeader: flags.header === true }
+  await using profile = await openUserProfile(shell, flags)
+  const { accessToken, expiresAt } = await profile.owner()
+  return { user: profile.user, accessToken, expiresAt, isHeader: flags.header === true }
 }
 
 export const tokenCommand = define({

@@ -11,8 +11,7 @@ import { readInput } from '../input.js'
 import { shortTime } from '../output/deliveries.js'
 import { marked, own } from '../output/outside.js'
 import type { Output } from '../output/output.js'
-import { attach, commandAt, commandFor, openData, profileFolder } from '../profile.js'
-import { openSettings } from '../settings/read.js'
+import { openProfile, type Profile } from '../profile.js'
 import { openSources, readSources, sourceNamed } from '../sources.js'
 import {
   openSending,
@@ -21,7 +20,6 @@ import {
   SEND,
   send,
   type SendFlags,
-  type Sending,
   type SentItem,
   sentJson,
   VERDICT,
@@ -52,7 +50,8 @@ function runTrigger(shell: Shell, flags: TriggerFlags): AsyncIterable<Triggered>
 /** @throws RelayError `usage` where neither an event is given nor a body that names one */
 async function requireEvent(shell: Shell, { event, body, ...flags }: TriggerFlags): Promise<void> {
   if (event !== undefined || body !== undefined) return
-  const lists = await commandAt(shell, flags, `trigger --list${ofSource(flags.source)}`)
+  await using profile = await openMade(shell, flags)
+  const lists = profile.command(`trigger --list${ofSource(flags.source)}`)
   throw new RelayError('usage', `No event given. ${lists} lists them`)
 }
 
@@ -60,12 +59,12 @@ async function* sendOne(shell: Shell, flags: TriggerFlags): AsyncGenerator<Trigg
   await requireEvent(shell, flags)
   const { event } = flags
   const plan = readPlan(flags)
-  await using sending = await openSending(shell, flags, plan)
-  const recorded = await make(shell, sending, flags)
+  await using profile = await openSending(shell, flags, plan)
+  const recorded = await make(shell, profile, flags)
   const items = [{ name: event ?? recorded.event, load: async () => recorded }]
   const isForPerson = shell.out.isTerminal && !shell.json
   // Its id is new. A person reads a sentence, which needs no total.
-  for await (const sent of send(shell, { ...plan, keepId: true }, items, sending, !isForPerson))
+  for await (const sent of send(shell, { ...plan, keepId: true }, items, profile, !isForPerson))
     yield { type: 'sent', to: plan.to, ...sent }
 }
 
@@ -85,20 +84,17 @@ function json(triggered: Triggered) {
   return marked({ type: 'event', event: own(event), action: own(action) })
 }
 
-/** The settings, and the data of the profile if it has any. */
-type Place = Pick<Sending, 'data'> & { readonly attached: Settled }
-
 async function make(
   shell: Shell,
-  place: Place,
+  profile: Profile,
   { source: name, event, body: file, keepId = false }: TriggerFlags,
 ): Promise<RecordedDelivery> {
-  const source = await findSource(shell, place, name)
-  const { provider, providerUrl } = place.attached.values
+  const source = await findSource(shell, profile, name)
+  const { provider, providerUrl } = profile.values
   if (file === undefined)
     return exampleDelivery(source, event ?? '', {
       url: source.name === provider ? providerUrl : undefined,
-      command: (line) => commandFor(place.attached, line),
+      command: profile.command,
     })
   const input = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
   const body = withoutMark(input)
@@ -110,15 +106,15 @@ async function make(
 /** The code host, a source that is set, or a sender of that name that is not set: to print what it sends, or to send it elsewhere. */
 async function findSource(
   shell: Shell,
-  { attached, data }: Place,
-  name: string = attached.values.provider,
+  profile: Profile,
+  name: string = profile.values.provider,
 ): Promise<Pick<Source, 'name' | 'schemeText'>> {
-  if (name === attached.values.provider) return { name, schemeText: name }
-  const sources = await readSources(shell, attached, data)
+  if (name === profile.values.provider) return { name, schemeText: name }
+  const sources = await readSources(shell, profile, await profile.data())
   const isSet = sources.some((each) => each.name === name)
   return !isSet && SCHEME_NAMES.includes(name)
     ? { name, schemeText: name }
-    : sourceNamed(attached, sources, name)
+    : sourceNamed(profile, sources, name)
 }
 
 /** `Sent push: answered 200 in 31ms, entry #7`; undefined for an answer that was not expected. */
@@ -130,15 +126,14 @@ function sentence({ ok, name, n, answer, to }: Extract<Triggered, { type: 'sent'
 }
 
 async function* list(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
-  const attached = await readAttached(shell, flags)
-  const { provider } = attached.values
+  await using profile = await openMade(shell, flags)
+  const { provider } = profile.values
   const { source = provider }: { source?: string } = flags
-  await using data = source === provider ? undefined : await openData(attached)
-  const all = triggerEvents((await findSource(shell, { attached, data }, source)).schemeText)
+  const all = triggerEvents((await findSource(shell, profile, source)).schemeText)
   if (all.length === 0)
     throw new RelayError(
       'no_match',
-      `There are no examples of ${source}. ${commandFor(attached, `trigger${ofSource(source)} --body <file>`)} sends a body of your own`,
+      `There are no examples of ${source}. ${profile.command(`trigger${ofSource(source)} --body <file>`)} sends a body of your own`,
     )
   for (const trigger of all) {
     const [event = '', action = null] = source === provider ? trigger.split('.') : [trigger]
@@ -150,25 +145,22 @@ function ofSource(source: string | undefined): string {
   return source === undefined ? '' : ` --source ${source}`
 }
 
-type Settled = Awaited<ReturnType<typeof readAttached>>
-
 /** The settings of this shell, which are enough for the code host. An instance may know of another source. */
-async function readAttached(shell: Shell, flags: TriggerFlags) {
-  if (flags.source !== undefined) return attach(shell, flags, 'any')
-  const settings = await openSettings(shell, flags)
-  const loaded = await settings.read()
-  const { values } = loaded
-  return { ...loaded, profile: values.profile, folder: profileFolder(values), instance: undefined }
+async function openMade(shell: Shell, flags: TriggerFlags): Promise<Profile> {
+  return openProfile(shell, flags, {
+    mustExist: false,
+    instance: flags.source === undefined ? 'ignore' : 'follow',
+  })
 }
 
 /** A fixture. It is signed if there is a secret; otherwise replay signs it. */
 async function* print(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
   await requireEvent(shell, flags)
   const plan = readPlan(flags)
-  const attached = await readAttached(shell, flags)
-  await using data = await openData(attached)
-  const recorded = await make(shell, { attached, data }, flags)
-  const sourceOf = openSources(shell, attached, { ...plan, data, purpose: 'sign with' })
+  await using profile = await openMade(shell, flags)
+  const data = await profile.data()
+  const recorded = await make(shell, profile, flags)
+  const sourceOf = openSources(shell, profile, { ...plan, data, purpose: 'sign with' })
   const source = await sourceOf(recorded).catch((error: unknown) => {
     if (plan.secretEnv === undefined && error instanceof RelayError && error.kind !== 'storage')
       return undefined

@@ -9,12 +9,12 @@ import {
   type UnprovedReason,
 } from '../../webhook/explain.js'
 import { define, type Flags, printEach, type Shell } from '../command.js'
-import { isEntry, journalOf } from '../journal.js'
+import { isEntry } from '../journal.js'
 import { SECRET_ENV } from '../options.js'
 import { marked, outside, own } from '../output/outside.js'
 import type { Output } from '../output/output.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
-import { attach, openData } from '../profile.js'
+import { openProfile } from '../profile.js'
 import { isRefused, refusedId, refusedItem } from '../refused.js'
 import type { Item } from '../send.js'
 import { openSources } from '../sources.js'
@@ -38,15 +38,19 @@ type VerifyItem = Item & {
 async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verdict> {
   const { signal } = shell
   const { secretEnv, file: words } = flags
-  const need = words.some(isRefused) ? 'answering' : words.some(isEntry) ? 'existing' : 'alone'
-  const attached = await attach(shell, flags, need)
-  await using data = await openData(attached)
-  const sourceOf = openSources(shell, attached, { secretEnv, data, purpose: 'verify with' })
+  const isOfProfile = words.some((word) => isRefused(word) || isEntry(word))
+  await using profile = await openProfile(shell, flags, {
+    mustExist: isOfProfile,
+    instance: isOfProfile ? 'follow' : 'consult',
+    problems: words.some(isRefused) ? 'fail' : 'warn',
+  })
+  const data = await profile.data()
+  const sourceOf = openSources(shell, profile, { secretEnv, data, purpose: 'verify with' })
   const items: VerifyItem[] = []
   for (const word of words) {
-    const id = refusedId(word, attached)
-    const selection = { journal: () => journalOf(attached, data), provider: undefined }
-    if (id !== undefined) items.push(await refusedItem(shell, attached, id))
+    const id = refusedId(word, profile)
+    const selection = { journal: profile.journal, provider: undefined }
+    if (id !== undefined) items.push(await refusedItem(shell, profile, id))
     else items.push(...(await selectItems(shell, [word], {}, selection)))
   }
   const width = Math.max(...items.map(({ name }) => textOf(name).width))

@@ -13,7 +13,6 @@ import {
   checkForwarded,
   type FilterFlags,
   hasJournal,
-  openJournal,
   entriesAfter,
   readFilter,
   warnOfMatches,
@@ -21,7 +20,8 @@ import {
 import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '../options.js'
 import { entryObject, type Listed, listed, Printer } from '../output/deliveries.js'
 import { looks } from '../follow.js'
-import { attach, type Attached, notServed } from '../profile.js'
+import { notServed } from '../advice.js'
+import { openProfile, type Profile } from '../profile.js'
 
 interface WaitFlags extends Flags, Pick<FilterFlags, 'repo' | 'source' | 'text'> {
   readonly where?: readonly string[]
@@ -43,15 +43,15 @@ async function* runWait(shell: Shell, flags: WaitInput): AsyncGenerator<Waited> 
   const given = flags.timeout === undefined ? undefined : parseDuration(flags.timeout)
   if (flags.timeout !== undefined && given === undefined)
     throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
-  const attached = await attach(shell, flags, given === undefined ? 'existing' : 'any')
-  await warnOfMatches(shell, attached, filter)
-  const { instance, profile, unreachable } = attached
+  await using profile = await openProfile(shell, flags, { mustExist: given === undefined })
+  await warnOfMatches(shell, profile, filter)
+  const { instance, name, unreachable } = profile
   const limit = given ?? (instance ? DEFAULT_LIMIT_MS : 0)
   const end = performance.now() + limit
   const wanted = wantedText(match, flags)
   const late = (what: string): RelayError => {
     if (limit > 0) return new RelayError('timed_out', `${what} within ${formatDuration(limit)}`)
-    if (!unreachable) return notServed(attached, ', or wait for it with --timeout 5m')
+    if (!unreachable) return notServed(profile, ', or wait for it with --timeout 5m')
     return new RelayError('unavailable', `${what}, and none arrives until the process answers`)
   }
   let isWaiting = limit === 0
@@ -59,26 +59,26 @@ async function* runWait(shell: Shell, flags: WaitInput): AsyncGenerator<Waited> 
     if (isWaiting) return
     isWaiting = true
     if (shell.json) return
-    if (!instance && !unreachable) out.say(`No relay is running for profile ${profile}; waiting all the same`)
+    if (!instance && !unreachable) out.say(`No relay is running for profile ${name}; waiting all the same`)
     if (shell.stderr.isTTY === true)
       out.say(`Waiting up to ${formatDuration(limit)} for ${wanted}. Ctrl-C cancels`)
   }
-  if (!hasJournal(attached)) {
+  if (!hasJournal(profile)) {
     onWait()
-    await awaitJournal(attached, { signal: deadline(limit, signal) }).catch((error: unknown) => {
+    await awaitJournal(profile, { signal: deadline(limit, signal) }).catch((error: unknown) => {
       throw signal.aborted ? error : late(`No delivery matched ${wanted}`)
     })
   }
-  await using journal = await openJournal(attached)
-  const found = await findFirst(shell, journal, criteria, { attached, end, onWait })
+  const journal = await profile.journal()
+  const found = await findFirst(shell, journal, criteria, { profile, end, onWait })
   if (!found) throw late(`No delivery matched ${wanted}`)
   const { entry } = found
   const summary = flags.forwarded
-    ? await awaitForwarded(shell, journal, found.summary, { attached, limit: end - performance.now() })
+    ? await awaitForwarded(shell, journal, found.summary, { profile, limit: end - performance.now() })
     : found.summary
   if (!summary) throw late(`#${entry.n} was received, but not forwarded`)
   yield { entry, ...(await listed(journal, summary)) }
-  if (flags.forwarded) await checkForwarded(shell, attached, [summary])
+  if (flags.forwarded) await checkForwarded(shell, profile, [summary])
 }
 
 /** `push of octo/demo and ref==refs/heads/main` */
@@ -96,11 +96,7 @@ async function findFirst(
   shell: Shell,
   journal: Journal,
   { filter, where }: { readonly filter: Filter; readonly where: readonly Where[] },
-  {
-    attached,
-    end,
-    onWait,
-  }: { readonly attached: Attached; readonly end: number; readonly onWait: () => void },
+  { profile, end, onWait }: { readonly profile: Profile; readonly end: number; readonly onWait: () => void },
 ) {
   const find = async (summary: Summary) => {
     const entry = await journal.read(summary.n)
@@ -120,7 +116,7 @@ async function findFirst(
     if (found) return found
   }
   onWait()
-  const limited = looks(shell, attached, { limit: end - performance.now() })
+  const limited = looks(shell, profile, { limit: end - performance.now() })
   for await (const batch of entriesAfter(journal, last, filter, limited))
     for (const summary of batch) {
       const found = matchesFilter(summary, filter) && (await find(summary))
@@ -230,7 +226,7 @@ succeeded or failed. Without a running relay serve it ends at once, unless --tim
 git push && relay wait push --where "after==$(git rev-parse HEAD)"
 relay wait issue_comment --where 'comment.body ~ ^/ship'
 relay trigger push && relay wait push --forwarded --timeout 30s
-relay wait stripe/checkout.session.completed --timeout 10m
+relay wait stripe/checkout.profile.completed --timeout 10m
 relay wait ping --since now --json | jq -r .payload.zen`,
   details: () => [
     'Where:',

@@ -5,14 +5,13 @@ import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
 import { spokenInstant } from '../output/time.js'
 import { USER_COMMAND } from '../options.js'
-import { attach } from '../profile.js'
-import { openSession } from '../session.js'
+import { openUserProfile } from '../profile.js'
 
 async function runWhoami(shell: Shell, flags: Flags) {
   const { signal } = shell
-  await using session = await openSession(shell, await attach(shell, flags))
-  const { host, user } = session
-  const owner = await session.owner()
+  await using profile = await openUserProfile(shell, flags)
+  const { host, user } = profile
+  const owner = await profile.owner()
   const facts = await host
     .as(owner.accessToken, { signal })
     .facts()
@@ -22,7 +21,7 @@ async function runWhoami(shell: Shell, flags: Flags) {
       const message = `Could not get the account of ${user}: ${error.message}`
       throw new RelayError(error.kind, message, { cause: error })
     })
-  return { account: signedIn(session, owner, facts.login), expiresAt: owner.expiresAt }
+  return { account: signedIn(profile, owner, facts.login), expiresAt: owner.expiresAt }
 }
 
 function print({ account, expiresAt }: Awaited<ReturnType<typeof runWhoami>>, out: Output): void {

@@ -8,7 +8,8 @@ import { leftOutText } from '../commands/serve/terminal.js'
 import { type Flags, type PrintingShell, shellWith } from '../command.js'
 import { POLL_MS } from '../follow.js'
 import { Output } from '../output/output.js'
-import { attach, commandFor, notServed } from '../profile.js'
+import { commandFor, notServed } from '../advice.js'
+import { openProfile } from '../profile.js'
 import { openSettings } from '../settings/read.js'
 import { createServer } from './server.js'
 import type { Call, Tool, Tools } from './tool.js'
@@ -43,9 +44,9 @@ export async function runMcp(given: PrintingShell, flags: McpFlags): Promise<voi
   /** @throws RelayError that says what to run where no relay runs */
   const needRelay = async (): Promise<void> => {
     await relay
-    const attached = await attach(shell, {})
-    if (!attached.instance)
-      throw notServed(attached, `. ${commandFor(attached, 'mcp --serve')} starts one, at its own start`)
+    await using profile = await openProfile(shell, {})
+    if (!profile.instance)
+      throw notServed(profile, `. ${profile.command('mcp --serve')} starts one, at its own start`)
   }
   const noteLeftOut = async ({ notes }: Call): Promise<void> => {
     const text = await relay?.then(({ leftOut }) => leftOut?.()).catch(() => undefined)
@@ -91,7 +92,10 @@ interface Started {
  */
 async function startRelay(shell: PrintingShell, given: McpFlags): Promise<Started> {
   const flags = { ...given, projectExec: given.allowProjectExec === true }
-  const isRunning = async (): Promise<boolean> => (await attach(shell, flags, 'any')).instance !== undefined
+  const isRunning = async (): Promise<boolean> => {
+    await using profile = await openProfile(shell, flags, { mustExist: false })
+    return profile.instance !== undefined
+  }
   if (await isRunning()) return {}
   const ended = runServe(shellWith(shell, { onKey: () => undefined, continueWithoutOutput: () => {} }), flags)
   ended.catch((error: unknown) => shell.out.log.warn(`relay has stopped: ${toRelayError(error).message}`))
@@ -100,7 +104,7 @@ async function startRelay(shell: PrintingShell, given: McpFlags): Promise<Starte
   const leftOut = async (): Promise<string | undefined> => {
     const settings = await openSettings(shell, flags)
     const loaded = await settings.read(undefined, ['profile', 'exec'])
-    const about = { ...loaded, profile: loaded.values.profile, instance: { sandbox: flags.sandbox === true } }
+    const about = { ...loaded, instance: { sandbox: flags.sandbox === true } }
     return loaded.leftOutExec && leftOutText(loaded.leftOutExec, (line) => commandFor(about, line))
   }
   return { ended, leftOut }

@@ -6,7 +6,7 @@ import { printableJson, printableText } from '../../base/text.js'
 import { fieldsOf } from '../../json/parse.js'
 import { type Shell, shellWith } from '../command.js'
 import { Outside, Own } from '../output/outside.js'
-import { commandAt } from '../profile.js'
+import { openProfile } from '../profile.js'
 import { type Said, saidBy } from './notes.js'
 import { FROM_OUTSIDE, ownObject, separated } from './own-object.js'
 import { type Call, Failed, type ToolFields, type Tools } from './tool.js'
@@ -93,7 +93,8 @@ const SIGNED_OUT: ReadonlySet<ErrorKind> = new Set(['unauthenticated', 'invalid_
 
 /** What to do about them, in words of relay's own. @throws RelayError `settings` */
 async function signInText(shell: Shell): Promise<string> {
-  return `Ask the user to sign in to this profile with ${await commandAt(shell, {}, 'login')}, then call again`
+  await using profile = await openProfile(shell, {}, { mustExist: false, instance: 'ignore' })
+  return `Ask the user to sign in to this profile with ${profile.command('login')}, then call again`
 }
 
 /** What a tool error says: its messages or, where one may quote the outside, an object with the kind of the failure, and that message marked. */

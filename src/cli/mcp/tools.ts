@@ -17,13 +17,13 @@ import { triggerCommand } from '../commands/trigger.js'
 import { verifyCommand } from '../commands/verify.js'
 import { waitCommand } from '../commands/wait.js'
 import { looks } from '../follow.js'
-import { forwardedBy, openJournal, parseEntry } from '../journal.js'
+import { forwardedBy, parseEntry } from '../journal.js'
 import { bytesField, eventName, progressOf } from '../output/deliveries.js'
 import { outside } from '../output/outside.js'
-import { attach, startCommand } from '../profile.js'
+import { startCommand } from '../advice.js'
+import { asUser, openProfile } from '../profile.js'
 import { refusedWord } from '../refused.js'
 import type { SentItem } from '../send.js'
-import { openSession } from '../session.js'
 import {
   delivery,
   done,
@@ -204,11 +204,11 @@ async function answers(result: SentItem | undefined, sent: object | undefined, c
   const n = result?.n ?? null
   if (n === null) return { sent }
   try {
-    const attached = await attach(shell, {})
-    await using journal = await openJournal(attached)
-    let isForwarded = forwardedBy(attached.instance)
+    await using profile = await openProfile(shell, {})
+    const journal = await profile.journal()
+    let isForwarded = forwardedBy(profile.instance)
     let late: Awaited<ReturnType<typeof progressOf>> = []
-    for await (const { status } of looks(shell, attached, { limit: end - performance.now() })) {
+    for await (const { status } of looks(shell, profile, { limit: end - performance.now() })) {
       if (status) isForwarded = await status().then(forwardedBy, () => isForwarded)
       const [summary] = await journal.summaries([n])
       const targets = summary ? await progressOf(journal, summary) : []
@@ -235,11 +235,11 @@ function onThisMachine(address: string): string {
 /** What runs, where deliveries come from and go to, and whether the user is signed in. Has no token and no secret. */
 async function readState(routes: readonly object[], call: Call): Promise<object> {
   const { shell, notes } = call
-  const attached = await attach(shell, {}, 'any')
-  const { instance, profile } = attached
+  await using profile = await openProfile(shell, {}, { mustExist: false })
+  const { instance, name } = profile
   const { pid, url, startedAt, sandbox } = instance ?? {}
   const running = instance ? { pid, url, startedAt, sandbox } : null
-  const start = instance ? null : startCommand(attached)
+  const start = instance ? null : startCommand(profile)
   const { objects: sources } = await hear(call, sourceListCommand, {})
   const tunnels = (instance?.tunnels ?? []).map(({ source, state, url, why }) => ({
     source,
@@ -247,11 +247,11 @@ async function readState(routes: readonly object[], call: Call): Promise<object>
     url,
     why,
   }))
-  const state = { profile, running, start, routes, sources, tunnels }
+  const state = { profile: name, running, start, routes, sources, tunnels }
   try {
     const { objects: hooks } = await hear(call, hookListCommand, {})
-    await using session = await openSession(shell, attached)
-    const { host, tokens, user } = session
+    await using ofUser = await asUser(shell, profile)
+    const { host, tokens, user } = ofUser
     const signedIn = await awaitWithin(KEYCHAIN_LIMIT_MS, tokens.isSignedIn(user, host.origin))
     return { ...state, codeHost: { url: host.url, user, signedIn, hooks } }
   } catch (error) {

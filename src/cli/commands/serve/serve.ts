@@ -13,37 +13,31 @@ import { type Database, mayHaveData } from '../../../store/open.js'
 import { NotMigrated } from '../../../store/schema.js'
 import { freeBytes, RESERVE } from '../../../store/sqlite.js'
 import { pathOf } from '../../../webhook/signature.js'
-import { type Flags, type PrintingShell, shellWith } from '../../command.js'
+import { type Flags, type PrintingShell, type Shell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
   type Advised,
   commandFor,
   commandPlace,
-  explainPort,
-  openData,
-  profileFolder,
-  publication,
-  restartText,
-  routeSettings,
-  sharedSecretText,
-  startCommand,
-  storeOf,
-} from '../../profile.js'
-import {
-  joinData,
   loginCommandLine,
-  serviceSettings,
-  isUserNamed,
+  restartText,
   signInCommand,
-  userOf,
+  startCommand,
   withCommand,
-} from '../../session.js'
+} from '../../advice.js'
+import { hostInUrl } from '../../addresses.js'
+import { publication, serviceSettings } from './settings.js'
+import { explainPort } from '../../port-owner.js'
+import { noDataYet, openStored } from '../../profile.js'
+import { isUserNamed, profileFolder, routeSettings, storeOf, userOf } from '../../settings/derived.js'
+import { joinStored } from '../../stored-setup.js'
+import { sharedSecretText } from '../../webhook-secret.js'
 import { join, type Joined, type Parts } from '../../settings/join.js'
 import { type Loaded, openSettings } from '../../settings/read.js'
 import type { Values } from '../../settings/parse.js'
 import { SETTING_NAMES, type SettingName } from '../../settings/table.js'
-import { hostInUrl, isUnsigned, servedSources, type SetSource } from '../../sources.js'
+import { isUnsigned, servedSources, type SetSource } from '../../sources.js'
 import { formatRepo, parseRepo } from '../../target.js'
 import { banner, BANNER_INDENT, bannerObject } from './banner.js'
 import { LiveOutput } from './events.js'
@@ -82,9 +76,9 @@ export async function runServe(given: PrintingShell, flags: ServeFlags): Promise
     (sources = await servedSources(shell, from, { data, allowUnsigned: flags.allowUnsigned === true }))
   // A mistake is found before a profile is made for it.
   if (!mayHaveData(storeOf(values), profileFolder(values))) await readSources(joined)
-  const hooks = await readHookPlan(flags, parts)
+  const hooks = await readHookPlan(shell, flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
-  const about = { ...joined, profile: values.profile, instance: { sandbox: flags.sandbox === true } }
+  const about = { ...joined, instance: { sandbox: flags.sandbox === true } }
   const command = (line: string): string => commandFor(about, line)
   const live = new LiveOutput(shell, new Routing(routeSettings(joined)), command)
   const reportConnection = (error: Error): void =>
@@ -192,13 +186,13 @@ async function readParts(shell: PrintingShell, flags: ServeFlags): Promise<Parts
   if (saved?.sandbox && !flags.sandbox && values.provider !== 'sandbox')
     throw new RelayError(
       'settings',
-      `Profile ${profile} belongs to a sandbox. Start it with ${startCommand({ ...own, profile, saved })}, or choose another profile with --profile`,
+      `Profile ${profile} belongs to a sandbox. Start it with ${startCommand({ ...own, saved })}, or choose another profile with --profile`,
     )
   const isOther = saved && !saved.sandbox && saved.provider !== 'sandbox'
   if (isOther && flags.sandbox && profile !== SANDBOX_PROFILE)
     throw new RelayError(
       'settings',
-      `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with ${commandFor({ ...own, profile }, 'reset')}`,
+      `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with ${commandFor(own, 'reset')}`,
     )
   const { hostRefusal } = join({ own, saved })
   // A sandbox makes its own client.
@@ -212,6 +206,7 @@ async function readParts(shell: PrintingShell, flags: ServeFlags): Promise<Parts
  * for `--catch-up` on Gitea, which has no log for programs
  */
 async function readHookPlan(
+  shell: Shell,
   { sandbox, hook = [], catchUp = false }: ServeFlags,
   parts: Parts,
 ): Promise<HookPlan | undefined> {
@@ -226,37 +221,36 @@ async function readHookPlan(
   const { values } = first
   // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start; data that this
   // start migrates was served before, so that the profile remembers its code host.
-  const found = await readJoined(parts, values).catch((error: unknown) => {
-    if (error instanceof NotMigrated || (error instanceof RelayError && error.kind === 'no_match'))
-      return undefined
-    throw error
-  })
+  const found = await readJoined(shell, parts, values).catch((error: unknown) =>
+    error instanceof NotMigrated ? undefined : noDataYet(error),
+  )
   const joined = found ?? first
   if (joined.hostRefusal) throw joined.hostRefusal
-  const { provider, profile, clientId } = joined.values
+  const { provider, clientId } = joined.values
   const { noLog } = HOST_KINDS[provider].words
   if (catchUp && noLog)
     throw new RelayError(
       'usage',
       `--catch-up cannot be used with ${provider}, which shows programs no log of what it sent. Start without it. ${noLog.fix}`,
     )
-  const about = { ...joined, profile }
-  const onNoToken = withCommand(signInCommand(about, clientId !== undefined))
+  const onNoToken = withCommand(signInCommand(joined, clientId !== undefined))
   const user = { user: userOf(values), isUserNamed: isUserNamed(joined) }
   return {
     repos,
     ...user,
-    login: loginCommandLine(about),
-    command: (line) => commandFor(about, line),
+    login: loginCommandLine(joined),
+    command: (line) => commandFor(joined, line),
     onNoToken,
     catchUp,
   }
 }
 
 /** The settings with what the profile's data completes; undefined where it has none. @throws RelayError `storage` */
-async function readJoined(parts: Parts, values: Values): Promise<Joined | undefined> {
-  await using data = await openData({ ...parts.own, values, folder: profileFolder(values) })
-  return data && (await joinData(parts, data.secrets))
+async function readJoined(shell: Shell, parts: Parts, values: Values): Promise<Joined | undefined> {
+  const folder = profileFolder(values)
+  if (!mayHaveData(storeOf(values), folder)) return undefined
+  await using data = await openStored(shell, { ...parts.own, values, folder }, { create: false })
+  return joinStored(parts, data.secrets)
 }
 
 /** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */

@@ -1,0 +1,34 @@
+import { RelayError } from '../base/errors.js'
+import { SANDBOX_PROFILE } from '../base/command-line.js'
+import type { ReadSettings } from '../base/settings.js'
+import type { CodeHost } from '../codehost/host.js'
+import { openHost } from '../codehost/hosts.js'
+import { aboutProfile, startCommand } from './advice.js'
+import type { Joined } from './settings/join.js'
+import type { Loaded } from './settings/read.js'
+
+/** The code host of the settings. Calls to one that only the folder names are refused. @throws RelayError `settings` as {@link codeHostOf} */
+export function openNamedHost(joined: HostSettings, timeLimit?: number): CodeHost {
+  const { provider: name, providerUrl: url, hostRefusal: refusal } = codeHostOf(joined)
+  return openHost({ name, url, refusal, ...(timeLimit !== undefined && { timeLimit }) })
+}
+
+type HostSettings = Pick<Joined, keyof Loaded | 'hostRefusal'>
+
+/** Which code host the settings name. @throws RelayError `settings` when its address is not known */
+export function codeHostOf({
+  hostRefusal,
+  ...about
+}: HostSettings): Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'> {
+  const { values, origins } = about
+  const { provider, providerUrl } = values
+  if (providerUrl !== undefined) return { provider, providerUrl, hostRefusal }
+  // Any sandbox that runs alone will do, unless a profile is named.
+  const sandbox = aboutProfile(about, origins.profile ? values.profile : SANDBOX_PROFILE)
+  throw new RelayError(
+    'settings',
+    provider === 'sandbox'
+      ? `The sandbox is not running. Start it with ${startCommand({ ...sandbox, saved: { sandbox: true } })}, or set RELAY_PROVIDER_URL to its address`
+      : `RELAY_PROVIDER_URL is not set. Set it to the address of your ${provider}, for example https://git.example.com`,
+  )
+}

@@ -1,0 +1,58 @@
+import { userInfo } from 'node:os'
+import path from 'node:path'
+import { RelayError } from '../../base/errors.js'
+import { Secret } from '../../base/secret.js'
+import { type OAuthClient, parseUserId, type ReadRoutes, type StorePlace } from '../../base/settings.js'
+import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
+import type { Values } from './parse.js'
+import { isOfFolder, type Loaded } from './read.js'
+
+// What parts of relay are made of, as the values of settings say it.
+
+/** The folder that holds all data of the profile. */
+export function profileFolder({ home, profile }: Pick<Values, 'home' | 'profile'>): string {
+  return path.resolve(home, profile)
+}
+
+/** Where the profile's data is, with what opens it. @throws RelayError `settings` when a shared store has no key */
+export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Values): StorePlace {
+  if (!isSharedAddress(store)) return store
+  if (tokenKey === undefined)
+    throw new RelayError(
+      'settings',
+      'RELAY_TOKEN_KEY is not set. It encrypts what a shared store holds: make it with openssl rand -base64 32, and set the same for every relay and command that uses the store',
+    )
+  const previous = tokenKeyPrevious === undefined ? undefined : new Secret(tokenKeyPrevious)
+  const password = storePassword === undefined ? undefined : new Secret(storePassword)
+  return new SharedStore(store, { password, keys: { current: new Secret(tokenKey), previous } })
+}
+
+/** Where deliveries are forwarded to. */
+export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): ReadRoutes {
+  const { forward = [], exec = [], ignore = [] } = values
+  return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
+}
+
+/** The OAuth client of the settings. @throws RelayError `settings` for half of one */
+export function clientOf({ clientId, clientSecret }: Values): OAuthClient | undefined {
+  if ((clientId === undefined) !== (clientSecret === undefined))
+    throw new RelayError('settings', 'Set both RELAY_CLIENT_ID and RELAY_CLIENT_SECRET, or neither of them')
+  return clientId && clientSecret ? { id: clientId, secret: new Secret(clientSecret) } : undefined
+}
+
+/** The user that a command acts for: else the name on this machine. @throws RelayError `usage` when that is not a valid user id */
+export function userOf({ user }: Pick<Values, 'user'>): string {
+  if (user !== undefined) return user
+  try {
+    return parseUserId(userInfo().username)
+  } catch (cause) {
+    // A container's user can have only a number, and a Windows user a name with spaces.
+    const text = 'Your name on this machine is not a valid user id. Give --user, or set RELAY_USER'
+    throw new RelayError('usage', text, { cause })
+  }
+}
+
+/** Whether the user has chosen the user id, rather than this machine or a file of the working folder. */
+export function isUserNamed({ origins }: Pick<Loaded, 'origins'>): boolean {
+  return origins.user !== undefined && !isOfFolder(origins.user)
+}

@@ -1,0 +1,26 @@
+import { loadSetup, readClient } from '../auth/setup.js'
+import type { Store } from '../store/kv.js'
+import { Tokens } from '../tokens/tokens.js'
+import { type Advised, commandFor } from './advice.js'
+import { join, type Joined, type Parts, type StoredClient } from './settings/join.js'
+
+// What relay setup and sign-ins stored in a profile, which completes its settings.
+
+/** The client that `relay setup` stored. @throws RelayError `storage` */
+export async function readStoredClient(
+  secrets: Pick<Store, 'get'>,
+  about: Advised,
+): Promise<StoredClient | undefined> {
+  const setup = await loadSetup(secrets)
+  return setup && { ...setup, client: await readClient(secrets, setup, (line) => commandFor(about, line)) }
+}
+
+/**
+ * The settings with what the profile's data completes: the client that `relay setup` stored and, where nothing else but the folder names the
+ * code host, where its users have signed in. @throws RelayError `storage`
+ */
+export async function joinStored(parts: Parts, secrets: Store): Promise<Joined> {
+  const own = { ...parts, setup: await readStoredClient(secrets, parts.own) }
+  const joined = join(own)
+  return joined.hostRefusal ? join({ ...own, signIns: await new Tokens(secrets).addresses() }) : joined
+}
