@@ -366,6 +366,19 @@ it.each([
   )
 })
 
+it.each(Object.entries(WRITERS))(
+  'a large payload is restored that each program writes differently: %s',
+  async (name, write) => {
+    const user = { id: 1, login: 'a', full_name: '', username: 'a' }
+    const one = { user, values: [{ '': '' }, [], {}, '<', '/é\ufffd', '\b\u007f'] }
+    const body = write({ commits: Array.from({ length: 3000 }, () => one) })
+    // What signs like GitHub is written in the usual order.
+    const scheme = /Gitea|wiki/.test(name) ? GITEA : GITHUB
+    const found = await restored(throughSmee(body), signed(body), scheme)
+    expect(found?.body === body).toBe(true)
+  },
+)
+
 it('the fixtures are all restored byte for byte', async () => {
   let count = 0
   for await (const { fixture } of readFixtures(['fixtures/github', 'fixtures/gitea'])) {
