@@ -24,7 +24,9 @@ await build({
     // Node's loader of ES modules takes 3 to 6 ms more.
     format: 'cjs',
     entryFileNames: '[name].cjs',
-    chunkFileNames: '[name].cjs',
+    // A command and what it runs can have the same name.
+    chunkFileNames: ({ facadeModuleId }) =>
+      /cli[\\/]commands[\\/][^\\/]*$/.test(facadeModuleId ?? '') ? 'command-[name].cjs' : '[name].cjs',
     sourcemap: true,
     // Names of functions stay, for the stack of a defect; comments are a third of what would be read at each start.
     minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: true } },

@@ -4,9 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
-import { type Commands, type CommandSpec, exitCodes, type Row } from '../src/cli/command.js'
+import { COMMAND_NAMES, SUMMARIES } from '../src/cli/catalog.js'
+import { type Declaration, exitCodes, type Row } from '../src/cli/command.js'
+import { loadCommands } from '../src/cli/commands/index.js'
 import {
-  COMMANDS,
   joinLines,
   listOf,
   optionsOf,
@@ -35,16 +36,17 @@ ${SECRET_FILES} \`relay config\` prints the settings in force.`
 const { stdout, stderr } = process
 const context = { stdout, stderr, configFolder: path.join(homedir(), '.config/relay') }
 
-function reference(): string {
-  const program = createProgram(context, () => Promise.resolve())
-  const contents = Object.entries(COMMANDS).map(
-    ([name, { summary }]) => `- [relay ${name}](#relay-${name}): ${summary}`,
+async function reference(): Promise<string> {
+  const commands = await loadCommands(COMMAND_NAMES)
+  const program = createProgram(context, () => Promise.resolve(), commands)
+  const contents = Object.entries(SUMMARIES).map(
+    ([name, summary]) => `- [relay ${name}](#relay-${name}): ${summary}`,
   )
   const parts = [
     INTRODUCTION,
     contents.join('\n'),
     ...section(program, RELAY, VARIABLES),
-    ...sections(program, COMMANDS),
+    ...sections(program, commands),
     '## Settings',
     SETTINGS,
     ...table(['Name', '', 'Flag', 'Variable', 'Default', 'relay.json'], SETTING_NAMES.map(settingRow)),
@@ -52,7 +54,7 @@ function reference(): string {
   return `${parts.join('\n\n')}\n`
 }
 
-function sections(parent: Command, specs: Commands = {}): string[] {
+function sections(parent: Command, specs: Readonly<Record<string, Declaration>> = {}): string[] {
   return Object.entries(specs).flatMap(([name, spec]) => {
     const command = parent.commands.find((one) => one.name() === name) ?? parent
     return [...section(command, spec), ...sections(command, spec.subcommands)]
@@ -60,7 +62,7 @@ function sections(parent: Command, specs: Commands = {}): string[] {
 }
 
 /** The parts of one command. `variables` are further variables. */
-function section(command: Command, spec: CommandSpec, variables: readonly Row[] = []): string[] {
+function section(command: Command, spec: Declaration, variables: readonly Row[] = []): string[] {
   const { description, examples, details, args = [], env = [], exits } = spec
   const title = titleOf(command)
   const options = optionsOf(spec)
@@ -123,7 +125,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [[line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')]
 }
 
-const text = reference()
+const text = await reference()
 if (!process.argv.includes('--check')) writeFileSync(FILE, text)
 else if (readFileSync(FILE, 'utf8') !== text) {
   process.stderr.write(`${FILE} is stale: write it with npm run reference\n`)

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseSync } from 'oxc-parser'
 import { describe, expect, it } from 'vitest'
-import { COMMANDS } from '../src/cli/help.js'
+import { COMMAND_NAMES } from '../src/cli/catalog.js'
+import { loadCommands } from '../src/cli/commands/index.js'
 import { createProgram } from '../src/cli/main.js'
 import { testShell } from './rooms/cli-shell.js'
 
@@ -23,17 +24,29 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
 }
 
-function* nodesIn(value: unknown): Generator<Node> {
-  if (Array.isArray(value)) for (const each of value) yield* nodesIn(each)
-  if (!isNode(value)) return
+function* nodesIn(value: unknown, isLeftOut: (node: Node) => boolean): Generator<Node> {
+  if (Array.isArray(value)) for (const each of value) yield* nodesIn(each, isLeftOut)
+  if (!isNode(value) || isLeftOut(value)) return
   yield value
-  for (const member of Object.values(value)) yield* nodesIn(member)
+  for (const member of Object.values(value)) yield* nodesIn(member, isLeftOut)
 }
 
-function parsed(file: string, source = readFileSync(path.join(SRC, file), 'utf8')): readonly Node[] {
+function parsed(
+  file: string,
+  source = readFileSync(path.join(SRC, file), 'utf8'),
+  isLeftOut: (node: Node) => boolean = () => false,
+): readonly Node[] {
   const { program, errors } = parseSync(file, source)
   if (errors.length > 0) throw new Error(`${file} cannot be parsed`)
-  return [...nodesIn(program)]
+  return [...nodesIn(program, isLeftOut)]
+}
+
+/** The members of a declaration that are help. */
+const HELP_MEMBERS = new Set(['description', 'examples', 'details', 'args', 'options', 'exits'])
+
+/** Whether a node is help of a command: a member of what declares it. */
+function isHelp({ type, key }: Node): boolean {
+  return type === 'Property' && isNode(key) && HELP_MEMBERS.has(String(key['name']))
 }
 
 // Texts that name a command
@@ -47,10 +60,10 @@ function textOf(node: Node): string | undefined {
 }
 
 /** A command after the name of the program, an option, or what a template or a sum adds. */
-const NAMES = new RegExp(String.raw`\brelay (?:(?:${Object.keys(COMMANDS).join('|')})\b|--\w|\$\{\}|$)`)
+const NAMES = new RegExp(String.raw`\brelay (?:(?:${COMMAND_NAMES.join('|')})\b|--\w|\$\{\}|$)`)
 
 function namesCommand(file: string, source?: string): readonly string[] {
-  return parsed(file, source)
+  return parsed(file, source, (node) => file.startsWith('cli/') && isHelp(node))
     .flatMap((node) => textOf(node) ?? [])
     .filter((text) => NAMES.test(text))
 }
@@ -66,7 +79,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, why: string])[
   ['auth/accounts.ts', /relay login did not sign that account in/, PAST],
   ['auth/sign-in.ts', /relay login does not see it/, PROCESS],
   ['base/errors.ts', /The log of relay serve says why/, PROCESS],
-  ['cli/commands/actions.ts', /as relay wait --json prints it|as relay wait --json and relay show/, FORM],
+  ['cli/act.ts', /as relay wait --json prints it|as relay wait --json and relay show/, FORM],
   [
     'cli/commands/completion.ts',
     /relay completion (?:bash|zsh|fish)/,
@@ -74,26 +87,24 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, why: string])[
   ],
   ['cli/commands/config.ts', /^what relay setup stored/, PAST],
   ['cli/commands/doctor.ts', /a running relay serve with both keys|here and for relay serve$/, PROCESS],
-  ['cli/commands/mcp.ts', /^relay \$\{\}, on the code host/, 'says to an agent what a tool does'],
+  ['cli/mcp/tools.ts', /^relay \$\{\}, on the code host/, 'says to an agent what a tool does'],
   ['cli/commands/profiles.ts', /^relay serve$/, 'the heading of a column'],
   ['cli/commands/replay.ts', /the running relay serve/, PROCESS],
-  ['cli/commands/send.ts', /relay serve runs without|that relay serve was started with/, PROCESS],
+  ['cli/send.ts', /relay serve runs without|that relay serve was started with/, PROCESS],
   ['cli/commands/setup.ts', /would win over what relay setup stores/, PAST],
   ['cli/help.ts', /./, HELP],
   ['cli/journal.ts', /only relay serve itself can read/, PROCESS],
   ['cli/main.ts', /^relay \$\{\} needs a command/, 'repeats what was typed'],
   ['cli/settings/join.ts', /^the last relay serve$/, PAST],
+  ['cli/commands/source.ts', /: relay serve prints the address/, PROCESS],
   ['inspector/page/app.tsx', /^ relay $/, 'the name of the page'],
   ['inspector/page/refused.tsx', /as relay verify does/, FORM],
   ['store/cipher.ts', /^relay \$\{\}$/, NO_TEXT],
   ['store/postgres-server.ts', /^relay \$\{\}$/, NO_TEXT],
 ]
 
-/** Help of the commands. */
-const HELP_FOLDER = 'cli/declarations/'
-
 describe('a text of src that names a command', () => {
-  const found = FILES.filter((file) => !file.startsWith(HELP_FOLDER) && file !== COMPLETES).flatMap((file) =>
+  const found = FILES.filter((file) => file !== COMPLETES).flatMap((file) =>
     namesCommand(file).map((text) => ({ file, text })),
   )
 
@@ -191,7 +202,8 @@ describe('what src completes', () => {
 /** What the program says to words that it does not take; undefined where it would run them, or prints help. */
 async function refusalOf(words: readonly string[]): Promise<string | undefined> {
   const { shell } = testShell()
-  const program = createProgram(shell, async () => {}, { argv: words, isSilent: true })
+  const commands = await loadCommands(COMMAND_NAMES.filter((name) => words.includes(name)))
+  const program = createProgram(shell, async () => {}, commands, { isSilent: true })
   try {
     await program.parseAsync(words, { from: 'user' })
     return undefined

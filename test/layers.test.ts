@@ -61,6 +61,12 @@ describe('the layers of src', () => {
     expect(wrong.map(({ file, from, to }) => `${file}: ${from} → ${to}`)).toEqual([])
   })
 
+  it('has no circle of imports, also of types or of what is loaded late', () => {
+    const imports = new Map(files.map((file) => [file, relativeImports(path.join(SRC, file))]))
+    expect(circleOf({ start: ['a'], a: ['b', 'c'], b: [], c: ['a'] })).toEqual(['a', 'c', 'a'])
+    expect(circleOf(Object.fromEntries(imports))).toEqual([])
+  })
+
   it('reads process.env, signals and process.exit nowhere below the command line, but for proxies', () => {
     const touching = files.filter((file) =>
       /\bprocess\.(env|on|once|exit)\b/.test(readFileSync(path.join(SRC, file), 'utf8')),
@@ -143,6 +149,26 @@ function relativeImports(file: string): string[] {
   return specifiers.map((specifier) =>
     path.relative(SRC, path.resolve(path.dirname(file), specifier)).replace(/\.js$/, '.ts'),
   )
+}
+
+/** The files of the first circle that is found, in order, with the first once more; empty if there is none. */
+function circleOf(imports: Readonly<Record<string, readonly string[]>>): readonly string[] {
+  const done = new Set<string>()
+  const visit = (file: string, above: readonly string[]): readonly string[] => {
+    if (above.includes(file)) return [...above.slice(above.indexOf(file)), file]
+    if (done.has(file)) return []
+    for (const next of imports[file] ?? []) {
+      const circle = visit(next, [...above, file])
+      if (circle.length > 0) return circle
+    }
+    done.add(file)
+    return []
+  }
+  for (const file of Object.keys(imports)) {
+    const circle = visit(file, [])
+    if (circle.length > 0) return circle
+  }
+  return []
 }
 
 /** The names that a file declares and exports. Re-exports do not count: they are the same thing. */

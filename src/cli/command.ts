@@ -1,15 +1,25 @@
 import type { Context, HelpContext } from './context.js'
-import type { ColorMode, Output } from './output/output.js'
+import type { ColorMode, CommandMessages, Output } from './output/output.js'
+import type { MarkedObject } from './output/outside.js'
 import type { SettingName } from './settings/table.js'
 
 /** What a command works with: the process, and where its results and messages go. */
 export interface Shell extends Context {
-  readonly out: Output
+  readonly out: CommandMessages
+  /** Whether results are for a program. */
   readonly json: boolean
 }
 
+/** The shell of a service, which prints while it runs. */
+export interface PrintingShell extends Shell {
+  readonly out: Output
+}
+
 /** The same shell but for these parts. Not a copy, which would open standard input: that alone changes a terminal. */
-export function shellWith(shell: Context, parts: Partial<Shell>): Shell {
+export function shellWith<Base extends Context, Parts extends Partial<Shell>>(
+  shell: Base,
+  parts: Parts,
+): Omit<Base, keyof Parts> & Parts {
   return Object.create(shell, Object.getOwnPropertyDescriptors(parts))
 }
 
@@ -31,13 +41,74 @@ export type Flags = Partial<Record<SettingName, string | readonly string[] | tru
   readonly projectExec?: boolean
 }
 
-/** Runs a command with its flags and then its arguments. A method, since only methods can have parameters of narrower types. */
-export type Run = { run(shell: Shell, flags: Flags, ...args: unknown[]): Promise<void> }['run']
+/** What a command gives: a value, or a stream of values that it makes while it runs. A failure may come after some of them. */
+export type CommandResult = Promise<unknown> | AsyncIterable<unknown>
 
-export type Commands = Readonly<Record<string, CommandSpec>>
+export function isStream(result: CommandResult): result is AsyncIterable<unknown> {
+  return Symbol.asyncIterator in result
+}
 
-export interface CommandSpec {
-  readonly summary: string
+/** The values of a result, one after the other. */
+export function itemsOf<R extends CommandResult>(result: R): AsyncGenerator<ResultItem<R>>
+export async function* itemsOf(result: CommandResult): AsyncGenerator {
+  if (isStream(result)) yield* result
+  else yield await result
+}
+
+/** One value of a result. */
+export type ResultItem<R extends CommandResult> = R extends AsyncIterable<infer One> ? One : Awaited<R>
+
+/** The same as `print` gets it: the value itself, or the stream. */
+export type Printable<R extends CommandResult> = R extends AsyncIterable<unknown> ? R : Awaited<R>
+
+/** What a program gets of a value: objects, one per line, or the text that the value is. */
+export type Programmatic = object | string | Uint8Array | undefined | readonly object[]
+
+/** The same where it is marked what came from outside: a tool of an agent shows nothing else. */
+export type MarkedProgrammatic = MarkedObject | string | Uint8Array | undefined | readonly MarkedObject[]
+
+/**
+ * One command, for any caller. The command line (`main.ts`) and coding agents (`mcp/`) are two adapters over it: each makes the input, and
+ * makes what it shows of what `run` gives. Its declaration is what help, completion and the schemas of tools are made of.
+ */
+export interface RelayCommand<
+  Input extends Flags = Flags,
+  R extends CommandResult = CommandResult,
+  Json extends Programmatic = Programmatic,
+> extends Declaration {
+  /** Makes the input of flags and arguments, as commander passes them. Default: the flags, and each argument by its name. */
+  input?(flags: Flags, ...args: unknown[]): Input
+  /** Does the work. It writes messages to `shell.out`, and no result. */
+  run(shell: Shell, input: Input): R
+  /** Prints the result for a person. */
+  print(result: Printable<R>, out: Output): void | Promise<void>
+  /** What `--json` prints of a value. Default: the value itself. */
+  json?(item: ResultItem<R>): Json
+}
+
+/** Commands under one name, which alone does nothing. */
+export interface CommandGroup extends Declaration {
+  readonly run?: undefined
+}
+
+export type AnyCommand = RelayCommand | CommandGroup
+
+/** Gives a command the types of its input and its result. */
+export function define<Input extends Flags, R extends CommandResult, Json extends Programmatic>(
+  command: RelayCommand<Input, R, Json>,
+): RelayCommand<Input, R, Json> {
+  return command
+}
+
+/** How a stream is printed whose values stand alone. */
+export function printEach<Value>(print: (value: Value, out: Output) => void) {
+  return async (values: AsyncIterable<Value>, out: Output): Promise<void> => {
+    for await (const value of values) print(value, out)
+  }
+}
+
+/** The words of a command: what it takes, and its help. */
+export interface Declaration {
   /** One paragraph, which may be broken in the source. */
   readonly description: string
   /** Command lines; a comment follows after two spaces or more. */
@@ -54,9 +125,7 @@ export interface CommandSpec {
   readonly exits?: readonly (ExitCode | readonly [ExitCode, string])[]
   /** Further arguments are no error; usage does not show them. */
   readonly takesMore?: true
-  /** Imports what the command runs; until then, nothing but this declaration is loaded. */
-  readonly load?: () => Promise<Run>
-  readonly subcommands?: Commands
+  readonly subcommands?: Readonly<Record<string, AnyCommand & { readonly summary: string }>>
 }
 
 export type Row = readonly [string, string]
@@ -96,7 +165,7 @@ const EXIT_CODES = {
 
 type ExitCode = keyof typeof EXIT_CODES
 
-export function exitCodes(codes: CommandSpec['exits'] = []): [ExitCode, string][] {
+export function exitCodes(codes: Declaration['exits'] = []): [ExitCode, string][] {
   const all = new Map<ExitCode, string>()
   for (const code of [0, 1, 2, ...codes] as const) {
     if (typeof code === 'number') all.set(code, EXIT_CODES[code])

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import type { RelayError } from '../base/errors.js'
 import type { Seams } from '../base/seams.js'
 
 export interface Context {
@@ -10,8 +9,6 @@ export interface Context {
   readonly stdout: TextStream
   readonly stderr: TextStream
   readonly seams?: Seams | undefined
-  /** Gets the failure of the command, which is then not printed: for a caller in the same process. */
-  readonly onFailure?: (error: RelayError) => void
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
   /** From now on, the first signal ends the process at once: for work that cannot stop between two steps. */

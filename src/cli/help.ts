@@ -1,35 +1,12 @@
-import { anywhere } from '../base/command-line.js'
 import type { Command } from 'commander'
-import { suggest, wrap } from '../base/text.js'
-import {
-  type Commands,
-  type CommandSpec,
-  exitCodes,
-  type FlagSpec,
-  type Row,
-  type Section,
-} from './command.js'
+import { wrap } from '../base/text.js'
+import { CATALOG, SUMMARIES } from './catalog.js'
+import { type Declaration, exitCodes, type FlagSpec, type Row, type Section } from './command.js'
 import type { HelpContext, TextStream } from './context.js'
-import { ACTIONS } from './declarations/actions.js'
-import { JOURNAL } from './declarations/journal.js'
-import { SERVICE } from './declarations/service.js'
-import { SETUP } from './declarations/setup.js'
-import { SIGNING_IN } from './declarations/signing-in.js'
-import { defaultText, meantBy, SETTING_NAMES, type SettingName, settingOf } from './settings/table.js'
-
-/** Every command, under the heading under which help lists it. */
-const GROUPS: Readonly<Record<string, Commands>> = {
-  'Service:': SERVICE,
-  'Journal:': JOURNAL,
-  'Setup:': SETUP,
-  'Signing in:': SIGNING_IN,
-  'Actions:': ACTIONS,
-}
-export const COMMANDS: Commands = Object.assign({}, ...Object.values(GROUPS))
+import { defaultText, SETTING_NAMES, type SettingName, settingOf } from './settings/table.js'
 
 /** relay itself: its options are those of every command. */
 export const RELAY = {
-  summary: '',
   description: `Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.`,
   examples: `relay serve --sandbox          run the service with an emulated code host
 relay login --profile sandbox  sign in there
@@ -43,7 +20,7 @@ relay comment octo/demo#1 "Hello" --profile sandbox`,
   ],
   env: ['home'],
   exits: [[0, 'success, also after Ctrl-C in serve and log --follow'], 3, 4, 5, 6, 7, 8, 130],
-} as const satisfies CommandSpec
+} as const satisfies Declaration
 
 export const VARIABLES: readonly Row[] = [
   ['NO_COLOR', 'turn off colors, unless --color is given'],
@@ -52,7 +29,10 @@ export const VARIABLES: readonly Row[] = [
 ]
 
 /** The options of a command, in the order of its help, with the words that their values can be. */
-export function optionsOf({ options = [], settings = [] }: CommandSpec): FlagSpec[] {
+export function optionsOf({
+  options = [],
+  settings = [],
+}: Pick<Declaration, 'options' | 'settings'>): FlagSpec[] {
   const own = options.map(([flags, help, more = {}]): FlagSpec => {
     const choices = more.choices ? `: ${more.choices.join(', ')}` : ''
     return [flags, help + choices, more]
@@ -73,24 +53,28 @@ export function variableRows(names: readonly SettingName[]): Row[] {
 }
 
 /** ` (default: …)`, which help does not break at the second space; nothing without one. */
-export function defaultNote(text: string | undefined): string {
+function defaultNote(text: string | undefined): string {
   return text === undefined ? '' : ` (default:\u00a0${text})`
+}
+
+/** The help of an option, with what it says of its value. */
+export function helpOf([, help, more = {}]: FlagSpec): string {
+  const { repeatable, env, default: value, defaultText = value } = more
+  const notes = `${repeatable ? ' (repeatable)' : ''}${env === undefined ? '' : ` (env:\u00a0${env})`}`
+  return help + notes + defaultNote(defaultText)
 }
 
 export const SECRET_FILES = 'A secret can be in a file: set its name with _FILE added to the path.'
 
 /** The help of a command, before it is fitted to a terminal. */
-export function helpPage(command: Command, spec: CommandSpec, context: HelpContext): string {
+export function helpPage(command: Command, spec: Declaration, context: HelpContext): string {
   const { examples, details, env = [] } = spec
   const { parent } = command
   const optionRows = ({ options }: Command): Row[] =>
     options.map(({ flags, description }) => [flags, description])
   const commands: readonly Section[] = parent
     ? [['Commands:', command.commands.map((each) => [`${each.name()} ${each.usage()}`, each.summary()])]]
-    : Object.entries(GROUPS).map(([heading, commands]) => [
-        heading,
-        Object.entries(commands).map(([name, { summary }]) => [name, summary]),
-      ])
+    : Object.entries(CATALOG).map(([heading, summaries]) => [heading, Object.entries(summaries)])
   const lists: readonly Section[] = [
     ['Arguments:', command.registeredArguments.map((each) => [each.name(), each.description])],
     ['Options:', [...optionRows(command), ['-h, --help', 'print this help']]],
@@ -123,14 +107,14 @@ function nameWidth(rows: readonly Row[]): number {
 }
 
 /** The commands that most people need, in the order in which they need them. */
-const FIRST = ['serve', 'trigger', 'log', 'show', 'login', 'comment']
+const FIRST = ['serve', 'trigger', 'log', 'show', 'login', 'comment'] as const
 
 /** What `relay` alone prints: the first commands with what they do, the names of the others, and where to read on. */
 export function overview(stream: TextStream): string {
-  const first = FIRST.map((name): Row => [name, COMMANDS[name]?.summary ?? ''])
-  const width = nameWidth(Object.keys(GROUPS).map((heading) => [heading, heading]))
-  const others = Object.entries(GROUPS).flatMap(([heading, commands]) => {
-    const names = Object.keys(commands).filter((name) => !FIRST.includes(name))
+  const first = FIRST.map((name): Row => [name, SUMMARIES[name]])
+  const width = nameWidth(Object.keys(CATALOG).map((heading) => [heading, heading]))
+  const others = Object.entries(CATALOG).flatMap(([heading, summaries]) => {
+    const names = Object.keys(summaries).filter((name) => !FIRST.some((first) => first === name))
     return names.length === 0 ? [] : `${heading.padEnd(width)}  ${names.join(', ')}`
   })
   const parts = [
@@ -153,39 +137,6 @@ export function settingsHelp(stream: TextStream): string {
   const end =
     'relay config shows the settings in force, and where each comes from. docs/settings.md says where they can be set.\n'
   return fit([...listOf(['Settings, by variable and flag:', rows]), end].join('\n\n'), stream, Infinity)
-}
-
-/** Command lines, and what other programs call what they do. */
-const MEANINGS: Readonly<Record<string, string>> = {
-  comment: 'reply answer say',
-  config: 'settings configure env environment set get options',
-  doctor: 'check diagnose health status info debug',
-  export: 'save dump record download fixture',
-  log: 'list ls history deliveries events entries requests ps',
-  'log --follow': 'tail follow watch stream logs',
-  login: 'signin auth authorize authenticate connect',
-  mcp: 'agent agents tools claude codex cursor',
-  react: 'reaction emoji like',
-  replay: 'resend redeliver retry repeat',
-  revoke: 'logout signout disconnect unauthorize',
-  routes: 'targets forwards',
-  serve: 'start run up listen server receive',
-  'serve --forward': 'forward proxy',
-  'serve --sandbox': 'sandbox demo',
-  'serve --tunnel': 'tunnel expose smee',
-  setup: 'init register install',
-  source: 'sender senders sources',
-  show: 'view inspect cat describe open',
-  trigger: 'send fire emit simulate fake test ping',
-  verify: 'validate signature',
-  wait: 'await expect',
-  whoami: 'who me user account',
-}
-
-/** The command line that was probably meant by an unknown command, by its meaning or its spelling. */
-export function meantCommand(word: string): string | undefined {
-  const line = meantBy(word, MEANINGS) ?? suggest(word, Object.keys(COMMANDS))
-  return line === undefined ? undefined : anywhere(line)
 }
 
 export function joinLines(text: string): string {

@@ -18,6 +18,7 @@ import type { Entry, Forward, Summary } from '../journal/types.js'
 import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
 import { looks, POLL_MS } from './follow.js'
+import { own } from './output/outside.js'
 import {
   type Attached,
   commandFor,
@@ -133,7 +134,7 @@ export async function warnOfMatches(
   const { events } = hostScheme(provider)
   for (const { text } of matches) {
     const why = neverSentReason(text, provider, events)
-    if (why !== undefined) out.log.warn(why)
+    if (why !== undefined) out.warn(own(why))
   }
 }
 

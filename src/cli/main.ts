@@ -1,12 +1,27 @@
-import { anywhere } from '../base/command-line.js'
-import { Argument, Command, CommanderError, Option } from 'commander'
+import { Argument, Command, CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
+import { anywhere } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { printableText } from '../base/text.js'
-import { type CommandSpec, type Flags, type FlagSpec, type Run, shellWith } from './command.js'
+import { COMMAND_NAMES, SUMMARIES } from './catalog.js'
+import {
+  type AnyCommand,
+  type ArgumentSpec,
+  type RelayCommand,
+  type Flags,
+  isStream,
+  itemsOf,
+  type ResultItem,
+  type CommandResult,
+  type PrintingShell,
+  shellWith,
+} from './command.js'
+import { type Commands, loadCommands } from './commands/index.js'
 import type { Context, HelpContext } from './context.js'
-import { COMMANDS, defaultNote, fit, helpPage, optionsOf, overview, RELAY } from './help.js'
-import { meantLine, meantOption } from './meant.js'
+import { fit, helpPage, optionsOf, overview, RELAY } from './help.js'
+import { toOption } from './option.js'
+import { meantCommand, meantOption, meantSubcommand } from './meant.js'
+
 import type { Output, OutputOptions } from './output/output.js'
 import { settingOf } from './settings/table.js'
 
@@ -14,12 +29,17 @@ import { settingOf } from './settings/table.js'
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const { json, jsonLog } = formatsOf(argv, context)
   let opened: Output | undefined
-  const start: Start = async (load, flags, args) => {
-    const [run, out] = await Promise.all([load(), openOutput(context, { ...flags, jsonLog })])
-    opened = out
-    await run(shellWith(context, { out, json: flags.json === true }), flags, ...args)
+  const start: Start = async (command, flags, args) => {
+    const out = (opened = await openOutput(context, { ...flags, jsonLog }))
+    await execute(
+      command,
+      shellWith(context, { out, json: flags.json === true }),
+      inputOf(command, flags, args),
+    )
   }
-  const program = createProgram(context, start, { argv, isSilent: json || jsonLog })
+  // Others cannot be meant: an option can have any of these names as its value.
+  const commands = await loadCommands(COMMAND_NAMES.filter((name) => argv.includes(name)))
+  const program = createProgram(context, start, commands, { isSilent: json || jsonLog })
   try {
     await program.parseAsync(argv, { from: 'user' })
     return 0
@@ -54,15 +74,15 @@ async function openOutput(context: Context, options: OutputOptions): Promise<Out
   return new Output(context, options)
 }
 
-/** Prints a failure on stderr, as an object where programs read it, or gives it to the caller. Returns its exit code. */
+/** Prints a failure on stderr, as an object where programs read it. Returns its exit code. */
 export async function report(
   error: RelayError,
   argv: readonly string[],
   context: Context,
   { color, out }: Pick<Flags, 'color'> & { readonly out?: Output | undefined } = {},
 ): Promise<number> {
-  if (context.onFailure) context.onFailure(error)
-  else (out ?? (await openOutput(context, { color, ...formatsOf(argv, context) }))).failure(error)
+  const output = out ?? (await openOutput(context, { color, ...formatsOf(argv, context) }))
+  output.failure(error)
   return error.exitCode
 }
 
@@ -76,18 +96,39 @@ function formatsOf(argv: readonly string[], { env }: Pick<Context, 'env'>) {
   return { json: own.includes('--json'), jsonLog: own.includes('serve') && format === 'json' }
 }
 
-type Start = (load: () => Promise<Run>, flags: Flags, args: readonly unknown[]) => Promise<void>
-
-interface ProgramOptions {
-  /** The command line. A command that it does not name is left out: to declare them all takes milliseconds. All are declared without it. */
-  readonly argv?: readonly string[]
-  readonly isSilent?: boolean
+/** The flags of a command line, and each argument by its name, unless the command makes its input in another way. */
+function inputOf(command: RelayCommand, flags: Flags, values: readonly unknown[]): Flags {
+  if (command.input) return command.input(flags, ...values)
+  return {
+    ...flags,
+    ...Object.fromEntries((command.args ?? []).map((arg, i) => [inputName(arg), values[i]])),
+  }
 }
 
+/** `file` of `[file...]`, `repo` of `<owner/repo>`. */
+function inputName([name]: ArgumentSpec): string {
+  return name.replaceAll(/^.*\/|[<>[\].]/g, '')
+}
+
+/** Runs a command, and prints its result: for a person, or for a program. */
+async function execute(command: RelayCommand, shell: PrintingShell, input: Flags): Promise<void> {
+  const { out } = shell
+  const result = command.run(shell, input)
+  if (!shell.json) return command.print(isStream(result) ? result : await result, out)
+  const print = (item: ResultItem<CommandResult>): void => {
+    for (const part of [command.json ? command.json(item) : item].flat())
+      if (typeof part === 'string' || part instanceof Uint8Array) out.exactly(part)
+      else if (typeof part === 'object' && part !== null) out.object(part)
+  }
+  for await (const item of itemsOf(result)) print(item)
+}
+
+type Start = (command: RelayCommand, flags: Flags, args: readonly unknown[]) => Promise<void>
+
 /** A command that suggests what was probably meant by a word that it does not know. Commander knows spellings alone. */
-class RelayCommand extends Command {
-  override createCommand(name?: string): RelayCommand {
-    return new RelayCommand(name)
+class Program extends Command {
+  override createCommand(name?: string): Program {
+    return new Program(name)
   }
 
   override error(message: string, options?: Parameters<Command['error']>[1]): never {
@@ -97,7 +138,14 @@ class RelayCommand extends Command {
   }
 
   #meant(word: string, code: string | undefined): string | undefined {
-    if (code === 'commander.unknownCommand') return meantLine(word, this.parent ? this.name() : undefined)
+    if (code === 'commander.unknownCommand')
+      return this.parent
+        ? meantSubcommand(
+            word,
+            this.name(),
+            this.commands.map((each) => each.name()),
+          )
+        : meantCommand(word)
     if (code !== 'commander.unknownOption') return undefined
     const options = [
       ...this.options,
@@ -108,14 +156,18 @@ class RelayCommand extends Command {
   }
 }
 
-/** The command tree as commander knows it, with the options that every command takes. */
+/**
+ * The command tree as commander knows it, with the options that every command takes. Commands that are not loaded have only their names,
+ * which completion offers.
+ */
 export function createProgram(
   context: HelpContext,
   start: Start,
-  { argv, isSilent = false }: ProgramOptions = {},
+  commands: Commands,
+  { isSilent = false }: { readonly isSilent?: boolean } = {},
 ): Command {
   const { stdout, stderr } = context
-  const program = new RelayCommand('relay')
+  const program = new Program('relay')
     .version(packageJson.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand(false)
@@ -133,19 +185,19 @@ export function createProgram(
   for (const option of optionsOf(RELAY)) program.addOption(toOption(option))
   // Without a command, commander prints the help as an error; `main` prints the overview.
   program.helpInformation = (options) => (options?.error ? '' : helpPage(program, RELAY, context))
-  for (const [name, spec] of Object.entries(COMMANDS)) {
-    const isNamed = argv?.includes(name) !== false
-    // Completion offers the others. One has to be known, or commander does not miss it.
-    if (!isNamed && name !== 'help' && !argv?.includes('completion')) continue
-    const command = program.command(name).helpCommand(false).summary(spec.summary)
-    if (isNamed) declare(command, spec, context, start)
+  for (const name of COMMAND_NAMES) {
+    const spec = commands[name]
+    // To declare them all takes milliseconds. One has to be known, or commander does not miss it.
+    if (!spec && name !== 'help' && !commands.completion) continue
+    const command = program.command(name).helpCommand(false).summary(SUMMARIES[name])
+    if (spec) declare(command, spec, context, start)
   }
   return program
 }
 
-/** Declares a command to commander. What the command runs is imported when it runs. */
-function declare(command: Command, spec: CommandSpec, context: HelpContext, start: Start): void {
-  const { load, args = [], subcommands = {} } = spec
+/** Declares a command to commander. */
+function declare(command: Command, spec: AnyCommand, context: HelpContext, start: Start): void {
+  const { args = [], subcommands = {} } = spec
   command.allowExcessArguments(spec.takesMore === true)
   for (const [name, help, choices] of args) {
     const argument = new Argument(name, help)
@@ -157,18 +209,5 @@ function declare(command: Command, spec: CommandSpec, context: HelpContext, star
   command.helpInformation = () => helpPage(command, spec, context)
   const usage = command.createHelp().commandUsage(command)
   command.showHelpAfterError(`Usage: ${usage}\n(${usage.replace(/ (?:\[|<).*/, '')} --help says more)`)
-  if (load) command.action((...values) => start(load, command.optsWithGlobals(), values))
-}
-
-/** With `port to listen on (env: RELAY_PORT) (default: 8787)` as its help. */
-export function toOption([flags, help, more = {}]: FlagSpec): Option {
-  const { choices, repeatable, setting, env, bare, default: value, defaultText = value } = more
-  const notes = `${repeatable ? ' (repeatable)' : ''}${env === undefined ? '' : ` (env:\u00a0${env})`}`
-  const option = new Option(flags, help + notes + defaultNote(defaultText)).preset(bare)
-  if (value !== undefined) option.default(value)
-  if (choices) option.choices(choices)
-  // A flag that is repeated, as `--source`, and its setting have different names.
-  if (setting !== undefined) option.attributeName = () => setting
-  if (repeatable) option.argParser<readonly string[] | undefined>((text, before) => [...(before ?? []), text])
-  return option
+  if (spec.run) command.action((...values) => start(spec, command.optsWithGlobals(), values))
 }

@@ -1,9 +1,42 @@
 import { anywhere } from '../base/command-line.js'
 import { normalizeWord, suggest } from '../base/text.js'
-import { COMMANDS, meantCommand } from './help.js'
+import { COMMAND_NAMES } from './catalog.js'
 import { meantBy } from './settings/table.js'
 
 // What was probably meant by a word of a command line that relay does not know.
+
+/** Command lines, and what other programs call what they do. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  comment: 'reply answer say',
+  config: 'settings configure env environment set get options',
+  doctor: 'check diagnose health status info debug',
+  export: 'save dump record download fixture',
+  log: 'list ls history deliveries events entries requests ps',
+  'log --follow': 'tail follow watch stream logs',
+  login: 'signin auth authorize authenticate connect',
+  mcp: 'agent agents tools claude codex cursor',
+  react: 'reaction emoji like',
+  replay: 'resend redeliver retry repeat',
+  revoke: 'logout signout disconnect unauthorize',
+  routes: 'targets forwards',
+  serve: 'start run up listen server receive',
+  'serve --forward': 'forward proxy',
+  'serve --sandbox': 'sandbox demo',
+  'serve --tunnel': 'tunnel expose smee',
+  setup: 'init register install',
+  source: 'sender senders sources',
+  show: 'view inspect cat describe open',
+  trigger: 'send fire emit simulate fake test ping',
+  verify: 'validate signature',
+  wait: 'await expect',
+  whoami: 'who me user account',
+}
+
+/** The command line that was probably meant by an unknown command, by its meaning or its spelling. */
+export function meantCommand(word: string): string | undefined {
+  const line = meantBy(word, MEANINGS) ?? suggest(word, COMMAND_NAMES)
+  return line === undefined ? undefined : anywhere(line)
+}
 
 /** Options, and what other programs call them. With a value, `--tail` is one that takes a value; without, one that does not. */
 const OPTIONS: Readonly<Record<string, string>> = {
@@ -93,10 +126,8 @@ export function meantOption(
   return name === undefined ? undefined : `--${name}`
 }
 
-/** The command line that was probably meant by an unknown command of relay, or of the group. */
-export function meantLine(word: string, group?: string): string | undefined {
-  if (group === undefined) return meantCommand(word)
-  const names = Object.keys(COMMANDS[group]?.subcommands ?? {})
+/** The command line that was probably meant by an unknown command of the group, whose commands have these names. */
+export function meantSubcommand(word: string, group: string, names: readonly string[]): string | undefined {
   const name = meantBy(normalizeWord(word), among(SUBCOMMANDS, names)) ?? suggest(word, names)
   return name === undefined ? undefined : anywhere(`${group} ${name}`)
 }

@@ -11,6 +11,8 @@ import type { Flags, Shell } from './command.js'
 import { callInstance } from './instance-client.js'
 import { type FilterFlags, readFilter } from './journal.js'
 import { bytesField, readableBody } from './output/deliveries.js'
+import { marked, outside, own, timeField } from './output/outside.js'
+import type { Output } from './output/output.js'
 import { bold, dim, join, type Line, t, type Text, yellow } from './output/text.js'
 import { localTime, shownTime, spokenTime } from './output/time.js'
 import { type Advised, type Attached, attach, commandFor, startCommand } from './profile.js'
@@ -62,25 +64,38 @@ const KINDS: readonly (readonly [RefusedKind, string])[] = [
 /** Flags of `relay log` that select entries of the journal. */
 const FILTERS = new Set(['event', 'repo', 'since', 'until', 'status', 'failed', 'text', 'follow'])
 
-/** Runs `relay log --refused`: prints what the running instance refused, oldest first, and how many there were of each kind. */
-export async function logRefused(shell: Shell, flags: Flags & FilterFlags): Promise<void> {
-  const { out } = shell
+/** A refused request in a list, or how many of each kind there were. */
+export type RefusedItem =
+  | { readonly type: 'refused'; readonly refused: RefusedSummary }
+  | { readonly type: 'counts'; readonly counts: RefusedCounts }
+type RefusedCounts = Readonly<Partial<Record<RefusedKind, number>>>
+
+/** What the running instance refused, oldest first, and how many there were of each kind, of all sources. */
+export async function* refusedItems(shell: Shell, flags: Flags & FilterFlags): AsyncGenerator<RefusedItem> {
   const given = Object.keys(flags).find((name) => FILTERS.has(name))
   if (given !== undefined) throw new RelayError('usage', `--refused cannot be combined with --${given}`)
   const { last = Infinity, source } = readFilter({ last: flags.last, source: flags.source }, Date.now())
   const instance = instanceOf(await attach(shell, flags, 'answering'))
   const { refused: all, counts } = await callInstance(instance, 'refused', {}, shell)
-  const refused = all.filter((each) => source === undefined || each.source === source)
-  for (const each of refused.slice(Math.max(0, refused.length - last)))
-    if (shell.json) out.object(refusedObject(each))
-    else for (const line of refusedLines(each, out.width)) out.result(line)
-  if (refused.length === 0) throw new RelayError('no_match', 'The running instance has refused no request')
-  // Of all sources.
-  if (source !== undefined) return
-  if (shell.json) return out.object({ type: 'refused_counts', ...counts })
+  const chosen = all.filter((each) => source === undefined || each.source === source)
+  for (const refused of chosen.slice(Math.max(0, chosen.length - last))) yield { type: 'refused', refused }
+  if (chosen.length === 0) throw new RelayError('no_match', 'The running instance has refused no request')
+  if (source === undefined) yield { type: 'counts', counts }
+}
+
+export function printRefused(item: RefusedItem, out: Output): void {
+  if (item.type === 'refused')
+    return refusedLines(item.refused, out.width).forEach((line) => out.result(line))
+  const { counts } = item
   const counted = KINDS.filter(([kind]) => counts[kind] !== undefined)
   const texts = counted.map(([kind, name]) => `${counts[kind]?.toLocaleString('en-US')} ${name}`)
   out.say(`refused since the start: ${texts.join(', ')}`)
+}
+
+export function refusedJson(item: RefusedItem) {
+  return item.type === 'refused'
+    ? refusedObject(item.refused)
+    : marked({ type: 'refused_counts', ...item.counts })
 }
 
 /** `refused:3  2026-01-31 12:04:11  tunnel 401  push  72d3162e`, and the reason: on the same line where it fits `columns`. */
@@ -95,10 +110,11 @@ function refusedLines(refused: RefusedSummary, columns: number): readonly Text[]
 }
 
 /** For a program, without headers and body. */
-function refusedObject(refused: RefusedSummary): Record<string, unknown> {
+function refusedObject(refused: RefusedSummary) {
   const { id, at, via, source, status, kind, reason, event, deliveryId, size } = refused
-  const time = new Date(at).toISOString()
-  return { type: 'refused', id, time, via, source, status, kind, reason, event, delivery: deliveryId, size }
+  const about = { type: 'refused', id, time: timeField(at), via, source: own(source), status, kind } as const
+  const claims = { reason: outside(reason), event: outside(event), delivery: outside(deliveryId), size }
+  return marked({ ...about, ...claims })
 }
 
 // show and verify refused:N
@@ -114,27 +130,32 @@ async function readRefused(shell: Shell, attached: Attached, id: number): Promis
   })
 }
 
-/** Runs `relay show refused:3`. `isBody`: it prints the exact bytes of the body. */
-export async function showRefused(shell: Shell, attached: Attached, id: number, isBody: boolean) {
-  const { out } = shell
+/** A refused request with its body, as far as it was stored. @throws RelayError as {@link readRefused} */
+export async function openRefused(shell: Shell, attached: Attached, id: number) {
   const entry = await readRefused(shell, attached, id)
+  return { entry, body: Buffer.from(entry.body, 'base64') }
+}
+export type OpenedRefused = Awaited<ReturnType<typeof openRefused>>
+
+/** The exact bytes of the body. @throws RelayError `no_match` where they were not stored whole */
+export function wholeBody({ entry: { size }, body }: OpenedRefused): Buffer {
+  if (body.length === size) return body
+  throw new RelayError('no_match', `Only ${body.length} of its ${size} bytes were stored`)
+}
+
+export function openedObject({ entry, body }: OpenedRefused) {
   const { headers, size } = entry
-  const body = Buffer.from(entry.body, 'base64')
-  if (isBody) {
-    if (body.length === size) return out.exactly(body)
-    throw new RelayError('no_match', `Only ${body.length} of its ${size} bytes were stored`)
-  }
-  if (!shell.json) return out.pages(refusedPage(entry, body, out.isTerminal))
-  out.object({
+  return marked({
     ...refusedObject(entry),
-    headers: headers.map(([name, value]) => ({ name, value })),
+    headers: outside(headers.map(([name, value]) => ({ name, value }))),
     ...bytesField('body', body),
     complete: body.length === size,
-    payload: readPayload({ body })?.value ?? null,
+    payload: outside(readPayload({ body })?.value ?? null),
   })
 }
 
-function refusedPage(entry: RefusedEntry, body: Buffer, isTerminal: boolean): Line[] {
+/** The lines that show it to a person. */
+export function refusedPage({ entry, body }: OpenedRefused, isTerminal: boolean): Line[] {
   const { id, at, via, source, status, reason, event, deliveryId, headers, size } = entry
   const path = isCodeHost(source) ? '' : ` to ${pathOf(source)}`
   const properties = [
@@ -160,7 +181,7 @@ function refusedPage(entry: RefusedEntry, body: Buffer, isTerminal: boolean): Li
 
 /**
  * What `relay verify` explains. Where the bytes that were signed are not known, since the body was not stored whole or a tunnel changed it,
- * the reason that the instance found counts instead. @throws RelayError as {@link showRefused}
+ * the reason that the instance found counts instead. @throws RelayError as {@link readRefused}
  */
 export async function refusedItem(shell: Shell, attached: Attached, id: number) {
   const { at, via, source, size, reason, event, deliveryId, headers, body } = await readRefused(

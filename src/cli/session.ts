@@ -26,6 +26,7 @@ import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { type TokenOwner, Tokens } from '../tokens/tokens.js'
 import { makeProfileSecret } from '../webhook/profile-secret.js'
 import type { Shell } from './command.js'
+import { marked, outside } from './output/outside.js'
 import { callInstance } from './instance-client.js'
 import {
   type Advised,
@@ -128,8 +129,8 @@ function ownerAccess(
       owner && !isChecked ? await tokens.otherAccount(owner, { isNamed: isUserNamed(attached) }) : undefined
     isChecked = true
     if (!owner || !other) return
-    const text = `${otherAccountText(owner, other)}. ${loginCommand(attached)} replaces it`
-    out.remark(text, { otherAccount: other })
+    const text = `${otherAccountText(owner, other)}. ${loginCommandLine(attached)} replaces it`
+    out.remark(text, marked({ otherAccount: outside(other) }))
   }
   return {
     /**
@@ -186,14 +187,14 @@ async function openSessionData({ out }: Shell, attached: Attached, isNew: boolea
 type SignIn = Advised & Pick<Attached, 'values'>
 
 /** The command by which the user signs in, in another shell, too. */
-export function loginCommand(about: SignIn): string {
+export function loginCommandLine(about: SignIn): string {
   const { values, origins } = about
   return commandFor(about, origins.user?.kind === 'flag' ? `login --user ${values.user}` : 'login')
 }
 
 /** The next step of a user who is not signed in. */
 export function signInCommand(attached: SignIn, hasClient: boolean): string {
-  return hasClient ? loginCommand(attached) : commandFor(attached, 'setup')
+  return hasClient ? loginCommandLine(attached) : commandFor(attached, 'setup')
 }
 
 /** Adds the command to an error that only a new sign-in resolves. */

@@ -3,7 +3,8 @@ import path from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { runComment, runReact } from '../../src/cli/commands/actions.js'
+import { commentCommand } from '../../src/cli/commands/comment.js'
+import { reactCommand } from '../../src/cli/commands/react.js'
 import type { Context } from '../../src/cli/context.js'
 import { emptyFolder } from '../kit/folder.js'
 import { testShell } from './cli-shell.js'
@@ -15,12 +16,17 @@ function shellOf(over: Partial<Context> = {}) {
   return testShell({ ...over, env: { RELAY_HOME: emptyFolder(), RELAY_USER: 'ada' }, ...PLAN })
 }
 
+/** What an action would send. */
+async function requestOf<Request>(acted: AsyncIterable<{ readonly object: object }>): Promise<Request> {
+  for await (const { object } of acted) return JSON.parse(JSON.stringify(object)).request
+  throw new Error('it gave nothing')
+}
+
 /** The text that `relay comment` would send. */
 async function textOf(argument: string | undefined, over: Partial<Context> = {}, flags: object = {}) {
-  const { shell, out } = shellOf(over)
-  await runComment(shell, { ...PLAN, ...flags }, 'octo/demo#1', argument)
-  const { request }: { request: { body: string } } = JSON.parse(out())
-  return request.body
+  const { shell } = shellOf(over)
+  const input = { ...PLAN, ...flags, target: 'octo/demo#1', text: argument }
+  return (await requestOf<{ body: string }>(commentCommand.run(shell, input))).body
 }
 
 /** The text of a file with these bytes. */
@@ -83,10 +89,9 @@ it('a comment is asked for as the terminal allows, and standard input is not rea
 })
 
 async function reactionOf(word: string): Promise<unknown> {
-  const { shell, out } = shellOf()
-  await runReact(shell, PLAN, 'octo/demo#1', word)
-  const { request }: { request: { content: unknown } } = JSON.parse(out())
-  return request.content
+  const { shell } = shellOf()
+  const input = { ...PLAN, target: 'octo/demo#1', reaction: word }
+  return (await requestOf<{ content: unknown }>(reactCommand.run(shell, input))).content
 }
 
 it.each([

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { type Item, openSending, readPlan, send } from '../../src/cli/commands/send.js'
+import { type Item, openSending, readPlan, send } from '../../src/cli/send.js'
 import { callInstance } from '../../src/cli/instance-client.js'
 import { createInstanceRecord } from '../../src/instance/protocol.js'
 import { emptyFolder } from '../kit/folder.js'
@@ -16,6 +16,10 @@ interface Options extends NonNullable<Parameters<typeof testShell>[0]> {
   readonly onReady?: () => void
 }
 
+async function sendAll(sending: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of sending);
+}
+
 /** Sends the items, and returns how that ended, how many were received, and the messages. */
 async function sent(items: readonly Item[], { onReady, ...options }: Options = {}) {
   await using target = await receiver()
@@ -25,7 +29,7 @@ async function sent(items: readonly Item[], { onReady, ...options }: Options = {
   const plan = readPlan(flags)
   await using sending = await openSending(shell, flags, plan)
   onReady?.()
-  const ended = await send(shell, plan, items, sending).catch((error: unknown) => error)
+  const ended = await sendAll(send(shell, plan, items, sending)).catch((error: unknown) => error)
   return { ended, received: target.received.length, err: err() }
 }
 

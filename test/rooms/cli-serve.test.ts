@@ -5,6 +5,7 @@ import { RelayError } from '../../src/base/errors.js'
 import type { Flags } from '../../src/cli/command.js'
 import { LiveOutput } from '../../src/cli/commands/serve/events.js'
 import { routeWarnings, watchSettings } from '../../src/cli/commands/serve/terminal.js'
+import { loadCommands } from '../../src/cli/commands/index.js'
 import { createProgram } from '../../src/cli/main.js'
 import { localTime } from '../../src/cli/output/time.js'
 import { openSettings } from '../../src/cli/settings/read.js'
@@ -325,7 +326,11 @@ describe('serve --tunnel', () => {
     const { shell } = testShell({ env })
     writeFileSync(path.join(shell.configFolder, 'config.json'), JSON.stringify(file))
     let flags: Flags = {}
-    const program = createProgram(shell, async (_, given) => void (flags = given))
+    const program = createProgram(
+      shell,
+      async (_, given) => void (flags = given),
+      await loadCommands(['serve']),
+    )
     await program.parseAsync(['serve', ...line.split(' ').filter(Boolean)], { from: 'user' })
     const settings = await openSettings(shell, flags)
     return (await settings.read()).values.tunnel

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import * as schemas from '../../src/cli/commands/mcp-schemas.js'
-import { FROM_OUTSIDE, ownObject, separated } from '../../src/cli/output/outside.js'
+import * as schemas from '../../src/cli/mcp/schemas.js'
+import { FROM_OUTSIDE, ownObject, separated } from '../../src/cli/mcp/own-object.js'
 
 const shapes = Object.entries(schemas).flatMap(([name, value]): [string, z.ZodObject][] => {
   if (value instanceof z.ZodObject) return [[name, value]]

@@ -1,10 +1,18 @@
 import { findOwnApp, type OwnApp } from '../../auth/setup.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
-import { catchUp, findMissed, withRetries, type RetryOptions, requireLog } from '../../codehost/catch-up.js'
+import {
+  catchUp,
+  type CatchUpResult,
+  findMissed,
+  withRetries,
+  type RetryOptions,
+  requireLog,
+} from '../../codehost/catch-up.js'
 import { explainLogError, sameAddress, SavedHooks } from '../../codehost/hooks.js'
-import type { DeliveryLog, RepoHooks, Repo } from '../../codehost/host.js'
+import type { DeliveryLog, HookDelivery, RepoHooks, Repo } from '../../codehost/host.js'
 import { parseInstant } from '../../journal/filter.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, printEach, type Shell } from '../command.js'
+import { OPTIONAL_REPOSITORY, USER_COMMAND } from '../options.js'
 import {
   askAgain,
   caughtUpText,
@@ -13,21 +21,30 @@ import {
   failedText,
   missedObject,
 } from '../output/deliveries.js'
+import type { Output } from '../output/output.js'
 import { localTime } from '../output/time.js'
 import { attach, commandFor, notServed, startCommand } from '../profile.js'
 import { openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 import { findOwnHook, payloadAddress, placeOf } from './hook.js'
 
-interface CatchUpFlags extends Flags {
+/** What was found in a log: what is missing or, without `--dry-run`, what became of it. */
+type Read = Pick<Source, 'name' | 'object'> &
+  (
+    | { readonly missing: readonly HookDelivery[] }
+    | { readonly result: CatchUpResult; readonly missing?: undefined }
+  )
+
+interface CatchUpInput extends Flags {
+  readonly repo?: string | undefined
   readonly since?: string
   readonly dryRun?: boolean
 }
 
-export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: string): Promise<void> {
+async function* runCatchUp(shell: Shell, flags: CatchUpInput): AsyncGenerator<Read> {
   const { out } = shell
   const since = flags.since === undefined ? undefined : parseInstant('--since', flags.since, Date.now())
-  const named = text === undefined ? undefined : parseRepo(text)
+  const named = flags.repo === undefined ? undefined : parseRepo(flags.repo)
   await using session = await openSession(
     shell,
     await attach(shell, flags, flags.dryRun ? 'existing' : 'answering'),
@@ -39,7 +56,7 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
   const problems: RelayError[] = []
   for (const source of sources)
     try {
-      lost += await readLog(shell, session, source, { since, dryRun: flags.dryRun === true })
+      lost += yield* readLog(shell, session, source, { since, dryRun: flags.dryRun === true })
     } catch (error) {
       if (sources.length === 1 || !(error instanceof RelayError) || !OF_ONE_LOG.has(error.kind)) throw error
       const about = `Could not catch up with ${source.name}: ${error.message}`
@@ -59,12 +76,12 @@ export async function runCatchUp(shell: Shell, flags: CatchUpFlags, text?: strin
 const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set(['no_match', 'not_found', 'forbidden', 'gone'])
 
 /** Catches up once no other process does, or lists what is missing. Returns how many could not be had. */
-async function readLog(
-  { out, json, signal }: Shell,
+async function* readLog(
+  { out, signal }: Shell,
   { database, journal, limits, host }: Session,
   { name, object, open, explain }: Source,
   { since, dryRun }: { readonly since: number | undefined; readonly dryRun: boolean },
-): Promise<number> {
+): AsyncGenerator<Read, number> {
   const onWait = (why: string, ms: number): void => out.say(`Continues in ${Math.ceil(ms / 1000)} s: ${why}`)
   const options = {
     log: await open({ signal, onWait }),
@@ -85,25 +102,31 @@ async function readLog(
   try {
     if (dryRun) {
       const { deliveries } = await findMissed(options)
-      const rows = deliveries.map((one) => [localTime(one.deliveredAt), eventName(one), one.guid])
-      if (!json) out.table(rows)
-      else for (const one of deliveries) out.object({ type: 'missing', ...object, ...missedObject(one) })
+      yield { name, object, missing: deliveries }
       out.say(`would ask for ${deliveries.length} of ${name}`)
       return 0
     }
     const result = await catchUp(options)
-    const { missing, arrived, failed } = result
-    if (json) out.object({ type: 'caught-up', ...object, missing, arrived, failed: failed.map(failedObject) })
-    else {
-      for (const one of failed) out.log.warn(failedText(one))
-      out.result(caughtUpText(name, result))
-    }
-    return failed.length
+    yield { name, object, result }
+    return result.failed.length
   } catch (error) {
     throw explain(error)
   } finally {
-    out.count(undefined)
+    out.count()
   }
+}
+
+function printRead(read: Read, out: Output): void {
+  if (read.missing)
+    return out.table(read.missing.map((one) => [localTime(one.deliveredAt), eventName(one), one.guid]))
+  for (const one of read.result.failed) out.log.warn(failedText(one))
+  out.result(caughtUpText(read.name, read.result))
+}
+
+function json({ object, ...read }: Read) {
+  if (read.missing) return read.missing.map((one) => ({ type: 'missing', ...object, ...missedObject(one) }))
+  const { missing, arrived, failed } = read.result
+  return { type: 'caught-up', ...object, missing, arrived, failed: failed.map(failedObject) }
 }
 
 // The logs
@@ -190,3 +213,21 @@ function ofRepo(shell: Shell, session: Session, repo: Repo, app: OwnApp | undefi
     explain: (error) => explainLogError(error, place),
   }
 }
+
+export const catchUpCommand = define({
+  ...USER_COMMAND,
+  description: `Compares the journal with the code host's log of a repository's hook. Has the code host send again what is missing, oldest
+first, one after the other; the running relay serve receives it. Leaves out what retention has removed. Without a
+repository, catches up through the webhook of the profile's App (relay setup --app-hook) and all hooks that this profile
+created. GitHub's log covers 3 days; Gitea has none.`,
+  examples: 'relay catch-up octo/demo\nrelay catch-up --since 2h --dry-run',
+  args: [OPTIONAL_REPOSITORY],
+  options: [
+    ['--since <time>', 'sent since then: a duration ago (2h), or a time', { defaultText: '3 days ago' }],
+    ['--dry-run', 'list what is missing, and ask for nothing'],
+  ],
+  exits: [4, 6, 8, 130],
+  run: runCatchUp,
+  print: printEach(printRead),
+  json,
+})

@@ -5,7 +5,7 @@ import { sentEvents } from '../../codehost/events.js'
 import { REACTIONS } from '../../codehost/host.js'
 import { hostScheme } from '../../codehost/schemes.js'
 import { triggerEvents } from '../../replay/synthesize.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, type Shell } from '../command.js'
 import { attach, openData } from '../profile.js'
 import { openSettings } from '../settings/read.js'
 import { SOURCE_SCHEMES } from '../settings/parse.js'
@@ -57,28 +57,33 @@ const FORMATS = {
     word.replaceAll(/[\\:]/g, String.raw`\$&`) + (help === '' ? '' : `:${help}`),
 }
 
+interface CompletionInput extends Flags {
+  readonly shell: keyof typeof SCRIPTS
+  /** The words after `relay`, as far as they are typed. */
+  readonly typed: readonly string[]
+  readonly program: Command
+}
+
 /** Prints the shell's script, or, with the words typed so far after `--`, what completes the last one, a line each. */
-export async function runCompletion(
-  shell: Shell,
-  flags: Flags,
-  name: keyof typeof SCRIPTS,
-  _: unknown,
-  command: Command,
-): Promise<void> {
-  const { out } = shell
-  const [, ...typed] = command.args
+async function runCompletion(shell: Shell, flags: CompletionInput): Promise<Completed> {
+  const { shell: name, typed, program } = flags
   const script = SCRIPTS[name]
-  if (typed.length === 0)
-    return shell.json ? out.object({ shell: name, script: script.trimEnd() }) : out.exactly(script)
+  if (typed.length === 0) return { shell: name, script }
   // bash makes a word of the sign in --flag=value.
   const joined = typed.join('\0')
   const words = (name === 'bash' ? joined.replaceAll(/\0=(?:\0|$)/g, '=') : joined).split('\0')
-  const offers = await complete(command.parent ?? command, words, (kind, { profile, source }) =>
+  const offers = await complete(program, words, (kind, { profile, source }) =>
     findWords(shell, { ...flags, ...(profile !== undefined && { profile }) }, kind, source),
   )
   const [start = ''] = /^--[^=]+=/.exec(words.at(-1) ?? '') ?? []
-  for (const offer of offers) out.exactly(`${offer === FILES ? FILES.word : FORMATS[name](offer, start)}\n`)
+  const lines = offers.map((offer) => `${offer === FILES ? FILES.word : FORMATS[name](offer, start)}\n`)
+  return { shell: name, offers: lines.join('') }
 }
+
+/** The shell's script, or offers, a line each. */
+type Completed =
+  | { readonly shell: string; readonly script: string }
+  | { readonly shell: string; readonly script?: undefined; readonly offers: string }
 
 /** Completions of the last word after `relay`, files first. `find` finds words in the profile, and of the source, on the line. */
 async function complete(
@@ -216,3 +221,23 @@ end
 complete -c relay -f -a '(__relay_complete)'
 `,
 }
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const
+
+export const completionCommand = define({
+  description: `Prints a script that completes relay's commands, flags and their values in your shell. Put the line for your shell into its
+start-up file.`,
+  examples: `source <(relay completion bash)  in ~/.bashrc
+source <(relay completion zsh)   in ~/.zshrc, after compinit
+relay completion fish | source   in ~/.config/fish/config.fish`,
+  args: [['<shell>', SHELLS.join(', '), SHELLS]],
+  takesMore: true,
+  input: (flags, shell: keyof typeof SCRIPTS, _: unknown, command: Command): CompletionInput => {
+    const [, ...typed] = command.args
+    return { ...flags, shell, typed, program: command.parent ?? command }
+  },
+  run: runCompletion,
+  print: (completed, out) => out.exactly(completed.script ?? completed.offers),
+  json: (completed) =>
+    completed.script === undefined ? completed.offers : { ...completed, script: completed.script.trimEnd() },
+})

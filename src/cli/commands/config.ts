@@ -1,9 +1,10 @@
+import { homedir } from 'node:os'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import { normalizeWord } from '../../base/text.js'
 import { withoutSecrets } from '../../dispatch/routes.js'
 import { type RunningInstance, secretPrint } from '../../instance/protocol.js'
 import type { Database } from '../../store/open.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, type Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
 import { type Attached, attach, openData, webhookSecret } from '../profile.js'
@@ -11,8 +12,16 @@ import { readStoredClient, userOf } from '../session.js'
 import { join, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
 import { didYouMean, type Loaded } from '../settings/read.js'
-import { addressesOf, readSources } from '../sources.js'
-import { defaultText, formatValue, SETTING_NAMES, type SettingName, settingOf } from '../settings/table.js'
+import { addressesOf, readSources, type SetSource } from '../sources.js'
+import {
+  defaultText,
+  formatValue,
+  keysOf,
+  SETTING_NAMES,
+  type SettingName,
+  settingOf,
+  userFile,
+} from '../settings/table.js'
 
 /** A value as a user would write it. Of a secret, the secret. */
 type Value = string | number | readonly string[]
@@ -20,7 +29,19 @@ type Value = string | number | readonly string[]
 /** One setting. */
 type Described = ReturnType<typeof describeSetting>
 
-export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<void> {
+type ConfigInput = Flags & { readonly reveal?: string }
+
+/** One setting that is to be printed, or all of them with the sources. */
+type Configured =
+  | { readonly type: 'one'; readonly name: SettingName; readonly value: Value }
+  | { readonly type: 'all'; readonly settings: readonly Described[]; readonly sources: readonly SourceRow[] }
+
+interface SourceRow extends Pick<SetSource, 'name' | 'scheme' | 'origin'> {
+  readonly address: string
+  readonly secret: string | null
+}
+
+async function runConfig(shell: Shell, flags: ConfigInput): Promise<Configured> {
   const { out } = shell
   const name = flags.reveal === undefined ? undefined : findName(flags.reveal)
   const attached = await attach(shell, flags, 'tolerant')
@@ -37,18 +58,29 @@ export async function runConfig(shell: Shell, flags: Flags & { readonly reveal?:
     each === 'webhookSecret' ? secret : describeSetting(each, here, instance),
   )
   const one = settings.find((setting) => setting.name === name)
-  if (one) return reveal(one, out, shell.json)
+  if (one) {
+    const { value, note } = reveal(one)
+    if (note !== undefined) out.log.warn(`${one.name}: ${note}`)
+    return { type: 'one', name: one.name, value }
+  }
   const addressOf = addressesOf(attached)
   const sources = (await readSources(shell, attached, data)).map(({ name, scheme, origin, secretOrigin }) => {
     return { name, scheme, address: addressOf(name), origin, secret: secretOrigin?.text ?? null }
   })
-  if (shell.json)
-    return out.object({
-      settings: Object.fromEntries(settings.map((each) => [each.name, asObject(each)])),
-      sources,
-    })
+  return { type: 'all', settings, sources }
+}
+
+function print(configured: Configured, out: Output): void {
+  if (configured.type === 'one') return out.exactly(`${textOf(configured.value)}\n`)
+  const { settings, sources } = configured
   const ofSources = sources.map(({ name, address, origin }) => [`source ${name}`, address, tilde(origin)])
   out.table([['name', 'value', 'origin'], ...settings.map(asRow), ...ofSources])
+}
+
+function json(configured: Configured) {
+  if (configured.type === 'one') return { name: configured.name, value: configured.value }
+  const { settings, sources } = configured
+  return { settings: Object.fromEntries(settings.map((each) => [each.name, asObject(each)])), sources }
 }
 
 function findName(word: string): SettingName {
@@ -118,14 +150,11 @@ async function describeSecret(
   }
 }
 
-function reveal({ name, value, note }: Described, out: Output, isJson: boolean): void {
-  if (value === undefined) {
-    const text = note ?? (defaultText(name) && `default: ${defaultText(name)}`)
-    throw new RelayError('settings', `${name} is not set${text === undefined ? '' : ` (${text})`}`)
-  }
-  if (note !== undefined) out.log.warn(`${name}: ${note}`)
-  if (isJson) out.object({ name, value })
-  else out.exactly(`${textOf(value)}\n`)
+/** @throws RelayError `settings` for a setting without a value */
+function reveal({ name, value, note }: Described) {
+  if (value !== undefined) return { name, value, note }
+  const text = note ?? (defaultText(name) && `default: ${defaultText(name)}`)
+  throw new RelayError('settings', `${name} is not set${text === undefined ? '' : ` (${text})`}`)
 }
 
 function asObject({ name, value, ...where }: Described): Record<string, unknown> {
@@ -148,3 +177,28 @@ function masked(name: SettingName, value: Value): Value {
 function textOf(value: Value): string {
   return typeof value === 'object' ? value.join(',') : String(value)
 }
+
+export const configCommand = define({
+  description: `Shows every setting, its value, and where it comes from. A flag wins over the environment, which wins over .env in the
+working folder, the project's relay.json, your own config.json, what relay setup stored, what the profile was last served
+with, and the default. Where a running relay serve has another value, commands use that one. Secrets are masked.`,
+  examples: `relay config
+relay config --json | jq .settings.port
+relay config --reveal webhookSecret  the secret to enter at the code host`,
+  details: (context) => [
+    'Files:',
+    [
+      ['.env', 'in the working folder: variables of settings that relay.json can set, and secrets'],
+      ['relay.json', `in the working folder or above it in its checkout: ${keysOf('project').join(', ')}`],
+      [
+        userFile(context).replace(homedir(), '~'),
+        'every setting, secrets as <name>File; and "profiles": {"<profile>": {…}}',
+      ],
+    ],
+  ],
+  options: [['--reveal <name>', 'print only the value of this setting, even a secret']],
+  env: SETTING_NAMES.filter((name) => name !== 'profile'),
+  run: runConfig,
+  print,
+  json,
+})

@@ -28,7 +28,7 @@ import {
   startCommand,
   tunnelAddress,
 } from '../profile.js'
-import { clientOf, loginCommand, openNamedHost, isUserNamed, signInCommand, userOf } from '../session.js'
+import { clientOf, loginCommandLine, openNamedHost, isUserNamed, signInCommand, userOf } from '../session.js'
 import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
 import { formatRepo, parseRepo } from '../target.js'
@@ -268,7 +268,7 @@ export async function checkSignIn(subject: Subject): Promise<string> {
   if (store === 'memory') throw skip('only the instance has the tokens, in memory')
   const user = userOf(attached.values)
   const isNamed = attached.origins.user?.kind === 'flag'
-  const login = loginCommand(attached)
+  const login = loginCommandLine(attached)
   const tokens = data && new Tokens(data.secrets)
   const owner = await tokens?.get(user)
   if (!owner) {

@@ -19,7 +19,7 @@ import { type Database, databaseFile, mayHaveData, openDatabase } from '../../st
 import { readHealth } from '../../store/postgres-health.js'
 import { currentVersion, NotMigrated } from '../../store/schema.js'
 import { freeBytes, RESERVE } from '../../store/sqlite.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, printEach, type Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
 import { localTime } from '../output/time.js'
@@ -52,13 +52,15 @@ import {
 
 type NamedResult = CheckResult & { readonly check: string }
 
-/** Runs `relay doctor`. */
-export async function runDoctor(shell: Shell, flags: Flags): Promise<void> {
+async function* runDoctor(shell: Shell, flags: Flags): AsyncGenerator<readonly NamedResult[]> {
   const checks = await diagnose(shell, flags)
-  const failed = checks.filter(({ state }) => state === 'fail').length
-  if (shell.json) shell.out.object({ ok: failed === 0, checks })
-  else printChecks(checks, shell.out)
+  yield checks
+  const failed = checks.filter(isFailure).length
   if (failed > 0) throw new RelayError('unhealthy', `${failed} of ${checks.length} checks failed`)
+}
+
+function isFailure({ state }: CheckResult): boolean {
+  return state === 'fail'
 }
 
 const MARKS = { ok: green('ok'), fail: red('x '), skip: dim('- ') } as const
@@ -464,3 +466,30 @@ async function checkSources({ shell, attached, data }: Subject): Promise<string>
   const places = new Set(sources.map(placeOf))
   return [...places].map((place) => `${place}: ${namesIn(place).join(', ')}`).join('; ')
 }
+
+/** The settings that `relay doctor` has a flag for, to try another value in this one diagnosis. */
+const DOCTOR_FLAGS = [
+  'user',
+  'provider',
+  'providerUrl',
+  'port',
+  'host',
+  'publicUrl',
+  'baseUrl',
+  'store',
+] as const
+
+export const doctorCommand = define({
+  description: `Checks what a profile needs, such as the database, the tunnel, the OAuth client, the token and the hooks. Each line starts
+with "ok", with "x" for a problem, or with "-" for a check that does not apply; a problem is followed by its fix. Changes
+nothing, and sends the token only to the code host it came from.`,
+  examples: `relay doctor
+relay doctor --profile sandbox
+relay doctor --json | jq '.checks[] | select(.state == "fail")'`,
+  settings: DOCTOR_FLAGS,
+  env: SETTING_NAMES.filter((name) => name !== 'profile' && !DOCTOR_FLAGS.some((flag) => flag === name)),
+  exits: [[0, 'no problem found'], [1, 'a problem was found'], 130],
+  run: runDoctor,
+  print: printEach(printChecks),
+  json: (checks) => ({ ok: !checks.some(isFailure), checks }),
+})

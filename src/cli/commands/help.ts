@@ -1,24 +1,22 @@
 import { anywhere } from '../../base/command-line.js'
 import type { Command } from 'commander'
-import packageJson from '../../../package.json' with { type: 'json' }
 import { RelayError } from '../../base/errors.js'
 import { suggest } from '../../base/text.js'
-import type { Flags, Shell } from '../command.js'
-import { meantCommand, overview, settingsHelp } from '../help.js'
+import { define, type Flags, type Shell } from '../command.js'
+import { fit, overview, settingsHelp } from '../help.js'
+import { meantCommand } from '../meant.js'
 
-export async function runHelp(
-  { out, stdout }: Shell,
-  _: Flags,
-  topic: readonly string[],
-  __: unknown,
-  command: Command,
-): Promise<void> {
-  const program = command.parent ?? command
-  if (topic.length === 0) return out.exactly(overview(stdout))
-  if (topic.join(' ') === 'settings') return out.exactly(settingsHelp(stdout))
+interface HelpInput extends Flags {
+  readonly topic: readonly string[]
+  readonly program: Command
+}
+
+async function runHelp({ stdout }: Shell, { topic, program }: HelpInput): Promise<string> {
+  if (topic.length === 0) return overview(stdout)
+  if (topic.join(' ') === 'settings') return settingsHelp(stdout)
   let found = program
   for (const word of topic) found = found.commands.find((each) => each.name() === word) ?? unknown(word)
-  found.outputHelp()
+  return fit(found.helpInformation(), stdout)
 }
 
 function unknown(word: string): never {
@@ -27,8 +25,14 @@ function unknown(word: string): never {
   throw new RelayError('usage', `There is no command ${word}. ${hint}`)
 }
 
-export async function runVersion({ out, json }: Shell): Promise<void> {
-  const { version } = packageJson
-  if (json) out.object({ version, node: process.version })
-  else out.result(version)
-}
+export const helpCommand = define({
+  description: `Prints the help of a command. "settings" lists every setting with its flag and its variable. Without a topic, names the
+commands.`,
+  examples: 'relay help\nrelay help serve\nrelay help routes test\nrelay help settings',
+  args: [['[topic...]', 'command, or settings']],
+  input: (flags, topic: readonly string[], _: unknown, command: Command): HelpInput => {
+    return { ...flags, topic, program: command.parent ?? command }
+  },
+  run: runHelp,
+  print: (text, out) => out.exactly(text),
+})

@@ -20,10 +20,13 @@ import { parseMatch } from '../../journal/filter.js'
 import type { Summary } from '../../journal/types.js'
 import { secretPrint } from '../../instance/protocol.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
-import type { Flags, Shell } from '../command.js'
+import { type CommandGroup, define, type Flags, type FlagSpec, printEach, type Shell } from '../command.js'
 import { parseFlag } from '../input.js'
 import { POLL_MS } from '../follow.js'
+import { OPTIONAL_REPOSITORY, REPOSITORY, USER_COMMAND } from '../options.js'
 import { hookStateText } from '../output/deliveries.js'
+import { marked, outside } from '../output/outside.js'
+import type { Output } from '../output/output.js'
 import {
   attach,
   commandFor,
@@ -33,7 +36,7 @@ import {
   tunnelAddress,
   webhookSecret,
 } from '../profile.js'
-import { loginCommand, openSession, type Session } from '../session.js'
+import { loginCommandLine, openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
 /** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */
@@ -48,7 +51,7 @@ async function openHookSession(shell: Shell, flags: Flags, text: string, need: N
 /** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
 export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookContext {
   const { host, database, attached } = session
-  const login = loginCommand(attached)
+  const login = loginCommandLine(attached)
   const command = (line: string): string => commandFor(attached, line)
   const token = async (): Promise<string> => (await session.owner()).accessToken
   const { hooks } = host.as(token, { signal })
@@ -74,9 +77,10 @@ export async function findOwnHook(session: Session, place: HookContext): Promise
 }
 
 /** A hook for a program. `ours`: it leads here. */
-function hookObject(hook: RepoHook, ours: boolean): Record<string, unknown> {
+function hookObject(hook: RepoHook, ours: boolean) {
   const { id, url, active, contentType, events, hasSecret = null, lastResponse = null } = hook
-  return { type: 'hook', id, url, ours, active, contentType, events, hasSecret, lastResponse }
+  const how = { active, contentType: outside(contentType), events: outside(events), hasSecret }
+  return marked({ type: 'hook', id, url: outside(url), ours, ...how, lastResponse: outside(lastResponse) })
 }
 
 async function addressOf(session: Session, url?: string): Promise<string | undefined> {
@@ -85,14 +89,13 @@ async function addressOf(session: Session, url?: string): Promise<string | undef
 
 // add
 
-export async function runAdd(
-  shell: Shell,
-  flags: Flags & { readonly url?: string; readonly events?: string },
-  text: string,
-): Promise<void> {
-  const { out, json } = shell
+type RepoInput = Flags & { readonly repo: string }
+type AddInput = RepoInput & { readonly url?: string; readonly events?: string }
+
+async function runAdd(shell: Shell, flags: AddInput) {
+  const { out } = shell
   const events = flags.events === undefined ? undefined : parseEvents(flags.events)
-  await using session = await openHookSession(shell, flags, text)
+  await using session = await openHookSession(shell, flags, flags.repo)
   const { place, name } = session
   const { name: provider } = session.host
   // Gitea has other names for hooks than for deliveries.
@@ -106,10 +109,7 @@ export async function runAdd(
   const shared = sharedSecretText(session.attached.origins)
   if (shared !== undefined) out.log.warn(shared)
   const chosen = flags.url !== undefined
-  const added = await registerHook(place, { settings, permanent: true, chosen })
-  const { hook, created, repaired, found } = added
-  if (json) out.object({ ...hookObject(hook, true), created, repaired, found })
-  else out.result(hookStateText(name, added))
+  return { name, added: await registerHook(place, { settings, permanent: true, chosen }) }
 }
 
 function parseEvents(text: string): readonly string[] {
@@ -132,49 +132,57 @@ async function secretOf(shell: Shell, { attached, database }: Session): Promise<
 
 // list
 
-export async function runList(shell: Shell, flags: Flags, text?: string): Promise<void> {
-  if (text !== undefined) return listAll(shell, flags, text)
+/** The hooks that this profile made, or all of one repository. */
+type HookList =
+  | {
+      readonly type: 'saved'
+      readonly saved: readonly SavedHook[]
+      readonly none: string
+      finish(name: string): string
+    }
+  | { readonly type: 'all'; readonly all: readonly FoundHook[]; readonly none: string }
+type FoundHook = RepoHook & { readonly ours: boolean }
+
+async function runList(
+  shell: Shell,
+  flags: Flags & { readonly repo?: string | undefined },
+): Promise<HookList> {
+  if (flags.repo !== undefined) return listAll(shell, { ...flags, repo: flags.repo })
   // The hooks that this profile made, without a request.
-  const { out, json } = shell
   await using session = await openSession(shell, await attach(shell, flags))
   const { attached, database, host } = session
-  const add = commandFor(attached, 'hook add <owner/repo>')
-  const saved = await new SavedHooks(database.store, host).list()
-  if (json) return saved.forEach((hook) => out.object(savedObject(hook)))
-  if (saved.length === 0)
-    return out.say(`This profile has created no hooks at ${host.url}. ${add} creates one`)
-  const rows = saved.map(({ id, url, ...repo }) => {
-    const name = formatRepo(repo)
-    // Its creation was interrupted.
-    const next =
-      id === null ? `perhaps not there; finish with ${commandFor(attached, `hook add ${name}`)}` : ''
-    return [name, url, next]
-  })
-  out.table(rows)
+  const add = (name: string): string => commandFor(attached, `hook add ${name}`)
+  const none = `This profile has created no hooks at ${host.url}. ${add('<owner/repo>')} creates one`
+  return { type: 'saved', saved: await new SavedHooks(database.store, host).list(), none, finish: add }
 }
 
-function savedObject({ id, url, permanent, ...repo }: SavedHook): Record<string, unknown> {
-  return { type: 'hook', repo: formatRepo(repo), id, url, permanent }
+async function listAll(shell: Shell, flags: RepoInput): Promise<HookList> {
+  await using session = await openHookSession(shell, flags, flags.repo)
+  const { place, name } = session
+  const saved = await place.saved.get(place.repo)
+  const address = payloadAddress(session)
+  const found = await place.hooks.list(place.repo).catch((error: unknown) => {
+    throw explainHookError(error, place)
+  })
+  const all = found.map((hook) => ({ ...hook, ours: isOwnHook(hook, saved, address) }))
+  const none = `${name} has no hooks. ${commandFor(session.attached, `hook add ${name}`)} creates one`
+  return { type: 'all', all, none }
 }
 
 const HEADINGS = ['leads', 'id', 'last answer', 'settings', 'address']
 
-async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> {
-  const { out, json } = shell
-  await using session = await openHookSession(shell, flags, text)
-  const { place, name } = session
-  const saved = await place.saved.get(place.repo)
-  const address = payloadAddress(session)
-  const all = await place.hooks.list(place.repo).catch((error: unknown) => {
-    throw explainHookError(error, place)
-  })
-  if (all.length === 0 && !json)
-    return out.say(`${name} has no hooks. ${commandFor(session.attached, `hook add ${name}`)} creates one`)
-  const rows = [HEADINGS]
-  for (const hook of all) {
-    const ours = isOwnHook(hook, saved, address)
-    if (json) out.object(hookObject(hook, ours))
-    const { id, url, active, contentType, events, hasSecret, lastResponse } = hook
+function printList(list: HookList, out: Output): void {
+  if (list.type === 'saved') {
+    if (list.saved.length === 0) return out.say(list.none)
+    const rows = list.saved.map(({ id, url, ...repo }) => {
+      const name = formatRepo(repo)
+      // Its creation was interrupted.
+      return [name, url, id === null ? `perhaps not there; finish with ${list.finish(name)}` : '']
+    })
+    return out.table(rows)
+  }
+  if (list.all.length === 0) return out.say(list.none)
+  const rows = list.all.map(({ id, url, active, contentType, events, hasSecret, lastResponse, ours }) => {
     const answer = lastResponse ? `${lastResponse.code} ${lastResponse.message}`.trimEnd() : 'unknown'
     const settings = [
       ...(active ? [] : ['inactive']),
@@ -182,27 +190,40 @@ async function listAll(shell: Shell, flags: Flags, text: string): Promise<void> 
       ...(hasSecret === false ? ['no secret'] : []),
       events.includes('*') ? 'every event' : events.join(' '),
     ]
-    rows.push([ours ? 'here' : '', String(id), answer, settings.join(', '), url])
-  }
-  if (!json) out.table(rows)
+    return [ours ? 'here' : '', String(id), answer, settings.join(', '), url]
+  })
+  out.table([HEADINGS, ...rows])
+}
+
+function listJson(list: HookList) {
+  return list.type === 'saved'
+    ? list.saved.map(savedObject)
+    : list.all.map(({ ours, ...hook }) => hookObject(hook, ours))
+}
+
+function savedObject({ id, url, permanent, ...repo }: SavedHook) {
+  return marked({ type: 'hook', repo: outside(formatRepo(repo)), id, url: outside(url), permanent })
 }
 
 // remove
 
-type RemoveFlags = Flags & { readonly url?: string; readonly local?: boolean }
+type RemoveInput = RepoInput & { readonly url?: string; readonly local?: boolean }
 
-export async function runRemove(shell: Shell, flags: RemoveFlags, text: string): Promise<void> {
-  const { out, json } = shell
+/** A hook that was removed, or only forgotten here. */
+type Removed =
+  | { readonly type: 'removed'; readonly name: string; readonly hook: RepoHook }
+  | { readonly type: 'forgotten'; readonly name: string; readonly saved: SavedHook; readonly host: string }
+
+async function* runRemove(shell: Shell, flags: RemoveInput): AsyncGenerator<Removed> {
   if (flags.local && flags.url !== undefined)
     throw new RelayError('usage', '--url names a hook at the code host, which --local does not ask')
-  await using session = await openHookSession(shell, flags, text)
+  await using session = await openHookSession(shell, flags, flags.repo)
   const { place, name } = session
   const saved = await place.saved.get(place.repo)
   if (flags.local) {
     if (!saved) throw new RelayError('no_match', `This profile has created no hook of ${name}`)
     await place.saved.delete(place.repo)
-    if (json) out.object(savedObject(saved))
-    else out.result(`hook of ${name} forgotten here, and not removed at ${session.host.url}: ${saved.url}`)
+    yield { type: 'forgotten', name, saved, host: session.host.url }
     return
   }
   const removed = await unregisterHook(place, await addressOf(session, flags.url)).catch((error: unknown) => {
@@ -212,9 +233,7 @@ export async function runRemove(shell: Shell, flags: RemoveFlags, text: string):
     const next = `If the repository is gone, ${commandFor(session.attached, `hook remove ${name} --local`)} forgets its hook`
     throw new RelayError('not_found', `${toRelayError(error).message}. ${next}`, { cause: error })
   })
-  for (const hook of removed)
-    if (json) out.object(hookObject(hook, true))
-    else out.result(`hook of ${name} removed: ${hook.url}`)
+  for (const hook of removed) yield { type: 'removed', name, hook }
   if (removed.length === 0)
     throw new RelayError(
       'no_match',
@@ -222,11 +241,16 @@ export async function runRemove(shell: Shell, flags: RemoveFlags, text: string):
     )
 }
 
+function printRemoved(removed: Removed, out: Output): void {
+  const { type, name } = removed
+  if (type === 'removed') out.result(`hook of ${name} removed: ${removed.hook.url}`)
+  else out.result(`hook of ${name} forgotten here, and not removed at ${removed.host}: ${removed.saved.url}`)
+}
+
 // test
 
-export async function runTest(shell: Shell, flags: Flags, text: string): Promise<void> {
-  const { out, json, signal } = shell
-  await using session = await openHookSession(shell, flags, text, 'answering')
+async function runTest(shell: Shell, flags: RepoInput) {
+  await using session = await openHookSession(shell, flags, flags.repo, 'answering')
   const { place, name } = session
   if (!session.attached.instance) throw notServed(session.attached)
   const hook = await findOwnHook(session, place)
@@ -237,9 +261,8 @@ export async function runTest(shell: Shell, flags: Flags, text: string): Promise
       'conflict',
       `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${commandFor(session.attached, `hook add ${name} --events ${testEvent},<event>`)}`,
     )
-  const { n, event } = await testHook(session, hook, signal)
-  if (json) out.object({ type: 'test', repo: name, hook: hook.id, n })
-  else out.result(`${event} of ${name} arrived: #${n}`)
+  const { n, event } = await testHook(session, hook, shell.signal)
+  return { repo: name, hook: hook.id, n, event }
 }
 
 /** Newest deliveries of the event among which the test is looked for. */
@@ -333,4 +356,80 @@ function notArrived(
     'timed_out',
     `${what}.${got}${hint === undefined ? '' : ` ${hint}.`} ${log} shows what was refused; ${add} repairs the hook; ${doctor} checks the rest`,
   )
+}
+
+const HOOK_COMMAND = { ...USER_COMMAND, args: [REPOSITORY] } as const
+const HOOK_URL: FlagSpec = [
+  '--url <url>',
+  "the hook's address",
+  { defaultText: "the tunnel's, else the public address with /webhook" },
+]
+
+const addCommand = define({
+  ...HOOK_COMMAND,
+  description: `Creates the repository's hook with content type application/json and the profile's webhook secret. If one already leads
+here, or this profile created one before, repairs that one instead.`,
+  examples: 'relay hook add octo/demo\nrelay hook add octo/demo --events push,pull_request',
+  options: [
+    HOOK_URL,
+    ['--events <names>', 'only these events, separated by commas', { defaultText: 'every event' }],
+  ],
+  env: [...HOOK_COMMAND.env, 'webhookSecret', 'publicUrl'],
+  run: runAdd,
+  print: ({ name, added }, out) => out.result(hookStateText(name, added)),
+  json: ({ added: { hook, created, repaired, found } }) => ({
+    ...hookObject(hook, true),
+    created,
+    repaired,
+    found,
+  }),
+})
+
+export const hookListCommand = define({
+  ...HOOK_COMMAND,
+  description: `Lists all hooks of the repository with the last answer to each, and marks those that lead here. Without a repository,
+lists the hooks that this profile created.`,
+  examples: 'relay hook list\nrelay hook list octo/demo --json | jq .url',
+  args: [OPTIONAL_REPOSITORY],
+  run: runList,
+  print: printList,
+  json: listJson,
+})
+
+const testCommand = define({
+  ...HOOK_COMMAND,
+  description: `Makes the code host send a ping (Gitea: a push of the last commit) and waits up to 30 seconds until it is in the journal.
+Needs a running relay serve.`,
+  examples: 'relay hook test octo/demo',
+  exits: [4, 6, 7, 8, 130],
+  run: runTest,
+  print: ({ repo, event, n }, out) => out.result(`${event} of ${repo} arrived: #${n}`),
+  json: ({ repo, hook, n }) => ({ type: 'test', repo, hook, n }),
+})
+
+const removeCommand = define({
+  ...HOOK_COMMAND,
+  description: 'Removes the hooks of the repository that lead here, or to --url. Others stay.',
+  examples: `relay hook remove octo/demo
+relay hook remove octo/gone --local  the repository was deleted`,
+  options: [HOOK_URL, ['--local', 'forget the hook here, and ask the code host nothing']],
+  exits: [4, 6, 8, 130],
+  run: runRemove,
+  print: printEach(printRemoved),
+  json: (removed) =>
+    removed.type === 'removed' ? hookObject(removed.hook, true) : savedObject(removed.saved),
+})
+
+export const hookCommand: CommandGroup = {
+  ...USER_COMMAND,
+  settings: [],
+  description: `Makes the code host send a repository's deliveries here, as the signed-in user. relay serve --hook does the same while it
+runs.`,
+  examples: 'relay hook add octo/demo\nrelay hook list octo/demo',
+  subcommands: {
+    add: { summary: 'create a hook, or repair it', ...addCommand },
+    list: { summary: "list a repository's hooks", ...hookListCommand },
+    test: { summary: 'send a ping through the hook', ...testCommand },
+    remove: { summary: 'remove the hooks that lead here', ...removeCommand },
+  },
 }

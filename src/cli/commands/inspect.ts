@@ -1,18 +1,17 @@
 import { RelayError } from '../../base/errors.js'
 import { forwardingHint, isRemote, openInspector } from '../browser.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, type Shell } from '../command.js'
 import { looks } from '../follow.js'
 import { callInstance } from '../instance-client.js'
 import { parseEntry } from '../journal.js'
+import { STORED } from '../options.js'
+import type { Output } from '../output/output.js'
 import { attach, commandFor, notServed } from '../profile.js'
 
-export async function runInspect(
-  shell: Shell,
-  flags: Flags & { readonly browser?: boolean },
-  word?: string,
-): Promise<void> {
-  const { out, env } = shell
-  const entry = word === undefined ? undefined : parseEntry(word)
+type InspectInput = Flags & { readonly entry?: string | undefined; readonly browser?: boolean }
+
+async function runInspect(shell: Shell, flags: InspectInput) {
+  const entry = flags.entry === undefined ? undefined : parseEntry(flags.entry)
   const attached = await attach(shell, flags, 'answering')
   const { instance } = attached
   if (!instance) throw notServed(attached)
@@ -30,14 +29,34 @@ export async function runInspect(
       'timed_out',
       `Your browser did not open the inspector within a minute. Open ${address} yourself, with a code from ${commandFor(attached, 'inspect --no-browser')}`,
     )
-  if (opened === 'opened') {
-    if (shell.json) out.object({ address, opened: true })
-    else out.say(`The inspector is open in your browser: ${address}`)
-    return
-  }
-  if (shell.json) return out.object({ address, code, opened: false })
+  const hint = isRemote(shell.env) ? forwardingHint(address) : undefined
+  return opened === 'opened'
+    ? { address, opened: true as const }
+    : { address, code, hint, opened: false as const }
+}
+
+function print(opened: Awaited<ReturnType<typeof runInspect>>, out: Output): void {
+  const { address } = opened
+  if (opened.opened) return out.say(`The inspector is open in your browser: ${address}`)
   out.say('Open this address in a browser, and enter the code there. It works once, for 5 minutes.')
   out.result(address)
-  out.result(code)
-  if (isRemote(env)) out.say(forwardingHint(address))
+  out.result(opened.code)
+  if (opened.hint !== undefined) out.say(opened.hint)
 }
+
+export const inspectCommand = define({
+  description: `Opens the inspector of the running relay serve in the browser: a page where deliveries appear as they come. It shows one
+delivery with its payload, its signature and every attempt, forwards it again, sends an edited copy, and explains what was
+refused. A code that works once opens it, and appears in no process list. It stays open for 24 hours, also when relay
+restarts.`,
+  examples: `relay inspect
+relay inspect last
+relay inspect --no-browser  print the address and the code, also over SSH`,
+  args: [['[entry]', 'entry number, or last']],
+  options: [['--no-browser', 'print the address and a code instead of opening it']],
+  env: STORED.env,
+  exits: [[1, 'no relay serve runs'], [7, 'the browser did not open the page within a minute'], 130],
+  run: runInspect,
+  print,
+  json: (opened) => (opened.opened ? opened : { address: opened.address, code: opened.code, opened: false }),
+})

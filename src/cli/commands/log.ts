@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
+import type { NamedTarget } from '../../dispatch/routes.js'
 import { RelayError } from '../../base/errors.js'
-import { type Filter, matchesFilter } from '../../journal/filter.js'
+import { DELIVERY_STATUSES, type Filter, matchesFilter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, type Shell } from '../command.js'
 import {
   awaitJournal,
   type FilterFlags,
@@ -13,23 +14,36 @@ import {
   readFilter,
   warnOfMatches,
 } from '../journal.js'
-import { Printer } from '../output/deliveries.js'
+import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '../options.js'
+import { type Listed, listed, Printer, summaryObject } from '../output/deliveries.js'
+import type { Output } from '../output/output.js'
 import { dim } from '../output/text.js'
 import { looks } from '../follow.js'
 import { attach } from '../profile.js'
-import { logRefused } from '../refused.js'
+import { refusedItems, printRefused, type RefusedItem, refusedJson } from '../refused.js'
 
 type LogFlags = Flags & FilterFlags & { readonly follow?: boolean; readonly refused?: boolean }
 
-/** Runs `relay log`. Ctrl-C ends `--follow` normally. */
-export async function runLog(shell: Shell, flags: LogFlags): Promise<void> {
-  if (flags.refused) return logRefused(shell, flags)
-  await list(shell, flags).catch((error: unknown) => {
+type LogItem =
+  | RefusedItem
+  /** Of the targets, before the first entry. */
+  | { readonly type: 'names'; readonly named: readonly NamedTarget[] }
+  /** Entries that come next, whose columns are aligned. */
+  | { readonly type: 'page'; readonly page: readonly Summary[] }
+  | ({ readonly type: 'entry' } & Listed)
+  /** How many there are, for a person. */
+  | { readonly type: 'total'; readonly text: string }
+
+/** Ctrl-C ends `--follow` normally. */
+async function* runLog(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
+  try {
+    yield* flags.refused ? refusedItems(shell, flags) : list(shell, flags)
+  } catch (error) {
     if (!flags.follow || !shell.signal.aborted) throw error
-  })
+  }
 }
 
-async function list(shell: Shell, flags: LogFlags): Promise<void> {
+async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
   const { out, signal } = shell
   const filter = readFilter(flags, Date.now())
   if (flags.follow && flags.until !== undefined)
@@ -39,8 +53,10 @@ async function list(shell: Shell, flags: LogFlags): Promise<void> {
   if (flags.follow) await awaitJournal(attached, { signal })
   await using journal = await openJournal(attached)
   const isForPerson = out.isTerminal && !shell.json
-  const named = isForPerson ? namedTargets(attached) : []
-  const printer = new Printer(shell, journal, named)
+  if (isForPerson) yield { type: 'names', named: namedTargets(attached) }
+  const entry = async (summary: Summary): Promise<LogItem> => {
+    return { type: 'entry', ...(await listed(journal, summary)) }
+  }
   // Read first, so that every entry appended meanwhile is printed by one of the two functions.
   const last = await journal.newest()
   const follower = flags.follow ? await createFollower(journal, filter, last) : undefined
@@ -53,23 +69,40 @@ async function list(shell: Shell, flags: LogFlags): Promise<void> {
   // Pages, not one statement that stays open while it writes: a paused pager would make the database's log grow without end.
   for (let at = 0; at < numbers.length; at += PAGE) {
     const page = await journal.summaries(numbers.slice(at, at + PAGE))
-    for (const summary of page) printer.fit(summary)
-    if (at === 0) printer.header()
+    yield { type: 'page', page }
     for (const summary of page) {
-      await printer.print(summary)
+      yield await entry(summary)
       follower?.printed(summary)
     }
     await hearSignal(signal)
   }
   const found = numbers.length
   if (follower)
-    for await (const summary of follower.changes(looks(shell, attached))) await printer.print(summary)
+    for await (const summary of follower.changes(looks(shell, attached))) yield await entry(summary)
   else if (found === 0)
     throw new RelayError(
       'no_match',
       last === 0 ? 'The journal is empty' : 'No delivery in the journal matches',
     )
-  else if (isForPerson) out.result(dim(await totalText(journal, filter, found)))
+  else if (isForPerson) yield { type: 'total', text: await totalText(journal, filter, found) }
+}
+
+async function print(items: AsyncIterable<LogItem>, out: Output): Promise<void> {
+  let [printer, hasHeader] = [new Printer(out), false]
+  for await (const item of items)
+    if (item.type === 'names') printer = new Printer(out, item.named)
+    else if (item.type === 'page') {
+      for (const summary of item.page) printer.fit(summary)
+      if (!hasHeader) printer.header()
+      hasHeader = true
+    } else if (item.type === 'entry') printer.print(item)
+    else if (item.type === 'total') out.result(dim(item.text))
+    else printRefused(item, out)
+}
+
+function json(item: LogItem) {
+  if (item.type === 'entry') return summaryObject(item.summary, item.progress)
+  return item.type === 'refused' || item.type === 'counts' ? refusedJson(item) : undefined
 }
 
 /** `20 of 6,173 deliveries`, and how to see more of them. */
@@ -128,3 +161,33 @@ export async function createFollower(journal: Journal, filter: Filter, after: nu
 function stateOf({ forwards, duplicates }: Summary): string {
   return JSON.stringify([forwards, duplicates])
 }
+
+export const logCommand = define({
+  description: `Lists the deliveries in the journal, oldest first: number, local time, event, repository, state of forwarding to each
+target, and number of duplicates. Of another source than the code host, its name is before the event. Works with or without a running relay serve.`,
+  examples: `relay log
+relay log --event pull_request --event 'issues.*' --since 1h
+relay log --failed -n 100 --json | jq .n
+relay log -f --repo octo/demo
+relay log --status waiting --text v1.2.0
+relay log --source stripe --event 'invoice.*'
+relay log --refused`,
+  options: [
+    ['--event <match>', EVENTS, { repeatable: true }],
+    SOURCE_OPTION,
+    REPO_OPTION,
+    ['--since <when>', `only deliveries received since: ${SINCE}`],
+    ['--until <when>', 'only deliveries received before'],
+    ['--status <status>', 'only deliveries with this state', { choices: DELIVERY_STATUSES }],
+    ['--failed', 'only deliveries that failed at a target'],
+    TEXT_OPTION,
+    ['-n, --last <n>', 'the newest N', { default: '20' }],
+    ['--refused', 'requests that were refused, with the reason; asks the running instance'],
+    ['-f, --follow', 'print new deliveries and changes until Ctrl-C'],
+  ],
+  env: STORED.env,
+  exits: [[0, 'success, also after Ctrl-C with --follow'], 6, 130],
+  run: runLog,
+  print,
+  json,
+})

@@ -20,10 +20,12 @@ import { ownMember, parseJson } from '../../json/parse.js'
 import { createLoopbackClient } from '../../net/loopback.js'
 import { authRoutes } from '../../server/auth.js'
 import { homeRoutes } from '../../server/home.js'
+import { type SignedIn, signedIn } from '../account.js'
 import { hasDisplay, showAddress } from '../browser.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, type Shell } from '../command.js'
 import { readInput, textOf } from '../input.js'
 import { looks } from '../follow.js'
+import { USER_COMMAND } from '../options.js'
 import {
   type Attached,
   attach,
@@ -33,9 +35,9 @@ import {
   publicAddress,
   redirectUri,
 } from '../profile.js'
+import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
 import { openSession, type Session } from '../session.js'
-import { type SignedIn, signedIn } from './tokens.js'
 
 interface LoginFlags extends Flags {
   readonly browser?: boolean
@@ -43,7 +45,7 @@ interface LoginFlags extends Flags {
   readonly withToken?: boolean
 }
 
-export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
+async function runLogin(shell: Shell, flags: LoginFlags): Promise<SignedIn> {
   if (flags.device && flags.withToken)
     throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
   // Standard input first: an error there needs neither the profile nor the code host.
@@ -63,9 +65,12 @@ export async function runLogin(shell: Shell, flags: LoginFlags): Promise<void> {
     shell.out.log.warn(
       `${account.user} was signed in as ${before.account} at ${before.origin} before, and is ${account.login} from now on`,
     )
-  if (shell.json) return shell.out.object(account)
-  shell.out.say(`signed in as ${account.login} at ${account.providerUrl}, for user ${account.user}`)
-  shell.out.say(`the token is in ${tilde(account.store)} and expires ${account.expiresAt}`)
+  return account
+}
+
+function print(account: SignedIn, out: Output): void {
+  out.say(`signed in as ${account.login} at ${account.providerUrl}, for user ${account.user}`)
+  out.say(`the token is in ${tilde(account.store)} and expires ${account.expiresAt}`)
 }
 
 /** Why there can be no device flow, and the browser is tried unless the user asked for it. */
@@ -317,3 +322,30 @@ function failed(
     `${user} is not signed in at ${host.url}: ${REASONS[reason]} (${reason})${detail}`,
   )
 }
+
+export const loginCommand = define({
+  ...USER_COMMAND,
+  description: `Signs a user in at the code host, in the browser, and stores the token. Uses the running relay serve of the profile.
+Without one, receives the code host's callback itself, on the same port. Where there is no display, uses the device flow if
+the code host has it: you enter a code in a browser on any machine.`,
+  examples: `relay login
+relay login --no-browser  print the address to open, also over SSH
+relay login --device  enter a code in a browser anywhere (GitHub)
+relay login --with-token < token.txt
+relay login --user ada --json | jq -r .login`,
+  options: [
+    ['--no-browser', 'print the address instead of opening it'],
+    ['--device', 'print a code to enter in a browser on any machine'],
+    ['--with-token', 'read a personal access token from standard input'],
+  ],
+  settings: ['port', 'publicUrl', ...USER_COMMAND.settings],
+  exits: [
+    [0, 'signed in'],
+    [4, 'sign-in denied or failed'],
+    [7, 'no sign-in within 5 minutes, or the code has expired'],
+    8,
+    130,
+  ],
+  run: runLogin,
+  print,
+})

@@ -1,178 +1,59 @@
-import { removeSetup } from '../../auth/setup.js'
-import { existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { RelayError } from '../../base/errors.js'
-import { isSharedAddress } from '../../base/shared-store.js'
-import {
-  listProfiles,
-  LOCK_FILE,
-  lockProfile,
-  profileExists,
-  readSavedProfile,
-  SAVED_FILE,
-} from '../../instance/profile.js'
+import { listProfiles, readSavedProfile } from '../../instance/profile.js'
 import { explainUnreachable, findInstances, unreachableError } from '../../instance/running.js'
-import { Journal } from '../../journal/journal.js'
-import { databaseFiles, openDatabase, removeKey } from '../../store/open.js'
-import { Tokens } from '../../tokens/tokens.js'
-import type { Flags, Shell } from '../command.js'
-import { Prompt } from '../input.js'
+import { define, type Flags, type Shell } from '../command.js'
+import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
-import { type Attached, attach, commandFor, startCommand } from '../profile.js'
-import { clientOf, joinData, openNamedHost, readStoredClient } from '../session.js'
+import { startCommand } from '../profile.js'
+import { describeSize, profileSize } from '../profile-size.js'
 import { openSettings } from '../settings/read.js'
-import { revokeUser } from './tokens.js'
 
-export async function runProfiles(shell: Shell, flags: Flags): Promise<void> {
-  const { out, json, signal } = shell
+async function runProfiles(shell: Shell, flags: Flags) {
   const settings = await openSettings(shell, flags)
   const { home } = settings
-  const { running, unreachable } = await findInstances(home, { signal })
+  const { running, unreachable } = await findInstances(home, { signal: shell.signal })
   const served = [...running, ...unreachable.map(({ record }) => record)]
   const names = [...new Set([...listProfiles(home), ...served.map(({ profile }) => profile)])].toSorted()
-  if (names.length === 0 && !json) {
-    const own = await settings.read()
-    return out.say(
-      `There are no profiles in ${tilde(home)}. ${startCommand({ ...own, profile: own.values.profile })} creates one`,
-    )
-  }
-  const rows = [['profile', 'for', 'store', 'size', 'relay serve']]
-  for (const name of names) {
+  const profiles = names.map((name) => {
     const folder = path.join(home, name)
     const instance = running.find(({ profile }) => profile === name)
-    const other = unreachable.find(({ record }) => record.profile === name)
-    if (other) out.log.warn(`${name}: ${unreachableError(other).message}`)
     const known = instance ?? readSavedProfile(folder)
     const { provider = null, providerUrl = null, sandbox = false, store = null } = known ?? {}
+    const other = unreachable.find(({ record }) => record.profile === name)
+    if (other) shell.out.log.warn(`${name}: ${unreachableError(other).message}`)
+    const { pid, url } = instance ?? other?.record ?? {}
+    const at = pid === undefined ? null : { pid, url }
+    const process = instance ? `runs at ${url}, process ${pid}` : other && explainUnreachable(other).text
     const size = profileSize(folder)
-    if (json) {
-      const { pid, url } = instance ?? other?.record ?? {}
-      const at = pid === undefined ? null : { pid, url }
-      out.object({ type: 'profile', name, provider, providerUrl, sandbox, store, size, running: at })
-    }
-    rows.push([
-      name,
-      sandbox ? 'sandbox' : (providerUrl ?? '-'),
-      store ?? '-',
-      describeSize(size),
-      instance
-        ? `runs at ${instance.url}, process ${instance.pid}`
-        : other
-          ? explainUnreachable(other).text
-          : 'not running',
-    ])
-  }
-  if (!json) out.table(rows)
-}
-
-/** The bytes of the files in a profile's folder; 0 if it cannot be read. */
-function profileSize(folder: string): number {
-  try {
-    return readdirSync(folder)
-      .map((name) => statSync(path.join(folder, name), { throwIfNoEntry: false })?.size ?? 0)
-      .reduce((sum, size) => sum + size, 0)
-  } catch {
-    return 0
-  }
-}
-
-const MIB = 1_048_576
-
-function describeSize(bytes: number): string {
-  return bytes < MIB ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / MIB).toFixed(1)} MiB`
-}
-
-type ResetFlags = Flags & { readonly yes?: boolean; readonly local?: boolean }
-
-export async function runReset(shell: Shell, flags: ResetFlags): Promise<void> {
-  const { out } = shell
-  const attached = await attach(shell, flags)
-  const { instance, profile, folder } = attached
-  if (instance)
-    throw new RelayError(
-      'unavailable',
-      `Profile ${profile} is in use by process ${instance.pid} at ${instance.url}. Stop it first`,
-    )
-  if (!profileExists(folder))
-    throw new RelayError('no_match', `Profile ${profile} has no data in ${tilde(folder)}`)
-  const users = await whileUnserved(folder, async () => {
-    const ended = await endTokens(shell, flags, attached)
-    for (const file of [...databaseFiles(folder), path.join(folder, SAVED_FILE)])
-      rmSync(file, { force: true })
-    return ended
+    const object = { type: 'profile', name, provider, providerUrl, sandbox, store, size, running: at }
+    return { object, process }
   })
-  rmSync(path.join(folder, LOCK_FILE), { force: true })
-  try {
-    rmdirSync(folder)
-  } catch {
-    // Files that are not relay's are in it.
-  }
-  if (shell.json) out.object({ profile, removed: true, users })
-  else out.say(`Profile ${profile} is removed`)
+  if (profiles.length > 0) return { profiles, none: '' }
+  const own = await settings.read()
+  const start = startCommand({ ...own, profile: own.values.profile })
+  return { profiles, none: `There are no profiles in ${tilde(home)}. ${start} creates one` }
+}
+type Profiles = Awaited<ReturnType<typeof runProfiles>>
+
+function print({ profiles, none }: Profiles, out: Output): void {
+  if (profiles.length === 0) return out.say(none)
+  const rows = profiles.map(({ object: { name, providerUrl, sandbox, store, size }, process }) => [
+    name,
+    sandbox ? 'sandbox' : (providerUrl ?? '-'),
+    store ?? '-',
+    describeSize(size),
+    process ?? 'not running',
+  ])
+  out.table([['profile', 'for', 'store', 'size', 'relay serve'], ...rows])
 }
 
-/** While no relay can serve the profile: one that is stopped, or starting, does not answer. */
-async function whileUnserved<Result>(folder: string, work: () => Promise<Result>): Promise<Result> {
-  const file = path.join(folder, LOCK_FILE)
-  const wasThere = existsSync(file)
-  const lock = await lockProfile(folder, () => 'a process that is stopped, starting or ending')
-  try {
-    return await work()
-  } finally {
-    lock[Symbol.dispose]()
-    if (!wasThere) rmSync(file, { force: true })
-  }
-}
-
-/** Says what will be removed, asks, and revokes the tokens of every user, up to the first that fails. Returns the users. */
-async function endTokens(shell: Shell, flags: ResetFlags, attached: Attached): Promise<readonly string[]> {
-  const { out, signal } = shell
-  const { values, saved, folder, profile } = attached
-  if (isSharedAddress(values.store))
-    throw new RelayError(
-      'usage',
-      `The data of profile ${profile} is in a database that other relays share, and is not removed. End the tokens with ${commandFor(attached, 'revoke')}, then remove the profile's schema with psql`,
-    )
-  const kind = values.store === 'memory' ? 'file' : values.store
-  await using database = await openDatabase({
-    kind,
-    folder,
-    startCommand: startCommand(attached),
-    onSlow: (text) => out.say(text),
-  })
-  const { store, secrets } = database
-  // Those with a token, or with what renews one.
-  const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]
-  const users = [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))].toSorted()
-  const setup = await readStoredClient(secrets, attached)
-  const joined = await joinData(attached, secrets)
-  // The tokens of a sandbox ended with it.
-  const local = flags.local === true || saved?.sandbox === true
-  if (users.length > 0 && !local && joined.hostRefusal) throw joined.hostRefusal
-  const journal = new Journal(database.sql)
-  const [oldest] = await journal.after(0, 1)
-  const deliveries = oldest ? `#${oldest.n} to #${await journal.newest()}` : 'none'
-  out.say(`Profile ${profile}: ${describeSize(profileSize(folder))} in ${tilde(folder)}. This removes`)
-  out.say(`  deliveries  ${deliveries}`)
-  out.say(`  tokens      ${users.length === 0 ? 'none' : `of ${users.join(', ')}`}`)
-  out.say('  secret      the webhook secret that relay made for it, if any')
-  if (setup) out.say(`  client      ${setup.client.id}, which stays registered at ${setup.providerUrl}`)
-  using prompt = new Prompt(shell)
-  const how = 'Nothing was removed. To remove it without being asked, give --yes'
-  if (!flags.yes) await prompt.agree('Remove it?', { how, remains: 'Nothing was removed' })
-  if (users.length > 0) {
-    const { tokenTtl } = joined.values
-    const [host, tokens, client] = [openNamedHost(joined), new Tokens(secrets), clientOf(joined.values)]
-    const parts = { host, client, store, tokens, tokenTtl, log: out.log }
-    for (const user of users)
-      await revokeUser(parts, undefined, user, { local, signal }).catch((error: unknown) => {
-        if (!(error instanceof RelayError)) throw error
-        const next = `The profile stays. Run ${commandFor(attached, 'reset')} again to remove the rest`
-        throw new RelayError(error.kind, `${error.message}. ${next}`, { cause: error })
-      })
-  }
-  if (setup) await removeSetup(secrets)
-  // The keychain has it outside the folder.
-  if (kind === 'keychain') await removeKey(folder)
-  return users
-}
+export const profilesCommand = define({
+  description: `Lists the profiles in the data folder: what each is for, where its tokens are, its size, and whether its relay serve runs.
+Changes nothing.`,
+  examples: `relay profiles
+relay profiles --json | jq -r 'select(.running) | .name'`,
+  env: ['home'],
+  run: runProfiles,
+  print,
+  json: ({ profiles }) => profiles.map(({ object }) => object),
+})

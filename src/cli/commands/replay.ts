@@ -4,7 +4,7 @@ import { fromFixture, type RecordedDelivery } from '../../replay/fixture.js'
 import { findFixtures } from '../../replay/load.js'
 import type { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
-import type { Shell } from '../command.js'
+import { define, printEach, type Shell } from '../command.js'
 import type { Source } from '../../webhook/signature.js'
 import {
   awaitForwarded,
@@ -17,11 +17,23 @@ import {
 } from '../journal.js'
 import type { Attached } from '../profile.js'
 import { readSources, sourceNamed } from '../sources.js'
-import { type Item, openSending, readPlan, send, type SendFlags } from './send.js'
+import {
+  type Item,
+  openSending,
+  printSent,
+  readPlan,
+  SEND,
+  send,
+  type SendFlags,
+  type SentItem,
+  sentJson,
+} from '../send.js'
 
-type ReplayFlags = SendFlags & FilterFlags & { readonly forwarded?: boolean }
+type ReplayInput = SendFlags &
+  FilterFlags & { readonly file?: readonly string[]; readonly forwarded?: boolean }
 
-export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonly string[]): Promise<void> {
+async function* runReplay(shell: Shell, flags: ReplayInput): AsyncGenerator<SentItem> {
+  const { file: words = [] } = flags
   checkSelection(words, flags)
   const plan = readPlan(flags)
   if (flags.forwarded && plan.to !== undefined)
@@ -42,10 +54,10 @@ export async function runReplay(shell: Shell, flags: ReplayFlags, words: readonl
   // Under a new id, every target would get it again, not only those where it failed.
   const keepId = plan.keepId || flags.failed === true
   const accepted = new Set<string>()
-  await send(shell, { ...plan, keepId }, items, sending, ({ answer, delivery }) => {
-    if (answer.status === 200) accepted.add(delivery)
-    return undefined
-  })
+  for await (const sent of send(shell, { ...plan, keepId }, items, sending)) {
+    if (sent.answer.status === 200) accepted.add(sent.delivery)
+    yield sent
+  }
   if (followed) await awaitForwards(shell, attached, followed, accepted)
 }
 
@@ -145,3 +157,43 @@ async function awaitForwards(
   await checkForwarded(shell, attached, ended)
   if (entries.length > 0) out.say(`${entries.length} forwarded`)
 }
+
+export const replayCommand = define({
+  description: `Sends fixtures or deliveries of the journal to the running relay serve or to any URL. The recorded bytes and signature
+are sent unchanged if the signature matches the secret of its source and the time that it covers is recent; otherwise the request
+is signed again. The first 8 MiB of files are checked before anything is sent, each later file when it is sent.`,
+  examples: `relay replay last
+relay replay test/fixtures --to http://localhost:3000/hook
+relay replay --event push --since 1h --stop
+relay replay --failed --forwarded
+relay replay opened.json --set pull_request.number=7
+relay replay opened.json --tamper signature --expect 401
+relay replay --source stripe --since 1h --to http://localhost:3000/stripe
+echo '{"zen":"ok"}' | relay replay - --event ping`,
+  args: [['[file...]', 'fixtures, folders, -, entry numbers, or last']],
+  options: [
+    [
+      '--event <match>',
+      'only entries of this event; the event of files that name none',
+      { repeatable: true },
+    ],
+    ['--source <name>', 'only entries of this source; the source of files'],
+    ['--repo <owner/name>', 'only entries of this repository'],
+    ['--since <when>', 'only entries received since: 1h (ago), 2026-01-31T12:00'],
+    ['--failed', 'only to targets at which an entry failed (implies --keep-id)'],
+    ['--last <n>', 'the newest N'],
+    ['--forwarded', 'wait until all were forwarded; exit 3 if that failed at a target'],
+    ['--keep-signature', 'send the recorded signature and id, whatever their age'],
+    ...SEND.options,
+  ],
+  env: ['provider', ...SEND.env],
+  exits: [
+    [3, 'a status was not the expected one, or forwarding failed at a target'],
+    6,
+    [7, 'forwarding took over 5 minutes'],
+    130,
+  ],
+  run: runReplay,
+  print: printEach(printSent),
+  json: sentJson,
+})

@@ -8,33 +8,42 @@ import {
   Routing,
 } from '../../dispatch/routes.js'
 import { Journal } from '../../journal/journal.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, type Shell } from '../command.js'
 import { callInstance } from '../instance-client.js'
 import { findEntry, openJournal } from '../journal.js'
+import { ENTRY, STORED } from '../options.js'
 import { eventName } from '../output/deliveries.js'
+import { marked, outside, own, timeField } from '../output/outside.js'
+import type { Output } from '../output/output.js'
 import { spokenTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach, commandFor, openData, routeSettings, stopFirst } from '../profile.js'
 
-export async function runRoutes(shell: Shell, flags: Flags): Promise<void> {
-  const { out } = shell
+interface Listed extends LiveRoutes {
+  readonly isLive: boolean
+  /** Whether an instance is there, and cannot be asked. */
+  readonly isUnreachable: boolean
+  /** What to say where there are none. */
+  readonly none: string
+}
+
+async function runRoutes(shell: Shell, flags: Flags): Promise<Listed> {
   const attached = await attach(shell, flags)
   const { instance } = attached
   const live = instance && (await callInstance(instance, 'routes', {}, shell))
   const { routes, ignore } = live ?? (await routesOfSettings(attached))
-  if (shell.json) {
-    for (const route of routes) out.object(routeObject(route))
-    for (const match of ignore) out.object({ type: 'ignore', match })
-    return
-  }
-  if (!live)
+  const start = stopFirst(attached) ? `${stopFirst(attached)}start` : 'Start'
+  const none = `There are no routes. ${start} one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`
+  const isUnreachable = attached.unreachable !== undefined
+  return { routes, ignore, isLive: live !== undefined, isUnreachable, none }
+}
+
+function print({ routes, ignore, isLive, isUnreachable, none }: Listed, out: Output): void {
+  if (!isLive)
     out.say(
-      `${attached.unreachable ? 'These' : 'No relay is running for this profile: these'} are the routes of the settings`,
+      `${isUnreachable ? 'These' : 'No relay is running for this profile: these'} are the routes of the settings`,
     )
   if (routes.length > 0) out.table([HEADINGS, ...routes.map(describeRoute)])
-  else
-    out.say(
-      `There are no routes. ${stopFirst(attached) ? `${stopFirst(attached)}start` : 'Start'} one with ${commandFor(attached, 'serve --forward 3000')}, or set forward in relay.json`,
-    )
+  else out.say(none)
   if (ignore.length > 0) out.result(`ignored: ${ignore.join(', ')}`)
 }
 
@@ -62,32 +71,84 @@ function describeState({ state, since, nextProbeAt }: LiveRoute): string {
   return since === undefined ? 'down' : `down since ${spokenTime(since, Date.now())}`
 }
 
-function routeObject({ label, since, nextProbeAt, ...route }: LiveRoute): Record<string, unknown> {
-  const time = (at: number | undefined): string | null =>
-    at === undefined ? null : new Date(at).toISOString()
-  return { type: 'route', target: label, ...route, since: time(since), nextTryAt: time(nextProbeAt) }
+function json({ routes, ignore }: Listed) {
+  const ignored = ignore.map((match) => marked({ type: 'ignore', match: own(match) }))
+  return [...routes.map(routeObject), ...ignored]
 }
 
-export async function runRoutesTest(shell: Shell, flags: Flags, word: string): Promise<void> {
-  const { out } = shell
+function routeObject(route: LiveRoute) {
+  const { label, match, name, state, waiting, succeeded, failed, since, nextProbeAt } = route
+  const time = (at: number | undefined) => (at === undefined ? null : timeField(at))
+  const about = { type: 'route', target: own(label), match: own(match), name: own(name), state } as const
+  const counts = { waiting, succeeded, failed }
+  return marked({ ...about, ...counts, since: time(since), nextTryAt: time(nextProbeAt) })
+}
+
+// test
+
+type TestInput = Flags & { readonly entry: string }
+
+async function runTest(shell: Shell, flags: TestInput) {
   const attached = await attach(shell, flags)
   await using journal = await openJournal(attached)
-  const entry = await findEntry(journal, word)
+  const entry = await findEntry(journal, flags.entry)
   const isGiven = (flags.forward ?? flags.exec ?? flags.ignore) !== undefined
   const { instance } = attached
   const live = instance && !isGiven ? await callInstance(instance, 'routes', {}, shell) : undefined
   const { routes, ignore } = live ?? (await routesOfSettings(attached))
   const configured = routes.filter(({ state }) => state !== 'gone')
-  const results = explainRoutes(configured, ignore, entry)
-  const ignored = ignoredBy(ignore, entry)
-  const { n, event, action, provider: source } = entry
-  if (shell.json) return out.object({ n, event, action, ignoredBy: ignored ?? null, routes: results })
+  return { entry, results: explainRoutes(configured, ignore, entry), ignored: ignoredBy(ignore, entry) }
+}
+type Tested = Awaited<ReturnType<typeof runTest>>
+
+function printTest({ entry, results, ignored }: Tested, out: Output): void {
+  const { n, provider: source, verifiedBy } = entry
   out.table(results.map(({ target, matched, why }) => [matched ? 'yes' : 'no', target, why]))
   const name = `#${n} ${isCodeHost(source) ? '' : `${source}/`}${eventName(entry)}`
   if (ignored !== undefined) out.say(`${name} goes nowhere: it is ignored by ${ignored}`)
   else if (results.length === 0) out.say(`${name} goes nowhere: there are no routes`)
   else if (!results.some(({ matched }) => matched))
     out.say(
-      `${name} goes nowhere: ${entry.verifiedBy === 'none' ? 'nothing proves it, and no route that matches names its source' : 'no route matches it'}`,
+      `${name} goes nowhere: ${verifiedBy === 'none' ? 'nothing proves it, and no route that matches names its source' : 'no route matches it'}`,
     )
 }
+
+function testJson({ entry, results, ignored }: Tested) {
+  const { n, event, action } = entry
+  const routes = results.map(({ target, matched, why }) => ({
+    target: own(target),
+    matched,
+    why: outside(why),
+  }))
+  return marked({
+    n,
+    event: outside(event),
+    action: outside(action),
+    ignoredBy: own(ignored ?? null),
+    routes,
+  })
+}
+
+export const routesTestCommand = define({
+  ...STORED,
+  description: `Shows for every route of the running relay serve whether a delivery of the journal matches it, and why. Routes given here
+replace those, so that you can try a change before you make it.`,
+  examples: `relay routes test last
+relay routes test 7 --forward 'pull_request.*=http://localhost:3000/pr'`,
+  args: [ENTRY],
+  settings: ['forward', 'exec', 'ignore'],
+  run: runTest,
+  print: printTest,
+  json: testJson,
+})
+
+export const routesCommand = define({
+  ...STORED,
+  description: `Lists the routes of the running relay serve: where deliveries go, whether each target answers, and how many deliveries of
+the journal were forwarded to it, failed there, or wait. Without a running relay serve, lists those of the settings.`,
+  examples: 'relay routes\nrelay routes test last',
+  run: runRoutes,
+  print,
+  json,
+  subcommands: { test: { summary: 'show which routes match a delivery, and why', ...routesTestCommand } },
+})

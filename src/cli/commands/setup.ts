@@ -9,8 +9,9 @@ import type { AppsApi, CodeHost, RegisteredApp } from '../../codehost/host.js'
 import { openDatabase } from '../../store/open.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
 import { showAddress } from '../browser.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, type Shell } from '../command.js'
 import { canAsk, Prompt } from '../input.js'
+import type { Output } from '../output/output.js'
 import { t, table } from '../output/text.js'
 import {
   type Attached,
@@ -39,7 +40,7 @@ interface SetupFlags extends Flags {
 }
 
 /** Runs `relay setup`. Nothing is stored before something was registered: a setup that is cancelled leaves no profile behind. */
-export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
+async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
   const attached = await attach(shell, flags, 'any')
   const plan = planSetup(attached)
   const { host } = plan
@@ -72,7 +73,7 @@ export async function runSetup(shell: Shell, flags: SetupFlags): Promise<void> {
   const byToken = flags.oauthApp ? undefined : await registerWithToken(shell, plan, prompt)
   const client = byToken ?? (await registerByHand(shell, flags, plan, prompt))
   await save(client)
-  await report(shell, flags, attached, client)
+  return report(shell, flags, attached, client)
 }
 
 /** Stores what was registered. `hookUrl`: the address of the App's webhook, if that is active. */
@@ -220,31 +221,65 @@ async function registerWithToken(
   return token === '' ? undefined : host.register(token, { name: NAME, redirectUri: callbackUrl }, { signal })
 }
 
+interface SetUp {
+  readonly attached: Attached
+  readonly client: OAuthClient
+  readonly app: RegisteredApp | undefined
+  readonly checks: Awaited<ReturnType<typeof diagnose>>
+}
+
 async function report(
   shell: Shell,
   flags: SetupFlags,
   attached: Attached,
   client: OAuthClient,
   app?: RegisteredApp,
-): Promise<void> {
+): Promise<SetUp> {
   const { out, json } = shell
-  const { values, profile, instance } = attached
-  const { provider, providerUrl } = values
+  const { values, profile } = attached
+  // The checks take a while.
   if (!json) {
-    out.say(`Stored the client ${client.id} of ${providerUrl} in profile ${profile}`)
+    out.say(`Stored the client ${client.id} of ${values.providerUrl} in profile ${profile}`)
     if (app) out.say(`Install the App on your repositories: ${app.installUrl}`)
   }
-  const checks = await diagnose(shell, flags)
-  if (json) {
-    const { id, slug } = app?.app ?? {}
-    const described = app ? { id, slug, installUrl: app.installUrl } : null
-    return out.object({ provider, providerUrl, clientId: client.id, app: described, checks })
-  }
+  return { attached, client, app, checks: await diagnose(shell, flags) }
+}
+
+function print({ attached, checks }: SetUp, out: Output): void {
   printChecks(checks, out)
   const login = commandFor(attached, 'login')
   out.say(
-    instance
+    attached.instance
       ? `${restartText(attached)}, which does not know this client yet. Then run ${login}`
       : `Next: ${login}`,
   )
 }
+
+function json({ attached, client, app, checks }: SetUp) {
+  const { provider, providerUrl } = attached.values
+  const described = app ? { id: app.app.id, slug: app.app.slug, installUrl: app.installUrl } : null
+  return { provider, providerUrl, clientId: client.id, app: described, checks }
+}
+
+export const setupCommand = define({
+  description: `Registers relay at the code host and stores the client in the profile. At GitHub, a page in your browser leads to creating
+an App. At Gitea and Forgejo, relay asks for an access token, registers an OAuth application with it, and forgets it. Asks
+before it replaces a client. Ends with the checks of relay doctor.`,
+  examples: `relay setup
+relay setup --app-hook   receive from all repositories of the App
+relay setup --provider gitea --provider-url https://git.example.com < token.txt
+relay setup --oauth-app  an OAuth app instead, registered by hand`,
+  options: [
+    ['--app-hook', "let the App's own webhook send deliveries here"],
+    ['--org <name>', 'organization that will own the App (default: your account)'],
+    ['--oauth-app', 'show the values of an OAuth app to register, then ask for its id and secret'],
+    ['--no-browser', 'print the address instead of opening it'],
+    ['--yes', 'replace a client that an earlier setup stored, without asking'],
+  ],
+  settings: ['provider', 'providerUrl', 'port', 'host', 'publicUrl', 'store'],
+  env: ['clientId', 'clientSecret', 'webhookSecret', 'home', 'user'],
+  exits: [[4, 'the access token is not accepted'], [7, 'no App was registered within 15 minutes'], 8, 130],
+  run: runSetup,
+  print,
+  json,
+})

@@ -1,15 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import { statSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
-import { errorReason, RelayError } from '../../base/errors.js'
+import { RelayError } from '../../base/errors.js'
 import { isCodeHost } from '../../base/settings.js'
 import { shortNames } from '../../dispatch/routes.js'
-import { fixtureText, hasSignature, toFixture } from '../../replay/fixture.js'
-import { redact } from '../../replay/redact.js'
 import { type Attempt, editedFrom, type Entry, ignoredText } from '../../journal/types.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, type Shell } from '../command.js'
 import { findEntry, namedTargets, openJournal } from '../journal.js'
+import { STORED } from '../options.js'
 import {
   attemptResult,
   entryObject,
@@ -21,27 +17,51 @@ import {
   STATES,
   type TargetProgress,
 } from '../output/deliveries.js'
+import type { Output } from '../output/output.js'
 import { bold, cyan, dim, type Line, t, textOf, yellow } from '../output/text.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
 import { type Attached, attach, commandFor } from '../profile.js'
-import { isRefused, refusedId, showRefused } from '../refused.js'
+import {
+  openedObject,
+  type OpenedRefused,
+  openRefused,
+  isRefused,
+  refusedId,
+  refusedPage,
+  wholeBody,
+} from '../refused.js'
 
-export async function runShow(
-  shell: Shell,
-  flags: Flags & { readonly body?: boolean },
-  word: string,
-): Promise<void> {
-  const { out } = shell
+type ShowInput = Flags & { readonly entry: string; readonly body?: boolean }
+
+type Shown =
+  | { readonly type: 'body'; readonly body: Uint8Array }
+  | ({ readonly type: 'refused' } & OpenedRefused)
+  | ({ readonly type: 'entry'; readonly attached: Attached } & Awaited<ReturnType<typeof readEntry>>)
+
+async function runShow(shell: Shell, flags: ShowInput): Promise<Shown> {
+  const { entry: word } = flags
   if (flags.body && shell.json)
     throw new RelayError('usage', '--body: prints exact bytes, so it cannot be combined with --json')
   const attached = await attach(shell, flags, isRefused(word) ? 'answering' : 'existing')
   const id = refusedId(word, attached)
-  if (id !== undefined) return showRefused(shell, attached, id, flags.body === true)
+  if (id !== undefined) {
+    const refused = await openRefused(shell, attached, id)
+    return flags.body ? { type: 'body', body: wholeBody(refused) } : { type: 'refused', ...refused }
+  }
   // The journal is closed before a pager waits for its reader.
-  const { entry, progress } = await readEntry(attached, word)
-  if (flags.body) return out.exactly(entry.body)
-  if (shell.json) return out.object(entryObject(entry, progress))
-  await out.pages(entryPage(entry, progress, attached, out.isTerminal))
+  const found = await readEntry(attached, word)
+  return flags.body ? { type: 'body', body: found.entry.body } : { type: 'entry', attached, ...found }
+}
+
+async function print(shown: Shown, out: Output): Promise<void> {
+  if (shown.type === 'body') out.exactly(shown.body)
+  else if (shown.type === 'refused') await out.pages(refusedPage(shown, out.isTerminal))
+  else await out.pages(entryPage(shown.entry, shown.progress, shown.attached, out.isTerminal))
+}
+
+function json(shown: Shown) {
+  if (shown.type === 'body') return shown.body
+  return shown.type === 'refused' ? openedObject(shown) : entryObject(shown.entry, shown.progress)
 }
 
 async function readEntry(attached: Attached, word: string) {
@@ -143,39 +163,17 @@ function bodyLines(entry: Entry, attached: Attached): readonly Line[] {
   return [dim(`${size}: not text; ${commandFor(attached, `show ${n} --body`)} prints it`)]
 }
 
-interface ExportFlags extends Flags {
-  readonly out?: string
-  readonly force?: boolean
-  readonly pretty?: boolean
-  readonly redact?: boolean
-}
-
-export async function runExport(shell: Shell, flags: ExportFlags, word: string): Promise<void> {
-  const { out, cwd } = shell
-  await using journal = await openJournal(await attach(shell, flags))
-  const entry = await findEntry(journal, word)
-  const { n } = entry
-  const content = toFixture(flags.redact ? await redact(entry, shell.signal) : entry, flags)
-  if (hasSignature(content))
-    out.say(
-      `#${n} is written with its real signature, which proves its payload to whoever has the secret. --redact leaves it out`,
-    )
-  if (flags.pretty && content.payload === undefined)
-    out.say(`#${n} has its exact body: writing its JSON again would change bytes, and its signature`)
-  const fixture = fixtureText(content)
-  // The same under --json: a fixture is JSON, and its version is `"relay":1`.
-  if (flags.out === undefined || flags.out === '-') return out.exactly(fixture)
-  const file = path.resolve(cwd, flags.out)
-  try {
-    await writeFile(file, fixture, { flag: flags.force ? 'w' : 'wx' })
-  } catch (cause) {
-    const code = errorReason(cause)
-    const isFolder =
-      code === 'EISDIR' || (code === 'EEXIST' && statSync(file, { throwIfNoEntry: false })?.isDirectory())
-    const exists = code === 'EEXIST' ? 'exists. Overwrite it with --force' : `cannot be written (${code})`
-    const why = isFolder ? 'is a folder' : exists
-    throw new RelayError('usage', `--out: ${flags.out} ${why}`, { cause })
-  }
-  if (shell.json) out.object({ n, file: flags.out })
-  else out.say(`#${n} is in ${flags.out}`)
-}
+export const showCommand = define({
+  ...STORED,
+  description: `Shows one delivery: its headers in order, its body, and every attempt to forward it with the start of the target's
+answer. For refused:3, shows the third request that the running instance refused, and why.`,
+  examples: `relay show last
+relay show 7 --body > body.json  the exact bytes
+relay show 7 --json | jq .payload.action
+relay show refused:3`,
+  args: [['<entry>', 'number of the entry, or last, or refused:<number>']],
+  options: [['--body', 'print only the exact bytes of the body; escaped on a terminal']],
+  run: runShow,
+  print,
+  json,
+})

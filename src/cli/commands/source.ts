@@ -5,12 +5,15 @@ import type { SourceSettings } from '../../base/settings.js'
 import { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
 import { isEmptySecret, decodeKey } from '../../schemes/proof.js'
+import type { RefusedSummary } from '../../server/instance.js'
 import { openDatabase } from '../../store/open.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
-import type { Flags, Shell } from '../command.js'
+import { type CommandGroup, define, type Flags, type ResultItem, printEach, type Shell } from '../command.js'
 import { canAsk, Prompt, readInput, textOf } from '../input.js'
 import { callInstance } from '../instance-client.js'
 import { UNVERIFIED } from '../output/deliveries.js'
+import { marked, outside, own, timeField } from '../output/outside.js'
+import type { Output } from '../output/output.js'
 import { bold, t, table, type Text } from '../output/text.js'
 import { spokenTime } from '../output/time.js'
 import {
@@ -38,16 +41,17 @@ import {
 
 type Named = Pick<SourceSettings, 'name' | 'scheme'>
 
-/** Runs `relay source add`. */
-export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<void> {
-  const { out, json } = shell
+type AddInput = Flags & { readonly scheme: string }
+
+async function* runAdd(shell: Shell, flags: AddInput) {
+  const { out } = shell
   const attached = await attach(shell, flags, 'any')
   const { values, folder, instance } = attached
   if (values.store === 'memory') {
     if (instance) throw onlyInMemory(instance, 'its sources')
     throw new RelayError('settings', '--store memory would lose the secret as soon as this command ends')
   }
-  const { name, scheme } = await readNamed(shell, attached, text)
+  const { name, scheme } = await readNamed(shell, attached, flags.scheme)
   const secret = await readSecret(shell, attached, name)
   await using data = await openDatabase({
     kind: storeOf(values),
@@ -60,13 +64,9 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
   const { reloaded, problem } = await applySources(shell, attached)
   const served = reloaded?.sources.find((source) => source.name === name)
   const address = served ? served.address : addressesOf(attached)(name)
-  if (json) out.object({ type: 'source', name, scheme, address, replaced: earlier !== undefined })
-  else out.say(`Stored the secret of ${name}. ${addressText(address)}`)
-  if (instance && served && !json) out.say(`Process ${instance.pid} takes its deliveries from now on`)
-  if (!json && address !== null && isLoopback(new URL(address).hostname))
-    out.say(
-      `Only this machine reaches that. ${stopFirst(attached)}${commandFor(attached, 'serve --tunnel')} prints an address for the internet`,
-    )
+  const tunnelling = `${stopFirst(attached)}${commandFor(attached, 'serve --tunnel')}`
+  const pid = served && instance?.pid
+  yield { name, scheme, address, isReplaced: earlier !== undefined, tunnelling, pid }
   if (earlier)
     out.say(
       `The secret before it is accepted too, until another replaces this one. ${commandFor(attached, `source remove ${name}`)} removes both`,
@@ -82,10 +82,19 @@ export async function runAdd(shell: Shell, flags: Flags, text: string): Promise<
   if (problem !== undefined) out.log.warn(problem)
 }
 
+type Added = ResultItem<ReturnType<typeof runAdd>>
+
 function addressText(address: string | null): string {
   return address === null
     ? "Its tunnel's channel could not be made yet: relay serve prints the address to enter at the sender"
     : `The address to enter at the sender: ${address}`
+}
+
+function printAdded({ name, address, tunnelling, pid }: Added, out: Output): void {
+  out.say(`Stored the secret of ${name}. ${addressText(address)}`)
+  if (pid !== undefined) out.say(`Process ${pid} takes its deliveries from now on`)
+  if (address !== null && isLoopback(new URL(address).hostname))
+    out.say(`Only this machine reaches that. ${tunnelling} prints an address for the internet`)
 }
 
 /** A source that is there, or a new one. @throws RelayError `usage` */
@@ -147,53 +156,87 @@ async function readSecret(shell: Shell, attached: Attached, name: string): Promi
 /** How an API key, a public key, a secret with its version before it, and one in quotation marks begin. */
 const PROBABLY_OTHER = /^(?:[srp]k_|whpk_|v1,|['"`])/
 
-/** Runs `relay source list`. */
-export async function runList(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<void> {
-  const { out, json } = shell
+/** What is known of a source. */
+interface Listed extends Pick<SetSource, 'name' | 'scheme' | 'secrets'> {
+  readonly address: string
+  /** Where its secret is; null for none. */
+  readonly secret: string | null
+  readonly delivery: Summary | undefined
+  readonly refused: RefusedSummary | undefined
+}
+
+type SourceList =
+  | { readonly type: 'secret'; readonly name: string; readonly value: string }
+  | {
+      readonly type: 'list'
+      readonly list: readonly Listed[]
+      readonly none: string
+      readonly restart?: string
+    }
+
+async function runList(shell: Shell, flags: Flags & { readonly reveal?: string }): Promise<SourceList> {
   const attached = await attach(shell, flags)
   await using data = await openData(attached)
   const sources = await readSources(shell, attached, data)
-  if (flags.reveal !== undefined) return reveal(shell, attached, sources, flags.reveal)
-  if (sources.length === 0 && !json)
-    return out.say(`There are no sources. ${commandFor(attached, 'source add <scheme>')} adds one`)
+  if (flags.reveal !== undefined) return reveal(attached, sources, flags.reveal)
+  const none = `There are no sources. ${commandFor(attached, 'source add <scheme>')} adds one`
+  if (sources.length === 0) return { type: 'list', list: [], none }
   const { instance } = attached
   const refusals = instance && (await callInstance(instance, 'refused', {}, shell)).refused
   const addressOf = addressesOf(attached)
-  const rows = [['name', 'scheme', 'address', 'secret', 'last delivery', 'last refusal']]
-  for (const source of sources) {
-    const { name, scheme, secretOrigin, secrets } = source
-    const address = addressOf(name)
+  const list: Listed[] = []
+  for (const { name, scheme, secretOrigin, secrets } of sources) {
     const delivery = data && (await lastOf(new Journal(data.sql), name))
     const refused = refusals?.findLast((each) => each.source === name)
     const secret = secretOrigin?.text ?? null
-    if (json) {
-      const last = delivery && { n: delivery.n, event: delivery.event, time: timeOf(delivery.receivedAt) }
-      const no = refused && { id: refused.id, reason: refused.reason, time: timeOf(refused.at) }
-      const more = {
-        previous: secrets.previous !== undefined,
-        lastDelivery: last ?? null,
-        lastRefusal: no ?? null,
-      }
-      out.object({ type: 'source', name, scheme, address, secret, ...more })
-    }
-    const shown = (what: string, at: number): string => `${what} ${spokenTime(at, Date.now())}`
-    rows.push([
-      name,
-      scheme,
-      address,
-      isUnsigned(scheme) ? UNVERIFIED : (secret ?? 'missing'),
-      delivery ? shown(`#${delivery.n}`, delivery.receivedAt) : '-',
-      refused ? shown(refusedWord(refused.id), refused.at) : '-',
-    ])
+    list.push({ name, scheme, secrets, address: addressOf(name), secret, delivery, refused })
   }
-  if (json) return
-  for (const line of out.isTerminal ? paragraphs(rows) : table(rows)) out.result(line)
   const served = new Set(instance?.sources?.map(({ name }) => name))
-  if (instance && sources.some(({ name }) => !served.has(name))) out.say(restartHere(attached))
+  const isStale = instance && sources.some(({ name }) => !served.has(name))
+  return { type: 'list', list, none, ...(isStale && { restart: restartHere(attached) }) }
+}
+
+function printList(found: SourceList, out: Output): void {
+  if (found.type === 'secret') return out.exactly(`${found.value}\n`)
+  if (found.list.length === 0) return out.say(found.none)
+  const shown = (what: string, at: number): string => `${what} ${spokenTime(at, Date.now())}`
+  const rows = found.list.map(({ name, scheme, address, secret, delivery, refused }) => [
+    name,
+    scheme,
+    address,
+    isUnsigned(scheme) ? UNVERIFIED : (secret ?? 'missing'),
+    delivery ? shown(`#${delivery.n}`, delivery.receivedAt) : '-',
+    refused ? shown(refusedWord(refused.id), refused.at) : '-',
+  ])
+  const headings = ['name', 'scheme', 'address', 'secret', 'last delivery', 'last refusal']
+  for (const line of out.isTerminal ? paragraphs(rows) : table([headings, ...rows])) out.result(line)
+  if (found.restart !== undefined) out.say(found.restart)
+}
+
+function listJson(found: SourceList) {
+  if (found.type === 'secret') return [marked({ name: own(found.name), value: own(found.value) })]
+  return found.list.map(({ name, scheme, address, secret, secrets, delivery, refused }) => {
+    const last = delivery && {
+      n: delivery.n,
+      event: outside(delivery.event),
+      time: timeField(delivery.receivedAt),
+    }
+    const no = refused && { id: refused.id, reason: outside(refused.reason), time: timeField(refused.at) }
+    return marked({
+      type: 'source',
+      name: own(name),
+      scheme: own(scheme),
+      address: own(address),
+      secret: own(secret),
+      previous: secrets.previous !== undefined,
+      lastDelivery: last ?? null,
+      lastRefusal: no ?? null,
+    })
+  })
 }
 
 /** The rows of a terminal, which is too narrow for their table: two lines for each source, without headings and what there is not. */
-function paragraphs([, ...sources]: readonly (readonly string[])[]): Text[] {
+function paragraphs(sources: readonly (readonly string[])[]): Text[] {
   const width = Math.max(...sources.map(([name = '']) => name.length))
   return sources.flatMap(
     ([name = '', scheme = '', address = '', secret = '', delivery = '-', refusal = '-']) => {
@@ -208,16 +251,10 @@ function paragraphs([, ...sources]: readonly (readonly string[])[]): Text[] {
   )
 }
 
-function timeOf(at: number): string {
-  return new Date(at).toISOString()
-}
-
-function reveal({ out, json }: Shell, attached: Attached, sources: readonly SetSource[], name: string): void {
-  const { secrets } = sourceNamed(attached, sources, name)
-  const value = secrets.current.reveal()
+function reveal(attached: Attached, sources: readonly SetSource[], name: string): SourceList {
+  const value = sourceNamed(attached, sources, name).secrets.current.reveal()
   if (value === '') throw new RelayError('settings', `${name} has no secret`)
-  if (json) out.object({ name, value })
-  else out.exactly(`${value}\n`)
+  return { type: 'secret', name, value }
 }
 
 async function lastOf(journal: Journal, source: string): Promise<Summary | undefined> {
@@ -225,9 +262,11 @@ async function lastOf(journal: Journal, source: string): Promise<Summary | undef
   return undefined
 }
 
-/** Runs `relay source remove`. */
-export async function runRemove(shell: Shell, flags: Flags, name: string): Promise<void> {
+type RemoveInput = Flags & { readonly source: string }
+
+async function* runRemove(shell: Shell, flags: RemoveInput) {
   const { out, json } = shell
+  const { source: name } = flags
   const attached = await attach(shell, flags)
   await using data = await openData(attached)
   const isRemoved = data !== undefined && (await removeProfileSource(data.store, name))
@@ -239,11 +278,77 @@ export async function runRemove(shell: Shell, flags: Flags, name: string): Promi
   }
   const { instance } = attached
   const { reloaded, problem } = await applySources(shell, attached)
-  if (json) out.object({ type: 'source', name, removed: true })
-  else out.say(`Removed ${name} and its secret`)
+  yield { type: 'source', name, removed: true }
   if (problem !== undefined) out.log.warn(problem)
   if (json) return
   const isServed = reloaded?.sources.some((source) => source.name === name)
   if (reloaded?.removed.includes(name)) out.say(`Process ${instance?.pid} refuses its deliveries from now on`)
   else if (other && (isServed ?? !instance)) out.log.warn(`${name} is still set by ${other.origin}`)
+}
+
+const SOURCE_ENV = ['sources', 'home', 'store', 'tokenKey'] as const
+
+export const sourceListCommand = define({
+  description: `Lists the sources with scheme, address, where the secret comes from, the last delivery, and the last request that the
+running relay serve refused.`,
+  examples: `relay source list
+relay source list --json | jq -r .address
+relay source list --reveal stripe  its secret`,
+  options: [['--reveal <source>', 'print only the secret of this source']],
+  env: SOURCE_ENV,
+  run: runList,
+  print: printList,
+  json: listJson,
+})
+
+const addCommand = define({
+  description: `Reads the secret that the sender shows, from a prompt that does not show it or from standard input, and stores it in the
+profile with the scheme. relay serve then receives from the source. A secret that it replaces is accepted too, until the next
+one replaces it.`,
+  examples: `relay source add stripe
+relay source add billing=stripe < secret.txt
+relay source add 'shop=hmac header=X-Shop-Signature prefix=sha256='`,
+  args: [['<scheme>', 'scheme, name=scheme, or the name of a source that is there']],
+  env: SOURCE_ENV,
+  exits: [130],
+  run: runAdd,
+  print: printEach(printAdded),
+  json: ({ name, scheme, address, isReplaced }: Added) => ({
+    type: 'source',
+    name,
+    scheme,
+    address,
+    replaced: isReplaced,
+  }),
+})
+
+const removeCommand = define({
+  description: 'Removes what relay source add stored. The deliveries of the source stay in the journal.',
+  examples: 'relay source remove stripe',
+  args: [['<source>', 'its name']],
+  env: SOURCE_ENV,
+  run: runRemove,
+  print: printEach(({ name }, out) => out.say(`Removed ${name} and its secret`)),
+})
+
+export const sourceCommand: CommandGroup = {
+  description: `Manages the senders other than the code host, such as Stripe, Slack or GitLab. A source is a name and a scheme, which says
+how its deliveries are signed. Its address is POST /webhook/<name>. The schemes are standard, stripe,
+slack, gitlab, linear, shopify, bitbucket, sentry, pagerduty, hmac, token, none, github, gitea.`,
+  examples: `relay source add stripe
+relay source list
+relay serve --source billing=stripe --exec 'billing/invoice.*=./on-invoice.sh'`,
+  env: SOURCE_ENV,
+  details: () => [
+    'Secrets in variables, instead of the profile:',
+    [
+      ['RELAY_SOURCE_STRIPE_SECRET', 'of the source stripe; other names in capitals too, with _ for -'],
+      ['RELAY_SOURCE_STRIPE_SECRET_PREVIOUS', 'the secret before it, accepted during rotation'],
+    ],
+  ],
+  subcommands: {
+    add: { summary: 'store the secret of a source', ...addCommand },
+    list: { summary: 'list the sources', ...sourceListCommand },
+    remove: { summary: 'remove a source and its secrets', ...removeCommand },
+  },
 }

@@ -6,13 +6,26 @@ import { deliveryId, prepareRequest } from '../../replay/prepare.js'
 import { deliveryOf, exampleDelivery, triggerEvents } from '../../replay/synthesize.js'
 import { SCHEME_NAMES } from '../../schemes/senders.js'
 import type { Source } from '../../webhook/signature.js'
-import type { Shell } from '../command.js'
+import { define, printEach, type Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { shortTime } from '../output/deliveries.js'
+import { marked, own } from '../output/outside.js'
+import type { Output } from '../output/output.js'
 import { attach, commandAt, commandFor, openData, profileFolder } from '../profile.js'
 import { openSettings } from '../settings/read.js'
 import { openSources, readSources, sourceNamed } from '../sources.js'
-import { openSending, readPlan, type Result, send, type SendFlags, type Sending } from './send.js'
+import {
+  openSending,
+  printSent,
+  readPlan,
+  SEND,
+  send,
+  type SendFlags,
+  type Sending,
+  type SentItem,
+  sentJson,
+  VERDICT,
+} from '../send.js'
 
 interface TriggerFlags extends SendFlags {
   readonly list?: boolean
@@ -21,32 +34,55 @@ interface TriggerFlags extends SendFlags {
   readonly body?: string
 }
 
-export async function runTrigger(shell: Shell, flags: TriggerFlags, word?: string): Promise<void> {
-  const { source, body, list: isList, print: isPrinted } = flags
+type Triggered =
+  | ({ readonly type: 'sent'; readonly to: string | undefined } & SentItem)
+  | { readonly type: 'event'; readonly event: string; readonly action: string | null }
+  | { readonly type: 'fixture'; readonly text: string }
+
+function runTrigger(shell: Shell, flags: TriggerFlags): AsyncIterable<Triggered> {
+  const { source, event, list: isList, print: isPrinted } = flags
   if (isList) return list(shell, flags)
-  if (word !== undefined && flags.event !== undefined && word !== flags.event)
-    throw new RelayError('usage', `Two events are given: ${word}, and --event ${flags.event}`)
-  const event = word ?? flags.event
   // As routes and filters name it: stripe/invoice.paid.
   const [, named, ofNamed] = /^([^/]+)\/(.+)$/.exec(event ?? '') ?? []
   if (source === undefined && named !== undefined && ofNamed !== undefined)
     return runTrigger(shell, { ...flags, source: named, event: ofNamed })
-  if (event === undefined && body === undefined) throw await noEvent(shell, flags)
-  if (isPrinted) return print(shell, event, flags)
-  const plan = readPlan(flags)
-  await using sending = await openSending(shell, flags, plan)
-  const recorded = await make(shell, sending, flags, event)
-  const items = [{ name: event ?? recorded.event, load: async () => recorded }]
-  const isForPerson = shell.out.isTerminal && !shell.json
-  // Its id is new.
-  await send(shell, { ...plan, keepId: true }, items, sending, (result) =>
-    isForPerson ? sentence(result, plan.to) : undefined,
-  )
+  return isPrinted ? print(shell, flags) : sendOne(shell, flags)
 }
 
-async function noEvent(shell: Shell, flags: TriggerFlags): Promise<RelayError> {
+/** @throws RelayError `usage` where neither an event is given nor a body that names one */
+async function requireEvent(shell: Shell, { event, body, ...flags }: TriggerFlags): Promise<void> {
+  if (event !== undefined || body !== undefined) return
   const lists = await commandAt(shell, flags, `trigger --list${ofSource(flags.source)}`)
-  return new RelayError('usage', `No event given. ${lists} lists them`)
+  throw new RelayError('usage', `No event given. ${lists} lists them`)
+}
+
+async function* sendOne(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
+  await requireEvent(shell, flags)
+  const { event } = flags
+  const plan = readPlan(flags)
+  await using sending = await openSending(shell, flags, plan)
+  const recorded = await make(shell, sending, flags)
+  const items = [{ name: event ?? recorded.event, load: async () => recorded }]
+  const isForPerson = shell.out.isTerminal && !shell.json
+  // Its id is new. A person reads a sentence, which needs no total.
+  for await (const sent of send(shell, { ...plan, keepId: true }, items, sending, !isForPerson))
+    yield { type: 'sent', to: plan.to, ...sent }
+}
+
+function printTriggered(triggered: Triggered, out: Output): void {
+  const { type } = triggered
+  if (type === 'fixture') return out.exactly(triggered.text)
+  if (type === 'event') return out.result([triggered.event, triggered.action ?? []].flat().join('.'))
+  const line = out.isTerminal ? sentence(triggered) : undefined
+  if (line === undefined) printSent(triggered, out)
+  else out.result(line, VERDICT)
+}
+
+function json(triggered: Triggered) {
+  if (triggered.type === 'fixture') return triggered.text
+  if (triggered.type === 'sent') return sentJson(triggered)
+  const { event, action } = triggered
+  return marked({ type: 'event', event: own(event), action: own(action) })
 }
 
 /** The settings, and the data of the profile if it has any. */
@@ -55,8 +91,7 @@ type Place = Pick<Sending, 'data'> & { readonly attached: Settled }
 async function make(
   shell: Shell,
   place: Place,
-  { source: name, body: file, keepId = false }: TriggerFlags,
-  event: string | undefined,
+  { source: name, event, body: file, keepId = false }: TriggerFlags,
 ): Promise<RecordedDelivery> {
   const source = await findSource(shell, place, name)
   const { provider, providerUrl } = place.attached.values
@@ -87,15 +122,14 @@ async function findSource(
 }
 
 /** `Sent push: answered 200 in 31ms, entry #7`; undefined for an answer that was not expected. */
-function sentence({ ok, name, n, answer }: Result, to: string | undefined): string | undefined {
+function sentence({ ok, name, n, answer, to }: Extract<Triggered, { type: 'sent' }>): string | undefined {
   if (!ok) return undefined
   const sent = `Sent ${name}: answered ${answer.status} in ${shortTime(Math.round(answer.ms))}`
   if (to !== undefined) return `${sent}, by ${to}`
   return n === null ? sent : `${sent}, entry #${n}`
 }
 
-async function list(shell: Shell, flags: TriggerFlags): Promise<void> {
-  const { out, json } = shell
+async function* list(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
   const attached = await readAttached(shell, flags)
   const { provider } = attached.values
   const { source = provider }: { source?: string } = flags
@@ -107,9 +141,8 @@ async function list(shell: Shell, flags: TriggerFlags): Promise<void> {
       `There are no examples of ${source}. ${commandFor(attached, `trigger${ofSource(source)} --body <file>`)} sends a body of your own`,
     )
   for (const trigger of all) {
-    const [event, action = null] = source === provider ? trigger.split('.') : [trigger]
-    if (json) out.object({ type: 'event', event, action })
-    else out.result(trigger)
+    const [event = '', action = null] = source === provider ? trigger.split('.') : [trigger]
+    yield { type: 'event', event, action }
   }
 }
 
@@ -128,12 +161,13 @@ async function readAttached(shell: Shell, flags: TriggerFlags) {
   return { ...loaded, profile: values.profile, folder: profileFolder(values), instance: undefined }
 }
 
-/** Prints a fixture. It is signed if there is a secret; otherwise replay signs it. */
-async function print(shell: Shell, event: string | undefined, flags: TriggerFlags): Promise<void> {
+/** A fixture. It is signed if there is a secret; otherwise replay signs it. */
+async function* print(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
+  await requireEvent(shell, flags)
   const plan = readPlan(flags)
   const attached = await readAttached(shell, flags)
   await using data = await openData(attached)
-  const recorded = await make(shell, { attached, data }, flags, event)
+  const recorded = await make(shell, { attached, data }, flags)
   const sourceOf = openSources(shell, attached, { ...plan, data, purpose: 'sign with' })
   const source = await sourceOf(recorded).catch((error: unknown) => {
     if (plan.secretEnv === undefined && error instanceof RelayError && error.kind !== 'storage')
@@ -141,7 +175,39 @@ async function print(shell: Shell, event: string | undefined, flags: TriggerFlag
     throw error
   })
   const request = prepareRequest(recorded, { ...plan, secret: source?.secrets.current })
-  shell.out.exactly(
-    fixtureText(toFixture({ ...recorded, ...request, deliveryId: deliveryId(request, recorded) })),
-  )
+  const made = { ...recorded, ...request, deliveryId: deliveryId(request, recorded) }
+  yield { type: 'fixture', text: fixtureText(toFixture(made)) }
 }
+
+export const triggerCommand = define({
+  ...SEND,
+  description: `Sends a signed delivery as the code host would, to the running relay serve or to any URL. The payload is made up, with
+every field of a real one. With --source, as another sender would. With --body, that of a file, byte for byte but for a new id and, where
+the body has it, the signed time; --keep-id leaves the id.`,
+  examples: `relay trigger --list
+relay trigger push
+relay trigger issue_comment.created --set comment.body=/merge
+relay trigger pull_request.opened --to http://localhost:3000/hook
+relay trigger issues.opened --provider gitea --print > opened.json
+relay trigger --list --source stripe
+relay trigger --source stripe --event invoice.paid --body invoice.json`,
+  args: [['[event]', 'event, event.action or source/event']],
+  options: [
+    ['--list', 'list the events'],
+    ['--source <name>', 'source that it is of', { defaultText: 'the code host' }],
+    ['--event <event>', 'the same as the argument; without it, the one that the body names'],
+    ['--body <file|->', 'send this body'],
+    ['--print', 'print the fixture instead of sending it'],
+    ...SEND.options,
+  ],
+  settings: ['provider'],
+  input(flags: TriggerFlags, word?: string): TriggerFlags {
+    if (word !== undefined && flags.event !== undefined && word !== flags.event)
+      throw new RelayError('usage', `Two events are given: ${word}, and --event ${flags.event}`)
+    const event = word ?? flags.event
+    return { ...flags, ...(event !== undefined && { event }) }
+  },
+  run: runTrigger,
+  print: printEach(printTriggered),
+  json,
+})

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
+import type { RecordedDelivery } from '../../replay/fixture.js'
 import { proofsFor } from '../../schemes/proof.js'
 import {
   explainSignature,
@@ -7,25 +8,36 @@ import {
   unproved,
   type UnprovedReason,
 } from '../../webhook/explain.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, printEach, type Shell } from '../command.js'
 import { isEntry, journalOf } from '../journal.js'
+import { SECRET_ENV } from '../options.js'
+import { marked, outside, own } from '../output/outside.js'
+import type { Output } from '../output/output.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
 import { attach, openData } from '../profile.js'
 import { isRefused, refusedId, refusedItem } from '../refused.js'
+import type { Item } from '../send.js'
 import { openSources } from '../sources.js'
 import { selectItems } from './replay.js'
-import type { Item } from './send.js'
 
-type VerifyFlags = Flags & { readonly secretEnv?: string }
+type VerifyInput = Flags & { readonly file: readonly string[]; readonly secretEnv?: string }
+
+interface Verdict {
+  readonly name: string
+  readonly recorded: RecordedDelivery
+  readonly explanation: SignatureExplanation
+  /** The columns of the widest name. */
+  readonly width: number
+}
 
 /** A delivery to verify. `instead`: what is said instead of an explanation, if anything. */
 type VerifyItem = Item & {
   readonly instead?: (explanation: SignatureExplanation) => SignatureExplanation | undefined
 }
 
-export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonly string[]): Promise<void> {
-  const { out, signal } = shell
-  const { secretEnv } = flags
+async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verdict> {
+  const { signal } = shell
+  const { secretEnv, file: words } = flags
   const need = words.some(isRefused) ? 'answering' : words.some(isEntry) ? 'existing' : 'alone'
   const attached = await attach(shell, flags, need)
   await using data = await openData(attached)
@@ -43,7 +55,6 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
   for (const { name, load, instead } of items) {
     const recorded = await load()
     if (!recorded) continue
-    const { provider, event, deliveryId: delivery } = recorded
     const source = await sourceOf(recorded)
     // The headers count as recorded.
     const known = await explainSignature(recorded, source, recorded.receivedAt)
@@ -54,15 +65,34 @@ export async function runVerify(shell: Shell, flags: VerifyFlags, words: readonl
       wrong += 1
       unmatched = OTHERWISE[explanation.reason] ?? unmatched
     }
-    if (shell.json) out.object({ type: 'signature', name, provider, event, delivery, ...explanation })
-    else
-      for (const line of verdictLines(name, explanation, width, out.width)) out.result(line, INDENT + HANGING)
+    yield { name, recorded, explanation, width }
     // A large file takes seconds, and Ctrl-C is noticed only between two.
     await setImmediate(undefined, { signal })
   }
   if (wrong === 0) return
   const text = items.length === 1 ? unmatched : `${wrong} of ${items.length} signatures do not match`
   throw new RelayError('invalid_signature', text)
+}
+
+function printVerdict({ name, explanation, width }: Verdict, out: Output): void {
+  for (const line of verdictLines(name, explanation, width, out.width)) out.result(line, INDENT + HANGING)
+}
+
+/** The hint of these names a header that the request has. */
+const QUOTING: ReadonlySet<UnprovedReason> = new Set([
+  'wrong_header',
+  'other_template',
+  'unverifiable',
+  'stale',
+])
+
+function json({ name, recorded: { provider, event, deliveryId }, explanation }: Verdict) {
+  const about = { type: 'signature', name: outside(name), provider: own(provider) } as const
+  const claims = { event: outside(event), delivery: outside(deliveryId) }
+  if (explanation.valid) return marked({ ...about, ...claims, ...explanation })
+  const { reason, hint } = explanation
+  const why = { valid: false, reason, hint: QUOTING.has(reason) ? outside(hint) : own(hint) } as const
+  return marked({ ...about, ...claims, ...why })
 }
 
 /** What a signature lacks that may match. */
@@ -91,3 +121,21 @@ function verdictLines(
   const line = t`${verdict}  ${textOf(name).pad(width)}  ${why}`
   return line.width <= columns ? [line] : [t`${verdict}  ${name}`, t`${' '.repeat(INDENT)}${why}`]
 }
+
+export const verifyCommand = define({
+  description: `Checks the signatures of fixtures or of deliveries in the journal against the webhook secret, or that of their source. For one that does not match,
+names the cause: another secret, or white space at its end; a body that was changed after signing, and how; a form read as
+JSON; a signature in another header or format. Never prints a secret or a correct signature.`,
+  examples: `relay verify opened.json
+relay verify last
+relay verify refused:3
+relay verify test/fixtures --secret-env GITHUB_WEBHOOK_SECRET
+relay verify - --json < opened.json | jq -r .reason`,
+  args: [['<file...>', 'fixtures, folders, -, entry numbers, last, or refused:<number>']],
+  options: [SECRET_ENV],
+  env: ['home', 'store', 'webhookSecret', 'webhookSecretPrevious'],
+  exits: [[0, 'all signatures match'], 5, 6, 130],
+  run: runVerify,
+  print: printEach(printVerdict),
+  json,
+})

@@ -4,9 +4,9 @@ import { formatDuration, parseDuration } from '../../base/time.js'
 import { type Filter, matchesFilter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import { readPayload } from '../../journal/payload.js'
-import type { Summary } from '../../journal/types.js'
+import type { Entry, Summary } from '../../journal/types.js'
 import { parseJson } from '../../json/parse.js'
-import type { Flags, Shell } from '../command.js'
+import { define, type Flags, printEach, type Shell } from '../command.js'
 import {
   awaitForwarded,
   awaitJournal,
@@ -18,7 +18,8 @@ import {
   readFilter,
   warnOfMatches,
 } from '../journal.js'
-import { entryObject, Printer, progressOf } from '../output/deliveries.js'
+import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '../options.js'
+import { entryObject, type Listed, listed, Printer } from '../output/deliveries.js'
 import { looks } from '../follow.js'
 import { attach, type Attached, notServed } from '../profile.js'
 
@@ -29,11 +30,14 @@ interface WaitFlags extends Flags, Pick<FilterFlags, 'repo' | 'source' | 'text'>
   readonly forwarded?: boolean
 }
 
+type WaitInput = WaitFlags & { readonly match: string }
+type Waited = Listed & { readonly entry: Entry }
+
 const DEFAULT_LIMIT_MS = 300_000
 
-export async function runWait(shell: Shell, flags: WaitFlags, match: string): Promise<void> {
+async function* runWait(shell: Shell, flags: WaitInput): AsyncGenerator<Waited> {
   const { out, signal } = shell
-  const { where = [], since, repo, source, text } = flags
+  const { match, where = [], since, repo, source, text } = flags
   const filter = readFilter({ event: [match], since, repo, source, text }, Date.now())
   const criteria = { filter, where: where.map(parseWhere) }
   const given = flags.timeout === undefined ? undefined : parseDuration(flags.timeout)
@@ -73,8 +77,7 @@ export async function runWait(shell: Shell, flags: WaitFlags, match: string): Pr
     ? await awaitForwarded(shell, journal, found.summary, { attached, limit: end - performance.now() })
     : found.summary
   if (!summary) throw late(`#${entry.n} was received, but not forwarded`)
-  if (shell.json) out.object(entryObject(entry, await progressOf(journal, summary)))
-  else await new Printer(shell, journal).print(summary)
+  yield { entry, ...(await listed(journal, summary)) }
   if (flags.forwarded) await checkForwarded(shell, attached, [summary])
 }
 
@@ -218,3 +221,38 @@ function expected(what: string, text: string, at: number): RelayError {
   const place = at < text.length ? `at character ${at + 1}, before ${text.slice(at)}` : 'at the end'
   return new RelayError('usage', `--where ${text}: expected ${what} ${place}`)
 }
+
+export const waitCommand = define({
+  description: `Waits until a delivery matches, and prints it, the first if several do. A delivery of the last 10 seconds counts too, so
+that none is missed between an action and the wait. With --forwarded, also waits until forwarding to every target has
+succeeded or failed. Without a running relay serve it ends at once, unless --timeout is given.`,
+  examples: `relay wait issue_comment.created --timeout 1h
+git push && relay wait push --where "after==$(git rev-parse HEAD)"
+relay wait issue_comment --where 'comment.body ~ ^/ship'
+relay trigger push && relay wait push --forwarded --timeout 30s
+relay wait stripe/checkout.session.completed --timeout 10m
+relay wait ping --since now --json | jq -r .payload.zen`,
+  details: () => [
+    'Where:',
+    [
+      ['a.b[0]==value', 'equals this text, number, true, false or null; quote it to mean text'],
+      ['a.b!=value', 'does not equal it; a missing field is null'],
+      ['a.b~pattern', 'matches the regular expression'],
+    ],
+  ],
+  args: [['<match>', EVENTS]],
+  options: [
+    ['--where <expression>', 'payload must match this expression; all must match', { repeatable: true }],
+    SOURCE_OPTION,
+    REPO_OPTION,
+    TEXT_OPTION,
+    ['--since <when>', `deliveries received since: ${SINCE}`, { default: '10s' }],
+    ['--forwarded', 'wait until it was forwarded; exit 3 if that failed at a target'],
+    ['--timeout <duration>', 'how long to wait', { defaultText: '5m while relay serve runs' }],
+  ],
+  env: STORED.env,
+  exits: [[3, 'it failed at a target'], [7, 'nothing matched in time, or forwarding took longer'], 130],
+  run: runWait,
+  print: printEach((waited: Waited, out) => new Printer(out).print(waited)),
+  json: ({ entry, progress }) => entryObject(entry, progress),
+})

@@ -24,7 +24,7 @@ import {
   shortRef,
   type Summary,
 } from '../../journal/types.js'
-import type { Shell } from '../command.js'
+import { marked, Outside, outside, own, timeField } from './outside.js'
 import type { Output } from './output.js'
 import { bold, dim, green, join, jsonLines, type Line, red, t, type Text, textOf, yellow } from './text.js'
 import { localTime, spokenTime } from './time.js'
@@ -96,58 +96,67 @@ function progressAfter(
   }))
 }
 
+/** An entry of a list. */
+export interface Listed {
+  readonly summary: Summary
+  readonly progress: readonly TargetProgress[]
+}
+
+/** @throws RelayError `storage` */
+export async function listed(journal: Pick<Journal, 'attempts'>, summary: Summary): Promise<Listed> {
+  return { summary, progress: await progressOf(journal, summary) }
+}
+
 // Objects
 
-export function deliveryFields(delivery: Omit<Delivery, 'body'>): Record<string, unknown> {
+export function deliveryFields(delivery: Omit<Delivery, 'body'>) {
   const { event, action, repo, number, ref, receivedAt, provider, deliveryId, verifiedBy, restored } =
     delivery
-  return {
-    time: new Date(receivedAt).toISOString(),
-    provider,
-    source: provider,
-    scheme: delivery.scheme ?? provider,
-    delivery: deliveryId,
-    event,
-    action,
-    repo,
-    number,
-    ref: ref ?? null,
+  return marked({
+    time: timeField(receivedAt),
+    provider: own(provider),
+    source: own(provider),
+    scheme: own(delivery.scheme ?? provider),
+    delivery: outside(deliveryId),
+    event: outside(event),
+    action: outside(action),
+    repo: outside(repo),
+    number: outside(number),
+    ref: outside(ref ?? null),
     verifiedBy,
-    restored: restored?.how ?? null,
+    restored: outside(restored?.how ?? null),
     unproved: restored?.unproved ?? false,
     editedFrom: editedFrom(delivery) ?? null,
-  }
+  })
 }
 
-export function attemptFields(attempt: Attempt, label: string): Record<string, unknown> {
+export function attemptFields(attempt: Attempt, label: string) {
   const { at, outcome, status, ms, error } = attempt
-  return { time: new Date(at).toISOString(), target: label, outcome, status, ms, error }
+  return marked({ time: timeField(at), target: own(label), outcome, status, ms, error: outside(error) })
 }
 
-export function summaryObject(
-  summary: Omit<Summary, 'forwards'>,
-  progress: readonly TargetProgress[],
-): Record<string, unknown> {
+export function summaryObject(summary: Omit<Summary, 'forwards'>, progress: readonly TargetProgress[]) {
   const { n, duplicates, size, ignoredBy = null } = summary
   const targets = progress.map(({ label, forward, attempts }) => {
     const { status: state, since, reason = null } = forward
     const { outcome = null, status = null, ms = null } = attempts.at(-1) ?? {}
     const count = attempts.reduce((sum, attempt) => sum + attempt.count, 0)
-    const time = new Date(since).toISOString()
-    return { target: label, state, reason, since: time, attempts: count, outcome, status, ms }
+    const known = { target: own(label), state, reason: outside(reason), since: timeField(since) }
+    return { ...known, attempts: count, outcome, status, ms }
   })
-  return { type: 'delivery', n, ...deliveryFields(summary), duplicates, size, ignoredBy, targets }
+  const known = { type: 'delivery', n, ...deliveryFields(summary), duplicates, size } as const
+  return marked({ ...known, ignoredBy: own(ignoredBy), targets })
 }
 
-export function entryObject(entry: Entry, progress: readonly TargetProgress[]): Record<string, unknown> {
+export function entryObject(entry: Entry, progress: readonly TargetProgress[]) {
   const { hookId, headers, body } = entry
   const { body: text, bodyBase64 } = toFixture(entry)
-  return {
+  return marked({
     ...summaryObject({ ...entry, size: body.byteLength }, progress),
-    hook: hookId === '' ? null : hookId,
-    headers: headers.map(([name, value]) => ({ name, value })),
-    ...(text === undefined ? { bodyBase64 } : { body: text }),
-    payload: readPayload(entry)?.value ?? null,
+    hook: outside(hookId === '' ? null : hookId),
+    headers: outside(headers.map(([name, value]) => ({ name, value }))),
+    ...(text === undefined ? { bodyBase64: outside(bodyBase64) } : { body: outside(text) }),
+    payload: outside(readPayload(entry)?.value ?? null),
     attempts: progress
       .flatMap(({ label, attempts }) => attempts.map((attempt) => ({ label, attempt })))
       .toSorted((one, other) => one.attempt.at - other.attempt.at)
@@ -156,13 +165,14 @@ export function entryObject(entry: Entry, progress: readonly TargetProgress[]): 
         count: attempt.count,
         ...bytesField('answer', attempt.answer),
       })),
-  }
+  })
 }
 
-/** Bytes for a program: as the field of this name or, where they are no UTF-8, as that with `Base64` at its end. */
-export function bytesField(name: string, bytes: Uint8Array): Record<string, string> {
+/** Bytes from outside for a program: as the field of this name or, where they are no UTF-8, as that with `Base64` at its end. */
+export function bytesField(name: string, bytes: Uint8Array): Readonly<Record<string, Outside<string>>> {
   const buffer = Buffer.from(bytes)
-  return isUtf8(buffer) ? { [name]: buffer.toString() } : { [`${name}Base64`]: buffer.toString('base64') }
+  const [field, encoding] = isUtf8(buffer) ? [name, 'utf8' as const] : [`${name}Base64`, 'base64' as const]
+  return { [field]: new Outside(buffer.toString(encoding)) }
 }
 
 /** A body for a person, indented: its JSON laid out, or its text. */
@@ -239,23 +249,19 @@ const MIN_EVENT = 5
 const UNROUTED = 'no route'
 
 /**
- * Prints entries, one per line: as objects; on a terminal `12:04:11  #7  push  octo/demo  main  app ✓ 202 38ms`, as wide as the widest row so
+ * Prints entries, one per line: on a terminal `12:04:11  #7  push  octo/demo  main  app ✓ 202 38ms`, as wide as the widest row so
  * far, as far as that fits; elsewhere `#7  2026-01-31 12:04:11  push  octo/demo  → http://localhost:3000 202 38ms`, in full, with `-` for an
  * empty column.
  */
 export class Printer {
   readonly #now = Date.now()
   readonly #out: Output
-  readonly #json: boolean
-  readonly #journal: Journal
   readonly #named: readonly NamedTarget[]
   /** Of the two first columns, of event and place, and what the targets need at least. */
   #widths = [0, 0, 0, 0, 'targets'.length]
 
-  constructor({ out, json }: Shell, journal: Journal, named: readonly NamedTarget[] = []) {
+  constructor(out: Output, named: readonly NamedTarget[] = []) {
     this.#out = out
-    this.#json = json
-    this.#journal = journal
     this.#named = named
   }
 
@@ -269,15 +275,13 @@ export class Printer {
 
   /** Prints the names of the columns, for a person. */
   header(): void {
-    if (this.#json || !this.#out.isTerminal) return
+    if (!this.#out.isTerminal) return
     const names = ['time', '#', 'event', 'repository']
     this.#widths = this.#widths.map((width, i) => Math.max(width, names[i]?.length ?? 0))
     this.#out.result(this.#row(names.map(dim), () => dim('targets')))
   }
 
-  async print(summary: Summary): Promise<void> {
-    const progress = await progressOf(this.#journal, summary)
-    if (this.#json) return this.#out.object(summaryObject(summary, progress))
+  print({ summary, progress }: Listed): void {
     this.fit(summary)
     const end = this.#out.isTerminal
       ? (room: number) => this.#end(summary, progress, room)
@@ -430,11 +434,12 @@ export function failedText({ delivery, why }: FailedDelivery): string {
   return `${eventName(delivery)} of ${localTime(delivery.deliveredAt)}: ${why}`
 }
 
-export function failedObject({ delivery, why }: FailedDelivery): Record<string, unknown> {
-  return { ...missedObject(delivery), why }
+export function failedObject({ delivery, why }: FailedDelivery) {
+  return marked({ ...missedObject(delivery), why: outside(why) })
 }
 
 /** A delivery of the code host's log, for a program. */
 export function missedObject({ id, guid, event, action, deliveredAt }: FailedDelivery['delivery']) {
-  return { id, guid, event, action, deliveredAt: new Date(deliveredAt).toISOString() }
+  const known = { id: outside(id), guid: outside(guid), event: outside(event), action: outside(action) }
+  return marked({ ...known, deliveredAt: timeField(deliveredAt) })
 }

@@ -4,6 +4,7 @@ import type { RelayError } from '../../base/errors.js'
 import type { Log } from '../../base/log.js'
 import { printableJson, printableText } from '../../base/text.js'
 import type { Context, TextStream } from '../context.js'
+import type { MarkedObject } from './outside.js'
 import { dim, type Line, red, t, table, type Text, textOf, yellow } from './text.js'
 import { timeOfDay } from './time.js'
 
@@ -20,6 +21,22 @@ export interface OutputOptions {
   readonly json?: boolean | undefined
   /** Whether messages are JSON. */
   readonly jsonLog?: boolean | undefined
+}
+
+/** Where a command writes what it says besides its result: on standard error, or in the notes for an agent. */
+export interface CommandMessages {
+  /** Whether results are for a person: standard output is a terminal. */
+  readonly isTerminal: boolean
+  /** Whether `say` is silent, so that callers can skip the work for it. */
+  readonly quiet: boolean
+  readonly log: Log
+  /** A line of a message, broken like a result; silent under `--quiet`. */
+  say(line: Line, indent?: number): void
+  warn(line: Line): void
+  /** A count of long work, such as `120/10000`, on a terminal. The next count replaces it, any other output and undefined remove it. */
+  count(text?: string): void
+  /** A warning for a person and, as further members of every result from now on, for a program. */
+  remark(text: string, members: MarkedObject): void
 }
 
 /** Under the text of a line that begins with the time of day. */
@@ -43,10 +60,8 @@ interface Pen {
  * Results on stdout, messages on stderr. Every method escapes what could rewrite a terminal's display, since text may come
  * from outside. Only `exactly` writes raw bytes, and only where stdout is no terminal.
  */
-export class Output {
-  /** Whether results are for a person: standard output is a terminal. */
+export class Output implements CommandMessages {
   readonly isTerminal: boolean
-  /** Whether `say` is silent, so that callers can skip the work for it. */
   readonly quiet: boolean
   /** Whether messages are JSON: each one object on a line of standard error. */
   readonly jsonLog: boolean
@@ -121,17 +136,19 @@ export class Output {
     this.#write(this.#results, jsonLine({ ...value, ...this.#remarks }))
   }
 
-  /** A warning for a person and, as further members of every result from now on, for a program. */
-  remark(text: string, members: Fields): void {
+  remark(text: string, members: MarkedObject): void {
     this.log.warn(text)
     this.#remarks = { ...this.#remarks, ...members }
   }
 
-  /** A line of a message, broken like a result; silent under `--quiet`. */
   say(line: Line, indent?: number): void {
     if (this.quiet) return
     if (this.jsonLog) this.#message('info', line)
     else this.#print(this.#messages, line, indent)
+  }
+
+  warn(line: Line): void {
+    this.log.warn(String(line))
   }
 
   /**
@@ -144,7 +161,6 @@ export class Output {
     else this.#print(this.#messages, timed(line), TIMED_INDENT)
   }
 
-  /** A count of long work, such as `120/10000`, on a terminal. The next count replaces it, any other output and undefined remove it. */
   count(text = ''): void {
     const { stream } = this.#messages
     if (stream.isTTY !== true || this.quiet || this.jsonLog) return

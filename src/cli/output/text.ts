@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { Chalk } from 'chalk'
 import truncatedWidth from 'fast-string-truncated-width'
 import { printable, wrap } from '../../base/text.js'
+import type { Own } from './outside.js'
 
 /** Whether a stream shows styles is for the output to say. */
 const CHALK = new Chalk({ level: 1 })
@@ -13,7 +14,7 @@ const PIECE = /\p{Cc}\[\d+m|.\p{M}*/gsu
 const LABEL = /^\p{Cc}\[\d+m(\P{Cc}*\S {2,})\p{Cc}/u
 
 /** A line, or something to make one of. Plain text may come from outside: it is escaped. */
-export type Line = Text | string
+export type Line = Text | Own | string
 
 /** Escapes what is put in, unless it is a {@link Text}, whose styles stay: ``t`${bold(name)} of ${repo}` ``. */
 export function t(strings: TemplateStringsArray, ...inserted: readonly (Line | number)[]): Text {

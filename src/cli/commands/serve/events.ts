@@ -13,7 +13,7 @@ import type { RelayEvent } from '../../../events/events.js'
 import { type HookEvent, sourceOf } from '../../../events/hook-event.js'
 import type { Reloaded } from '../../../events/status.js'
 import type { TunnelStatus } from '../../../instance/protocol.js'
-import type { Shell } from '../../command.js'
+import type { PrintingShell } from '../../command.js'
 import {
   appHookText,
   askAgain,
@@ -71,7 +71,7 @@ export class LiveOutput {
 
   /** @param command completes a command line of relay for the profile */
   constructor(
-    { out, json }: Pick<Shell, 'out' | 'json'>,
+    { out, json }: Pick<PrintingShell, 'out' | 'json'>,
     routes: Pick<Routing, 'routes'>,
     command: (line: string) => string,
   ) {

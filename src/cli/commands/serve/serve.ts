@@ -13,7 +13,7 @@ import { type Database, mayHaveData } from '../../../store/open.js'
 import { NotMigrated } from '../../../store/schema.js'
 import { freeBytes, RESERVE } from '../../../store/sqlite.js'
 import { pathOf } from '../../../webhook/signature.js'
-import { type Flags, type Shell, shellWith } from '../../command.js'
+import { type Flags, type PrintingShell, shellWith } from '../../command.js'
 import type { Output } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
@@ -32,7 +32,7 @@ import {
 } from '../../profile.js'
 import {
   joinData,
-  loginCommand,
+  loginCommandLine,
   serviceSettings,
   isUserNamed,
   signInCommand,
@@ -49,7 +49,7 @@ import { banner, BANNER_INDENT, bannerObject } from './banner.js'
 import { LiveOutput } from './events.js'
 import { listenToKeys, routeWarnings, waitingText, watchSettings } from './terminal.js'
 
-interface ServeFlags extends Flags {
+export interface ServeFlags extends Flags {
   readonly hook?: readonly string[]
   readonly catchUp?: boolean
   readonly inspect?: boolean
@@ -62,7 +62,7 @@ const FINISHING =
   'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
 
 /** Runs `relay serve`. */
-export async function runServe(given: Shell, flags: ServeFlags): Promise<void> {
+export async function runServe(given: PrintingShell, flags: ServeFlags): Promise<void> {
   let { out } = given
   // First, since reading the settings can print a warning.
   given.continueWithoutOutput(({ message }) =>
@@ -135,7 +135,7 @@ interface Announced {
 }
 
 /** Prints what runs, with warnings of what the user should know. */
-async function announce({ out, signal }: Shell, announced: Announced): Promise<void> {
+async function announce({ out, signal }: PrintingShell, announced: Announced): Promise<void> {
   const { instance, loaded, sources, command, live, hooked, warnings } = announced
   const { values } = loaded
   const { host, tunnel } = values
@@ -177,7 +177,7 @@ async function stop(started: Started, nameOf: (id: string) => string, out: Outpu
  * @throws RelayError `settings` when the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its tokens and
  * deliveries are of another code host.
  */
-async function readParts(shell: Shell, flags: ServeFlags): Promise<Parts> {
+async function readParts(shell: PrintingShell, flags: ServeFlags): Promise<Parts> {
   const settings = await openSettings(shell, flags)
   const own = await settings.read()
   const { values, origins } = own
@@ -246,7 +246,7 @@ async function readHookPlan(
   return {
     repos,
     ...user,
-    login: loginCommand(about),
+    login: loginCommandLine(about),
     command: (line) => commandFor(about, line),
     onNoToken,
     catchUp,
@@ -274,7 +274,7 @@ async function signedInUser(
 
 /** Resolves at a signal, or at the key for it. */
 async function untilQuit(
-  shell: Shell,
+  shell: PrintingShell,
   instance: Instance,
   texts: Pick<Announced, 'command'> & { readonly nameOf: (id: string) => string },
 ): Promise<void> {
@@ -302,7 +302,7 @@ const LIVE: ReadonlySet<SettingName> = new Set([
 const OF_COMMANDS: ReadonlySet<SettingName> = new Set(['user'])
 
 /** The settings of this process as they are now, for the profile that it serves. A pipe has what was read of it at the start. */
-async function readAgain(shell: Shell, flags: Flags, before: Loaded): Promise<Loaded> {
+async function readAgain(shell: PrintingShell, flags: Flags, before: Loaded): Promise<Loaded> {
   const settings = await openSettings(shell, flags)
   return settings.read(before.values.profile)
 }

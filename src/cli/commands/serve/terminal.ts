@@ -10,7 +10,7 @@ import { neverSentReason } from '../../../codehost/events.js'
 import { hostScheme, schemeOf } from '../../../codehost/schemes.js'
 import { proofsFor } from '../../../schemes/proof.js'
 import type { Instance } from '../../../serve/instance.js'
-import type { Shell } from '../../command.js'
+import type { PrintingShell } from '../../command.js'
 import type { Context } from '../../context.js'
 import { polls } from '../../follow.js'
 import { bold, dim, join, t } from '../../output/text.js'
@@ -20,7 +20,7 @@ import { watchedFiles } from '../../settings/files.js'
 
 /** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
 export function listenToKeys(
-  shell: Shell,
+  shell: PrintingShell,
   instance: Instance,
   {
     nameOf,
@@ -73,7 +73,7 @@ export function waitingText(
 
 /** Opens the inspector of this process in the browser. Does not reject. */
 async function openInspectorOf(
-  shell: Shell,
+  shell: PrintingShell,
   { url, inspector: load }: Instance,
   command: (line: string) => string,
 ): Promise<void> {
@@ -218,7 +218,7 @@ export function leftOutText(
   command: (line: string) => string,
 ): string {
   const commands = count === 1 ? 'its command is' : `its ${count} commands are`
-  return `${origin.text}: ${commands} left out, since you have not seen them. Read them, then start ${command('mcp --allow-project-exec')}, or run ${command('serve')} in a terminal, which lists them`
+  return `${origin.text}: ${commands} left out, since you have not seen them. Read them, then start ${command('mcp')} with --allow-project-exec, or run ${command('serve')} in a terminal, which lists them`
 }
 
 function whyNoSource(match: string, names: readonly string[]): string | undefined {

@@ -3,7 +3,7 @@ import { REACTIONS } from '../../codehost/host.js'
 import type { Forward, AttemptOutcome, VerifiedBy } from '../../journal/types.js'
 import type { UnprovedReason } from '../../webhook/explain.js'
 import type { RefusedKind } from '../../webhook/refused.js'
-import { Outside, ownObject } from '../output/outside.js'
+import { ownObject } from './own-object.js'
 
 // What of the results of `relay mcp` is relay's own: numbers that it counts, words that it has a closed list of, times, and names that the
 // user has set. Everything else is from outside (`separated`).
@@ -127,17 +127,6 @@ export const verdict = ownObject({
   reason: reason.optional(),
   hint: z.string().optional(),
 })
-/** Of these, the hint names a header that the request has. */
-const QUOTING: ReadonlySet<unknown> = new Set<UnprovedReason>([
-  'wrong_header',
-  'other_template',
-  'unverifiable',
-  'stale',
-])
-export function checkedHint({ reason: why, hint }: Readonly<Record<string, unknown>>): unknown {
-  return QUOTING.has(why) || !reason.safeParse(why).success ? new Outside(hint) : hint
-}
-
 /** A made-up or stored delivery that was sent. */
 const sent = ownObject({
   ok: z.boolean(),

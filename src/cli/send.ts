@@ -1,28 +1,31 @@
 import { setImmediate } from 'node:timers/promises'
-import { RelayError } from '../../base/errors.js'
-import { Disposal } from '../../base/lifetime.js'
-import { systemClock } from '../../base/time.js'
-import type { RecordedDelivery } from '../../replay/fixture.js'
-import { secretPrint } from '../../instance/protocol.js'
-import { Journal } from '../../journal/journal.js'
-import { parseEdit } from '../../replay/edit.js'
+import { RelayError } from '../base/errors.js'
+import { Disposal } from '../base/lifetime.js'
+import { systemClock } from '../base/time.js'
+import type { RecordedDelivery } from '../replay/fixture.js'
+import { secretPrint } from '../instance/protocol.js'
+import { Journal } from '../journal/journal.js'
+import { parseEdit } from '../replay/edit.js'
 import {
   deliveryId,
   prepareRequest,
   type Prepared,
   type PrepareOptions,
   type Tamper,
-} from '../../replay/prepare.js'
-import { type SendResult, openSender, parseExpectation, type RequestSender } from '../../replay/send.js'
-import type { Flags, Shell } from '../command.js'
-import { parseFlag } from '../input.js'
-import { bytesField } from '../output/deliveries.js'
-import { green, type Line, red, t, textOf } from '../output/text.js'
-import { type Attached, attach, commandFor, openData, notServed } from '../profile.js'
-import { shellWord } from '../../base/text.js'
-import { sendsSecret } from '../../schemes/proof.js'
-import { openSources, type RecordedSource, restartHere } from '../sources.js'
-import { targetAddress } from '../settings/parse.js'
+} from '../replay/prepare.js'
+import { type SendResult, openSender, parseExpectation, type RequestSender } from '../replay/send.js'
+import type { Declaration, Flags, Shell } from './command.js'
+import { parseFlag } from './input.js'
+import { bytesField } from './output/deliveries.js'
+import { marked, outside, own } from './output/outside.js'
+import type { Output } from './output/output.js'
+import { green, type Line, red, t, textOf } from './output/text.js'
+import { SECRET_ENV } from './options.js'
+import { type Attached, attach, commandFor, openData, notServed } from './profile.js'
+import { shellWord } from '../base/text.js'
+import { sendsSecret } from '../schemes/proof.js'
+import { openSources, type RecordedSource, restartHere } from './sources.js'
+import { targetAddress } from './settings/parse.js'
 
 export interface SendFlags extends Flags {
   readonly secretEnv?: string
@@ -70,7 +73,8 @@ export interface Item {
   readonly load: () => Promise<RecordedDelivery | undefined>
 }
 
-export interface Result {
+/** One that was sent, and what was answered. */
+export interface SentItem {
   readonly name: string
   readonly event: string
   readonly delivery: string
@@ -81,26 +85,28 @@ export interface Result {
   /** Whether it was signed again, because the time that its signature covers is too long ago. */
   readonly signedAgain: boolean
   readonly answer: SendResult
+  /** The columns of the widest name of the run. */
+  readonly width: number
 }
 
 /** Requests below which no count is shown. */
 const MIN_COUNTED = 50
 /** The columns before the name; a longer line continues below it. */
-const VERDICT = 5
+export const VERDICT = 5
 
 /**
- * Sends every item and prints the results. An item that cannot be read or signed ends the run, after those before it were sent.
- * `onResult` can give a result another line than the usual one; there is no total then.
+ * Sends every item. One that cannot be read or signed ends the run, after those before it were sent.
+ * `isTotalled`: it says at the end how many were sent, unless an answer was not as expected.
  * @throws RelayError `target_failed` when a status is not the expected one; `no_match` when all entries are gone; `usage` for an item that
  * cannot be edited or signed; `unavailable` without an address and an instance; `settings` without a secret; what loading an item throws
  */
-export async function send(
+export async function* send(
   shell: Shell,
   plan: SendPlan,
   items: readonly Item[],
   sending: Sending,
-  onResult?: (result: Result) => Line | undefined,
-): Promise<void> {
+  isTotalled = true,
+): AsyncGenerator<SentItem> {
   const { out, signal } = shell
   const { expectation, stop } = plan
   // Files were read synchronously, so Ctrl-C is noticed only now.
@@ -112,7 +118,6 @@ export async function send(
   // Where the results are on the same screen, each is a line already.
   const isCounted = !out.isTerminal && items.length >= MIN_COUNTED
   let [sent, failed, known] = [0, 0, 0]
-  let hasLines = false
   const refused: RecordedSource[] = []
   try {
     for (const { name, load } of items) {
@@ -120,28 +125,40 @@ export async function send(
       // An entry that is gone from the journal by now.
       if (!recorded) continue
       const { source, isKnown, answer, ...made } = await mail(name, recorded)
-      const { status, ms, error, body } = answer
+      const { status } = answer
       const ok = expectation.fits(status)
-      const about = { name, event: recorded.event, ok, expected: expectation.text, ...made }
       sent += 1
       if (isKnown) known += 1
       if (!ok) failed += 1
       if (!ok && (status === 401 || status === 404)) refused.push(source)
-      const line = onResult?.({ ...about, answer })
-      hasLines ||= line !== undefined
-      const answered = { status, ms: Math.round(ms), error, ...bytesField('answer', body) }
-      if (shell.json) out.object({ type: 'result', ...about, ...answered })
-      else out.result(line ?? resultLine({ ...about, answer }, width, out.width), VERDICT)
+      yield { name, event: recorded.event, ok, expected: expectation.text, ...made, answer, width }
       if (isCounted) out.count(`${sent}/${items.length}`)
       if (!ok && stop) break
     }
   } finally {
-    out.count(undefined)
-    if (failed === 0 && sent > 0 && !hasLines) out.say(`${sent} sent`)
+    out.count()
+    if (failed === 0 && sent > 0 && isTotalled) out.say(own(`${sent} sent`))
     if (known > 0) out.say(`${known} ${KNOWN}`)
   }
   if (sent === 0) throw new RelayError('no_match', 'The selected entries are gone from the journal')
   if (failed > 0) throw failure(`${failed} of ${sent} answers were not as expected`, plan, sending, refused)
+}
+
+export function printSent(sent: SentItem, out: Output): void {
+  out.result(resultLine(sent, sent.width, out.width), VERDICT)
+}
+
+export function sentJson({ name, event, delivery, n, ok, expected, signedAgain, answer }: SentItem) {
+  const { status, ms, error, body } = answer
+  const about = {
+    type: 'result',
+    name: outside(name),
+    event: outside(event),
+    ok,
+    expected: own(expected),
+  } as const
+  const made = { delivery: outside(delivery), n, signedAgain, status, ms: Math.round(ms) }
+  return marked({ ...about, ...made, error: outside(error), ...bytesField('answer', body) })
 }
 
 const KNOWN =
@@ -246,7 +263,7 @@ const MAX_REASON = 120
 
 /** `ok   #7  200  31ms  signed again`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; names lose their start where they must. */
 function resultLine(
-  { name, ok, expected, signedAgain, answer }: Result,
+  { name, ok, expected, signedAgain, answer }: SentItem,
   width: number,
   columns: number,
 ): Line {
@@ -259,3 +276,19 @@ function resultLine(
     ? t`${green('ok  ')}${line}`
     : t`${red('FAIL')}${line}  expected ${expected}${reason.width === 0 ? '' : ': '}${reason}`
 }
+
+/** What replay and trigger declare. */
+export const SEND = {
+  options: [
+    ['--to <url>', 'send to this URL, or port of this machine', { defaultText: 'the running relay serve' }],
+    SECRET_ENV,
+    ['--set <path=value>', 'change a field, its copies and addresses, and sign again', { repeatable: true }],
+    ['--set-only <path=value>', 'the same, but change nothing else', { repeatable: true }],
+    ['--tamper <part>', 'part to change after signing, to be rejected', { choices: ['signature', 'body'] }],
+    ['--keep-id', 'send the recorded delivery id', { defaultText: 'a new id each time' }],
+    ['--expect <status>', 'expected status: 2xx, 401, …', { default: '2xx' }],
+    ['--stop', 'stop at the first unexpected status'],
+  ],
+  env: ['home', 'store', 'webhookSecret'],
+  exits: [[3, 'a status was not the expected one'], 130],
+} as const satisfies Partial<Declaration>

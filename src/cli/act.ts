@@ -1,0 +1,201 @@
+import { z } from 'zod'
+import { RelayError } from '../base/errors.js'
+import type { Account } from '../codehost/host.js'
+import { readPayload } from '../journal/payload.js'
+import { parseJson } from '../json/parse.js'
+import { type Flags, type FlagSpec, printEach, type Shell } from './command.js'
+import { readInput } from './input.js'
+import { interrupted } from './instance-client.js'
+import { findEntry } from './journal.js'
+import { eventName } from './output/deliveries.js'
+import { USER_COMMAND } from './options.js'
+import { type MarkedObject, marked, outside, own } from './output/outside.js'
+import type { Output } from './output/output.js'
+import { attach } from './profile.js'
+import { loginCommandLine, openSession, type Session } from './session.js'
+import {
+  checkHost,
+  formatTarget,
+  type NamedDelivery,
+  parseTarget,
+  type Target,
+  targetOfDelivery,
+} from './target.js'
+
+// relay comment, merge and react: one write to the code host each.
+
+export interface ActionFlags extends Flags {
+  readonly target?: string | undefined
+  readonly from?: string
+  readonly dryRun?: boolean
+}
+
+export interface Action<Result> {
+  /** Completes "would …". */
+  readonly description: string
+  /** As `POST /api/<name>` takes it. */
+  readonly request: object
+  /** Reads what the write depends on, also with `--dry-run`, and resolves to the action that remains. Throws when it is not to be sent. */
+  readonly check?: (account: Account) => Promise<Action<Result>>
+  readonly send: (account: Account, session: Session) => Promise<Result>
+  readonly describe: (result: Result, session: Session) => Described
+}
+
+/** What was done. */
+interface Described {
+  readonly object: MarkedObject
+  /** The line to print for a pipe; undefined for none. */
+  readonly line: string | undefined
+  /** The same for a person. Default: as for a pipe. */
+  readonly sentence?: string | undefined
+  /** A message about the result, also under `--json`. */
+  readonly note?: string | undefined
+}
+
+/** What an action did, or with `--dry-run` would do. */
+type Acted =
+  | ({ readonly type: 'done' } & Described)
+  | { readonly type: 'plan'; readonly object: MarkedObject; readonly line: string }
+
+/**
+ * Sends a write once. With `--dry-run` it says what it would do, and writes nothing; only `check` then asks the code host, or renews a token.
+ * `given`: the target, unless an entry of the journal names it.
+ */
+export async function* act<Result extends object>(
+  shell: Shell,
+  flags: ActionFlags,
+  name: 'comment' | 'merge' | 'react',
+  given: Target | undefined,
+  plan: (target: Target) => Action<Result>,
+): AsyncGenerator<Acted> {
+  const { out, signal } = shell
+  await using session = await openSession(shell, await attach(shell, flags))
+  const { host, user } = session
+  const target = given ?? (await targetOfEntry(session, flags))
+  checkHost(target, host.url)
+  const planned = plan(target)
+  const planOf = ({ description, request }: Action<Result>): Acted => {
+    const about = { dryRun: true, action: name, target: own(formatTarget(target)), user: own(user) } as const
+    const place = { provider: host.name, providerUrl: own(host.url) }
+    const object = marked({ ...about, ...place, request: outside(request) })
+    return { type: 'plan', object, line: `would ${description} at ${host.url} as ${user}` }
+  }
+  if (flags.dryRun && !planned.check) {
+    await session.checkAccount()
+    yield planOf(planned)
+    return
+  }
+  const { accessToken } = await session.owner()
+  const account = host.as(accessToken, { signal })
+  const explain = (error: unknown): never => {
+    throw withNextStep(error, session)
+  }
+  const action = (await planned.check?.(account).catch(explain)) ?? planned
+  if (flags.dryRun) {
+    yield planOf(action)
+    return
+  }
+  signal.throwIfAborted()
+  const result = await action.send(account, session).catch((cause: unknown) => {
+    if (signal.aborted) throw interrupted(cause)
+    return explain(cause)
+  })
+  const described = action.describe(result, session)
+  yield { type: 'done', ...described }
+  if (described.note !== undefined) out.say(described.note)
+}
+
+function printActed(acted: Acted, out: Output): void {
+  if (acted.type === 'plan') return out.say(acted.line)
+  const { line, sentence = line } = acted
+  const shown = out.isTerminal ? sentence : line
+  if (shown !== undefined) out.result(shown)
+}
+
+/** How each action shows what it did. */
+export const ACTED = { print: printEach(printActed), json: ({ object }: Acted) => object }
+
+function withNextStep(error: unknown, { user, host, attached }: Session): unknown {
+  if (!(error instanceof RelayError)) return error
+  const { kind, message, retryAfter } = error
+  if (kind === 'invalid_token')
+    return new RelayError(
+      'unauthenticated',
+      `${message} for ${user} at ${host.url}: run ${loginCommandLine(attached)}`,
+      { cause: error },
+    )
+  return retryAfter === undefined
+    ? error
+    : new RelayError(kind, `${message}; try again in ${retryAfter} s`, { retryAfter, cause: error })
+}
+
+// The target, and --from
+
+/** The arguments of an action: its target, unless `--from` names that, and one more. */
+export type Operands = readonly [address: string | undefined, other?: string | undefined]
+
+/** The arguments with the target first, which `--from` replaces. `others`: how many besides the target the command takes. */
+export function readOperands({ from }: ActionFlags, [first, second]: Operands, others: 0 | 1): Operands {
+  if (from === undefined) {
+    if (first === undefined) throw new RelayError('usage', 'No target given. Give owner/repo#12, or --from')
+    return [first, second]
+  }
+  if ((others === 0 ? first : second) === undefined) return [undefined, first]
+  const given = JSON.stringify(first)
+  throw new RelayError('usage', `The target is given twice: as ${given} and with --from ${from}`)
+}
+
+/** The target of an address, or of a delivery on standard input; undefined where an entry of the journal names it. */
+export async function readTarget(shell: Shell, from?: string, address?: string): Promise<Target | undefined> {
+  if (address !== undefined) return parseTarget(address)
+  return from === '-' ? targetOfDelivery(parseDelivery(await readInput(shell, '-', DELIVERY))) : undefined
+}
+
+async function targetOfEntry({ journal }: Session, { from = '' }: ActionFlags): Promise<Target> {
+  const entry = await findEntry(journal, from)
+  const name = `#${entry.n} (${eventName(entry)})`
+  return targetOfDelivery({ name, event: entry.event, payload: readPayload(entry)?.value })
+}
+
+/** 128 MiB: the largest delivery (25 MiB) as `wait --json` prints it, with its text escaped and its payload once more. */
+export const DELIVERY = { tooLarge: 'larger than any delivery (128 MiB)', limit: 134_217_728 }
+
+const delivered = z.object({ event: z.string().min(1), payload: z.record(z.string(), z.unknown()) })
+
+/** A delivery as `relay wait --json` prints it. Nothing is what a `relay wait` without a result leaves. */
+export function parseDelivery(bytes: Buffer): NamedDelivery {
+  if (!bytes.some((byte) => byte > 0x20))
+    throw new RelayError(
+      'no_match',
+      'Standard input has no delivery. --from - reads one as relay wait --json prints it',
+    )
+  const { data } = delivered.safeParse(jsonOf(bytes))
+  if (data) return { ...data, name: `the delivery on standard input (${data.event})` }
+  throw new RelayError(
+    'usage',
+    'Standard input is not one delivery with its payload, as relay wait --json and relay show --json print it',
+  )
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+// Of their declarations
+
+export const ACTION = {
+  ...USER_COMMAND,
+  exits: [4, [6, 'the delivery of --from names no issue or pull request'], 8, 130],
+} as const
+
+export const DRY_RUN: FlagSpec = ['--dry-run', 'print what would happen, and do nothing']
+export const FROM: FlagSpec = [
+  '--from <entry|->',
+  'issue or pull request of this delivery: its number in the journal, last, or - (standard input)',
+]
+export const TARGET_HELP =
+  'owner/repo#12, or the web address of an issue, pull request or comment; omit with --from'

@@ -1,0 +1,94 @@
+import { RelayError } from '../../base/errors.js'
+import { type CommentTarget, type ReactionResult, type Reaction, REACTIONS } from '../../codehost/host.js'
+import {
+  ACTED,
+  type Action,
+  ACTION,
+  act,
+  type ActionFlags,
+  DRY_RUN,
+  FROM,
+  readOperands,
+  readTarget,
+  TARGET_HELP,
+} from '../act.js'
+import { define, type Shell } from '../command.js'
+import { marked } from '../output/outside.js'
+import { formatTarget } from '../target.js'
+
+/** Other spellings of the reactions: the emoji that the code hosts show, and the names of the emoji. */
+const ALIASES: Readonly<Record<Reaction, readonly string[]>> = {
+  '+1': ['👍', 'thumbsup'],
+  '-1': ['👎', 'thumbsdown'],
+  laugh: ['😄', '😆', '😀', '😂', 'smile', 'laughing'],
+  confused: ['😕'],
+  heart: ['❤', '♥'],
+  hooray: ['🎉', 'tada'],
+  rocket: ['🚀'],
+  eyes: ['👀'],
+}
+
+/** Variation selectors (text or emoji style) and skin tones, which change only the look of an emoji. */
+const VARIANTS = /\p{Variation_Selector}|\p{Emoji_Modifier}/gu
+
+/** A reaction by its name, with or without colons, or the emoji itself. @throws RelayError `usage` that lists all reactions */
+function parseReaction(text: string | undefined): Reaction {
+  if (text === undefined)
+    throw new RelayError('usage', `No reaction given. Give one of ${REACTIONS.join(', ')}, or the emoji`)
+  const plain = text.replaceAll(VARIANTS, '').toLowerCase()
+  const name = /^:(.+):$/.exec(plain)?.[1] ?? plain
+  const found = REACTIONS.find((reaction) => reaction === name || ALIASES[reaction].includes(name))
+  if (found !== undefined) return found
+  const list = REACTIONS.map((reaction) => `${reaction} ${ALIASES[reaction][0]}`).join(', ')
+  throw new RelayError('usage', `${JSON.stringify(text)} is not a reaction. Give one of ${list}`)
+}
+
+type ReactInput = ActionFlags & { readonly reaction?: string | undefined }
+
+async function* runReact(shell: Shell, flags: ReactInput) {
+  const [address, word] = readOperands(flags, [flags.target, flags.reaction], 1)
+  const content = parseReaction(word)
+  yield* act(
+    shell,
+    flags,
+    'react',
+    await readTarget(shell, flags.from, address),
+    (target): Action<ReactionResult> => {
+      const { owner, repo, number: issueNumber, comment } = target
+      const kind = comment?.kind === 'review' ? 'review' : 'comment'
+      const on: CommentTarget | undefined = comment && { kind, id: comment.id }
+      const what = kind === 'review' ? 'review comment' : kind
+      const name = comment ? `${what} ${comment.id} on ${formatTarget(target)}` : formatTarget(target)
+      const ids = comment && (kind === 'review' ? { reviewCommentId: comment.id } : { commentId: comment.id })
+      return {
+        description: `react ${content} to ${name}`,
+        request: { owner, repo, issueNumber, ...ids, content },
+        send: (account) => account.react(target, content, on),
+        describe: (reacted) => ({
+          object: marked({ ...reacted }),
+          line: reacted.content,
+          ...(reacted.created
+            ? { sentence: `Reacted ${content} to ${name}` }
+            : { note: 'you had already added this reaction' }),
+        }),
+      }
+    },
+  )
+}
+
+export const reactCommand = define({
+  ...ACTION,
+  description: `Reacts to an issue, a pull request, or the comment with the given web address, as a signed-in user, and prints the name
+of the reaction. A repeated reaction has no effect.`,
+  examples: `relay react octo/demo#1 +1
+relay react octo/demo#1 🚀
+relay react https://github.com/octo/demo/issues/1#issuecomment-5 heart
+relay wait issues.opened --json | relay react --from - eyes`,
+  args: [
+    ['[target]', TARGET_HELP],
+    ['[reaction]', `${REACTIONS.join(', ')}, or the emoji`],
+  ],
+  options: [FROM, DRY_RUN],
+  run: runReact,
+  ...ACTED,
+})

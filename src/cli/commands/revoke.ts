@@ -1,0 +1,40 @@
+import { revokeUser } from '../account.js'
+import { define, type Flags, type Shell } from '../command.js'
+import { USER_COMMAND } from '../options.js'
+import type { Output } from '../output/output.js'
+import { attach } from '../profile.js'
+import { openSession } from '../session.js'
+
+type RevokeInput = Flags & { readonly local?: boolean }
+
+async function runRevoke(shell: Shell, flags: RevokeInput) {
+  const { out, signal } = shell
+  await using session = await openSession(shell, await attach(shell, flags))
+  const { host, client, tokens, database, user, attached } = session
+  const { instance, values } = attached
+  const { store } = database
+  const local = flags.local === true
+  const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: out.log }
+  await session.checkAccount()
+  return { user, ...(await revokeUser(parts, instance, user, { local, signal })), local, host: host.url }
+}
+
+function print({ user, removed, upstream, local, host }: Awaited<ReturnType<typeof runRevoke>>, out: Output) {
+  const deleted = `the token of ${user} is deleted here`
+  if (upstream === 'revoked') out.say(`${deleted}, and revoked at ${host}`)
+  else if (!removed) out.say(`${user} was not signed in, so there was nothing to revoke`)
+  else out.say(local ? `${deleted}, and not revoked at the code host` : `${deleted}; it had expired`)
+}
+
+export const revokeCommand = define({
+  ...USER_COMMAND,
+  description: `Deletes a user's token here, so that it stops working at once, then at the code host if that allows it. GitHub does,
+except for personal access tokens; Gitea does not: revoke those in your settings there. If the code host may still accept the
+token, that is an error, unless --local is given.`,
+  examples: 'relay revoke\nrelay revoke --user ada --local',
+  options: [['--local', 'do not revoke the token at the code host']],
+  exits: [[8, 'deleted here, but the code host did not revoke it'], 130],
+  run: runRevoke,
+  print,
+  json: ({ user, removed, upstream }) => ({ user, removed, upstream }),
+})

@@ -1,0 +1,46 @@
+import { RelayError } from '../../base/errors.js'
+import { signedIn } from '../account.js'
+import { define, type Flags, type Shell } from '../command.js'
+import type { Output } from '../output/output.js'
+import { tilde } from '../output/text.js'
+import { spokenInstant } from '../output/time.js'
+import { USER_COMMAND } from '../options.js'
+import { attach } from '../profile.js'
+import { openSession } from '../session.js'
+
+async function runWhoami(shell: Shell, flags: Flags) {
+  const { signal } = shell
+  await using session = await openSession(shell, await attach(shell, flags))
+  const { host, user } = session
+  const owner = await session.owner()
+  const facts = await host
+    .as(owner.accessToken, { signal })
+    .facts()
+    .catch((error: unknown) => {
+      if (!(error instanceof RelayError) || !error.kind.startsWith('provider_')) throw error
+      // The token may be valid.
+      const message = `Could not get the account of ${user}: ${error.message}`
+      throw new RelayError(error.kind, message, { cause: error })
+    })
+  return { account: signedIn(session, owner, facts.login), expiresAt: owner.expiresAt }
+}
+
+function print({ account, expiresAt }: Awaited<ReturnType<typeof runWhoami>>, out: Output): void {
+  const expiry = out.isTerminal ? spokenInstant(expiresAt, Date.now()) : account.expiresAt
+  const lines = [
+    ['account', account.login],
+    ['code host', account.providerUrl],
+    ['user', account.user],
+    ['token', `in ${tilde(account.store)}, expires ${expiry}`],
+  ] as const
+  for (const [name, text] of lines) out.result(`${name.padEnd(11)}${text}`)
+}
+
+export const whoamiCommand = define({
+  ...USER_COMMAND,
+  description: `Shows the account of the user's token at the code host, where the token is stored, and when it expires.`,
+  examples: 'relay whoami\nrelay whoami --json | jq -r .login',
+  run: runWhoami,
+  print,
+  json: ({ account }) => account,
+})
