@@ -28,7 +28,7 @@ export interface TestRelayOptions extends ServeOptions, Partial<RouteSettings> {
   readonly secret?: string
   /** Schemes of further sources by their names, as `{ billing: 'stripe' }`. `secret` signs for each. */
   readonly sources?: Readonly<Record<string, string>>
-  /** Settings that replace the defaults below, e.g. `maxBody`. */
+  /** Settings that replace the defaults below, for example `maxBody`. */
   readonly settings?: Partial<Settings>
 }
 
@@ -192,7 +192,7 @@ function testRelay(started: Started, watch: Watch): TestRelay {
   }
 }
 
-/** With every step of a browser. @throws RelayError as {@link TestRelay.signIn} */
+/** Signs a user in with every step of a browser. @throws RelayError as {@link TestRelay.signIn} */
 async function signIn({ url, core }: Instance, userId: string): Promise<string> {
   const get = (address: string, headers = {}) => sendOnce(address, { method: 'GET', headers })
   const started = await get(`${url}/auth/sandbox?userId=${encodeURIComponent(userId)}`)
@@ -213,7 +213,7 @@ async function signIn({ url, core }: Instance, userId: string): Promise<string> 
 class Watch {
   readonly #changes = new EventEmitter()
   readonly #end = new AbortController()
-  /** `n target`, of attempts since the entry last arrived: a duplicate is attempted again. */
+  /** `n target` of each attempt since the entry last arrived: a duplicate is attempted again. */
   readonly #attempted = new Set<string>()
 
   constructor() {
@@ -248,13 +248,13 @@ class Watch {
     }
   }
 
-  /** There are no more events. */
+  /** Ends all waits: the relay has stopped. */
   end(): void {
     this.#end.abort(new RelayError('cancelled', 'The relay stopped while a test waited for a delivery'))
   }
 }
 
-/** @throws RelayError as {@link TestRelay.deliveries} */
+/** Waits for matching deliveries. @throws RelayError as {@link TestRelay.deliveries} */
 async function waitForDeliveries(
   journal: Journal,
   watch: Watch,
@@ -265,7 +265,7 @@ async function waitForDeliveries(
   const filter: Filter = { events, ...(wanted.repo !== undefined && { repo: wanted.repo }) }
   const limited = deadline(timeout, signal)
   for (;;) {
-    // Before the journal is read, so that no change is missed.
+    // Called before the journal is read, so that no change is missed.
     const changed = watch.next(limited)
     changed.catch(() => {})
     await journal.flush()
@@ -287,7 +287,7 @@ async function waitForDeliveries(
   }
 }
 
-/** Matching deliveries, oldest first. With an id, the search stops at the newest match. */
+/** Returns matching deliveries, oldest first. With an id, the search stops at the newest match. */
 async function matching(journal: Journal, filter: Filter, id: string | undefined): Promise<Summary[]> {
   const found: Summary[] = []
   for await (const each of journal.select(filter)) {
@@ -298,7 +298,7 @@ async function matching(journal: Journal, filter: Filter, id: string | undefined
   return found.toReversed()
 }
 
-/** Leaves out deliveries that retention has removed meanwhile. */
+/** Adds payload and attempts. Deliveries that retention has removed meanwhile are left out. */
 async function describe(journal: Journal, found: readonly Summary[]): Promise<TestDelivery[]> {
   const deliveries: TestDelivery[] = []
   for (const { n } of found) {

@@ -54,7 +54,7 @@ export async function startSandbox(options: TestSandboxOptions = {}): Promise<Te
   return viewOf(sandbox, client)
 }
 
-/** The members of a sandbox that tests use. */
+/** Returns the members of a sandbox that tests use. */
 export function viewOf(sandbox: Sandbox, client: Client): TestSandbox & AsyncDisposable {
   const { url, state, faults } = sandbox
   return {

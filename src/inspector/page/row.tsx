@@ -14,10 +14,10 @@ interface RowProps {
   readonly isOpen: boolean
 }
 
-/** Of more targets than a row has room for, the first in this order are shown, and the others counted. */
+/** Order in which targets are shown if a row has no room for all. The others are counted. */
 const ORDER = ['failed', 'down', 'waiting', 'succeeded'] as const
 
-/** One delivery: a link to it. */
+/** One delivery, as a link to it. */
 export function Row({ line, query, isOpen }: RowProps) {
   const { n, receivedAt, size, targets, ignored } = line
   const ordered = ORDER.flatMap((status) => targets.filter((target) => statusOf(target) === status))
@@ -59,7 +59,7 @@ export function Row({ line, query, isOpen }: RowProps) {
   )
 }
 
-/** `pull_request.opened`, `stripe invoice.paid`: source and action in a weaker tone. */
+/** `pull_request.opened`, `stripe invoice.paid`: with source and action in a weaker tone. */
 export function EventName({ line: { source, event, action } }: LineProps) {
   return (
     <span class="event">
