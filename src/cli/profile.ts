@@ -33,12 +33,18 @@ import type { StartOptions } from '../serve/start.js'
 import { type Database, mayHaveData, openDatabase } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Flags, Shell } from './command.js'
-import { join, type Joined, type Parts } from './settings/join.js'
-import { isOfFolder, type Loaded, openSettings, type OpenSettings, type Origins } from './settings/read.js'
+import { joinSettings, type Joined, type Parts } from './settings/join.js'
+import {
+  isOfFolder,
+  type LoadedSettings,
+  openSettings,
+  type OpenSettings,
+  type Origins,
+} from './settings/read.js'
 import type { Values } from './settings/parse.js'
 import type { SettingName } from './settings/table.js'
 
-/** The settings of a command, {@link join | joined} from its parts. What `relay setup` stored is joined once the data is open. */
+/** The settings of a command, {@link joinSettings | joined} from its parts. What `relay setup` stored is joined once the data is open. */
 export interface Attached extends Joined, Omit<Parts, 'setup' | 'signIns'> {
   readonly profile: string
   /** The profile's folder, which may not exist. */
@@ -83,7 +89,7 @@ export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'
   const hasNoClient = need === 'with client' && values.clientSecret === undefined
   const mustExist = ['existing', 'answering', 'diagnosis'].includes(need) || hasNoClient
   if (!instance && !unreachable && mustExist) checkProfile(settings, own)
-  const joined = join(instance && need === 'alone' ? { own } : parts)
+  const joined = joinSettings(instance && need === 'alone' ? { own } : parts)
   return { ...parts, ...joined, unreachable, profile: values.profile, folder, conflict }
 }
 
@@ -111,7 +117,7 @@ async function chooseInstance(
 }
 
 /** Throws for a profile that is named and does not exist; and where none is named, nothing is known of the default one, and there is a sandbox. */
-function checkProfile(settings: OpenSettings, own: Loaded): void {
+function checkProfile(settings: OpenSettings, own: LoadedSettings): void {
   const { values, origins } = own
   const { home, profile: named, profiles: configured } = settings
   // Only its server knows, and says so.
@@ -150,7 +156,7 @@ export function notServed(about: Advised & Partial<Pick<Attached, 'unreachable'>
 }
 
 /** The profile that a command line is for, and what a process knows of it. */
-export interface Advised extends Pick<Loaded, 'origins' | 'ambientProfile' | 'values'>, SavedSandbox {
+export interface Advised extends Pick<LoadedSettings, 'origins' | 'ambientProfile' | 'values'>, SavedSandbox {
   readonly profile: string
   readonly instance?: Pick<RunningInstance, 'sandbox'> | undefined
 }
@@ -207,7 +213,7 @@ interface SavedSandbox {
 }
 
 /** The first setting of this one command that contradicts the instance, and how to fix it. Files never do. */
-function conflictWith(instance: RunningInstance, { values, origins }: Loaded) {
+function conflictWith(instance: RunningInstance, { values, origins }: LoadedSettings) {
   const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
   const host = `for ${provider} at ${providerUrl}`
   const served: readonly (readonly [SettingName, string | null | undefined, string])[] = [
@@ -292,7 +298,7 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
  * @throws RelayError `storage`; `settings` for a shared store without its key
  */
 export async function openData(
-  attached: Loaded & Pick<Attached, 'folder'> & SavedSandbox,
+  attached: LoadedSettings & Pick<Attached, 'folder'> & SavedSandbox,
   { create = false }: { readonly create?: boolean } = {},
 ): Promise<Database | undefined> {
   const { folder } = attached
@@ -307,7 +313,7 @@ export async function openData(
 }
 
 /** Where deliveries are forwarded to. */
-export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): ReadRoutes {
+export function routeSettings({ values, origins }: Pick<LoadedSettings, 'values' | 'origins'>): ReadRoutes {
   const { forward = [], exec = [], ignore = [] } = values
   return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
 }
@@ -400,7 +406,7 @@ export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 
 
 /** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */
 export function remember(
-  { values }: Pick<Loaded, 'values'>,
+  { values }: Pick<LoadedSettings, 'values'>,
   { provider, providerUrl, hostRefusal }: Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'>,
   sandbox: boolean,
 ): void {

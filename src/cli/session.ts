@@ -41,9 +41,9 @@ import {
   startCommand,
   storeOf,
 } from './profile.js'
-import { join, type Joined, type Parts, type StoredClient } from './settings/join.js'
+import { joinSettings, type Joined, type Parts, type StoredClient } from './settings/join.js'
 import type { Values } from './settings/parse.js'
-import { isOfFolder, type Loaded } from './settings/read.js'
+import { isOfFolder, type LoadedSettings } from './settings/read.js'
 
 // All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
 
@@ -259,8 +259,10 @@ export async function joinData(parts: Parts, secrets: Store): Promise<Joined> {
     ...parts,
     setup: await readStoredClient(secrets, { ...parts.own, profile: parts.own.values.profile }),
   }
-  const joined = join(own)
-  return joined.hostRefusal ? join({ ...own, signIns: await new Tokens(secrets).addresses() }) : joined
+  const joined = joinSettings(own)
+  return joined.hostRefusal
+    ? joinSettings({ ...own, signIns: await new Tokens(secrets).addresses() })
+    : joined
 }
 
 /** The code host of the settings. Calls to one that only the folder names are refused. @throws RelayError `settings` as `codeHostOf` */
@@ -273,7 +275,7 @@ export function openNamedHost(joined: Joined, timeLimit?: number): CodeHost {
 export function codeHostOf({
   hostRefusal,
   ...about
-}: Pick<Joined, keyof Loaded | 'hostRefusal'>): Pick<
+}: Pick<Joined, keyof LoadedSettings | 'hostRefusal'>): Pick<
   ReadSettings,
   'provider' | 'providerUrl' | 'hostRefusal'
 > {
@@ -315,7 +317,7 @@ export interface RereadParts extends Omit<Reread, 'settings' | 'warnings'> {
  */
 export function serviceSettings(parts: Parts, options: ServiceOptions): SettingsReader {
   const { sandbox, rereadParts } = options
-  const first = join(parts)
+  const first = joinSettings(parts)
   const { host, port, maxBody } = first.values
   const place = { folder: profileFolder(first.values), store: storeOf(first.values) }
   const complete = (joined: Joined, live: ReadLiveSettings): ReadSettings | SandboxedSettings => {
@@ -339,7 +341,7 @@ export function serviceSettings(parts: Parts, options: ServiceOptions): Settings
     },
     async reread(database, { provider }) {
       const { parts: now, restart, warnings } = await rereadParts()
-      const settings = await readLive(join(now), database, options)
+      const settings = await readLive(joinSettings(now), database, options)
       return { settings, restart, warnings: warnings(provider) }
     },
   }

@@ -145,7 +145,7 @@ function marker({ routing, instance }: InspectorParts, summaries: readonly Pick<
 }
 
 /** Returns an entry with its body. @throws RelayError `not_found` if the journal does not have it, or no longer */
-export async function findEntry({ journal }: Pick<InspectorParts, 'journal'>, n: number): Promise<Entry> {
+export async function readEntry({ journal }: Pick<InspectorParts, 'journal'>, n: number): Promise<Entry> {
   return (await journal.read(n)) ?? missing(journal, n)
 }
 
@@ -161,7 +161,7 @@ async function missing(journal: Journal, n: number): Promise<never> {
 /** Describes a delivery without its body. @throws RelayError `not_found` */
 export async function describeDelivery(parts: InspectorParts, n: number): Promise<DeliveryDetail> {
   const { journal, routing } = parts
-  const entry = await findEntry(parts, n)
+  const entry = await readEntry(parts, n)
   const [[summary], attempts, older, [newer]] = await Promise.all([
     journal.summaries([n]),
     journal.attempts(n),

@@ -10,7 +10,7 @@ import { createRouter, requireForwardedHost } from '../http/router.js'
 import { parseJson } from '../json/parse.js'
 import type { Opened, OpenRequest } from './api.js'
 import { curlCommand } from './curl.js'
-import { describeDelivery, findEntry, listDeliveries } from './deliveries.js'
+import { describeDelivery, readEntry, listDeliveries } from './deliveries.js'
 import { LiveHub } from './live.js'
 import type { InspectorParts } from './parts.js'
 import { describeRefused, listRefused } from './refused.js'
@@ -117,16 +117,16 @@ function addReads(app: Router, parts: InspectorParts): void {
     .get('/inspect/api/deliveries', async (c) => c.json(await listDeliveries(parts, c.req.query())))
     .get('/inspect/api/deliveries/:n', async (c) => c.json(await describeDelivery(parts, readNumber(c, 'n'))))
     .get('/inspect/api/deliveries/:n/body', async (c) => {
-      const { n, body } = await findEntry(parts, readNumber(c, 'n'))
+      const { n, body } = await readEntry(parts, readNumber(c, 'n'))
       return c.body(new Uint8Array(body), 200, download(`delivery-${n}`, 'application/octet-stream'))
     })
     .get('/inspect/api/deliveries/:n/fixture', async (c) => {
-      const entry = await findEntry(parts, readNumber(c, 'n'))
+      const entry = await readEntry(parts, readNumber(c, 'n'))
       const name = `${entry.event.replaceAll(/[^\w-]/g, '-')}-${entry.n}.json`
       return c.body(fixtureText(toFixture(entry)), 200, download(name, 'application/json'))
     })
     .get('/inspect/api/deliveries/:n/curl', async (c) => {
-      const entry = await findEntry(parts, readNumber(c, 'n'))
+      const entry = await readEntry(parts, readNumber(c, 'n'))
       return c.text(curlCommand(entry, parts.url + pathOf(entry.provider)))
     })
     .get('/inspect/api/refused', async (c) => c.json(await listRefused(parts)))

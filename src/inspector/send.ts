@@ -8,7 +8,7 @@ import type { Entry } from '../journal/types.js'
 import { prepareRequest } from '../replay/prepare.js'
 import { isForm } from '../webhook/signature.js'
 import type { DeliveryDetail, ForwardRequest, Sent, SendRequest } from './api.js'
-import { findEntry } from './deliveries.js'
+import { readEntry } from './deliveries.js'
 import { describeProof } from './proof.js'
 import { isMadeHeader } from './made-headers.js'
 import type { InspectorParts } from './parts.js'
@@ -26,7 +26,7 @@ export async function forwardAgain(
 ): Promise<Sent> {
   const { journal, routing, instance } = parts
   const { routes, ignore } = routing
-  const entry = await findEntry(parts, n)
+  const entry = await readEntry(parts, n)
   const matching = new Set(routesFor(routes, ignore, entry).map(({ id }) => id))
   const targets = wanted ? targetsNamed(wanted, routes) : [...matching]
   if (targets.length === 0)
@@ -44,7 +44,7 @@ export async function forwardAgain(
 export async function sendEdited(parts: InspectorParts, edit: SendRequest): Promise<Sent> {
   const { intake, host, sources, maxBody, routing } = parts
   const { from, event, target } = edit
-  const entry = await findEntry(parts, from)
+  const entry = await readEntry(parts, from)
   const targets = target === undefined ? undefined : targetsNamed([target], routing.routes)
   const headers = headersOf(entry, edit, describeProof(entry, parts))
   const body = bodyOf(entry, headers, edit.body)

@@ -26,7 +26,7 @@ import { SOURCES_CHANGED } from '../webhook/profile-secret.js'
 import { pathOf } from '../webhook/signature.js'
 import { digestOf, Duties } from './duties.js'
 import type { HookPlan } from './hooks.js'
-import { statusOf, type StatusParts } from './status.js'
+import { instanceStatus, type StatusParts } from './status.js'
 import { checkTunnel } from './tunnel.js'
 import { Work, type WorkOptions } from './work.js'
 
@@ -176,7 +176,7 @@ export class Instance implements ServedInstance {
   status(): InstanceStatus {
     const { record, settings, sandbox, core } = this
     const { startedAt, hooks, shown } = this.#options
-    return statusOf({
+    return instanceStatus({
       record,
       startedAt,
       settings,

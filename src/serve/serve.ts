@@ -55,7 +55,7 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
   const { log, clock, seams, env, ...callbacks } = isolateCallbacks(options)
   const onEvent = listenerOf(callbacks, log)
   const started = await start(given, { log, clock, seams, env, onEvent })
-  return viewOf(started)
+  return servingOf(started)
 }
 
 /** Makes a listener that calls an embedding program's callbacks. Sign-ins have no callback and are logged. */
@@ -72,7 +72,7 @@ export function listenerOf(callbacks: ServeOptions, log: Log = silentLog): Event
 }
 
 /** Makes the public part of a running instance, enforced at run time. */
-export function viewOf(started: Started): Serving {
+export function servingOf(started: Started): Serving {
   const { instance } = started
   const { url, settings } = instance
   return {

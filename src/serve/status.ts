@@ -23,7 +23,7 @@ export interface StatusParts {
   readonly hasMadeSecret?: boolean | undefined
 }
 
-export function statusOf(parts: StatusParts): InstanceStatus {
+export function instanceStatus(parts: StatusParts): InstanceStatus {
   const { record, settings, sandbox, routing, tunnels, hooks, folderHost, hasMadeSecret = false } = parts
   const { provider, providerUrl, publicUrl = record.url, oauthClient, maxBody } = settings
   const { current } = settings.webhookSecrets

@@ -22,13 +22,13 @@ export function actionRoutes({ host, tokens }: Pick<AppParts, 'host' | 'tokens'>
    * the response.
    */
   const handler =
-    <In>(schema: ZodType<In>, act: (account: Account, input: In) => Promise<object>) =>
+    <In>(schema: ZodType<In>, run: (account: Account, input: In) => Promise<object>) =>
     async (c: Context<HttpEnv>) => {
       const token = await authenticate(c.req.header('authorization'), host, tokens)
       if (!/^application\/json *(?:;|$)/i.test(c.req.header('content-type') ?? ''))
         throw new RelayError('unsupported_media_type', 'Content-Type must be application/json')
       const input = parseRequest(schema, await readBody(c, MAX_BODY))
-      return c.json({ ok: true, ...(await act(host.as(token), input)) })
+      return c.json({ ok: true, ...(await run(host.as(token), input)) })
     }
   return new Hono<HttpEnv>()
     .post(

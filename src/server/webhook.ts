@@ -22,7 +22,7 @@ export function webhookRoutes({
   maxBody,
   refusals,
 }: Pick<AppParts, 'sources' | 'intake' | 'maxBody' | 'refusals'>) {
-  const take = async (c: Context<HttpEnv>, source: Source): Promise<Response> => {
+  const receive = async (c: Context<HttpEnv>, source: Source): Promise<Response> => {
     const headers = receivedHeaders(c)
     // Any web page can make its reader's browser send a request here. The browser then adds an Origin header (Fetch,
     // section 3.1).
@@ -48,7 +48,7 @@ export function webhookRoutes({
     return RESPONSE_ALREADY_SENT
   }
   const app = new Hono<HttpEnv>()
-  for (const source of sources.values()) app.post(pathOf(source.name), (c) => take(c, source))
+  for (const source of sources.values()) app.post(pathOf(source.name), (c) => receive(c, source))
   return app
 }
 

@@ -16,12 +16,12 @@ import { readResponseText, sendOnce } from '../net/client.js'
 import { type Fixture, fromFixture } from '../replay/fixture.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
-import { listenerOf, type ServeOptions, type Serving, viewOf } from '../serve/serve.js'
+import { listenerOf, type ServeOptions, type Serving, servingOf } from '../serve/serve.js'
 import type { Instance } from '../serve/instance.js'
 import { start, type Started } from '../serve/start.js'
 import { pathOf } from '../webhook/signature.js'
 import { type SignOptions, signed, TEST_SECRET } from './request.js'
-import { consent, type TestSandbox, viewOf as viewOfSandbox } from './sandbox.js'
+import { consent, type TestSandbox, testSandboxOf } from './sandbox.js'
 
 export interface TestRelayOptions extends ServeOptions, Partial<RouteSettings> {
   /** Webhook secret. Default: {@link TEST_SECRET}. */
@@ -155,7 +155,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
 
 function testRelay(started: Started, watch: Watch): TestRelay {
   const { instance } = started
-  const { url, relay, settings } = viewOf(started)
+  const { url, relay, settings } = servingOf(started)
   const { core, sandbox } = instance
   const { oauthClient: client } = settings
   if (!sandbox || !client) throw new Error('unreachable: a sandbox was asked for')
@@ -167,7 +167,7 @@ function testRelay(started: Started, watch: Watch): TestRelay {
     relay,
     settings,
     secret,
-    sandbox: viewOfSandbox(sandbox, { id: client.id, secret: client.secret.reveal() }),
+    sandbox: testSandboxOf(sandbox, { id: client.id, secret: client.secret.reveal() }),
     deliveries,
     async deliver(fixture, { timeout, signal, ...signing } = {}) {
       const request = signed(fixture, { ...signing, secret })

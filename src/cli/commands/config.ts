@@ -9,9 +9,9 @@ import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
 import { type Attached, attach, openData, webhookSecret } from '../profile.js'
 import { readStoredClient, userOf } from '../session.js'
-import { join, servedBy } from '../settings/join.js'
+import { joinSettings, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
-import { didYouMean, type Loaded } from '../settings/read.js'
+import { didYouMeanSetting, type LoadedSettings } from '../settings/read.js'
 import { addressesOf, readSources, type SetSource } from '../sources.js'
 import {
   defaultText,
@@ -52,7 +52,7 @@ async function runConfig(shell: Shell, flags: ConfigInput): Promise<Configured> 
   await using data = await openData(attached).catch(unreadable)
   const setup = await (data && readStoredClient(data.secrets, attached).catch(unreadable))
   // What counts without the running instance, or for the next one. The last relay serve is the running one.
-  const here = join({ own, setup, saved: instance ? undefined : saved })
+  const here = joinSettings({ own, setup, saved: instance ? undefined : saved })
   const secret = await describeSecret(shell, attached, data)
   const settings = SETTING_NAMES.map((each) =>
     each === 'webhookSecret' ? secret : describeSetting(each, here, instance),
@@ -88,13 +88,16 @@ function findName(word: string): SettingName {
     [name, settingOf(name).env].some((known) => normalizeWord(known) === normalizeWord(word)),
   )
   if (found !== undefined) return found
-  throw new RelayError('usage', `--reveal: no setting is called ${word}${didYouMean(word, SETTING_NAMES)}`)
+  throw new RelayError(
+    'usage',
+    `--reveal: no setting is called ${word}${didYouMeanSetting(word, SETTING_NAMES)}`,
+  )
 }
 
 /** A setting as the running instance has it, otherwise as it counts here. `note`: how this shell and the instance differ. */
 function describeSetting(
   name: SettingName,
-  { values, origins }: Loaded,
+  { values, origins }: LoadedSettings,
   instance: RunningInstance | undefined,
 ): { name: SettingName; value: Value | undefined; origin: string; note?: string | undefined } {
   const value = values[name] ?? (name === 'user' ? loginName() : undefined)

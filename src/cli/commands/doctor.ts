@@ -39,7 +39,7 @@ import { isUnsigned, lacksSecret, readSources, type SetSource } from '../sources
 import {
   type Check,
   checkHook,
-  checkHost,
+  checkCodeHost,
   type CheckResult,
   checkSignIn,
   fail,
@@ -47,7 +47,7 @@ import {
   SET_CLOCK,
   settle,
   skip,
-  type Subject,
+  type Examined,
 } from './doctor-host.js'
 
 type NamedResult = CheckResult & { readonly check: string }
@@ -94,7 +94,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   // First, since opening the database corrects the folder's permissions.
   const machine = await bounded(attached, 'machine', async () => checkMachine(attached))
   let data: Database | undefined
-  let problem: Subject['problem']
+  let problem: Examined['problem']
   try {
     const kind = storeOf(values)
     const options = {
@@ -132,7 +132,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
 const CHECKS: Readonly<Record<string, Check>> = {
   settings: checkSettings,
   relay: checkRelay,
-  'code host': checkHost,
+  'code host': checkCodeHost,
   'sign-in': checkSignIn,
   hook: checkHook,
   tunnel: checkTunnel,
@@ -244,7 +244,7 @@ const MIN_DIFFERENT = 8
 const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_DEBUG', 'RELAY_SOURCE']
 
 /** Whether no variable is a misspelt setting, none contradicts the instance, and secrets are in the right place and hard to guess. */
-async function checkSettings({ shell, attached, data }: Subject): Promise<string> {
+async function checkSettings({ shell, attached, data }: Examined): Promise<string> {
   const { own, conflict, instance, values } = attached
   for (const name of Object.keys(shell.env)) {
     const isRead = KNOWN.includes(name) || SOURCE_SECRET.test(name)
@@ -275,7 +275,7 @@ async function checkSettings({ shell, attached, data }: Subject): Promise<string
 // The relay and its port
 
 /** Whether the profile's instance has proved itself or, if none runs, whether one could listen on its port. */
-async function checkRelay({ attached, shell }: Subject): Promise<string> {
+async function checkRelay({ attached, shell }: Examined): Promise<string> {
   const { instance, unreachable, values } = attached
   const { host, port, home } = values
   if (instance) {
@@ -325,7 +325,7 @@ async function tryPort(host: string, port: number): Promise<number | string> {
 const RECORD_TTL_MS = 60_000
 
 /** Whether the database takes and returns a record, also a secret one, and is not damaged as far as SQLite finds. */
-async function checkDatabase(subject: Subject): Promise<string> {
+async function checkDatabase(subject: Examined): Promise<string> {
   const { attached, data, problem, shell } = subject
   const { values, folder } = attached
   const place = tilde(folder)
@@ -369,7 +369,7 @@ async function roundTrip(store: Database['store'], prefix: string, fix: string):
 const MAX_CLOCK_DIFFERENCE_MS = 5000
 
 /** The same of a shared one, and whether it keeps what it acknowledges, its clock agrees, and the key of this shell fits. */
-async function checkServer({ attached, data, problem }: Subject): Promise<string> {
+async function checkServer({ attached, data, problem }: Examined): Promise<string> {
   const { values, folder, profile } = attached
   const look = `${commandFor(attached, 'config')}, which shows the address`
   if (!data) throw fail(problem?.text ?? 'it cannot be opened', problem?.fix ?? look)
@@ -414,7 +414,7 @@ async function checkServer({ attached, data, problem }: Subject): Promise<string
 // The tunnel
 
 /** Whether the instance's tunnels are connected and work, as the instance reports. The first that does not is named. */
-async function checkTunnel({ attached }: Subject): Promise<string> {
+async function checkTunnel({ attached }: Examined): Promise<string> {
   const { instance } = attached
   if (!instance) throw skip('no instance is running')
   const all = instance.tunnels
@@ -450,7 +450,7 @@ function tunnelText(status: Omit<TunnelStatus, 'source'>, restart: string): stri
 // The sources
 
 /** Whether each source besides the code host has a secret. */
-async function checkSources({ shell, attached, data }: Subject): Promise<string> {
+async function checkSources({ shell, attached, data }: Examined): Promise<string> {
   const sources = await readSources(shell, attached, data)
   if (sources.length === 0) throw skip('none')
   const missing = sources.filter(lacksSecret).map(({ name }) => name)

@@ -9,7 +9,7 @@ import type { RefusedSummary } from '../../server/instance.js'
 import { openDatabase } from '../../store/open.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
 import { type CommandGroup, define, type Flags, type ResultItem, printEach, type Shell } from '../command.js'
-import { canAsk, Prompt, readInput, textOf } from '../input.js'
+import { canAsk, Prompt, readInput, inputText } from '../input.js'
 import { callInstance } from '../instance-client.js'
 import { UNVERIFIED } from '../output/deliveries.js'
 import { marked, outside, own, timeField } from '../output/outside.js'
@@ -143,7 +143,7 @@ async function readSecret(shell: Shell, attached: Attached, name: string): Promi
       'usage',
       `A terminal would show the secret. Pipe it in, for example ${commandFor(attached, `source add ${name}`)} < secret.txt`,
     )
-  const secret = textOf(await readInput(shell, '-', INPUT), 'Standard input').trim()
+  const secret = inputText(await readInput(shell, '-', INPUT), 'Standard input').trim()
   if (isEmptySecret(new Secret(secret))) throw new RelayError('usage', 'Standard input has no secret')
   if (/[\p{Cc}\p{Zl}]/u.test(secret))
     throw new RelayError(

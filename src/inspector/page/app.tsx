@@ -6,7 +6,7 @@ import { addressOf, BASE, type View } from './address.js'
 import { canOnlyRead, connection, followLive, getJson, onLive, open, shareKey } from './client.js'
 import { command } from './command.js'
 import { Compare, CompareDialog } from './compare.js'
-import { Delivery } from './delivery.js'
+import { DeliveryPane } from './delivery.js'
 import { ForwardDialog, KeysDialog } from './dialogs.js'
 import { EditDialog } from './edit.js'
 import { formatCount } from './format.js'
@@ -120,7 +120,7 @@ function Content({ view }: { readonly view: View }) {
   return (
     <div class={view.page === 'list' ? 'panes panes-list' : `panes panes-detail panes-${view.page}`}>
       <List query={query} openN={view.page === 'list' ? null : view.n} />
-      {view.page === 'delivery' ? <Delivery n={view.n} query={query} /> : null}
+      {view.page === 'delivery' ? <DeliveryPane n={view.n} query={query} /> : null}
       {view.page === 'compare' ? <Compare n={view.n} other={view.other} query={query} /> : null}
       {view.page === 'list' ? (
         <section class="pane pane-detail pane-nothing" aria-label="Delivery">

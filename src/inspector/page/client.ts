@@ -174,7 +174,7 @@ async function reconnect(): Promise<void> {
 }
 
 /** A value read from the instance. */
-export interface Loaded<T> {
+export interface ApiState<T> {
   readonly value: T | null
   /** Reason why it could not be read. `value` is then the last value, if any. */
   readonly problem: { readonly isMissing: boolean; readonly message: string } | null
@@ -191,8 +191,8 @@ const MAX_KNOWN = 20
  * Reads `api/{path}`, and reads it again after a stale event or when the stream begins. Never returns the value of
  * another path.
  */
-export function useApi<T>(path: string, isStale: (event: PageEvent) => boolean): Loaded<T> {
-  const [loaded, setLoaded] = useState<Loaded<T> & { readonly path?: string }>(NOT_LOADED)
+export function useApi<T>(path: string, isStale: (event: PageEvent) => boolean): ApiState<T> {
+  const [loaded, setLoaded] = useState<ApiState<T> & { readonly path?: string }>(NOT_LOADED)
   // A layout effect, since an effect would run only after the next frame.
   useLayoutEffect(() => {
     const ended = new AbortController()

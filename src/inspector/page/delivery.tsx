@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { AttemptLine, DeliveryDetail, ListQuery, TargetDetail } from '../api.js'
 import { addressOf } from './address.js'
-import { apiAddress, bodyOf, type Loaded, request, useApi, whyNot, whyNotRead } from './client.js'
+import { apiAddress, bodyOf, type ApiState, request, useApi, whyNot, whyNotRead } from './client.js'
 import { command } from './command.js'
 import { counted, formatMs, formatSize } from './format.js'
 import { Badges, EventName, Subject } from './row.js'
@@ -18,7 +18,7 @@ import {
   MarkWord,
   Section,
   Sentences,
-  statusOf,
+  markStatus,
   Time,
   Visible,
 } from './parts.js'
@@ -30,9 +30,9 @@ export interface DeliveryProps {
 }
 
 /** One delivery, updated while it is shown. */
-export function Delivery({ n, query }: { readonly n: number; readonly query: ListQuery }) {
+export function DeliveryPane({ n, query }: { readonly n: number; readonly query: ListQuery }) {
   useLayoutEffect(() => {
-    // Loaded at once, before the kind of the body is known.
+    // ApiState at once, before the kind of the body is known.
     void import('./code.js')
     bodyOf(n).catch(() => {})
   }, [n])
@@ -66,7 +66,7 @@ export function nameOf({ event, action }: DeliveryDetail): string {
 }
 
 export interface NotLoadedProps {
-  readonly loaded: Loaded<unknown>
+  readonly loaded: ApiState<unknown>
   readonly n: number
   readonly query: ListQuery
 }
@@ -233,7 +233,7 @@ function Target({ target }: { readonly target: TargetDetail }) {
     return { attempt, numbers: first === last ? `${first}` : `${first}–${last}` }
   })
   return (
-    <Card name={name} label={match === null ? label : `${match} → ${label}`} status={statusOf(target)}>
+    <Card name={name} label={match === null ? label : `${match} → ${label}`} status={markStatus(target)}>
       {/^(?:answered|exit code) /.test(reason ?? '') ? null : <Visible class="quiet" text={reason} />}
       {attempts.length === 0 ? <p class="quiet">No attempt yet.</p> : null}
       <ol class="attempts" aria-label={`Attempts at ${name}, the newest first`}>

@@ -5,7 +5,7 @@ import { postJson, whyNot } from './client.js'
 import { CodeBox } from './code-box.js'
 import type { Editor, Problem } from './code.js'
 import { Dialog } from './dialogs.js'
-import { dialog, fieldsOf, go, messageFrom, notify, query } from './model.js'
+import { dialog, formValues, go, messageFrom, notify, query } from './model.js'
 import { Visible } from './parts.js'
 import { payloadOf } from './payload.js'
 import { compact, pretty } from './pretty.js'
@@ -32,7 +32,7 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
       setBusy(false)
     }
   }
-  const formText = (): string => (form.current ? fieldsOf(form.current).toString() : '')
+  const formText = (): string => (form.current ? formValues(form.current).toString() : '')
   useLayoutEffect(() => void (original.current.fields = formText()), [])
   const mayClose = (): boolean => {
     const { text, fields } = original.current
@@ -103,7 +103,7 @@ async function send(
   form: HTMLFormElement,
   body: string,
 ): Promise<void> {
-  const fields = fieldsOf(form)
+  const fields = formValues(form)
   const request: SendRequest = {
     from,
     event: fields.get('event') ?? event,

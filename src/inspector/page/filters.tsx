@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { DeliveryStatus, ListQuery } from '../api.js'
 import { addressOf, formatQuery, isFiltered, parseQuery } from './address.js'
 import { formatTime } from './format.js'
-import { fieldsOf, go, view } from './model.js'
+import { formValues, go, view } from './model.js'
 import { Icon } from './parts.js'
 
 /** Delay after the last key, so that a word is searched for and not each of its letters. Milliseconds. */
@@ -138,7 +138,7 @@ function describeInstant(text: string): string {
 }
 
 function queryOf(form: HTMLFormElement, { since = '', until = '' }: ListQuery): ListQuery {
-  const chosen = fieldsOf(form)
+  const chosen = formValues(form)
   if (chosen.get('since') === OWN) {
     chosen.set('since', since)
     chosen.set('until', until)

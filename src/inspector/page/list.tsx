@@ -10,8 +10,8 @@ import { MAX_LINES } from './list-state.js'
 import { dispatch, lines, list } from './list-store.js'
 import { cursor, moveFocus } from './model.js'
 import { Button, Empty } from './parts.js'
-import { Row } from './row.js'
-import { Timeline } from './timeline.js'
+import { DeliveryRow } from './row.js'
+import { TimelineStrip } from './timeline.js'
 
 /** Distance from the top within which the list follows new deliveries. Pixels. */
 const TOP = 24
@@ -35,7 +35,7 @@ export function List({ query, openN }: ListProps) {
     <section class="pane pane-list" aria-label="Deliveries" ref={pane}>
       <h1 class="sr-only">Deliveries</h1>
       <div class="tools">
-        <Timeline />
+        <TimelineStrip />
         <Filters query={query} hasSources={list.value.hasSources || query.source !== undefined} />
       </div>
       <div class="held" role="status">
@@ -104,7 +104,7 @@ function Rows({ pane, query, openN }: ListProps & { readonly pane: Ref<HTMLEleme
         const line = all[index]
         return line ? (
           <li key={line.n} class={line.n > list.value.freshAfter ? 'fresh' : ''}>
-            <Row line={line} query={query} isOpen={line.n === openN} />
+            <DeliveryRow line={line} query={query} isOpen={line.n === openN} />
           </li>
         ) : null
       })}

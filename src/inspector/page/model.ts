@@ -75,7 +75,7 @@ export async function copy(what: string, text: string | Promise<string>): Promis
 }
 
 /** Returns the values of a form's fields by name. */
-export function fieldsOf(form: HTMLFormElement): URLSearchParams {
+export function formValues(form: HTMLFormElement): URLSearchParams {
   const fields = new URLSearchParams()
   for (const [name, value] of new FormData(form)) if (typeof value === 'string') fields.set(name, value)
   return fields

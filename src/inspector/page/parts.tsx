@@ -99,14 +99,14 @@ const MARKS = {
 
 export type Status = keyof typeof MARKS
 
-export function statusOf({ status, down }: TargetMark): Status {
+export function markStatus({ status, down }: TargetMark): Status {
   return down ? 'down' : status
 }
 
 /** One target in the list: sign, name, and the response or the status. The rest is in its title. */
 export function Mark({ target }: { readonly target: TargetMark }) {
   const { name, answer, ms, reason, tries } = target
-  const status = statusOf(target)
+  const status = markStatus(target)
   const { icon, word } = MARKS[status]
   const isAnswer = answer !== undefined && status === target.status
   // While it waits, all attempts so far have failed.

@@ -1,4 +1,4 @@
-import type { Timeline as Hour } from '../api.js'
+import type { Timeline } from '../api.js'
 import { useApi } from './client.js'
 import { counted, minuteTime } from './format.js'
 
@@ -6,11 +6,11 @@ import { counted, minuteTime } from './format.js'
 const [MINUTE, UP, DOWN] = [10, 36, 14]
 
 /** Last values, shown until new ones are read, so that the strip does not vanish when the user comes back. */
-let last: Hour['minutes'] = []
+let last: Timeline['minutes'] = []
 
 /** The last hour by minute. Its height is reserved while it loads. */
-export function Timeline() {
-  const { value } = useApi<Hour>('timeline', ({ type }) => type !== 'state')
+export function TimelineStrip() {
+  const { value } = useApi<Timeline>('timeline', ({ type }) => type !== 'state')
   last = value?.minutes ?? last
   const [oldest] = last
   const most = Math.max(1, ...last.map(({ received }) => received))
@@ -47,7 +47,7 @@ function heightOf(part: number, height: number): number {
 const MAX_COUNTED = 10_000
 
 /** `Last hour: 120 received, 3 failed, 1 refused` */
-function describe(minutes: Hour['minutes']): string {
+function describe(minutes: Timeline['minutes']): string {
   const sum = (name: 'received' | 'failed' | 'refused'): number =>
     minutes.reduce((total, minute) => total + minute[name], 0)
   const received = counted(sum('received'), 'received', 'received')
