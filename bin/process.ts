@@ -10,9 +10,9 @@ import { main, report } from '../src/cli/main.js'
 import { readKeys } from './keys.js'
 
 /**
- * How long one address of a host may take to connect before the next is tried. Milliseconds: two seconds of delay, as over a satellite, and the
- * first repeat of a lost packet, after one more (RFC 6298). Node's own 250 ms never reach a host with two addresses that is further away. For
- * every connection of the process, whichever library opens it.
+ * Time that one address of a host may take to connect before the next is tried. Milliseconds: two seconds of delay, as
+ * over a satellite, and the first repeat of a lost packet, after one more (RFC 6298). Node's own 250 ms never reach a
+ * host with two addresses that is further away. Set for every connection of the process, whichever library opens it.
  */
 const CONNECT_ATTEMPT_MS = 3000
 setDefaultAutoSelectFamilyAttemptTimeout(CONNECT_ATTEMPT_MS)
@@ -21,7 +21,10 @@ const argv = process.argv.slice(2)
 const root = new AbortController()
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** From then on the system ends the process at a signal: `process.exit()` would wait for a thread that waits for the disk. */
+/**
+ * Removes relay's handlers, so that the system ends the process at a signal. `process.exit()` would wait for a thread
+ * that waits for the disk.
+ */
 function endAtSignal(): void {
   for (const signal of SIGNALS) process.removeAllListeners(signal)
 }
@@ -34,15 +37,15 @@ function interrupt(): void {
 // The first signal lets everything finish.
 for (const signal of SIGNALS) process.once(signal, interrupt)
 
-/** Errors of writing to a pipe, a socket or a terminal that nothing reads any more. */
+/** Errors of writing to a pipe, a socket or a terminal whose reader is gone. */
 const READER_GONE = new Set(['EPIPE', 'ECONNRESET', 'EIO'])
 
-/** Exit code of output that cannot be written; 0: the reader has closed its end. */
+/** Exit code for output that cannot be written. 0 if the reader closed its end. */
 let lostExitCode: number | undefined
 let commandExitCode = 0
 /** Set by a service, which continues without its output; called for the first failure of standard output. See decision 016. */
 let onOutputLost: ((error: Error) => void) | undefined
-/** How long a service waits at its end for a slow reader. Milliseconds. */
+/** Time that a service waits at its end for a slow reader. Milliseconds. */
 const UNREAD_MS = 2000
 
 function onStdoutError(error: NodeJS.ErrnoException): void {
@@ -86,7 +89,7 @@ const BROKEN = /^(?:ECONNABORTED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOTCONN|EP
 const CALLS = new Set(['read', 'write', 'shutdown'])
 const MAX_FRAMES = 5
 
-/** Set by a service: called for connections that fail and that no part of relay listens to. */
+/** Set by a service. Called for failed connections that no part of relay listens to. */
 let onConnectionError: ((error: Error) => void) | undefined
 
 /**
@@ -101,7 +104,7 @@ process.on('uncaughtException', (error: unknown, origin) => {
   else void endByDefect(error)
 })
 
-/** Whether a defect is being reported. Another one must not be reported in turn, since it may come from the report. */
+/** True while a defect is reported. A second one is not reported, since the report may have caused it. */
 let isEnding = false
 
 async function endByDefect(thrown: unknown): Promise<void> {
@@ -111,13 +114,13 @@ async function endByDefect(thrown: unknown): Promise<void> {
   try {
     process.exit(await report(failure, argv, context))
   } catch {
-    // What reports may be what is broken, or not there yet.
+    // `report` may itself be broken, or not loaded yet.
     writeFileSync(2, `error: ${failure.message}\n`)
     process.exit(failure.exitCode)
   }
 }
 
-/** Leaves out the error's own text, which may contain anything. */
+/** Makes the error of a defect. It leaves out the error's own text, which may contain anything. */
 function defect(error: unknown): RelayError {
   const { name, stack = '' } = error instanceof Error ? error : { name: typeof error }
   const frames = stack.split('\n').flatMap((line) => /^ +(at .+)$/.exec(line)?.[1] ?? [])
@@ -131,7 +134,7 @@ function defect(error: unknown): RelayError {
 
 trustCaller(process.env)
 
-/** @throws RelayError `usage` where the folder is gone */
+/** Returns the working folder. @throws RelayError `usage` if the folder is gone */
 function workingFolder(): string {
   try {
     return process.cwd()
@@ -147,7 +150,7 @@ const context: Context = {
     return workingFolder()
   },
   configFolder: envPaths('relay', { suffix: '' }).config,
-  // Opened when it is first used.
+  // Opened on first use.
   get stdin() {
     return process.stdin
   },

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-// Every Node can read this file and what it imports, however old it is: no syntax that Node 12 lacks, and no `node:` import.
+// Every Node, however old, must be able to parse this file and its imports: no syntax that Node 12 lacks, and no
+// `node:` import.
 import packageJson from '../package.json' with { type: 'json' }
 
-/** Whether a version comes before another one: `18.20.8` before `20.18.1`. */
+/** Compares two versions: `18.20.8` is before `20.18.1`. */
 function isBefore(version: string, other: string): boolean {
   const [own, needed] = [version, other].map((text) => text.split('.').map(Number))
   const first = (own || []).findIndex((part, i) => part !== (needed || [])[i])

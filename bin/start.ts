@@ -1,25 +1,27 @@
-// What the start needs before the program is loaded. A failure from here on ends the process with one line and a code.
+// Preparations before the program is loaded. A failure from here on ends the process with one line and an exit code.
 import { writeFileSync } from 'node:fs'
 import module from 'node:module'
 import { homedir } from 'node:os'
 import packageJson from '../package.json' with { type: 'json' }
 
-/** Whether the version is all that is asked for, and was written: scripts do so often, and it needs nothing of the program. */
+/**
+ * Prints the version if that is all the arguments ask for. Scripts do so often, and it needs nothing of the program.
+ */
 function isVersionWritten([flag = '', ...others]: readonly string[]): boolean {
   if (others.length > 0 || !['--version', '-V'].includes(flag)) return false
   try {
-    // Not by `process.stdout`, which would load streams.
+    // Not written with `process.stdout`, which would load streams.
     writeFileSync(1, `${packageJson.version}\n`)
     return true
   } catch {
-    // The program reports what is wrong with the output.
+    // The program itself reports problems of the output.
     return false
   }
 }
 
 /**
- * Makes the home folder known, which libraries ask for while they are loaded. A container's user can have only a number, and no entry in the
- * password file: RELAY_HOME then is the home folder. Returns what is wrong otherwise.
+ * Finds the home folder before libraries ask for it while they are loaded. A container's user can have only a number,
+ * and no entry in the password file: RELAY_HOME is then used as HOME. Returns an error message, or undefined.
  */
 function findHome({ env }: NodeJS.Process): string | undefined {
   try {
@@ -38,12 +40,12 @@ function end(text: string, exitCode: number): void {
   try {
     writeFileSync(2, `error: ${text}\n`)
   } catch {
-    // There is no standard error either: the exit code says that it failed.
+    // Standard error is gone, too. The exit code still reports the failure.
   }
 }
 
 if (!isVersionWritten(process.argv.slice(2))) {
-  // Node 22.8 and later keep compiled code between starts, for the modules loaded after this call.
+  // Node 22.8 and later cache compiled code between starts, for modules loaded after this call.
   Object(module).enableCompileCache?.()
   const problem = findHome(process)
   if (problem === undefined)

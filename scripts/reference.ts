@@ -5,7 +5,7 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { COMMAND_NAMES, SUMMARIES } from '../src/cli/catalog.js'
-import { type Declaration, exitCodes, type Row } from '../src/cli/command.js'
+import { type Declaration, exitCodes, type HelpRow } from '../src/cli/command.js'
 import { loadCommands } from '../src/cli/commands/index.js'
 import {
   joinLines,
@@ -62,7 +62,7 @@ function sections(parent: Command, specs: Readonly<Record<string, Declaration>> 
 }
 
 /** The parts of one command. `variables` are further variables. */
-function section(command: Command, spec: Declaration, variables: readonly Row[] = []): string[] {
+function section(command: Command, spec: Declaration, variables: readonly HelpRow[] = []): string[] {
   const { description, examples, details, args = [], env = [], exits } = spec
   const title = titleOf(command)
   const options = optionsOf(spec)

@@ -22,31 +22,31 @@ import { createIntake, type Intake } from './webhook/intake.js'
 import { Refusals } from './webhook/refusals.js'
 import { type Source, createSource, SourceTable } from './webhook/signature.js'
 
-/** What a relay is made of that needs no running process: whoever listens, and whether anybody does, it is the same. */
+/** The parts of a relay that need no running process. They are the same whether or not anything listens. */
 export interface Core {
-  /** As they were at the start. {@link sources} and {@link routing} have what counts now. */
+  /** Settings as they were at the start. {@link sources} and {@link routing} have the current ones. */
   readonly settings: ReadSettings
   readonly database: Database
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Log
-  /** Where all of it is announced. */
+  /** Announces what happens in all parts. */
   readonly events: Events
   readonly journal: Journal
-  /** Which deliveries go where; replaced while relay runs. */
+  /** Decides which deliveries go where. Replaced while relay runs. */
   readonly routing: Routing
-  /** The code host, and every other source of deliveries; replaced while relay runs. */
+  /** The code host and every other source of deliveries. Replaced while relay runs. */
   readonly sources: SourceTable
   readonly host: CodeHost
   readonly tokens: Tokens
-  /** Where all deliveries come in, over HTTP or not. */
+  /** Entry of all deliveries, over HTTP or not. */
   readonly intake: Intake
   readonly refusals: Refusals
-  /** What the commands that it names have to be written for. */
+  /** Profile and settings for the command lines in its messages. */
   readonly place: CommandPlace
-  /** Completes the commands that it names. */
+  /** Completes the commands that its messages name. */
   readonly command: Command
-  /** Counts what the journal does; undefined where nothing is measured. */
+  /** Metrics of the journal. Undefined if they are off. */
   readonly metrics: Metrics | undefined
 }
 
@@ -54,14 +54,16 @@ export interface CoreOptions extends Pick<
   Core,
   'database' | 'limits' | 'clock' | 'log' | 'events' | 'place'
 > {
-  /** Whether a process forwards what is stored: without one, a delivery has no targets, since a forward would wait for ever. */
+  /**
+   * True if a process forwards what is stored. If not, a delivery has no targets, since a forward would wait for ever.
+   */
   readonly forwards: boolean
-  /** How the code host is called. Default: over the network. */
+  /** Sends requests to the code host. Default: over the network. */
   readonly sendOnce?: SendOnce | undefined
 }
 
 /**
- * Makes the core of a relay from its settings and its data, which stays the caller's to close.
+ * Makes the core of a relay from its settings and its database, which the caller closes.
  * @throws RelayError `settings` for a provider address that is neither https nor loopback, or an invalid route
  */
 export async function openCore(settings: ReadSettings, options: CoreOptions): Promise<Core> {
@@ -71,7 +73,7 @@ export async function openCore(settings: ReadSettings, options: CoreOptions): Pr
   const host = openHost({ name, url, refusal, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
   const routing = new Routing(settings.routes)
   const sources = new SourceTable(sourcesOf(settings, host))
-  // Loads prom-client, which nothing else needs.
+  // Loaded only if needed, with prom-client.
   const measure = forwards && settings.metrics === true ? await import('./metrics/metrics.js') : undefined
   const metrics = measure?.createMetrics(() => routing.routes)
   const journal = new Journal(database.sql, { onChange: events.emit, observer: metrics?.observer, clock })
@@ -93,7 +95,7 @@ export async function openCore(settings: ReadSettings, options: CoreOptions): Pr
   return { ...shared, journal, routing, sources, host, tokens, intake, refusals, metrics }
 }
 
-/** The code host, and the other sources that settings name. @throws RelayError `settings` for a scheme that is not valid */
+/** Returns the code host and the other sources of the settings. @throws RelayError `settings` for an invalid scheme */
 export function sourcesOf(
   { webhookSecrets: secrets, sources = [] }: LiveSettings,
   { name, webhook: scheme }: Pick<CodeHost, 'name' | 'webhook'>,
@@ -101,10 +103,10 @@ export function sourcesOf(
   return [{ name, schemeText: name, scheme, secrets }, ...sources.map(createSource)]
 }
 
-/** How users sign in, and tokens are renewed. */
+/** Parts that sign users in and renew tokens. */
 export type SignIn = SignInParts & RenewParts
 
-/** The sign-in of a relay that is reached at this address, unless the settings name a public one. */
+/** Makes the sign-in for a relay at this address, unless the settings have a public one. */
 export function signInAt(core: Core, address: string): SignIn {
   const { settings, host, database, tokens, limits, events, log, clock } = core
   const { oauthClient: client, tokenTtl, publicUrl = address } = settings
@@ -125,7 +127,7 @@ export function signInAt(core: Core, address: string): SignIn {
   }
 }
 
-/** What every HTTP application of a relay is made of, whether or not an instance runs. */
+/** Makes the parts of an HTTP application, whether or not an instance runs. */
 export function servicePartsOf(core: Core, address: string, signIn: SignIn): ServiceParts {
   const { host, tokens, sources, intake, refusals, log, settings, command } = core
   const { maxBody, publicUrl = address, baseUrl: page = `${publicUrl}/` } = settings
@@ -134,7 +136,10 @@ export function servicePartsOf(core: Core, address: string, signIn: SignIn): Ser
   return { host, tokens, sources, intake, refusals, log, command, maxBody, signIn, baseUrl, hostAllowed }
 }
 
-/** The check of the Host header for what only this machine may see: loopback names, whatever else the service answers to. */
+/**
+ * Makes the check of the Host header for pages that only this machine may see: loopback names, whatever else the
+ * service accepts.
+ */
 export function ownHostCheck({ inspectHosts = [] }: Pick<ReadSettings, 'inspectHosts'>): HostCheck {
   return hostCheck({ host: 'localhost', allowed: inspectHosts })
 }

@@ -10,5 +10,5 @@ export type { Delivery, Entry, Receipt } from './journal/types.js'
 export { createRelay, type Relay, type RelayOptions } from './relay.js'
 export { serve, type SandboxSettings, type ServeOptions, type Serving } from './serve/serve.js'
 
-/** What a program may ask of a relay's journal, which it cannot write to. */
+/** The read-only part of a relay's journal, for embedding programs. */
 export type Journal = JournalQueries

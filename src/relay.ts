@@ -18,26 +18,27 @@ import { type Database, openDatabase } from './store/open.js'
 export interface RelayOptions {
   readonly log?: Log
   readonly clock?: Clock
-  /** What a test replaces. Default: nothing. */
+  /** Replacements for tests. Default: none. */
   readonly seams?: Seams | undefined
-  /** Called for each delivery once it is in the journal, before its sender gets the answer. */
+  /** Called for each delivery once it is in the journal, before its sender gets the response. */
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
 }
 
-/** A relay that is put together and answers requests through `app.fetch`, but does not listen. */
+/** A relay that handles requests through `app.fetch`, but does not listen. */
 export interface Relay extends AsyncDisposable {
-  /** Answers requests as the listening service does, but for what needs a connection; `routes` lists what it answers. */
+  /** Handles requests as the listening service does, except those that need a connection. `routes` lists its routes. */
   readonly app: Pick<Hono<HttpEnv>, 'fetch' | 'request' | 'routes'>
-  /** The deliveries. It only reads: an entry comes from a request that was verified, and from nothing else. */
+  /** The deliveries, read-only: an entry comes only from a verified request. */
   readonly journal: JournalQueries
-  /** The address it is reached at unless the settings name one; `serve` says once it listens. */
+  /** Address of the relay unless the settings have a public one. Set it when the port is known. */
   address: string
 }
 
 /**
- * Makes a relay that does not listen, and forwards nothing: its deliveries have no targets. It has the profile until it is disposed of.
- * @throws RelayError `unavailable` when another relay has the profile, `storage` when its data cannot be opened, `settings` for a provider
- * address that is neither https nor loopback.
+ * Makes a relay that does not listen and forwards nothing: its deliveries have no targets. It owns the profile until it
+ * is disposed of.
+ * @throws RelayError `unavailable` if another relay has the profile, `storage` if its data cannot be opened, `settings`
+ * for a provider address that is neither https nor loopback
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
   const {
@@ -82,15 +83,15 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
 export interface RelayViewParts {
   readonly address: string
   readonly app: ReplaceableApp
-  /** Makes the application of the relay for an address that it is reached at. */
+  /** Makes the application of the relay for an address. */
   readonly appAt: (address: string) => ReturnType<typeof createApp>
   readonly database: Database
   readonly clock: Clock
-  /** What the relay is disposed of with. */
+  /** Disposes of everything that the relay opened. */
   readonly owner: AsyncDisposable
 }
 
-/** What a program may use of a relay, also at run time. A new address makes a new application. */
+/** The public part of a relay, enforced at run time. A new address makes a new application. */
 export class RelayView implements Relay {
   readonly app: Relay['app']
   readonly journal: JournalQueries

@@ -22,27 +22,6 @@ const RANKS: readonly (readonly string[])[] = [
 const SHARED_NAMES: Readonly<Record<string, string>> = {
   Journal: 'index.ts publishes the part of journal/journal.ts that only reads',
 }
-/** Exported names of cli, inspector, relay.ts and testing that still stand for two things, until those rooms are renamed. */
-const UNRESOLVED_NAMES: readonly string[] = [
-  'Delivery',
-  'Loaded',
-  'Row',
-  'Section',
-  'Subject',
-  'Target',
-  'Timeline',
-  'checkHost',
-  'didYouMean',
-  'fieldsOf',
-  'findEntry',
-  'join',
-  'runAdd',
-  'runList',
-  'runRemove',
-  'statusOf',
-  'textOf',
-  'viewOf',
-]
 const SRC = path.resolve('src')
 const BROWSER = path.join('inspector', 'page')
 
@@ -116,7 +95,7 @@ describe('the layers of src', () => {
     for (const file of files)
       for (const name of exportsOf(readFileSync(path.join(SRC, file), 'utf8')))
         owners.set(name, [...(owners.get(name) ?? []), file])
-    const known = new Set([...Object.keys(SHARED_NAMES), ...UNRESOLVED_NAMES])
+    const known = new Set(Object.keys(SHARED_NAMES))
     const shared = [...owners].filter(([name, all]) => all.length > 1 && !known.has(name))
     expect(shared.map(([name, all]) => `${name}: ${all.toSorted().join(', ')}`).toSorted()).toEqual([])
     expect(owners.get('Journal')).toEqual(

@@ -14,11 +14,11 @@ import type { Output } from './output/output.js'
 import { loginCommandLine } from './advice.js'
 import { openUserProfile, type UserProfile } from './profile.js'
 import {
-  checkHost,
+  requireOwnHost,
   formatTarget,
   type NamedDelivery,
   parseTarget,
-  type Target,
+  type ActionTarget,
   targetOfDelivery,
 } from './target.js'
 
@@ -65,14 +65,14 @@ export async function* act<Result extends object>(
   shell: Shell,
   flags: ActionFlags,
   name: 'comment' | 'merge' | 'react',
-  given: Target | undefined,
-  plan: (target: Target) => Action<Result>,
+  given: ActionTarget | undefined,
+  plan: (target: ActionTarget) => Action<Result>,
 ): AsyncGenerator<Acted> {
   const { out, signal } = shell
   await using profile = await openUserProfile(shell, flags)
   const { host, user } = profile
   const target = given ?? (await targetOfEntry(profile, flags))
-  checkHost(target, host.url)
+  requireOwnHost(target, host.url)
   const planned = plan(target)
   const planOf = ({ description, request }: Action<Result>): Acted => {
     const about = { dryRun: true, action: name, target: own(formatTarget(target)), user: own(user) } as const
@@ -146,12 +146,16 @@ export function readOperands({ from }: ActionFlags, [first, second]: Operands, o
 }
 
 /** The target of an address, or of a delivery on standard input; undefined where an entry of the journal names it. */
-export async function readTarget(shell: Shell, from?: string, address?: string): Promise<Target | undefined> {
+export async function readTarget(
+  shell: Shell,
+  from?: string,
+  address?: string,
+): Promise<ActionTarget | undefined> {
   if (address !== undefined) return parseTarget(address)
   return from === '-' ? targetOfDelivery(parseDelivery(await readInput(shell, '-', DELIVERY))) : undefined
 }
 
-async function targetOfEntry({ journal }: UserProfile, { from = '' }: ActionFlags): Promise<Target> {
+async function targetOfEntry({ journal }: UserProfile, { from = '' }: ActionFlags): Promise<ActionTarget> {
   const entry = await findEntry(await journal(), from)
   const name = `#${entry.n} (${eventName(entry)})`
   return targetOfDelivery({ name, event: entry.event, payload: readPayload(entry)?.value })

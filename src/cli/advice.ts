@@ -3,12 +3,12 @@ import { RelayError } from '../base/errors.js'
 import type { SavedProfile } from '../instance/profile.js'
 import type { RunningInstance } from '../instance/protocol.js'
 import { portsOfOthers, type Unreachable, unreachableError } from '../instance/running.js'
-import type { Loaded } from './settings/read.js'
+import type { LoadedSettings } from './settings/read.js'
 
 // Command lines that a message names as the next step. They work in the shell of the user, for the profile that the message is about.
 
 /** The profile that a command line is for, and what a process knows of it. */
-export interface Advised extends Pick<Loaded, 'origins' | 'ambientProfile' | 'values'> {
+export interface Advised extends Pick<LoadedSettings, 'origins' | 'ambientProfile' | 'values'> {
   readonly instance?: Pick<RunningInstance, 'sandbox'> | undefined
   readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
 }

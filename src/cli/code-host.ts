@@ -5,7 +5,7 @@ import type { CodeHost } from '../codehost/host.js'
 import { openHost } from '../codehost/hosts.js'
 import { aboutProfile, startCommand } from './advice.js'
 import type { Joined } from './settings/join.js'
-import type { Loaded } from './settings/read.js'
+import type { LoadedSettings } from './settings/read.js'
 
 /** The code host of the settings. Calls to one that only the folder names are refused. @throws RelayError `settings` as {@link codeHostOf} */
 export function openNamedHost(joined: HostSettings, timeLimit?: number): CodeHost {
@@ -13,7 +13,7 @@ export function openNamedHost(joined: HostSettings, timeLimit?: number): CodeHos
   return openHost({ name, url, refusal, ...(timeLimit !== undefined && { timeLimit }) })
 }
 
-type HostSettings = Pick<Joined, keyof Loaded | 'hostRefusal'>
+type HostSettings = Pick<Joined, keyof LoadedSettings | 'hostRefusal'>
 
 /** Which code host the settings name. @throws RelayError `settings` when its address is not known */
 export function codeHostOf({

@@ -114,7 +114,7 @@ export interface Declaration {
   /** Command lines; a comment follows after two spaces or more. */
   readonly examples: string
   /** A further part of the help, after the examples. */
-  readonly details?: (context: HelpContext) => Section
+  readonly details?: (context: HelpContext) => HelpSection
   readonly args?: readonly ArgumentSpec[]
   readonly options?: readonly FlagSpec[]
   /** The settings that have a flag here. */
@@ -128,8 +128,8 @@ export interface Declaration {
   readonly subcommands?: Readonly<Record<string, AnyCommand & { readonly summary: string }>>
 }
 
-export type Row = readonly [string, string]
-export type Section = readonly [heading: string, rows: readonly Row[]]
+export type HelpRow = readonly [string, string]
+export type HelpSection = readonly [heading: string, rows: readonly HelpRow[]]
 
 /** `<target>`, `[text]`, `<file...>`, its help, and the words that it can be. */
 export type ArgumentSpec = readonly [name: string, help: string, choices?: readonly string[]]

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { wrap } from '../base/text.js'
 import { CATALOG, SUMMARIES } from './catalog.js'
-import { type Declaration, exitCodes, type FlagSpec, type Row, type Section } from './command.js'
+import { type Declaration, exitCodes, type FlagSpec, type HelpRow, type HelpSection } from './command.js'
 import type { HelpContext, TextStream } from './context.js'
 import { defaultText, SETTING_NAMES, type SettingName, settingOf } from './settings/table.js'
 
@@ -22,7 +22,7 @@ relay comment octo/demo#1 "Hello" --profile sandbox`,
   exits: [[0, 'success, also after Ctrl-C in serve and log --follow'], 3, 4, 5, 6, 7, 8, 130],
 } as const satisfies Declaration
 
-export const VARIABLES: readonly Row[] = [
+export const VARIABLES: readonly HelpRow[] = [
   ['NO_COLOR', 'turn off colors, unless --color is given'],
   ['FORCE_COLOR', 'turn on colors, even if the output is not a terminal'],
   ['RELAY_DEBUG', 'print the stack of an error'],
@@ -45,7 +45,7 @@ export function optionsOf({
 }
 
 /** The variables of settings: name and description of each. */
-export function variableRows(names: readonly SettingName[]): Row[] {
+export function variableRows(names: readonly SettingName[]): HelpRow[] {
   return names.map((name) => {
     const { env, help, list } = settingOf(name)
     return [env, `${help}${list ? ' (one per line)' : ''}${defaultNote(defaultText(name))}`]
@@ -70,12 +70,12 @@ export const SECRET_FILES = 'A secret can be in a file: set its name with _FILE 
 export function helpPage(command: Command, spec: Declaration, context: HelpContext): string {
   const { examples, details, env = [] } = spec
   const { parent } = command
-  const optionRows = ({ options }: Command): Row[] =>
+  const optionRows = ({ options }: Command): HelpRow[] =>
     options.map(({ flags, description }) => [flags, description])
-  const commands: readonly Section[] = parent
+  const commands: readonly HelpSection[] = parent
     ? [['Commands:', command.commands.map((each) => [`${each.name()} ${each.usage()}`, each.summary()])]]
     : Object.entries(CATALOG).map(([heading, summaries]) => [heading, Object.entries(summaries)])
-  const lists: readonly Section[] = [
+  const lists: readonly HelpSection[] = [
     ['Arguments:', command.registeredArguments.map((each) => [each.name(), each.description])],
     ['Options:', [...optionRows(command), ['-h, --help', 'print this help']]],
     ['Global Options:', parent ? optionRows(parent.parent ?? parent) : []],
@@ -83,7 +83,7 @@ export function helpPage(command: Command, spec: Declaration, context: HelpConte
   ]
   const width = Math.max(...lists.flatMap(([, rows]) => rows.map(([name]) => name.length)))
   const secrets = env.some((name) => settingOf(name).secret) ? [[SECRET_FILES, ''] as const] : []
-  const codes = exitCodes(spec.exits).map(([code, text]): Row => [String(code).padStart(3), text])
+  const codes = exitCodes(spec.exits).map(([code, text]): HelpRow => [String(code).padStart(3), text])
   const parts = [
     `Usage: ${command.createHelp().commandUsage(command)}`,
     joinLines(spec.description),
@@ -97,12 +97,12 @@ export function helpPage(command: Command, spec: Declaration, context: HelpConte
 }
 
 /** A list under its heading, its names in a column; nothing if it is empty. */
-export function listOf([heading, rows]: Section, width = nameWidth(rows)): string[] {
+export function listOf([heading, rows]: HelpSection, width = nameWidth(rows)): string[] {
   const lines = rows.map(([name, text]) => `  ${text === '' ? name : `${name.padEnd(width)}  ${text}`}`)
   return lines.length === 0 ? [] : [[heading, ...lines].join('\n')]
 }
 
-function nameWidth(rows: readonly Row[]): number {
+function nameWidth(rows: readonly HelpRow[]): number {
   return Math.max(...rows.map(([name, text]) => (text === '' ? 0 : name.length)))
 }
 
@@ -111,7 +111,7 @@ const FIRST = ['serve', 'trigger', 'log', 'show', 'login', 'comment'] as const
 
 /** What `relay` alone prints: the first commands with what they do, the names of the others, and where to read on. */
 export function overview(stream: TextStream): string {
-  const first = FIRST.map((name): Row => [name, SUMMARIES[name]])
+  const first = FIRST.map((name): HelpRow => [name, SUMMARIES[name]])
   const width = nameWidth(Object.keys(CATALOG).map((heading) => [heading, heading]))
   const others = Object.entries(CATALOG).flatMap(([heading, summaries]) => {
     const names = Object.keys(summaries).filter((name) => !FIRST.some((first) => first === name))
@@ -130,7 +130,7 @@ export function overview(stream: TextStream): string {
 
 /** `relay help settings`: every setting, as a table as wide as its terminal. */
 export function settingsHelp(stream: TextStream): string {
-  const rows = SETTING_NAMES.map((name): Row => {
+  const rows = SETTING_NAMES.map((name): HelpRow => {
     const { env, flag, help } = settingOf(name)
     return [flag === undefined ? env : `${env}, ${flag.split(' ')[0]}`, help + defaultNote(defaultText(name))]
   })

@@ -40,7 +40,7 @@ export async function readInput(
 }
 
 /** The text of an input. @throws RelayError `usage` that names it where it is none, or its encoding is not known */
-export function textOf(bytes: Uint8Array, name: string): string {
+export function inputText(bytes: Uint8Array, name: string): string {
   try {
     return decodeText(bytes)
   } catch (cause) {

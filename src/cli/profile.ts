@@ -39,8 +39,8 @@ import type { Flags, Shell } from './command.js'
 import { callInstance } from './instance-client.js'
 import { marked, outside } from './output/outside.js'
 import { clientOf, isUserNamed, profileFolder, storeOf, userOf } from './settings/derived.js'
-import { join, type Joined } from './settings/join.js'
-import { type Loaded, openSettings, type OpenSettings } from './settings/read.js'
+import { joinSettings, type Joined } from './settings/join.js'
+import { type LoadedSettings, openSettings, type OpenSettings } from './settings/read.js'
 import type { SettingName } from './settings/table.js'
 import { joinStored } from './stored-setup.js'
 
@@ -70,7 +70,7 @@ export interface Profile extends Joined, Advised, AsyncDisposable {
   /** Its folder, which may not exist. */
   readonly folder: string
   /** What flags, variables and files set for this process, without the instance and without what the profile remembers. */
-  readonly own: Loaded
+  readonly own: LoadedSettings
   /** The running instance, which has proved itself. */
   readonly instance: RunningInstance | undefined
   /** The instance, where its process is there and cannot be asked. */
@@ -147,7 +147,7 @@ export async function openProfile(
       'unavailable',
       `Profile ${instance.profile} is in use by process ${instance.pid} at ${instance.url}. Stop it first`,
     )
-  const joined = join(instance && part === 'consult' ? { own } : { own, instance, saved })
+  const joined = joinSettings(instance && part === 'consult' ? { own } : { own, instance, saved })
   const { values } = joined
   const known = { ...joined, own, instance, unreachable, saved, conflict, folder, name: values.profile }
   return { ...known, command: (line) => commandFor(known, line), ...lazyData(shell, known) }
@@ -302,7 +302,7 @@ async function chooseInstance(
 }
 
 /** Throws for a profile that is named and does not exist; and where none is named, nothing is known of the default one, and there is a sandbox. */
-function checkProfile(settings: OpenSettings, own: Loaded): void {
+function checkProfile(settings: OpenSettings, own: LoadedSettings): void {
   const { values, origins } = own
   const { home, profile: named, profiles: configured } = settings
   // Only its server knows, and says so.
@@ -330,7 +330,7 @@ interface Conflict {
 }
 
 /** The first setting of this one command that contradicts the instance, and how to fix it. Files never do. */
-function conflictWith(instance: RunningInstance, { values, origins }: Loaded): Conflict | undefined {
+function conflictWith(instance: RunningInstance, { values, origins }: LoadedSettings): Conflict | undefined {
   const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
   const host = `for ${provider} at ${providerUrl}`
   const served: readonly (readonly [SettingName, string | null | undefined, string])[] = [
@@ -427,7 +427,7 @@ async function openUserData(shell: Shell, profile: Profile, isNew: boolean): Pro
 
 /** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */
 export function remember(
-  { values }: Pick<Loaded, 'values'>,
+  { values }: Pick<LoadedSettings, 'values'>,
   { provider, providerUrl, hostRefusal }: Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'>,
   sandbox: boolean,
 ): void {

@@ -13,7 +13,7 @@ import { type FilterFlags, readFilter } from './journal.js'
 import { bytesField, readableBody } from './output/deliveries.js'
 import { marked, outside, own, timeField } from './output/outside.js'
 import type { Output } from './output/output.js'
-import { bold, dim, join, type Line, t, type Text, yellow } from './output/text.js'
+import { bold, dim, joined, type Line, t, type Text, yellow } from './output/text.js'
 import { localTime, shownTime, spokenTime } from './output/time.js'
 import { type Advised, commandFor, startCommand } from './advice.js'
 import { openProfile, type Profile } from './profile.js'
@@ -106,7 +106,7 @@ function refusedLines(refused: RefusedSummary, columns: number): readonly Text[]
   const time = dim(columns === Infinity ? localTime(at) : spokenTime(at, Date.now()))
   const from = isCodeHost(source) ? [] : [source]
   const named = [...from, event ?? '-', deliveryId ?? '-']
-  const line = join([bold(refusedWord(id)), time, yellow(`${via} ${status}`), ...named], '  ')
+  const line = joined([bold(refusedWord(id)), time, yellow(`${via} ${status}`), ...named], '  ')
   const whole = t`${line}  ${reason}`
   return whole.width <= columns ? [whole] : [line, ...t`  ${reason}`.wrap(columns, 2)]
 }

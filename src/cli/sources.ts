@@ -19,7 +19,7 @@ import { type Advised, commandFor, restartText } from './advice.js'
 import type { Profile } from './profile.js'
 import { requireSecret, webhookSecret } from './webhook-secret.js'
 import { parseSource } from './settings/parse.js'
-import { isOfFolder, type Loaded, type Origin, secretReader } from './settings/read.js'
+import { isOfFolder, type LoadedSettings, type Origin, secretReader } from './settings/read.js'
 
 /** A source that is set. */
 export interface SetSource extends ReadSource {
@@ -43,7 +43,7 @@ const PROFILE: Origin = { kind: 'profile', text: 'profile' }
  */
 export async function readSources(
   shell: Shell,
-  loaded: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Profile, 'instance'>>,
+  loaded: Pick<LoadedSettings, 'values' | 'origins'> & Partial<Pick<Profile, 'instance'>>,
   data: Pick<Database, 'store'> | undefined,
 ): Promise<readonly SetSource[]> {
   const { all: first, stored } = await listSources(loaded, data)
@@ -86,7 +86,11 @@ interface Listed extends Pick<SetSource, 'name' | 'scheme' | 'origin'> {
 
 /** The sources that are set, of one name the first; and those that the profile has, with their secrets. */
 async function listSources(
-  { values, origins, instance }: Pick<Loaded, 'values' | 'origins'> & Partial<Pick<Profile, 'instance'>>,
+  {
+    values,
+    origins,
+    instance,
+  }: Pick<LoadedSettings, 'values' | 'origins'> & Partial<Pick<Profile, 'instance'>>,
   data: Pick<Database, 'store'> | undefined,
 ) {
   const stored = data ? await readProfileSources(data.store) : []
@@ -189,7 +193,7 @@ export function sourceNamed(about: Advised, sources: readonly SourceSettings[], 
  */
 export async function servedSources(
   shell: Shell,
-  loaded: Loaded,
+  loaded: LoadedSettings,
   { data, allowUnsigned }: { readonly data: Database | undefined; readonly allowUnsigned: boolean },
 ): Promise<readonly SetSource[]> {
   const sources = await readSources(shell, loaded, data)

@@ -2,7 +2,7 @@ import { loadSetup, readClient } from '../auth/setup.js'
 import type { Store } from '../store/kv.js'
 import { Tokens } from '../tokens/tokens.js'
 import { type Advised, commandFor } from './advice.js'
-import { join, type Joined, type Parts, type StoredClient } from './settings/join.js'
+import { joinSettings, type Joined, type Parts, type StoredClient } from './settings/join.js'
 
 // What relay setup and sign-ins stored in a profile, which completes its settings.
 
@@ -21,6 +21,8 @@ export async function readStoredClient(
  */
 export async function joinStored(parts: Parts, secrets: Store): Promise<Joined> {
   const own = { ...parts, setup: await readStoredClient(secrets, parts.own) }
-  const joined = join(own)
-  return joined.hostRefusal ? join({ ...own, signIns: await new Tokens(secrets).addresses() }) : joined
+  const joined = joinSettings(own)
+  return joined.hostRefusal
+    ? joinSettings({ ...own, signIns: await new Tokens(secrets).addresses() })
+    : joined
 }

@@ -19,7 +19,7 @@ export function formatRepo({ owner, repo }: Repo): string {
   return `${owner}/${repo}`
 }
 
-export interface Target extends IssueRef {
+export interface ActionTarget extends IssueRef {
   /** The comment that the address points at; `review`: one on a line of the diff. */
   readonly comment?: { readonly kind: 'issue' | 'review'; readonly id: number } | undefined
   /** The address of the code host; undefined for `owner/repo#12`. */
@@ -37,8 +37,8 @@ const ANCHOR = new RegExp(
   `^(?:|#issue-\\d+|#(?:(?<issue>issuecomment-)|(?:discussion_r|r))(?<id>${NUMBER}))$`,
 )
 
-/** Parses `owner/repo#12`, or a web address, whose host {@link checkHost} checks. @throws RelayError `usage` with a valid example */
-export function parseTarget(text: string): Target {
+/** Parses `owner/repo#12`, or a web address, whose host {@link requireOwnHost} checks. @throws RelayError `usage` with a valid example */
+export function parseTarget(text: string): ActionTarget {
   const target = readTarget(text)
   if (target) return target
   throw new RelayError(
@@ -47,7 +47,7 @@ export function parseTarget(text: string): Target {
   )
 }
 
-function readTarget(text: string): Target | undefined {
+function readTarget(text: string): ActionTarget | undefined {
   const short = SHORT.exec(text)?.groups
   if (short) return named(short)
   const url = parseUrl(text)
@@ -64,12 +64,12 @@ function readTarget(text: string): Target | undefined {
   }
 }
 
-function named({ owner = '', repo = '', number }: Partial<Record<string, string>>): Target {
+function named({ owner = '', repo = '', number }: Partial<Record<string, string>>): ActionTarget {
   return { owner, repo, number: Number(number) }
 }
 
 /** @throws RelayError `usage` for a web address of another code host than `providerUrl`'s, naming both. */
-export function checkHost({ host }: Target, providerUrl: string): void {
+export function requireOwnHost({ host }: ActionTarget, providerUrl: string): void {
   if (host === undefined || host === providerUrl) return
   throw new RelayError(
     'usage',
@@ -78,7 +78,7 @@ export function checkHost({ host }: Target, providerUrl: string): void {
 }
 
 /** `owner/repo#12`. */
-export function formatTarget({ owner, repo, number }: Target): string {
+export function formatTarget({ owner, repo, number }: ActionTarget): string {
   return `${owner}/${repo}#${number}`
 }
 
@@ -114,7 +114,7 @@ const LISTING_EVENTS = ['check_suite', 'check_run', 'workflow_run'] as const
  * pull request of a check suite, a check run or a workflow run.
  * @throws RelayError `no_match` when it names none, or several.
  */
-export function targetOfDelivery(delivery: NamedDelivery): Target {
+export function targetOfDelivery(delivery: NamedDelivery): ActionTarget {
   const { pull_request, issue } = ofIssue.safeParse(delivery.payload).data ?? {}
   const address = (pull_request ?? issue)?.html_url
   if (address !== undefined) return withComment(toTarget(address, delivery), delivery)
@@ -140,14 +140,14 @@ function listedPulls({ event, payload }: NamedDelivery): string[] | undefined {
   return [...new Set(own.map(({ number }) => `${html_url}/pull/${number}`))]
 }
 
-function toTarget(address: string, { name }: NamedDelivery): Target {
+function toTarget(address: string, { name }: NamedDelivery): ActionTarget {
   const target = readTarget(address)
   if (target) return target
   throw new RelayError('no_match', `${upper(name)} has no address of an issue or pull request`)
 }
 
 /** The comment's own address says of which kind it is. One on something else is no comment of the target. */
-function withComment(target: Target, { payload }: NamedDelivery): Target {
+function withComment(target: ActionTarget, { payload }: NamedDelivery): ActionTarget {
   const address = ofComment.safeParse(payload).data?.comment.html_url
   const named = address === undefined ? undefined : readTarget(address)
   const isOnTarget = named && named.host === target.host && formatTarget(named) === formatTarget(target)

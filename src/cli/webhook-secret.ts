@@ -4,7 +4,7 @@ import type { RunningInstance } from '../instance/protocol.js'
 import type { Database } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Shell } from './command.js'
-import { isOfFolder, type Loaded, type Origins } from './settings/read.js'
+import { isOfFolder, type LoadedSettings, type Origins } from './settings/read.js'
 
 // The secret that the code host's deliveries are signed with.
 
@@ -25,7 +25,7 @@ export async function webhookSecret(
     values,
     origins,
     instance,
-  }: Pick<Loaded, 'values' | 'origins'> & { readonly instance: RunningInstance | undefined },
+  }: Pick<LoadedSettings, 'values' | 'origins'> & { readonly instance: RunningInstance | undefined },
   { secretEnv, data }: { readonly secretEnv?: string | undefined; readonly data: Database | undefined },
 ): Promise<FoundSecret | undefined> {
   if (secretEnv !== undefined) {

@@ -8,46 +8,46 @@ import type { TunnelStatus } from '../instance/protocol.js'
 import type { HookEvent } from './hook-event.js'
 import type { Reloaded } from './status.js'
 
-/** What happens in a relay. Instants are milliseconds since 1970-01-01 UTC. */
+/** Events of a relay. Times are milliseconds since 1970-01-01 UTC. */
 export type RelayEvent =
-  /** It listens, at these addresses: the first event. */
+  /** The relay listens at these addresses. Always the first event. */
   | { readonly type: 'listening'; readonly url: string; readonly sandbox: string | null }
-  /** A delivery is in the journal, and its sender gets the answer next. */
+  /** A delivery was stored in the journal. Its sender gets the response next. */
   | { readonly type: 'delivery'; readonly delivery: Delivery; readonly receipt: Receipt }
-  /** An attempt is in the journal. */
+  /** An attempt was stored in the journal. */
   | { readonly type: 'attempt'; readonly attempt: AttemptEvent }
-  /** A target went down, came up, is no longer configured, or is again. */
+  /** A target went down, came up, was removed from the settings, or was added again. */
   | { readonly type: 'target'; readonly target: TargetStatus }
-  /** A tunnel's state changed. */
+  /** The state of a tunnel changed. */
   | { readonly type: 'tunnel'; readonly tunnel: TunnelStatus }
   | { readonly type: 'hook'; readonly hook: HookEvent }
-  /** A user signed in, or out, over HTTP. */
+  /** A user signed in or out over HTTP. */
   | { readonly type: 'account'; readonly account: AccountChange }
-  /** A request was refused, and is in the list of refused requests. */
+  /** A request was refused, and added to the list of refused requests. */
   | { readonly type: 'refused' }
-  /** The outcome of a sign-in in a browser is stored for the program that waits for it. */
+  /** The outcome of a sign-in in a browser was stored for the waiting program. */
   | { readonly type: 'sign-in ended' }
-  /** A one-time code has opened the inspector. */
+  /** A one-time code opened the inspector. */
   | { readonly type: 'code used' }
-  /** Another relay of the profile forwards now, or this one does. */
+  /** Another relay of the profile forwards from now on, or this one does. */
   | { readonly type: 'turn' }
   /** Settings were replaced. */
   | { readonly type: 'settings'; readonly settings: ReadLiveSettings; readonly reloaded: Reloaded }
-  /** Settings changed that could not be used: all stay as they were. */
+  /** Changed settings could not be used. All stay as they were. */
   | { readonly type: 'settings refused'; readonly error: unknown }
-  /** Another relay of the profile has changed entries, which are not known. */
+  /** Another relay of the profile changed entries. Which ones is not known. */
   | { readonly type: 'stale' }
   | JournalChange
 
-/** Gets each event. Must be cheap, and must not throw: deliveries wait for it. */
+/** Receives each event. Must be cheap and must not throw, since deliveries wait for it. */
 export type EventListener = (event: RelayEvent) => void
 
-/** Where what happens in a relay is announced. Parts of a relay announce; what is made of them later subscribes. */
+/** Announces events to the listeners that subscribed. */
 export class Events {
   readonly #listeners = new Set<EventListener>()
   readonly #last: EventListener
 
-  /** @param last gets each event after all others: a program's listener may change what it is given */
+  /** @param last gets each event after all others, since the listener of an embedding program may change the event */
   constructor(last: EventListener = () => {}) {
     this.#last = last
   }
@@ -57,9 +57,9 @@ export class Events {
     this.#last(event)
   }
 
-  /** Calls `listener` with each event from now on, until it is disposed of. */
+  /** Calls `listener` with each event from now on, until the result is disposed of. */
   subscribe(listener: EventListener): Disposable {
-    // A function that subscribes twice is called twice.
+    // Wrapped, so that a function that subscribes twice is called twice.
     const own: EventListener = (event) => listener(event)
     this.#listeners.add(own)
     return { [Symbol.dispose]: () => void this.#listeners.delete(own) }

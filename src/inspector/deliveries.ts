@@ -33,14 +33,14 @@ import { describeProof, verdictOf } from './proof.js'
 import { publicId, targetLabel, targetNames } from './state.js'
 
 const DEFAULT_LIMIT = 50
-/** More rows than any window shows, and a small answer. */
+/** Maximum page size: more rows than any window shows, and a small response. */
 const MAX_LIMIT = 200
-/** Milliseconds for a search without an index: a person waits that long, and can then continue it. */
+/** Time limit of a search without an index: as long as a person waits. The page can then continue it. Milliseconds. */
 const SEARCH_LIMIT_MS = 1500
 
 /**
- * One page of the list. A search that finds too little in time stops, and says where to continue.
- * @throws RelayError `usage` that names the part of the query.
+ * Reads one page of the list. A search that reaches its time limit stops, and returns where to continue.
+ * @throws RelayError `usage` that names the part of the query
  */
 export async function listDeliveries(parts: InspectorParts, query: ListQuery): Promise<DeliveryPage> {
   const limit = wholeNumber('limit', query.limit, MAX_LIMIT) ?? DEFAULT_LIMIT
@@ -65,7 +65,7 @@ export async function listDeliveries(parts: InspectorParts, query: ListQuery): P
   }
 }
 
-/** The filter of a query. `failed` also finds what needed another attempt. */
+/** Parses the filters of a query. `failed` also finds deliveries that needed another attempt. */
 function readFilter(query: ListQuery, now: number): Filter {
   const given: FilterText = {
     event: query.event ? query.event.split(',').map((each) => each.trim()) : undefined,
@@ -87,7 +87,7 @@ function wholeNumber(name: string, text: string | undefined, max: number): numbe
   throw new RelayError('usage', `${name}: must be a whole number from 1 to ${max}`)
 }
 
-/** The lines of a list, in the order of the entries. */
+/** Makes the lines of a list, in the order of the entries. */
 export async function linesOf(
   parts: InspectorParts,
   summaries: readonly Summary[],
@@ -124,7 +124,7 @@ function headOf(summary: Summary): DeliveryHead {
   }
 }
 
-/** Makes the marks of targets; `last` is the last attempt there. */
+/** Returns a function that makes the mark of a target from its last attempt. */
 function marker({ routing, instance }: InspectorParts, summaries: readonly Pick<Summary, 'forwards'>[]) {
   const nameOf = targetNames(routing, summaries)
   const down = new Set(
@@ -135,7 +135,7 @@ function marker({ routing, instance }: InspectorParts, summaries: readonly Pick<
   return (id: string, { status, tries, reason }: Forward, last: LastAttempt | undefined): TargetMark => ({
     name: nameOf(id),
     status,
-    // The journal counts the last one too, if it failed.
+    // Subtracted, since the journal counts the last failed attempt too.
     tries: last?.outcome === 'retry' ? Math.max(0, tries - 1) : tries,
     ...(down.has(id) && status === 'waiting' && { down: true }),
     ...(last && last.status !== null && { answer: formatStatus(id, last.status) }),
@@ -144,12 +144,12 @@ function marker({ routing, instance }: InspectorParts, summaries: readonly Pick<
   })
 }
 
-/** An entry with its body. @throws RelayError `not_found` if the journal does not have it, or no longer. */
-export async function findEntry({ journal }: Pick<InspectorParts, 'journal'>, n: number): Promise<Entry> {
+/** Returns an entry with its body. @throws RelayError `not_found` if the journal does not have it, or no longer */
+export async function readEntry({ journal }: Pick<InspectorParts, 'journal'>, n: number): Promise<Entry> {
   return (await journal.read(n)) ?? missing(journal, n)
 }
 
-/** @throws RelayError `not_found` */
+/** Throws the error of a missing entry. @throws RelayError `not_found` */
 async function missing(journal: Journal, n: number): Promise<never> {
   const isOver = n <= (await journal.newest())
   throw new RelayError(
@@ -158,17 +158,17 @@ async function missing(journal: Journal, n: number): Promise<never> {
   )
 }
 
-/** All of one delivery but its body. @throws RelayError `not_found` */
+/** Describes a delivery without its body. @throws RelayError `not_found` */
 export async function describeDelivery(parts: InspectorParts, n: number): Promise<DeliveryDetail> {
   const { journal, routing } = parts
-  const entry = await findEntry(parts, n)
+  const entry = await readEntry(parts, n)
   const [[summary], attempts, older, [newer]] = await Promise.all([
     journal.summaries([n]),
     journal.attempts(n),
     numberBefore(journal, n),
     journal.after(n, 1),
   ])
-  // Removed between the two reads.
+  // The entry was removed between the two reads.
   if (!summary) return missing(journal, n)
   const { provider, deliveryId, hookId, restored, headers } = entry
   const nameOf = targetNames(routing, [summary])
@@ -227,7 +227,10 @@ function attemptLine(attempt: Attempt): AttemptLine {
   return { at, outcome, status, ms, count, error, headers, answer, answerIsText: isUtf8(attempt.answer) }
 }
 
-/** What intake takes only as JSON is not parsed again, which takes half a second for 25 MiB. Other sources may send any text. */
+/**
+ * Determines the kind of a body. If intake accepts only JSON from its source, it is not parsed again, since that takes
+ * half a second for 25 MiB. Other sources may send any text.
+ */
 function bodyKind({ provider, scheme, body }: Entry): DeliveryDetail['bodyKind'] {
   if (!isUtf8(body)) return 'bytes'
   const kind = isFormBody(body) ? 'form' : 'json'

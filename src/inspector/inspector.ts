@@ -10,7 +10,7 @@ import { createRouter, requireForwardedHost } from '../http/router.js'
 import { parseJson } from '../json/parse.js'
 import type { Opened, OpenRequest } from './api.js'
 import { curlCommand } from './curl.js'
-import { describeDelivery, findEntry, listDeliveries } from './deliveries.js'
+import { describeDelivery, readEntry, listDeliveries } from './deliveries.js'
 import { LiveHub } from './live.js'
 import type { InspectorParts } from './parts.js'
 import { describeRefused, listRefused } from './refused.js'
@@ -20,16 +20,19 @@ import { openShell, type StaticFile } from './shell.js'
 import { createStateReader, readTimeline } from './state.js'
 import { pathOf } from '../webhook/signature.js'
 
-/** The web inspector: everything below /inspect/. */
+/** The web inspector: all paths below /inspect/. */
 export interface Inspector {
   readonly fetch: FetchHandler
-  /** A one-time code, with which a browser opens the inspector. */
+  /** Issues a one-time code, with which a browser opens the inspector. */
   issueCode(): string
-  /** Whether the code still waits to be used. */
+  /** True until the code is used or expires. */
   isPending(code: string): boolean
 }
 
-/** Headers of every answer: own files only, no frame, no other window with a hold on this one, no copy in a cache. */
+/**
+ * Headers of every response: only own files are loaded, no frame may embed the page, other windows have no access to
+ * it, and no cache stores it.
+ */
 const HEADERS = Object.entries({
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -48,7 +51,7 @@ const HEADERS = Object.entries({
   'Cache-Control': 'no-store',
 })
 
-/** The addresses of the page, which all have the same answer. */
+/** Addresses of the page, which all have the same response. */
 const PAGES = [
   '/inspect/',
   '/inspect/deliveries/:n{[0-9]+|last}',
@@ -59,7 +62,7 @@ const PAGES = [
   '/inspect/open',
 ]
 
-/** Loaded, and made, when it is first asked for: see serve/instance.ts. */
+/** Makes the inspector. Loaded on first use: see serve/instance.ts. */
 export async function createInspector(parts: InspectorParts): Promise<Inspector> {
   const { clock, store, hostAllowed, log } = parts
   const sessions = new Sessions(store, clock, parts.onCodeUsed)
@@ -114,16 +117,16 @@ function addReads(app: Router, parts: InspectorParts): void {
     .get('/inspect/api/deliveries', async (c) => c.json(await listDeliveries(parts, c.req.query())))
     .get('/inspect/api/deliveries/:n', async (c) => c.json(await describeDelivery(parts, readNumber(c, 'n'))))
     .get('/inspect/api/deliveries/:n/body', async (c) => {
-      const { n, body } = await findEntry(parts, readNumber(c, 'n'))
+      const { n, body } = await readEntry(parts, readNumber(c, 'n'))
       return c.body(new Uint8Array(body), 200, download(`delivery-${n}`, 'application/octet-stream'))
     })
     .get('/inspect/api/deliveries/:n/fixture', async (c) => {
-      const entry = await findEntry(parts, readNumber(c, 'n'))
+      const entry = await readEntry(parts, readNumber(c, 'n'))
       const name = `${entry.event.replaceAll(/[^\w-]/g, '-')}-${entry.n}.json`
       return c.body(fixtureText(toFixture(entry)), 200, download(name, 'application/json'))
     })
     .get('/inspect/api/deliveries/:n/curl', async (c) => {
-      const entry = await findEntry(parts, readNumber(c, 'n'))
+      const entry = await readEntry(parts, readNumber(c, 'n'))
       return c.text(curlCommand(entry, parts.url + pathOf(entry.provider)))
     })
     .get('/inspect/api/refused', async (c) => c.json(await listRefused(parts)))
@@ -132,11 +135,11 @@ function addReads(app: Router, parts: InspectorParts): void {
     .get('/inspect/api/timeline', async (c) => c.json(await readTimeline(parts)))
 }
 
-/** 16 KiB: the ids of all targets. */
+/** Largest request, except for sending an edit: 16 KiB, enough for the ids of all targets. */
 const MAX_REQUEST = 16_384
-/** 16 KiB: what Node takes of a request's headers, and so what a delivery has of them. */
+/** Largest headers of an edit: 16 KiB, which is Node's limit for the headers of a request, and so of a delivery. */
 const MAX_HEADERS = 16_384
-/** JSON may write each byte of a text as six. */
+/** Bytes that JSON may need for each byte of text. */
 const ESCAPED = 6
 
 const OPEN: z.ZodType<OpenRequest> = z.strictObject({ code: z.string() })
@@ -160,8 +163,8 @@ function addChanges(app: Router, parts: InspectorParts): void {
 }
 
 /**
- * Refuses what a page of another site asks, also with the cookie: a program on another port of this machine is of the same site.
- * Every request of a browser that can change something has an Origin.
+ * Refuses requests from pages of other sites, even with the cookie: another port of this machine counts as the same
+ * site. Every request of a browser that can change something has an Origin header.
  * @throws RelayError `forbidden`
  */
 const refuseOtherSites: MiddlewareHandler<HttpEnv> = (c, next) => {
@@ -171,11 +174,12 @@ const refuseOtherSites: MiddlewareHandler<HttpEnv> = (c, next) => {
   return next()
 }
 
-/** What browsers say of requests of this page, or that the user made by hand; other programs say nothing. */
+/** Values of Sec-Fetch-Site for requests of this page or made by the user. Undefined for other programs. */
 const OWN_SITES: ReadonlySet<string | undefined> = new Set(['same-origin', 'none', undefined])
 
 /**
- * Lets only browsers read that opened the inspector with a code, and only the page's own scripts change something: they have the key.
+ * Lets only browsers read that opened the inspector with a code. Changes need the key, too, which only the page's own
+ * scripts have.
  * @throws RelayError `unauthenticated` without the cookie, `forbidden` without the key
  */
 function requireSession(sessions: Sessions, inspect: string): MiddlewareHandler<HttpEnv> {
@@ -193,7 +197,7 @@ function isRead(c: Context<HttpEnv>): boolean {
   return c.req.method === 'GET' || c.req.method === 'HEAD'
 }
 
-/** Whether a browser goes to an address, which it shows to a person; other programs get JSON. */
+/** True if a browser navigates to an address, and gets a page for people. Other programs get JSON. */
 function isNavigation(c: Context<HttpEnv>): boolean {
   const isHtml = c.req.header('accept')?.includes('text/html') === true
   return isRead(c) && isHtml && !c.req.path.startsWith('/inspect/api/')
@@ -203,7 +207,10 @@ function addressOf(c: Context<HttpEnv>): URL {
   return new URL(c.req.url)
 }
 
-/** The name of the session's cookie: cookies know no ports, so it says which relay of this machine it is for. */
+/**
+ * Returns the name of the session's cookie. Cookies ignore ports, so the name says which relay of this machine it is
+ * for.
+ */
 function cookieName(c: Context<HttpEnv>): string {
   return `relay_inspect_${addressOf(c).port || '80'}`
 }
@@ -219,7 +226,7 @@ function sendFile(c: Context<HttpEnv>, { type, body, encoding, etag }: StaticFil
   return c.body(body, 200, { ...headers, ...content })
 }
 
-/** @throws RelayError `bad_request` for what is not of this form, `too_large` */
+/** Parses a JSON body. @throws RelayError `bad_request` for any other form, `too_large` */
 async function readJson<Schema extends z.ZodType>(
   c: Context<HttpEnv>,
   schema: Schema,
@@ -237,7 +244,7 @@ function download(name: string, type: string): Record<string, string> {
   return { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${name}"` }
 }
 
-/** @throws RelayError `not_found` for what is no number */
+/** Parses a number in a path. @throws RelayError `not_found` for anything else */
 function readNumber(c: Context<HttpEnv>, name: string): number {
   const text = c.req.param(name) ?? ''
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)

@@ -6,49 +6,57 @@ import type { LiveEvent } from './api.js'
 import { linesOf } from './deliveries.js'
 import type { InspectorParts } from './parts.js'
 
-/** Something that an open page shows has changed. Says what to read again, not what it is now. */
+/** A change of something that an open page shows. Names what to read again, without the new value. */
 export type Change =
   | JournalChange
-  /** Another relay of the profile has changed entries, which are not known. */
+  /** Another relay of the profile changed entries. Which ones is not known. */
   | { readonly type: 'stale' }
   /** A request was refused. */
   | { readonly type: 'refused' }
-  /** A target, a tunnel, a hook or the settings have changed. */
+  /** A target, a tunnel, a hook or the settings changed. */
   | { readonly type: 'state' }
 
 /** A page that reads a stream. */
 interface Client {
   readonly controller: ReadableStreamDefaultController<Uint8Array>
-  /** Whether it may still read. @throws RelayError `storage` */
+  /** True while it may still read. @throws RelayError `storage` */
   readonly isOpen: () => Promise<boolean>
-  /** Its answer; undefined for a request made in-process. */
+  /** The HTTP response; undefined for a request made in-process. */
   readonly outgoing: ServerResponse | undefined
 }
 
-/** Open streams at once: more pages than a person keeps open. */
+/** Maximum of open streams, above the number of pages that a person opens. */
 const MAX_PAGES = 20
-/** Ten times a second: as often as a person can see rows change. */
+/**
+ * Time that collects changes before they are sent: ten times a second is as often as a person sees rows change.
+ * Milliseconds.
+ */
 const PERIOD_MS = 100
-/** Entries that one event has: more than a window shows. */
+/** Maximum of entries in one event, above what a window shows. */
 const MAX_LINES = 200
-/** Shorter than the minute after which the service closes a connection without a byte. */
+/** Time between heartbeats, below the minute after which the service closes an idle connection. Milliseconds. */
 const HEARTBEAT_MS = 15_000
-/** For the last bytes of a stream at the end of relay: a page that does not read would keep relay from ending. Milliseconds. */
+/**
+ * Time for the last bytes of a stream when relay stops. Without a limit, a page that does not read would keep relay
+ * running. Milliseconds.
+ */
 const CLOSE_LIMIT_MS = 500
-/** 1 MiB: what a stream may hold for a page that reads slowly. Then it is closed; the page connects again and reads what it shows. */
+/**
+ * Maximum of unread bytes of a page: 1 MiB. The stream is then closed; the page connects again and reads what it shows.
+ */
 const MAX_UNREAD = 1_048_576
 
 const HEADERS = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store' }
 const HEARTBEAT = Buffer.from(':\n\n')
 
 /**
- * Sends all open pages what changes: {@link PERIOD_MS} after a change, what has changed by then is read once. Nothing is numbered or
- * sent again; a page that connects reads what it shows.
+ * Streams of changes to all open pages. {@link PERIOD_MS} after a change, everything that changed is read once. Events
+ * are not numbered and not repeated: a page reads what it shows after each connection.
  */
 export class LiveHub {
   readonly #parts: InspectorParts
   readonly #clients = new Set<Client>()
-  /** What is to be sent: entries by their number, the rest by its type. */
+  /** Changes to send: entries by number, others by type. */
   #due = new Map<number | string, Change>()
   #timer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
@@ -64,7 +72,7 @@ export class LiveHub {
     })
   }
 
-  /** Must be cheap, and does not throw: everything that happens in the instance passes here. */
+  /** Handles an event. Must be cheap and does not throw, since every event of the instance passes here. */
   onEvent(event: RelayEvent): void {
     const change = changeOf(event)
     if (change) this.changed(change)
@@ -77,8 +85,9 @@ export class LiveHub {
   }
 
   /**
-   * A stream of {@link LiveEvent}s, the first with the number of refused requests. It ends when the instance stops, or when the page may no
-   * longer read. @throws RelayError `unavailable` while {@link MAX_PAGES} streams are open
+   * Opens a stream of {@link LiveEvent}s. The first has the number of refused requests. It ends when the instance
+   * stops, or when the page may no longer read.
+   * @throws RelayError `unavailable` while {@link MAX_PAGES} streams are open
    */
   open(page: Omit<Client, 'controller'>): Response {
     if (this.#parts.stopped.aborted) throw new RelayError('unavailable', 'relay is stopping')
@@ -95,7 +104,7 @@ export class LiveHub {
     const size = new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD })
     const stream = new ReadableStream<Uint8Array>({ start, cancel: () => gone() }, size)
     page.outgoing?.once('close', gone)
-    // The service leaves a connection open that a client has half closed; a page that is gone closes it so.
+    // Node keeps a connection that the client has half closed, and that is how a page that ends closes it.
     page.outgoing?.socket?.once('end', () => page.outgoing?.destroy())
     return new Response(stream, { headers: HEADERS })
   }
@@ -104,7 +113,7 @@ export class LiveHub {
     this.#timer ??= setTimeout(() => void this.#flush(), PERIOD_MS).unref()
   }
 
-  /** Sends what has changed. No timer runs meanwhile, so that a slow disk sets the pace. Does not reject. */
+  /** Sends the changes. The next timer starts only afterwards, so that a slow disk slows it down. Does not reject. */
   async #flush(): Promise<void> {
     const changes = [...this.#due.values()]
     this.#due = new Map()
@@ -119,7 +128,7 @@ export class LiveHub {
     }
     this.#timer = undefined
     if (this.#due.size > 0) this.#schedule()
-    // With the next change: what has just failed would fail again.
+    // Sent with the next change, since reading now would fail again.
     if (isLost) this.#due.set('stale', { type: 'stale' })
   }
 
@@ -146,7 +155,7 @@ export class LiveHub {
 
   #send(client: Client, bytes: Uint8Array): void {
     if ((client.controller.desiredSize ?? 0) > 0) return client.controller.enqueue(bytes)
-    // What it has not read would come before its end.
+    // Destroyed, since closing would first wait for the unread bytes.
     client.outgoing?.destroy()
     this.#remove(client)
   }
@@ -173,10 +182,10 @@ export class LiveHub {
   }
 }
 
-/** Of what the page's state shows. The journal announces what deliveries and attempts change. */
+/** Events that change the state page. The journal announces the changes of deliveries and attempts. */
 const OF_STATE: ReadonlySet<RelayEvent['type']> = new Set(['target', 'tunnel', 'hook', 'turn', 'settings'])
 
-/** What of an event an open page shows; undefined for nothing. */
+/** Maps an event to a change; undefined if no page shows it. */
 function changeOf(event: RelayEvent): Change | undefined {
   const { type } = event
   if (type === 'changed' || type === 'removed' || type === 'refused' || type === 'stale') return event

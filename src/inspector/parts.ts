@@ -16,18 +16,18 @@ import type { Sources } from '../webhook/signature.js'
 /** The running instance, as its inspector uses it. */
 export interface InspectedInstance {
   activity(): Activity
-  /** Forwards what waits, after forwards were recorded as waiting. */
+  /** Forwards waiting deliveries, after forwards were stored as waiting. */
   forward(): void
-  /** Calls `listener` with what happens from now on. */
+  /** Calls `listener` with each event from now on. */
   subscribe(listener: EventListener): Disposable
 }
 
-/** What of the instance the inspector shows or uses. */
+/** Parts of the instance that the inspector shows or uses. */
 export interface InspectorParts {
-  /** What the commands that it names are for. */
+  /** Profile and settings for the command lines in its pages. */
   readonly place: CommandPlace
   readonly command: Command
-  /** The instance's address. */
+  /** Address of the instance. */
   readonly url: string
   readonly host: Pick<CodeHost, 'name' | 'origin'>
   readonly sources: Sources

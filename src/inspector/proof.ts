@@ -11,7 +11,7 @@ import type { InspectorParts } from './parts.js'
 
 type Verified = Pick<Summary, 'provider' | 'verifiedBy'>
 
-/** In short, whether a delivery was proved. */
+/** Formats the short verdict of a delivery. */
 export function verdictOf(summary: Verified & Pick<Summary, 'restored' | 'headers'>): string {
   const { verifiedBy, restored } = summary
   const from = editedFrom(summary)
@@ -29,7 +29,7 @@ function secretOf({ provider, verifiedBy }: Verified): string {
   return isCodeHost(provider) ? `the ${verifiedBy} webhook secret` : `the ${verifiedBy} secret of ${provider}`
 }
 
-/** How a delivery was proved genuine, and what becomes of its signature when it is sent again. */
+/** Describes the proof of a delivery, and what happens to its signature when it is sent again. */
 export function describeProof(
   entry: Entry,
   { sources, clock }: Pick<InspectorParts, 'sources' | 'clock'>,
@@ -62,7 +62,7 @@ function madeBy({ header, id, time }: Proof): string[] {
 function sentences(entry: Entry, lines: HeaderLines, scheme: WebhookScheme): readonly string[] {
   const { verifiedBy, headers } = entry
   const [first] = scheme.proofs
-  // A token was in a header that is not stored.
+  // A token's header is not stored, so the last proof is taken.
   const proof = scheme.proofs.find(({ header }) => lines.has(header)) ?? scheme.proofs.at(-1)
   if (!proof || !first) return ['Nothing proves this delivery: its source has no secret.']
   const [name] = headers.find(([each]) => each.toLowerCase() === proof.header) ?? [

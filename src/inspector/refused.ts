@@ -6,12 +6,12 @@ import { MAX_EXPLAINED } from '../webhook/refusals.js'
 import type { RefusedDetail, RefusedLine, RefusedPage } from './api.js'
 import type { InspectorParts } from './parts.js'
 
-/** The refused requests, newest first. */
+/** Lists the refused requests, newest first. */
 export async function listRefused({ refusals: { list } }: InspectorParts): Promise<RefusedPage> {
   return { refused: await Promise.all(list.list().toReversed().map(lineOf)), counts: list.counts() }
 }
 
-/** One refused request, as far as it was stored. @throws RelayError `not_found` */
+/** Describes one refused request, as far as it was stored. @throws RelayError `not_found` */
 export async function describeRefused(parts: InspectorParts, id: number): Promise<RefusedDetail> {
   const refused = parts.refusals.list.get(id)
   if (!refused)
@@ -36,8 +36,8 @@ async function lineOf(refused: RefusedRequest): Promise<RefusedLine> {
 }
 
 /**
- * What `relay verify` says, line by line: whether the signature matches, why not, and what that cannot say. Where the bytes that
- * were signed are not known (the body was not stored whole, or a tunnel changed it), only the reason found then counts.
+ * Explains a refused request as `relay verify` does, line by line. If the signed bytes are not known (the body was not
+ * stored whole, or a tunnel changed it), only the reason found at its arrival is given.
  */
 async function verdictOf(
   refused: RefusedRequest,
@@ -72,7 +72,7 @@ async function verdictOf(
   return ['The signature matches.', reason, answered]
 }
 
-/** A reason begins in lower case and has no full stop, since log lines continue after it. */
+/** Makes a sentence of a reason, which begins in lower case and has no full stop, since log lines continue after it. */
 function sentence(text: string): string {
   const start = text.charAt(0).toUpperCase() + text.slice(1)
   return /[.?!]$/.test(start) ? start : `${start}.`

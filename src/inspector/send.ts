@@ -8,15 +8,16 @@ import type { Entry } from '../journal/types.js'
 import { prepareRequest } from '../replay/prepare.js'
 import { isForm } from '../webhook/signature.js'
 import type { DeliveryDetail, ForwardRequest, Sent, SendRequest } from './api.js'
-import { findEntry } from './deliveries.js'
+import { readEntry } from './deliveries.js'
 import { describeProof } from './proof.js'
 import { isMadeHeader } from './made-headers.js'
 import type { InspectorParts } from './parts.js'
 import { targetsNamed } from './state.js'
 
 /**
- * Forwards an entry again, to the targets named or to all that match, also where it succeeded.
- * @throws RelayError `not_found` for an entry that is gone, `bad_request` for a target that is not configured, `conflict` where it goes to none.
+ * Forwards an entry again, even where it succeeded: to the named targets, or to all that match.
+ * @throws RelayError `not_found` for a removed entry, `bad_request` for a target that is not configured, `conflict` if
+ * no route matches
  */
 export async function forwardAgain(
   parts: InspectorParts,
@@ -25,7 +26,7 @@ export async function forwardAgain(
 ): Promise<Sent> {
   const { journal, routing, instance } = parts
   const { routes, ignore } = routing
-  const entry = await findEntry(parts, n)
+  const entry = await readEntry(parts, n)
   const matching = new Set(routesFor(routes, ignore, entry).map(({ id }) => id))
   const targets = wanted ? targetsNamed(wanted, routes) : [...matching]
   if (targets.length === 0)
@@ -36,14 +37,14 @@ export async function forwardAgain(
 }
 
 /**
- * Sends an edited copy of an entry: signed with the current secret, under an id of its own, through intake like any delivery. It is
- * forwarded to the target named, or by the routes.
- * @throws RelayError as intake; `not_found`; `bad_request` for a target, header or payload that cannot be; `too_large`.
+ * Sends an edited copy of an entry through intake like any delivery: signed with the current secret, under a new id. It
+ * is forwarded to the named target, or by the routes.
+ * @throws RelayError as intake; `not_found`; `bad_request` for an invalid target, header or payload; `too_large`
  */
 export async function sendEdited(parts: InspectorParts, edit: SendRequest): Promise<Sent> {
   const { intake, host, sources, maxBody, routing } = parts
   const { from, event, target } = edit
-  const entry = await findEntry(parts, from)
+  const entry = await readEntry(parts, from)
   const targets = target === undefined ? undefined : targetsNamed([target], routing.routes)
   const headers = headersOf(entry, edit, describeProof(entry, parts))
   const body = bodyOf(entry, headers, edit.body)
@@ -52,7 +53,7 @@ export async function sendEdited(parts: InspectorParts, edit: SendRequest): Prom
       'too_large',
       `The body has ${body.byteLength} bytes, the limit is ${maxBody} (--max-body)`,
     )
-  // What an earlier code host sent is sent as by this one.
+  // A delivery of an earlier code host is sent as one of the current code host.
   const source = sources.get(isCodeHost(entry.provider) ? host.name : entry.provider)
   if (!source)
     throw new RelayError('conflict', `Not sent: relay was started without the source ${entry.provider}`)
@@ -68,16 +69,16 @@ export async function sendEdited(parts: InspectorParts, edit: SendRequest): Prom
     return { n }
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'invalid_event') throw error
-    // To a stranger it is not explained; here its sender is the user.
+    // Intake gives strangers no reason, but here the sender is the user.
     const why = error.cause instanceof Error ? error.cause.message : 'the delivery is malformed'
     throw new RelayError('bad_request', `Not sent: ${why}`, { cause: error })
   }
 }
 
-/** A header that names the event, of any code host: Gitea sends three. */
+/** Headers that name the event, of any code host: Gitea sends three. */
 const EVENT = /^x-[a-z]+-event$/i
 
-/** The headers of a copy. Its id and its signatures are still those of the entry. */
+/** Makes the headers of a copy. Its id and signatures are still those of the entry. */
 function headersOf(
   entry: Entry,
   { event, headers: edited }: SendRequest,
@@ -100,8 +101,8 @@ function headersOf(
 }
 
 /**
- * The body of a copy: the text as it is; where its Content-Type says so, in a form with the other fields of the entry's, unless that is one
- * without a payload.
+ * Makes the body of a copy: the text as given, or a form with the entry's other fields if its Content-Type says so. A
+ * form without a payload is replaced by the text.
  */
 function bodyOf(entry: Entry, headers: readonly Header[], text: string): Uint8Array {
   const wasForm = isForm(indexHeaders(entry.headers))

@@ -3,36 +3,42 @@ import type { Clock } from '../base/time.js'
 import type { Store } from '../store/kv.js'
 
 /**
- * 16 characters of 32: 80 bits, which a person can still type. At 100,000 tries a second, guessing one of {@link MAX_CODES} takes
- * longer than the universe is old: wrong ones need no limit.
+ * Length of a code: 16 characters of 32, so 80 bits, which a person can still type. At 100,000 tries a second, guessing
+ * one of {@link MAX_CODES} takes longer than the universe is old, so wrong codes need no limit.
  */
 const CODE_LENGTH = 16
-/** Without i, l, o and u, which are misread (Crockford's base 32). */
+/** Digits and letters without i, l, o and u, which are misread (Crockford's base 32). */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
-/** 5 minutes: enough to start a browser, also on another machine. */
+/** Lifetime of a code: 5 minutes, enough to start a browser, also on another machine. Milliseconds. */
 const CODE_LIFE_MS = 300_000
-/** Codes that wait to be used. A person opens one or two at a time; of more, the oldest ends. */
+/** Maximum of unused codes. A person opens one or two at a time. Beyond that, the oldest is dropped. */
 const MAX_CODES = 8
-/** 24 hours: a cookie that another program received ends with the working day. */
+/** Lifetime of a session: 24 hours, so that a cookie that another program received ends soon. Milliseconds. */
 const SESSION_LIFE_MS = 86_400_000
-/** More browsers than a person uses on one machine; of more, the oldest session ends. */
+/**
+ * Maximum of sessions, above the number of browsers that a person uses on one machine. Beyond that, the oldest is
+ * dropped.
+ */
 const MAX_SESSIONS = 32
 
-/** Before the cookie's digest in the keys of records. */
+/** Prefix of the cookie's digest in the keys of records. */
 const PREFIX = 'inspect:'
 
-/** Digests are looked up and compared, never the secrets themselves. */
+/** A stored session. It has digests, never the secrets themselves. */
 interface SessionRecord {
   readonly key: string
   readonly until: number
 }
 
-/** Who may read and who may change. Codes are in memory; of sessions the profile has digests, so that a restart does not end them. */
+/**
+ * Checks which browsers may read and change. Codes are in memory. Digests of sessions are stored in the profile, so
+ * that they survive a restart.
+ */
 export class Sessions {
   readonly #store: Store
   readonly #clock: Clock
   readonly #onCodeUsed: () => void
-  /** When each code ends, by the code's digest. */
+  /** Expiry of each code, by the code's digest. */
   readonly #codes = new Map<string, number>()
 
   /** @param onCodeUsed called when a code has opened a session. Must not throw */
@@ -42,7 +48,7 @@ export class Sessions {
     this.#onCodeUsed = onCodeUsed
   }
 
-  /** A one-time code, `xxxx-xxxx-xxxx-xxxx`. */
+  /** Issues a one-time code, `xxxx-xxxx-xxxx-xxxx`. */
   issueCode(): string {
     const code = Array.from({ length: CODE_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
     this.#codes.set(digest(code), this.#clock() + CODE_LIFE_MS)
@@ -51,15 +57,17 @@ export class Sessions {
     return code.replaceAll(/.{4}(?=.)/g, '$&-')
   }
 
-  /** Whether a code still waits to be used. */
+  /** True until the code is used or expires. */
   isPending(code: string): boolean {
     return (this.#codes.get(digest(normalized(code))) ?? 0) > this.#clock()
   }
 
   /**
-   * Exchanges a code for a session, once. Undefined for a code that is unknown, used or expired. However many wrong ones came before, a right
-   * one opens: any web page can post wrong ones here, and must not lock the user out. The cookie only reads: cookies know no ports, so a
-   * program on another port of this machine may receive it. Changes need the key, too, which only the page's own scripts have.
+   * Exchanges a code for a session, once. Undefined for an unknown, used or expired code. Wrong codes never block a
+   * right one: any web page can post wrong ones here, and must not lock the user out.
+   *
+   * The cookie only allows reading: cookies ignore ports, so a program on another port of this machine may receive it.
+   * Changes need the key, too, which only the page's own scripts have.
    * @throws RelayError `storage`
    */
   async open(code: string): Promise<{ readonly cookie: string; readonly key: string } | undefined> {
@@ -73,12 +81,12 @@ export class Sessions {
     return session
   }
 
-  /** @throws RelayError `storage` */
+  /** True for the cookie of a session. @throws RelayError `storage` */
   async mayRead(cookie: string | undefined): Promise<boolean> {
     return (await this.#find(cookie)) !== undefined
   }
 
-  /** @throws RelayError `storage` */
+  /** True for the cookie of a session with its key. @throws RelayError `storage` */
   async mayChange(cookie: string | undefined, key: string | undefined): Promise<boolean> {
     const record = await this.#find(cookie)
     if (!record || key === undefined) return false
@@ -87,7 +95,7 @@ export class Sessions {
   }
 
   async #find(cookie: string | undefined): Promise<SessionRecord | undefined> {
-    // The sender decides what is hashed, so it is no more than relay ever gave.
+    // Limited to the length of a real cookie, since the sender decides how much is hashed.
     if (cookie === undefined || cookie.length !== SECRET_LENGTH) return undefined
     return this.#store.get<SessionRecord>(PREFIX + digest(cookie))
   }
@@ -104,7 +112,7 @@ export class Sessions {
   }
 }
 
-/** A code as a person may type it: in capitals, with spaces, with letters that look like digits. */
+/** Normalizes a typed code: capitals, spaces, and letters that look like digits. */
 function normalized(code: string): string {
   return code.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1')
 }
@@ -113,10 +121,10 @@ function digest(text: string): string {
   return hash('sha256', text, 'base64url')
 }
 
-/** Characters of {@link secret}. */
+/** Length of {@link secret} in characters. */
 const SECRET_LENGTH = 43
 
-/** 256 random bits. */
+/** Makes a secret of 256 random bits. */
 function secret(): string {
   return randomBytes(32).toString('base64url')
 }

@@ -9,25 +9,26 @@ import { type CommandPlace, commandsOf } from '../base/command-line.js'
 export interface StaticFile {
   readonly type: string
   readonly body: Uint8Array<ArrayBuffer>
-  /** How `body` is compressed. Browsers take it whether they say so or not (RFC 9110 section 12.5.3). */
+  /** Compression of `body`. Browsers accept it even if they do not ask for it (RFC 9110 section 12.5.3). */
   readonly encoding?: 'gzip'
-  /** Answers a browser that has this version already: 304 takes a millisecond on this machine. */
+  /** Entity tag, for a 304 to a browser that has this version already, which takes a millisecond on this machine. */
   readonly etag: string
 }
 
 const ASSETS = '/inspect/assets/'
 const TYPES = {
   'app.js.gz': 'text/javascript; charset=utf-8',
-  // CodeMirror, which the first delivery loads.
+  // CodeMirror, loaded with the first delivery.
   'code.js.gz': 'text/javascript; charset=utf-8',
   'app.css.gz': 'text/css; charset=utf-8',
   'LICENSES.txt': 'text/plain; charset=utf-8',
 } as const
 
 /**
- * Reads the files that `npm run build` writes to `dist/inspect`; without them the page says so. `page` answers every address; `preloading` is
- * the same for a browser that has a session, which fetches what the script asks first while it loads that. `missing` answers all other
- * addresses. None of it holds data but what the commands that the page names are for: the names of the profile.
+ * Reads the files that `npm run build` writes to `dist/inspect`. Without them, the page says that the inspector is not
+ * built. `page` is the response at every address. `preloading` is for a browser with a session: it also fetches the
+ * first list while the script loads. `missing` is for all other addresses. The only data in them is the profile's name,
+ * for the commands in its pages.
  */
 export async function openShell(place: CommandPlace) {
   const root = path.dirname(createRequire(import.meta.url).resolve('webhook-relay/package.json'))
@@ -38,7 +39,7 @@ export async function openShell(place: CommandPlace) {
       const isPacked = name.endsWith('.gz')
       assets.set(ASSETS + name.replace('.gz', ''), isPacked ? { ...file, encoding: 'gzip' } : file)
     } catch {
-      // Not built.
+      // The file was not built.
     }
   }
   const missing = await pageOf(STYLE, MISSING, 'No such page')
@@ -58,7 +59,7 @@ function staticFile(type: string, bytes: Uint8Array): StaticFile {
 
 type Markup = ReturnType<typeof html>
 
-/** As the list asks it. */
+/** Preloads exactly the address that the list requests first. */
 const PRELOAD = html`<link
   rel="preload"
   as="fetch"

@@ -12,10 +12,10 @@ import { KEYCHAIN_LIMIT_MS } from '../tokens/tokens.js'
 import type { TunnelStatus } from '../instance/protocol.js'
 import { pathOf } from '../webhook/signature.js'
 
-/** 5 s: reading who is signed in decrypts every token. */
+/** Time for which the users are cached: 5 s, since reading them decrypts every token. */
 const CACHE_MS = 5000
 
-/** Returns a function that reads the state of the instance as it is now; who is signed in may be {@link CACHE_MS} old. Has no token. */
+/** Makes a function that reads the current state of the instance, without tokens. Users may be {@link CACHE_MS} old. */
 export function createStateReader(parts: InspectorParts): () => Promise<InstanceState> {
   const { place, host, url, sources, routing, instance, journal, store, tokens, log } = parts
   const saved = new SavedHooks(store, host)
@@ -72,7 +72,7 @@ function tunnelState({ source, state, url, why }: TunnelStatus): TunnelState {
   return { source, state, payloadUrl: url, detail: why }
 }
 
-/** Those that were made, and those that could not be. */
+/** Lists the hooks that were made, and those that failed. */
 function hookStates(saved: readonly SavedHook[], problems: Activity['hookProblems']): InstanceState['hooks'] {
   const made = saved.flatMap(({ id, owner, repo, url, permanent }) =>
     id === null ? [] : [{ repo: `${owner}/${repo}`, url, permanent }],
@@ -85,7 +85,7 @@ function hookStates(saved: readonly SavedHook[], problems: Activity['hookProblem
 const MINUTE_MS = 60_000
 const MINUTES = 60
 
-/** The last hour by minute. */
+/** Counts the last hour by minute. */
 export async function readTimeline({ journal, refusals, clock }: InspectorParts): Promise<Timeline> {
   const last = Math.floor(clock() / MINUTE_MS)
   const first = last - MINUTES + 1
@@ -100,7 +100,7 @@ export async function readTimeline({ journal, refusals, clock }: InspectorParts)
   }
 }
 
-/** The short names of targets: those of the routes, and of others that entries had. */
+/** Makes a function that returns the short name of a target, for those of the routes and other targets of entries. */
 export function targetNames(
   { routes }: Routing,
   summaries: readonly Pick<Summary, 'forwards'>[] = [],
@@ -110,22 +110,25 @@ export function targetNames(
   return (id) => names.get(id) ?? labelOf(id)
 }
 
-/** The address or command of a target, without its match and passwords. */
+/** Formats the address or command of a target, without its match and passwords. */
 export function targetLabel(id: string): string {
   return labelOf(id.replace(/^[^=]*=/, '*='))
 }
 
-/** Of this run only. */
+/** Key of {@link publicId}, for this run only. */
 const KEY = randomBytes(32)
 
-/** The id by which a browser names a target: the own one is its address or command, which can hold a password. Changes at a restart. */
+/**
+ * Makes the id of a target for the browser. The real id is its address or command, which can hold a password. Changes
+ * at a restart.
+ */
 export function publicId(id: string): string {
   return createHmac('sha256', KEY).update(id).digest('hex').slice(0, 16)
 }
 
 /**
- * The ids of the targets that a browser names, each once.
- * @throws RelayError `bad_request` for one that is not configured (any more).
+ * Finds the targets of ids from the browser, without duplicates.
+ * @throws RelayError `bad_request` for one that is not configured, or no longer
  */
 export function targetsNamed(names: readonly string[], routes: readonly Route[]): readonly string[] {
   const known = new Map(routes.map(({ id }) => [publicId(id), id]))

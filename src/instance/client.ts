@@ -17,20 +17,20 @@ import {
 
 type Client = ReturnType<typeof createLoopbackClient>
 
-/** Thrown for an answer that lacks the instance's proof: another program has its address. */
+/** Error for a response that lacks the instance's proof: another program uses its address. */
 export class Unproven extends RelayError {
   constructor({ url }: InstanceRecord) {
     super('unavailable', `${url} gave an answer that the instance has not proved`)
   }
 }
 
-/** Loaded late: HTTP takes longer to load than all else that a command does while no relay runs. */
+/** Loaded late, since HTTP takes longer to load than everything else that a command does while no relay runs. */
 async function connect(): Promise<Client> {
   const { createLoopbackClient } = await import('../net/loopback.js')
   return createLoopbackClient()
 }
 
-/** A call as a request, and what its answer must prove. */
+/** Makes the request of a call, and the proof that its response must have. */
 function requestOf(record: InstanceRecord, call: string, args: object) {
   const body = callText(call, args)
   const proof = prove(record, body)
@@ -46,11 +46,13 @@ function requestOf(record: InstanceRecord, call: string, args: object) {
 }
 
 /**
- * Sends one call to the instance that wrote a record, once, and returns its answer. The call proves that it comes from a program that reads
- * the profile's data, and carries no token; the answer proves that the instance gave it to this call.
- * @param limit milliseconds for the whole answer
- * @throws RelayError of the instance, of the same kind; {@link Unproven}; `unavailable` for a call that this instance does not know. Any other
- * error when no whole answer comes: a TimeoutError at the limit, the reason of the signal, an error with a code
+ * Sends one call to the instance of a record, once, and returns the result. The call proves that it comes from a
+ * program that can read the profile's data, and carries no token. The response proves that the instance answered this
+ * call.
+ * @param limit milliseconds for the whole response
+ * @throws RelayError of the instance, of the same kind; {@link Unproven}; `unavailable` for a call that this instance
+ * does not know. Any other error without a complete response: a TimeoutError at the limit, the reason of the signal, an
+ * error with a code
  */
 export async function askInstance(
   record: InstanceRecord,
@@ -64,7 +66,7 @@ export async function askInstance(
   try {
     const { status, header, ...response } = await client.open(url, request, { signal: limited })
     const proof = header(PROOF_HEADER)
-    // Another program may answer without an end.
+    // Checked before the body is read, since another program may send one without an end.
     if (proof === undefined) throw new Unproven(record)
     const text = await response.text()
     if (!sameProof(expected(status, text), proof)) throw new Unproven(record)
@@ -76,18 +78,21 @@ export async function askInstance(
   }
 }
 
-/** What changes at the instance, from when it was opened until it is disposed of. */
+/** Changes at the instance, from opening the stream until it is disposed of. */
 export interface ChangeStream extends Disposable {
-  /** The topics of the lines that have arrived; none at a heartbeat. Ends when the instance does, when it stands still, and when the signal aborts. */
+  /**
+   * Topics of the lines that have arrived; none at a heartbeat. Ends when the instance stops or hangs, and when the
+   * signal aborts.
+   */
   readonly lines: AsyncIterable<readonly Topic[]>
 }
 
-/** Far longer than a line. Characters. */
+/** Longest line, far above any real one. Characters. */
 const MAX_LINE = 65_536
 
 /**
  * Opens the instance's stream of changes.
- * @param limit milliseconds until its head is there
+ * @param limit milliseconds until the head of the response
  * @throws as {@link askInstance}
  */
 export async function openChanges(
@@ -107,7 +112,7 @@ export async function openChanges(
     const { status, header, body } = await client.open(url, request, { signal: ended })
     clearTimeout(late)
     if (!sameProof(expected(status, ''), header(PROOF_HEADER))) {
-      // A failure is a whole answer.
+      // The proof of a failure covers its body, so it does not match here.
       throw status === 200 ? new Unproven(record) : new RelayError('unavailable', `relay answered ${status}`)
     }
     return { lines: linesOf(body, close), [Symbol.dispose]: close }
@@ -132,7 +137,7 @@ async function* linesOf(body: AsyncIterable<Buffer>, close: () => void): AsyncGe
       if (lines.length > 0) yield lines.flatMap((line) => changedIn(line))
     }
   } catch {
-    // The connection broke, or the instance stands still: the caller looks for it again.
+    // The connection broke, or the instance hangs. The caller looks for it again.
   } finally {
     clearTimeout(silent)
     close()
@@ -144,7 +149,7 @@ function changedIn(line: string): readonly Topic[] {
   return changed
 }
 
-/** The error of a call that got no whole answer: it says where the request may have been carried out. */
+/** Makes the error of a call without a complete response. It says if the request may have been carried out. */
 export function lostCall({ url }: InstanceRecord, cause: unknown): RelayError {
   const why = describeWithoutQuote(cause)
   const what =

@@ -7,17 +7,18 @@ import type { ProviderName, StoreText } from '../base/settings.js'
 import { closeOwnFile, makeOwnFolder, readOwnFile, readOwnFolder, writeOwnFile } from '../base/own-files.js'
 import { databaseExists } from '../store/open.js'
 
-/** Its file in the profile's folder, which a running `serve` has locked. */
+/** File in the profile's folder that a running `serve` has locked. */
 export const LOCK_FILE = 'serve.lock'
-/** A command may hold it for a moment, to find out whether a relay runs. Milliseconds. */
+/** Time to wait for the lock: a command may hold it for a moment, to find out if a relay runs. Milliseconds. */
 const PATIENCE_MS = 250
 const RETRY_MS = 10
 
 /**
- * Takes a profile for this process, for as long as it lives: the lock is the operating system's, so that it is free the moment this process
- * is gone, and held also while it is stopped.
- * @throws RelayError `unavailable` when another process has it, with what `owner` says of that; `settings` where another user could change
- * the folder; `storage`
+ * Locks a profile for this process for as long as it lives. The operating system holds the lock: it is free the moment
+ * this process is gone, and stays locked while the process is stopped.
+ * @param owner describes the process that has the lock, for the error
+ * @throws RelayError `unavailable` if another process has the lock; `settings` if another user could change the folder;
+ * `storage`
  */
 export async function lockProfile(folder: string, owner: () => string): Promise<Disposable> {
   const [{ lockFile }, { checkLocks }] = await Promise.all([
@@ -25,7 +26,7 @@ export async function lockProfile(folder: string, owner: () => string): Promise<
     import('../store/sqlite-error.js'),
   ])
   for (const until = performance.now() + PATIENCE_MS; ; await sleep(RETRY_MS)) {
-    // Each time, since a start that fails removes the folder that it has made.
+    // Made each time, since a failed start removes the folder that it made.
     makeOwnFolder(folder)
     const lock = lockFile(path.join(folder, LOCK_FILE))
     if (lock) return lock
@@ -38,31 +39,34 @@ export async function lockProfile(folder: string, owner: () => string): Promise<
   }
 }
 
-/** What a profile remembers of how it was used, so that its commands find its data also when nothing runs. */
+/** Saved use of a profile, so that its commands find its data when nothing runs. */
 export interface SavedProfile {
   readonly v: 1
-  /** Where its tokens are. */
+  /** Store of its tokens. */
   readonly store: Exclude<StoreText, 'memory'>
-  /** Its code host. Null where only a working folder's file named it: that can name another at any time. */
+  /** Its code host. Null if only a file of a working folder named it, since that file can name another at any time. */
   readonly provider: ProviderName | null
   readonly providerUrl: string | null
-  /** Whether it belongs to an embedded sandbox. */
+  /** True if it belongs to an embedded sandbox. */
   readonly sandbox: boolean
 }
 
-/** Its file in the profile's folder. */
+/** File of {@link SavedProfile} in the profile's folder. */
 export const SAVED_FILE = 'profile.json'
 
-/** Undefined when the profile in this folder remembers nothing, or only another version can read it. @throws RelayError as {@link readRecord} */
+/**
+ * Reads the saved use of the profile in a folder. Undefined if there is none, or only another version can read it.
+ * @throws RelayError as {@link readRecord}
+ */
 export function readSavedProfile(folder: string): SavedProfile | undefined {
   return readRecord<SavedProfile>(path.join(folder, SAVED_FILE))
 }
 
 /**
- * The record that {@link writeRecord} has written; undefined when there is none, or only another version can read it.
- * @throws RelayError `settings` where another user could have written it
+ * Reads a record written by {@link writeRecord}. Undefined if there is none, or only another version can read it.
+ * @throws RelayError `settings` if another user could have written it
  */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller knows what it has written
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller knows the type that it wrote
 export function readRecord<Value extends { readonly v: 1 }>(file: string): Value | undefined {
   const text = readOwnFile(file)
   try {
@@ -73,7 +77,10 @@ export function readRecord<Value extends { readonly v: 1 }>(file: string): Value
   }
 }
 
-/** Has the profile remember its use now. Writes nothing where it does already: the disk may be full. @throws RelayError as {@link writeRecord}. */
+/**
+ * Saves the use of the profile. Writes nothing if it is saved already, since the disk may be full. @throws RelayError
+ * as {@link writeRecord}
+ */
 export function saveProfile(folder: string, used: Omit<SavedProfile, 'v'>): void {
   const saved: SavedProfile = { v: 1, ...used }
   const file = path.join(folder, SAVED_FILE)
@@ -81,18 +88,24 @@ export function saveProfile(folder: string, used: Omit<SavedProfile, 'v'>): void
   else writeRecord(file, saved)
 }
 
-/** Whether the folder holds data of a profile. */
+/** True if the folder holds data of a profile. */
 export function profileExists(folder: string): boolean {
   return databaseExists(folder) || existsSync(path.join(folder, SAVED_FILE))
 }
 
-/** The names of the profiles in a data folder, in order. @throws RelayError `settings` where another user could have made them */
+/**
+ * Lists the names of the profiles in a data folder, sorted. @throws RelayError `settings` if another user could have
+ * made them
+ */
 export function listProfiles(home: string): readonly string[] {
   const names = readOwnFolder(home)
   return names.filter((name) => !name.startsWith('.') && profileExists(path.join(home, name))).toSorted()
 }
 
-/** Writes a record, as {@link writeOwnFile} does. @throws RelayError `settings` when the folder cannot be used, `storage` when the file cannot be written. */
+/**
+ * Writes a record, as {@link writeOwnFile} does. @throws RelayError `settings` if the folder cannot be used, `storage`
+ * if the file cannot be written
+ */
 export function writeRecord(file: string, record: { readonly v: 1 }): void {
   writeOwnFile(file, `${JSON.stringify(record)}\n`)
 }

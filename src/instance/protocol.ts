@@ -3,60 +3,67 @@ import { isErrorKind, RelayError, type ErrorKind } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
 import type { ReadSource, StoreText } from '../base/settings.js'
 
-// What the running instance of a profile and the other commands of the profile tell each other, and how each proves itself. Both sides are
-// written against this file.
+// Protocol between the running instance of a profile and the profile's other commands, and the proofs of both sides.
+// Both sides use this file.
 
 /**
- * Number of this protocol, in each record. It goes up with each change of a call, an answer or the record. Every version has the other
- * fields of {@link InstanceRecord} and answers the challenge of GET /health, so that a command of any version can say which process to restart.
+ * Version of this protocol, in each record. It goes up with each change of a call, a response or the record. Every
+ * version has the other fields of {@link InstanceRecord} and answers the challenge of GET /health, so that a command of
+ * any version can say which process to restart.
  */
 export const PROTOCOL = 2
 
-/** What a command knows of a running instance before that has proved itself. */
+/** Facts about a running instance that a command reads from a file before it has any proof. */
 export interface InstanceRecord {
   /** {@link PROTOCOL} of the program that wrote it. */
   readonly v: number
   readonly pid: number
-  /** Where it listens. */
+  /** Address at which it listens. */
   readonly url: string
   readonly profile: string
-  /** 32 random bytes, base64url, with which both sides prove themselves. Never sent anywhere. */
+  /** Key of the proofs of both sides: 32 random bytes, base64url. Never sent anywhere. */
   readonly key: string
 }
 
-/** The record of an instance that starts now, with a key of its own. */
+/** Makes the record of an instance that starts now, with a new key. */
 export function createInstanceRecord(own: Pick<InstanceRecord, 'pid' | 'url' | 'profile'>): InstanceRecord {
   return { v: PROTOCOL, ...own, key: randomBytes(32).toString('base64url') }
 }
 
-/** Answer of the call `status`: what only the running instance knows. Has no token; `madeSecret` is its only secret. */
+/**
+ * Result of the call `status`: the state that only the running instance knows. Has no token; `madeSecret` is its only
+ * secret.
+ */
 export interface InstanceStatus {
   /** ISO 8601 in UTC. */
   readonly startedAt: string
   readonly provider: string
   readonly providerUrl: string
-  /** Address for browsers, often the same as that of the record. */
+  /** Address for browsers, often equal to the record's. */
   readonly publicUrl: string
-  /** Its OAuth client, also used to renew tokens. Null: none. */
+  /** Client id of its OAuth client, which also renews tokens. Null without one. */
   readonly clientId: string | null
   /** Largest webhook body that it accepts, in bytes. */
   readonly maxBody: number
   readonly store: StoreText
-  /** Whether it started its code host, the sandbox, itself. */
+  /** True if its code host is a sandbox that it started itself. */
   readonly sandbox: boolean
-  /** What alone names its code host, where that is a file of the folder that it was started in: no secret goes there. */
+  /**
+   * The setting that alone names its code host, if that is in a file of the folder in which it was started. No secret
+   * is sent to such a host.
+   */
   readonly folderHost?: string | undefined
   /** {@link secretPrint} of its webhook secret. */
   readonly secretPrint: string
-  /** The webhook secret, where the instance made one that no file holds: with a memory store. Null otherwise. */
+  /** Webhook secret that the instance generated and no file holds, with a memory store. Null otherwise. */
   readonly madeSecret: string | null
   /** The repositories of `--hook`, as `owner/name`. */
   readonly hooks: readonly string[]
   /** Its sources besides the code host, without their secrets. */
   readonly sources: readonly Pick<ReadSource, 'name' | 'scheme' | 'ofFolder'>[]
-  /** Its targets without their secrets, with the names that its routes give: they may come from its flags alone. */
+  /** Its targets without their secrets, with their names from the routes, which may come from its flags alone. */
   readonly targets: readonly { readonly id: string; readonly name?: string }[]
-  /** Those of the code host and of its sources, while it receives through a tunnel. */
+  /** Tunnels of the code host and its sources. Empty unless it receives through tunnels. */
   readonly tunnels: readonly TunnelStatus[]
 }
 
@@ -83,46 +90,52 @@ export interface TunnelStatus {
   readonly roundTrip: string | null
 }
 
-/** A running instance as the commands of other terminals see it: its record, and the status that it has proved. */
+/** A running instance as seen by the commands of other terminals: its record, and the status that it has proved. */
 export type RunningInstance = InstanceRecord & InstanceStatus
 
 // Proofs
 
-/** HMAC-SHA256 of a text under the record's key, in hex: the answer to a challenge, or the proof of a call or of its answer. */
+/**
+ * Computes the HMAC-SHA256 of a text under the record's key, in hex: the answer to a challenge, or the proof of a call
+ * or of its response.
+ */
 export function prove(record: Pick<InstanceRecord, 'key'>, text: string): string {
   return createHmac('sha256', Buffer.from(record.key, 'base64url')).update(text).digest('hex')
 }
 
 /**
- * Header with which a command proves that it reads the profile's data, {@link prove} of the body of its call, and with which the instance
- * proves its answer to that call, {@link prove} of {@link answerText}. No call, answer or fingerprint is a valid challenge for
- * GET /health, so no answer to a challenge is such a proof.
+ * Header of the proofs. In a call it has {@link prove} of its body, which proves that the command can read the
+ * profile's data. In the response it has {@link prove} of {@link answerText}. No call, response or fingerprint is a
+ * valid challenge for GET /health, so no answer to a challenge is such a proof.
  */
 export const PROOF_HEADER = 'X-Relay-Proof'
 
-/** Whether a proof is the one expected; undefined: none is. */
+/** Compares a proof with the expected one in constant time. False if none is expected. */
 export function sameProof(expected: string | undefined, given = ''): boolean {
   if (expected === undefined) return false
   const [own, other] = [Buffer.from(expected), Buffer.from(given)]
   return own.length === other.length && timingSafeEqual(own, other)
 }
 
-/** The body of a call. Its random number makes each call's proof another one, and with it the proof of the answer. */
+/** Formats the body of a call. Its random number makes the proofs of the call and of its response unique. */
 export function callText(call: string, args: object): string {
   return JSON.stringify({ ...args, call, nonce: randomBytes(16).toString('base64url') })
 }
 
-/** What the instance proves of an answer: that it is to the call with this proof. The text of a stream is empty: it proves the connection. */
+/**
+ * Formats the text that the instance proves with a response, which includes the proof of the call. For a stream `text`
+ * is empty, so the proof covers the connection alone.
+ */
 export function answerText(proofOfCall: string, status: number, text: string): string {
   return `answer to ${proofOfCall}: ${status} ${text}`
 }
 
-/** Hex digits of a fingerprint: enough to distinguish two secrets. */
+/** Length of a fingerprint in hex digits: enough to distinguish two secrets. */
 const PRINT_DIGITS = 16
 
 /**
- * A fingerprint of the webhook secret, to compare it with that of another terminal. Only who has the record's key can
- * compute it. Its text contains a space, so it is no answer to a challenge.
+ * Fingerprint of the webhook secret, to compare it with that of another terminal. Only programs with the record's key
+ * can compute it. Its text contains a space, so it is no answer to a challenge.
  */
 export function secretPrint(record: Pick<InstanceRecord, 'key'>, secret: Secret): string {
   return prove(record, `webhook secret ${secret.reveal()}`).slice(0, PRINT_DIGITS)
@@ -130,7 +143,7 @@ export function secretPrint(record: Pick<InstanceRecord, 'key'>, secret: Secret)
 
 // Failures
 
-/** The answer of a call that failed. */
+/** Response of a failed call. */
 export interface Failure {
   readonly error: string
   readonly kind: ErrorKind
@@ -142,7 +155,7 @@ export function failureOf({ clientMessage: error, kind, retryAfter }: RelayError
   return { error, kind, retryAfter }
 }
 
-/** The same failure for the caller; undefined for an answer that is no failure of this protocol. */
+/** Makes the caller's error from a failure. Undefined for a response that is no failure of this protocol. */
 export function errorOf({
   error,
   kind,
@@ -154,23 +167,26 @@ export function errorOf({
 
 // The stream of the call `changes`
 
-/** Something to read again. The stream never says what it is now: who follows reads the journal, the profile's data or `status`. */
+/**
+ * Something to read again. The stream never has the new value: its reader asks the journal, the profile's data or
+ * `status`.
+ */
 export type Topic =
-  /** Entries are new, have changed or are gone. */
+  /** Entries were added, changed or removed. */
   | 'journal'
-  /** What `status` answers may have changed. */
+  /** The result of `status` may have changed. */
   | 'status'
-  /** A sign-in in a browser has ended. */
+  /** A sign-in in a browser ended. */
   | 'sign-in'
   /** A code of the inspector was used. */
   | 'inspector'
 
-/** A line of the stream, as JSON. Without topics it is a heartbeat. */
+/** Line of the stream, as JSON. Without topics it is a heartbeat. */
 export interface ChangeLine {
   readonly changed: readonly Topic[]
 }
 
-/** Between two lines. Far below the minute after which the service closes a connection without a byte. Milliseconds. */
+/** Time between two lines, far below the minute after which the service closes an idle connection. Milliseconds. */
 export const HEARTBEAT_MS = 5_000
-/** Three heartbeats without a byte: the instance stands still. Milliseconds. */
+/** Silence after which the instance counts as hanging: three heartbeats. Milliseconds. */
 export const SILENCE_MS = 3 * HEARTBEAT_MS

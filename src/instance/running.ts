@@ -21,22 +21,27 @@ import {
 const RUNNING = '.running'
 
 /**
- * A folder of the data folder, with a file for each running instance. No profile can have its name, which starts with a dot.
- * @throws RelayError `settings` where another user can write to the data folder: an instance of that user would get this user's secrets
+ * Returns the folder with a file for each running instance. Its name starts with a dot, so no profile can have it.
+ * @throws RelayError `settings` if another user can write to the data folder: an instance of that user would get this
+ * user's secrets
  */
 function folderOf(home: string): string {
   ownPathExists(home)
   return path.join(home, RUNNING)
 }
 
-/** Makes sure, before anything is done, that an instance can be registered in the data folder. @throws RelayError `settings` as {@link publishInstance} */
+/**
+ * Checks before a start that an instance can be registered in the data folder. @throws RelayError `settings` as {@link
+ * publishInstance}
+ */
 export function checkRegistry(home: string): void {
   readEntries(home)
 }
 
 /**
- * Registers a running instance in the data folder, until it is disposed of. Removes the records of processes that are gone.
- * @throws RelayError `settings` when the folder cannot be used, `storage` when the file cannot be written
+ * Registers a running instance in the data folder, until it is disposed of. Removes the records of processes that are
+ * gone.
+ * @throws RelayError `settings` if the folder cannot be used, `storage` if the file cannot be written
  */
 export function publishInstance(home: string, record: InstanceRecord): Disposable {
   const file = path.join(folderOf(home), `${record.profile}-${record.pid}.json`)
@@ -45,22 +50,28 @@ export function publishInstance(home: string, record: InstanceRecord): Disposabl
   return { [Symbol.dispose]: () => rmSync(file, { force: true }) }
 }
 
-/** The instances of a data folder. */
+/** Instances of a data folder. */
 export interface Instances {
-  /** Those that have proved themselves, the newest first. Of several relays of one shared store, the newest. */
+  /**
+   * Instances that have proved themselves, the newest first. If several relays share one store, only the newest is
+   * listed.
+   */
   readonly running: readonly RunningInstance[]
-  /** Those that run and cannot be asked, one for each profile that has no other. */
+  /** Instances that run and cannot be called, one for each profile that has no other. */
   readonly unreachable: readonly Unreachable[]
 }
 
-/** An instance whose process is there and cannot be asked. */
+/** An instance whose process exists but cannot be called. */
 export interface Unreachable {
   readonly record: InstanceRecord
-  /** `silent`: it does not answer, so that it may be stopped. `version`: it has another {@link PROTOCOL} than this program. */
+  /**
+   * `silent`: it does not respond, for example because it is stopped. `version`: its {@link PROTOCOL} is not this
+   * program's.
+   */
   readonly why: 'silent' | 'version'
 }
 
-/** What is wrong with such an instance, and what to do next. */
+/** Explains why such an instance cannot be called, and how to fix it. */
 export function explainUnreachable({ record: { pid }, why }: Unreachable) {
   return why === 'silent'
     ? {
@@ -73,16 +84,16 @@ export function explainUnreachable({ record: { pid }, why }: Unreachable) {
       }
 }
 
-/** The same as one sentence, and as the error of a command that needs the instance. */
+/** Error of a command that needs such an instance. */
 export function unreachableError(unreachable: Unreachable): RelayError {
   const { text, fix } = explainUnreachable(unreachable)
   return new RelayError('unavailable', `${text}: ${fix}`)
 }
 
 /**
- * The instances that run on this data folder; with `profile`, only those of that profile. Writes nothing. Takes {@link PROOF_LIMIT_MS} where
- * one does not answer.
- * @throws RelayError `settings` where another user could have written what says so; the signal's reason
+ * Finds the instances that run on this data folder, or only those of `profile`. Writes nothing. Takes {@link
+ * PROOF_LIMIT_MS} if one does not respond.
+ * @throws RelayError `settings` if another user could have written a record; the signal's reason
  */
 export async function findInstances(
   home: string,
@@ -108,8 +119,9 @@ export async function findInstances(
 }
 
 /**
- * Opens the stream of changes of the instance that runs for a profile. Undefined where none runs; an {@link Unreachable} where it cannot be
- * asked. @throws the signal's reason; RelayError as {@link findInstances}
+ * Opens the stream of changes of the instance that runs for a profile. Undefined if none runs; an {@link Unreachable}
+ * if it cannot be called.
+ * @throws RelayError as {@link findInstances}; the signal's reason
  */
 export async function followInstance(
   home: string,
@@ -129,8 +141,8 @@ export async function followInstance(
 }
 
 /**
- * Makes this process the one that has a profile's data, for as long as it lives. Undefined for a store that has no such process: in memory,
- * or shared.
+ * Makes this process the owner of a profile's data for as long as it lives. Undefined for a store without an owner: in
+ * memory, or shared.
  * @throws RelayError as {@link lockProfile}
  */
 export async function takeProfile({
@@ -148,7 +160,7 @@ export async function takeProfile({
     return { discard, [Symbol.dispose]: () => lock[Symbol.dispose]() }
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'unavailable') {
-      // Else the other process has made it.
+      // With any other error, this process may have made the files itself.
       await discard()
       throw error
     }
@@ -159,22 +171,22 @@ export async function takeProfile({
   }
 }
 
-/** A profile that is this process's. */
+/** A profile that this process owns. */
 export interface TakenProfile extends Disposable {
-  /** For a start that failed, once its data is closed: removes the files and folders that were not there before. */
+  /** Removes the files and folders that were not there before, after a failed start whose data is closed. */
   discard(): Promise<void>
 }
 
-/** What another program has put there stays. */
+/** Runs a removal and ignores its failure: a folder may hold files of another program. */
 function attempt(remove: () => void): void {
   try {
     remove()
   } catch {
-    // The start itself says what is wrong.
+    // The failed start itself reports what is wrong.
   }
 }
 
-/** What is missing of a profile now, and what removes just that. */
+/** Notes the missing files of a profile, and returns a function that removes just those. */
 function remover(folder: string): () => Promise<void> {
   const names = [LOCK_FILE, SAVED_FILE].map((name) => path.join(folder, name))
   const newFiles = names.filter((file) => !existsSync(file))
@@ -184,7 +196,8 @@ function remover(folder: string): () => Promise<void> {
     newFolders.push(above)
   return async () => {
     const [file = '', ...others] = databaseFiles(folder)
-    // The last process that closes the data removes those: another one has it open, or this one could not open it.
+    // The last process that closes the data removes these files. If they exist, another process has the data open, or
+    // this one could not open it.
     if (!hadData && others.some((each) => existsSync(each))) {
       const { isLocked } = await import('../store/sqlite-error.js')
       if (isLocked(file)) return
@@ -195,13 +208,13 @@ function remover(folder: string): () => Promise<void> {
   }
 }
 
-/** Returns the ports at which relays of other profiles listen, as far as the data folder says. */
+/** Returns the ports at which relays of other profiles listen, according to the data folder. */
 export function portsOfOthers(home: string, profile: string): ReadonlySet<number> {
   const others = aliveRecords(home, undefined).filter((record) => record.profile !== profile)
   return new Set(others.map(({ url }) => Number(new URL(url).port)))
 }
 
-/** The records of processes that are there, also of those that do not answer. */
+/** Returns the records of processes that exist, including those that do not respond. */
 function aliveRecords(home: string, profile: string | undefined): readonly InstanceRecord[] {
   return readEntries(home).flatMap(({ record }) =>
     record && isAlive(record) && (profile === undefined || record.profile === profile) ? [record] : [],
@@ -221,7 +234,7 @@ function readEntries(home: string): readonly Entry[] {
   return files.map((file) => ({ file, record: readRecord(file) }))
 }
 
-/** @throws RelayError `settings` where another user could have written it */
+/** @throws RelayError `settings` if another user could have written the file */
 function readRecord(file: string): InstanceRecord | undefined {
   const text = readOwnFile(file)
   try {
@@ -235,7 +248,7 @@ function readRecord(file: string): InstanceRecord | undefined {
   }
 }
 
-/** Whether a process with the id runs. It may not be the one that wrote the record. */
+/** True if a process with the id exists. It may not be the one that wrote the record. */
 function isAlive(record: InstanceRecord | undefined): boolean {
   try {
     return record !== undefined && process.kill(record.pid, 0)
@@ -245,13 +258,13 @@ function isAlive(record: InstanceRecord | undefined): boolean {
   }
 }
 
-/** Time limit for a proof. The instance is on this machine. */
+/** Time limit for a proof, short because the instance is on this machine. Milliseconds. */
 const PROOF_LIMIT_MS = 2000
 
 /**
- * The instance that wrote a record, if it is still there. Undefined: it is gone, since nothing listens at its address, or what answers there
- * has not its key.
- * @throws the signal's reason when the caller aborts.
+ * Asks the instance of a record for its status. Undefined if it is gone: nothing listens at its address, or another
+ * program without its key.
+ * @throws the signal's reason when the caller aborts
  */
 async function lookAt(
   record: InstanceRecord,
@@ -261,7 +274,7 @@ async function lookAt(
   try {
     if (record.v !== PROTOCOL)
       return (await isProven(record, limited)) ? { record, why: 'version' } : undefined
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the instance has proved this answer, and is of the same protocol
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the instance has proved this response, and uses the same protocol
     const status = (await askInstance(record, 'status', {}, limited)) as InstanceStatus
     return { ...status, ...record }
   } catch (error) {
@@ -271,8 +284,8 @@ async function lookAt(
 }
 
 /**
- * Whether the record's address is served by the instance that wrote the record, of any version. The request carries a random challenge
- * and nothing else, so another program at this address learns nothing.
+ * True if the instance that wrote the record serves its address, whatever its version. The request carries only a
+ * random challenge, so another program at this address learns nothing.
  */
 async function isProven(
   record: InstanceRecord,

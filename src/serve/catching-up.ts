@@ -7,35 +7,38 @@ import type { Core } from '../core.js'
 import type { CatchingUp } from '../events/hook-event.js'
 import type { PayloadAddress } from './tunnel.js'
 
-/** A webhook that leads here while relay runs. */
+/** A webhook that leads to this relay while it runs. */
 interface Webhook {
-  /** Whose it is, in messages. */
+  /** Name of its repository or App, for messages. */
   readonly name: string
-  /** Makes it, and reports that. Resolves to what the code host has sent; undefined where nothing is caught up from. */
+  /**
+   * Registers the webhook and reports that. Resolves to the code host's log of its deliveries, or to undefined if there
+   * is nothing to catch up from.
+   */
   readonly make: () => Promise<DeliveryLog | undefined>
-  /** Reports each failure of `make` that differs from the one before; `retries`: whether it is tried again. */
+  /** Called for each failure of `make` that differs from the one before. `retries` is true if it is tried again. */
   readonly onFailure: (error: RelayError, retries: boolean) => void
   readonly onChange: (state: CatchingUp) => void
-  /** The error of reading the log, with the next step for a person. */
+  /** Adds the next step for a person to an error of reading the log. */
   readonly explain: (error: RelayError) => unknown
 }
 
-/** What keeping a webhook works with. */
+/** Parts that keep a webhook. */
 export interface WebhookParts {
   readonly core: Core
-  /** Where the code host sends deliveries to. */
+  /** Address that the code host sends deliveries to. */
   readonly address: PayloadAddress
   readonly stop: AbortSignal
 }
 
-/** Between two looks at the clock, in milliseconds. */
+/** Interval at which the clock is checked for sleep of the machine. Milliseconds. */
 const LOOK_MS = 10_000
-/** What may have been missed while the machine slept for a minute is worth a look into the log. Milliseconds. */
+/** Shortest sleep of the machine after which missed deliveries are looked for. Milliseconds. */
 const GAP_MS = 60_000
 
 /**
- * Has a webhook, and catches up now and whenever deliveries may have been missed, until `stop` aborts. Makes it again when the code host's
- * secret changes, since the webhook has the one before. Does not reject.
+ * Keeps a webhook registered, and catches up now and whenever deliveries may have been missed, until `stop` aborts.
+ * Registers it again when the code host's secret changes. Does not reject.
  */
 export async function keepWebhook(hook: Webhook, parts: WebhookParts): Promise<void> {
   const { core, stop } = parts
@@ -99,7 +102,7 @@ const PASSING: ReadonlySet<ErrorKind> = new Set([
   'timed_out',
 ])
 
-/** Tries until it succeeds, a person has to change something first, or `stop` aborts: then undefined. Does not reject. */
+/** Tries until it succeeds. Undefined if a person has to change something first, or `stop` aborts. Does not reject. */
 async function keepTrying<T>(
   attempt: () => Promise<T>,
   onFailure: (error: RelayError, retries: boolean) => void,
@@ -113,7 +116,7 @@ async function keepTrying<T>(
     } catch (thrown) {
       const error = toRelayError(thrown)
       const { kind, retryAfter = 60 } = error
-      // Whether the user has signed in is only a look into the profile.
+      // Retried often, since looking for a sign-in only reads the profile.
       const isSignIn = kind === 'unauthenticated' || kind === 'invalid_token'
       const passing = PASSING.has(kind) ? probeDelay(failures, Math.random) : undefined
       const delay = isSignIn ? signInLook : kind === 'rate_limited' ? retryAfter * 1000 : passing

@@ -7,35 +7,40 @@ import type { Routing } from '../dispatch/routes.js'
 import type { Postgres } from '../store/postgres.js'
 import type { RelaySession } from '../store/session.js'
 
-/** Whether this relay may act, while it forwards, tunnels, keeps hooks and removes old deliveries. */
+/**
+ * Permission of this relay to do the work that only one relay of a profile does: it forwards, tunnels, keeps hooks and
+ * removes old deliveries.
+ */
 export interface Turn {
-  /** Whether it certainly still has the turn: asked right before something is sent. */
+  /** True if this relay certainly still has the turn. Asked right before something is sent. */
   readonly mayRun: () => boolean
   /** Aborts when another relay has the turn. */
   readonly lost: AbortSignal
 }
 
-/** What the relay that has the turn does. Disposing of it ends all of it. */
+/** Work of the relay that has the turn. Disposing of it ends all of it. */
 export interface TurnWork extends AsyncDisposable {
-  /** To be called once. @throws RelayError, after which it can only be disposed of */
+  /** Starts the work. To be called once. @throws RelayError, after which it can only be disposed of */
   start(): Promise<void>
 }
 
 export interface DutiesOptions<Work extends TurnWork> {
-  /** Makes the work of a turn, which does nothing until it is started. */
+  /** Makes the work of a turn, not yet started. */
   readonly begin: (turn: Turn) => Work
-  /** A digest of what all relays of the profile need alike. */
+  /** Digest of the settings that all relays of the profile must share. */
   readonly routes: string
-  /** Called with the numbers of entries that other relays have changed; undefined: any may have changed. Must not throw. */
+  /**
+   * Called with the numbers of entries that other relays changed; undefined if any may have changed. Must not throw.
+   */
   readonly onNotice: (numbers: readonly number[] | undefined) => void
-  /** Called when this relay has the turn, and when another has it. Must not throw. */
+  /** Called when the turn passes to this relay or to another. Must not throw. */
   readonly onTurn: () => void
   readonly log: Log
 }
 
-/** After forwarding could not be started, because the database did not answer. Milliseconds. */
+/** Delay before forwarding is started again, after the database did not respond. Milliseconds. */
 const START_AGAIN_MS = 1000
-/** While nothing is notified: a notice can be lost in a break. Milliseconds. */
+/** Interval of reading without a notice, since a notice can be lost in a break. Milliseconds. */
 const POLL_MS = 2000
 const OTHER_ROUTES =
   'Another relay of this profile has other routes, ignore rules or concurrency. Give all relays of a profile the same'
@@ -43,16 +48,19 @@ const OTHER_ROUTES =
 /** A turn of this relay. */
 interface Running<Work> {
   readonly lost: AbortController
-  /** Undefined between a start that failed and the next one. */
+  /** Undefined between a failed start and the next one. */
   work: Work | undefined
   /** Resolves once the work has started, or the turn is lost. */
   started: Promise<void>
 }
 
-/** What one of a profile's relays does: the one that holds a lock of the database, or the only one. Disposing of it lets another begin. */
+/**
+ * Starts and ends the work that only one of a profile's relays does: the one that holds a lock of the database, or the
+ * only one. Disposing of it lets another relay begin.
+ */
 export class Duties<Work extends TurnWork> implements AsyncDisposable {
   readonly #options: DutiesOptions<Work>
-  /** Undefined for a profile that is this relay's alone. */
+  /** Undefined for a profile that only this relay uses. */
   #session: RelaySession | undefined
   #poll: NodeJS.Timeout | undefined
   #wants = false
@@ -63,12 +71,12 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
     this.#options = options
   }
 
-  /** What this relay does now; undefined while another relay has the turn. */
+  /** Current work of this relay. Undefined while another relay has the turn. */
   get work(): Work | undefined {
     return this.#running?.work
   }
 
-  /** Joins the other relays of a shared profile. @throws RelayError `settings` when they have other routes; `storage` */
+  /** Joins the other relays of a shared profile. @throws RelayError `settings` if their routes differ; `storage` */
   async join(postgres: Postgres): Promise<void> {
     const { routes, onNotice, onTurn, log } = this.#options
     const { RelaySession } = await import('../store/session.js')
@@ -100,12 +108,15 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
     this.#poll = setInterval(() => this.#running && onNotice([]), POLL_MS).unref()
   }
 
-  /** Whether this relay does it. */
+  /** True if no other relay has the turn. */
   get isOurs(): boolean {
     return !this.#session || this.#running !== undefined
   }
 
-  /** Starts the work now, or whenever this relay has the turn. To be called once. @throws the error of its start, where no other relay can be */
+  /**
+   * Starts the work now, or as soon as this relay has the turn. To be called once. @throws the error of its start, if
+   * no other relay can do the work
+   */
   async run(): Promise<void> {
     const { begin } = this.#options
     this.#wants = true
@@ -117,12 +128,15 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
     await started
   }
 
-  /** Whether another relay serves the profile, too. @throws RelayError `storage` */
+  /** True if another relay serves the profile, too. @throws RelayError `storage` */
   async hasOthers(): Promise<boolean> {
     return ((await this.#session?.others())?.count ?? 0) > 0
   }
 
-  /** Lets the relays of the profile agree on other routes. @throws RelayError `settings` when others have other ones; `storage` */
+  /**
+   * Announces other routes to the relays of the profile. @throws RelayError `settings` if the routes of another relay
+   * differ; `storage`
+   */
   async changeRoutes(routes: string): Promise<void> {
     if (await this.hasOthers()) await this.#refuseDifference(routes)
     await this.#session?.changeRoutes(routes)
@@ -140,7 +154,10 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
     if ((await this.#session?.others(routes))?.isDifferent) throw new RelayError('settings', OTHER_ROUTES)
   }
 
-  /** Starts once the work of an earlier turn has ended; tries again until it succeeds or the turn is lost. Does not reject. */
+  /**
+   * Starts the work once that of an earlier turn has ended. Tries again until it succeeds or the turn is lost. Does not
+   * reject.
+   */
   async #tryStart(running: Running<Work>): Promise<void> {
     const { begin, log } = this.#options
     const lost = running.lost.signal
@@ -161,7 +178,7 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
     }
   }
 
-  /** Resolves once all has ended. Does not reject. */
+  /** Ends the turn. Resolves once all its work has ended. Does not reject. */
   #end(): Promise<void> {
     const last = this.#running
     this.#running = undefined
@@ -174,7 +191,7 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
     return (this.#ended = finish(this.#ended))
   }
 
-  /** Does not reject. */
+  /** Disposes of work and logs a failure. Does not reject. */
   async #close(work: Work): Promise<void> {
     try {
       await work[Symbol.asyncDispose]()
@@ -184,7 +201,10 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
   }
 }
 
-/** What all relays of a profile need alike: where a delivery goes, and in which order. A digest, since routes hold passwords. */
+/**
+ * Computes a digest of the settings that all relays of a profile must share: targets, ignored events and concurrency.
+ * Hashed, since routes hold passwords.
+ */
 export function digestOf(
   { routes, ignore }: Pick<Routing, 'routes' | 'ignore'>,
   { concurrency }: Pick<Settings, 'concurrency'>,

@@ -18,33 +18,36 @@ import type { HookEvent } from '../events/hook-event.js'
 import type { TokenOwner } from '../tokens/tokens.js'
 import { keepWebhook, type WebhookParts } from './catching-up.js'
 
-/** Which hooks to have while relay runs. */
+/** Hooks to keep while relay runs. */
 export interface HookPlan {
   readonly repos: readonly Repo[]
-  /** The user on whose behalf they are made. */
+  /** User on whose behalf they are made. */
   readonly user: string
-  /** Whether the user id was chosen for relay, as an application's are. */
+  /** True if the user id was chosen explicitly, as an application does. */
   readonly isUserNamed: boolean
-  /** The command by which that user signs in again. */
+  /** Command with which that user signs in again. */
   readonly login: string
   /** Completes a command line of relay for the profile, for messages. */
   readonly command: Command
-  /** Adds the command of a first sign-in to the error where there is no token. */
+  /** Adds the command of a first sign-in to the error of a missing token. */
   readonly onNoToken: (error: unknown) => never
-  /** Catch up from them, and from those that the profile has besides; and leave them at the end. */
+  /** Catches up from these hooks and the profile's saved ones, and leaves them registered at the end. */
   readonly catchUp: boolean
 }
 
 export interface HookParts extends Omit<WebhookParts, 'stop'> {
-  /** Once it aborts, the hooks belong to another relay. */
+  /** Aborts when the hooks belong to another relay. */
   readonly lost: AbortSignal
-  /** The user's token, renewed if it has to be. @throws RelayError as `renew` */
+  /** Returns the user's token, renewed if necessary. @throws RelayError as `renewToken` */
   readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
-  /** Whether another relay takes the hooks over when this one ends. */
+  /** True if another relay takes over the hooks when this one ends. */
   readonly hasSuccessor: () => Promise<boolean>
 }
 
-/** Makes the App's webhook lead here, as a tunnel's address can change, and catches up, until `stop` aborts. Does not reject. */
+/**
+ * Points the App's webhook to this relay, since a tunnel's address can change, and catches up, until `stop` aborts.
+ * Does not reject.
+ */
 export async function runApp(
   parts: HookParts & { readonly stop: AbortSignal },
   app: OwnApp,
@@ -75,18 +78,23 @@ interface Parts extends HookParts {
   readonly plan: HookPlan
   /** Ends every wait. */
   readonly stop: AbortSignal
-  /** Ends every call. */
+  /** Cancels every call. */
   readonly cut: AbortSignal
-  /** The warnings about the user's account so far. */
+  /** Warnings about the user's account that were logged. */
   readonly warned: Set<string>
 }
 
-/** Makes the hooks, and catches up. Disposing of it removes those that it made, except those that are caught up from. */
+/**
+ * Makes the hooks and catches up. Disposing of it removes the hooks that it made, unless relay catches up from them.
+ */
 export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable {
   const [stop, cut] = [new AbortController(), new AbortController()]
   const parts: Parts = { ...sources, plan, stop: stop.signal, cut: cut.signal, warned: new Set() }
   const { address, core } = sources
-  /** Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not reject. */
+  /**
+   * Keeps all hooks. Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not
+   * reject.
+   */
   const runAll = async (): Promise<string | undefined> => {
     const url = await Promise.race([address.known, aborted(stop.signal)])
     if (url === undefined) return undefined
@@ -99,12 +107,12 @@ export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable 
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
-      // A call under way may still make a hook, which then has to go.
+      // A pending call may still make a hook, which then has to be removed.
       const { removal } = core.limits
       const tooSlow = `The code host did not answer within ${removal / 1000} s`
       const limit = setTimeout(() => cut.abort(new RelayError('provider_timeout', tooSlow)), removal)
       const url = await running
-      // What is not known is left: what a crash leaves behind is taken over, too.
+      // If unknown, the hooks stay: a later relay takes them over, as it does after a crash.
       const isKept = sources.lost.aborted || (await sources.hasSuccessor().catch(() => true))
       if (url !== undefined && !isKept)
         await Promise.all(distinct(plan.repos).map((repo) => endHook(parts, repo, url)))
@@ -113,12 +121,12 @@ export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable 
   }
 }
 
-/** Names of repositories have no capitals of their own; the last of several counts. */
+/** Removes duplicates: repository names ignore case. The last one of several counts. */
 function distinct(repos: readonly Repo[]): readonly Repo[] {
   return [...new Map(repos.map((repo) => [nameOf(repo).toLowerCase(), repo])).values()]
 }
 
-/** Has one hook until relay stops. Does not reject. */
+/** Keeps one hook until relay stops. Does not reject. */
 async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
   const { core, plan, cut, stop } = parts
   const onHook = announce(core)
@@ -141,7 +149,7 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
   )
 }
 
-/** The hooks of a repository as the plan's user may manage them; the signal cancels the calls. */
+/** Makes the context in which the plan's user manages a repository's hooks. The signal cancels the calls. */
 function placeOf({ core, owner: find, plan, warned }: Parts, repo: Repo, signal: AbortSignal): HookContext {
   const { host, tokens, log } = core
   const { user, isUserNamed: isNamed, login, command, onNoToken } = plan
@@ -160,14 +168,14 @@ function savedHooks({ database, host }: Core): SavedHooks {
   return new SavedHooks(database.store, host)
 }
 
-/** With the events, and the address, that the user chose for it before. */
+/** Returns the hook to register, with the events and the address that the user chose for it before. */
 async function wantedHook({ core }: Parts, { saved, repo }: HookContext, url: string): Promise<WantedHook> {
   const { chosen = false, url: own, events } = (await saved.get(repo)) ?? {}
   const hook = { url: (chosen && own) || url, secret: secretOf(core), events: events ?? undefined }
   return { settings: hook, permanent: false, chosen }
 }
 
-/** Removes the hook if relay serve made it, or leaves it to be caught up from. */
+/** Removes the hook if relay serve made it, unless relay catches up from it. */
 async function endHook(parts: Parts, repo: Repo, url: string): Promise<void> {
   const { core, plan, cut } = parts
   const onHook = announce(core)
@@ -184,7 +192,7 @@ async function endHook(parts: Parts, repo: Repo, url: string): Promise<void> {
   }
 }
 
-/** The secret with which the code host signs now. */
+/** Returns the secret with which the code host signs now. */
 function secretOf({ sources, host, settings }: Core): Secret {
   return (sources.get(host.name)?.secrets ?? settings.webhookSecrets).current
 }

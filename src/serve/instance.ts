@@ -26,46 +26,49 @@ import { SOURCES_CHANGED } from '../webhook/profile-secret.js'
 import { pathOf } from '../webhook/signature.js'
 import { digestOf, Duties } from './duties.js'
 import type { HookPlan } from './hooks.js'
-import { statusOf, type StatusParts } from './status.js'
+import { instanceStatus, type StatusParts } from './status.js'
 import { checkTunnel } from './tunnel.js'
 import { Work, type WorkOptions } from './work.js'
 
 /** Settings that were read again. */
 export interface Reread {
   readonly settings: ReadLiveSettings
-  /** As `Reloaded` has them. */
+  /** As in `Reloaded`. */
   readonly restart: readonly string[]
   readonly warnings: readonly string[]
 }
 
 export interface InstanceOptions {
   readonly core: Core
-  /** The address that it listens on. */
+  /** Address that it listens on. */
   readonly url: string
-  /** Its record, with the key by which it proves itself. */
+  /** Its record, with the key of its proofs. */
   readonly record: InstanceRecord
-  /** The code host that it has started. Undefined: the settings' own. */
+  /** The sandbox that it started as its code host. Undefined if the settings name the code host. */
   readonly sandbox: Sandbox | undefined
-  /** Rejects while it cannot take deliveries. */
+  /** Rejects while no delivery can be accepted. */
   readonly ready: ReadyCheck
-  /** The environment of commands that receive deliveries. */
+  /** Environment of commands that receive deliveries. */
   readonly env: DispatcherOptions['env']
   readonly hooks: HookPlan | undefined
-  /** Reads the settings again. Undefined: they are a program's, which replaces them itself. @throws RelayError `settings` */
+  /**
+   * Reads the settings again. Undefined for an embedding program, which replaces them itself. @throws RelayError
+   * `settings`
+   */
   readonly reread: (() => Promise<Reread>) | undefined
   readonly seams: Seams
-  /** When it started. Milliseconds since 1970-01-01 UTC. */
+  /** Start time. Milliseconds since 1970-01-01 UTC. */
   readonly startedAt: number
-  /** What the command line alone knows, for its status. */
+  /** Parts of its status that only the command line knows. */
   readonly shown: Pick<StatusParts, 'folderHost' | 'hasMadeSecret'>
 }
 
-/** How long a reload waits for the channels of new sources: creating one takes about half a second. Milliseconds. */
+/** Time that a reload waits for the channels of new sources. Creating one takes about half a second. Milliseconds. */
 const CHANNEL_LIMIT_MS = 3000
 
 /**
- * What runs of a relay: the service at its address, and, while it has the turn, forwarding, tunnels and hooks. All is made of its core,
- * which has no part of it; what happens is announced through the core's events.
+ * The running part of a relay: the service at its address and, while it has the turn, forwarding, tunnels and hooks. It
+ * is made of the core, which does not know it. What happens is announced through the core's events.
  */
 export class Instance implements ServedInstance {
   readonly core: Core
@@ -74,9 +77,9 @@ export class Instance implements ServedInstance {
   readonly sandbox: Sandbox | undefined
   /** The HTTP application, made again when the sources change. */
   readonly app: ReplaceableApp
-  /** Where the commands of the profile follow what changes. */
+  /** Streams of changes that the commands of the profile follow. */
   readonly changes: ChangeStreams
-  /** Loads the inspector; undefined where it is off. */
+  /** Loads the inspector. Undefined if it is off. */
   readonly inspector: (() => Promise<Inspector>) | undefined
   readonly #options: InstanceOptions
   readonly #signIn: SignIn
@@ -84,11 +87,11 @@ export class Instance implements ServedInstance {
   readonly #metrics: { readonly fetch: FetchHandler } | undefined
   readonly #stopping = new AbortController()
   #settings: ReadSettings
-  /** The last entry that was looked for after a notice. */
+  /** Newest entry known after the last notice. */
   #newest = -1
-  /** Another relay forwards, and that was reported. */
+  /** True once it was reported that another relay forwards. */
   #isElsewhere = false
-  /** Reloads follow each other. */
+  /** Settles when the last reload has ended: reloads run one after the other. */
   #reloaded: Promise<unknown> = Promise.resolve()
 
   constructor(options: InstanceOptions) {
@@ -123,12 +126,12 @@ export class Instance implements ServedInstance {
     this.app = new ReplaceableApp(this.appAt(url))
   }
 
-  /** The settings that count now. */
+  /** Current settings. */
   get settings(): ReadSettings {
     return this.#settings
   }
 
-  /** Joins the other relays of a shared profile. @throws RelayError `settings` when they have other routes; `storage` */
+  /** Joins the other relays of a shared profile. @throws RelayError `settings` if their routes differ; `storage` */
   async join(): Promise<void> {
     const { shared } = this.core.database
     if (shared) await this.#duties.join(shared)
@@ -139,13 +142,16 @@ export class Instance implements ServedInstance {
     await this.#duties.run()
   }
 
-  /** Ends the streams of open inspectors, and what makes deliveries come: before the listener, which answers what that sends. */
+  /**
+   * Ends the streams of open inspectors, tunnels and hooks. Called before the listener closes, since it still answers
+   * their requests.
+   */
   async stopReceiving(): Promise<void> {
     this.#stopping.abort()
     await this.#duties.work?.stopReceiving()
   }
 
-  /** Ends what runs; another relay of the profile may begin. To be called once nothing comes in any more. */
+  /** Ends the rest, so that another relay of the profile may begin. To be called once no request can arrive. */
   async end(): Promise<void> {
     try {
       await this.#duties[Symbol.asyncDispose]()
@@ -154,7 +160,7 @@ export class Instance implements ServedInstance {
     }
   }
 
-  /** The HTTP application of the sources that there are now, for an address that it is reached at. */
+  /** Makes the HTTP application of the current sources, for an address of the relay. */
   appAt(address: string): ReturnType<typeof createApp> {
     const { core, inspector, url } = this
     const signIn = address === url ? this.#signIn : signInAt(core, address)
@@ -170,7 +176,7 @@ export class Instance implements ServedInstance {
   status(): InstanceStatus {
     const { record, settings, sandbox, core } = this
     const { startedAt, hooks, shown } = this.#options
-    return statusOf({
+    return instanceStatus({
       record,
       startedAt,
       settings,
@@ -210,22 +216,25 @@ export class Instance implements ServedInstance {
     return [...ids].map((id) => ({ id, label: labelOf(id), state, queued: 0 }))
   }
 
-  /** Forwards what waits, after forwards were recorded as waiting. */
+  /** Forwards waiting deliveries, after forwards were stored as waiting. */
   forward(): void {
     this.#duties.work?.forward()
   }
 
-  /** Attempts what waits now, instead of after its delay. */
+  /** Attempts waiting deliveries now, instead of after their delay. */
   retryNow(): void {
     this.#duties.work?.retryNow()
   }
 
-  /** The user's token, renewed if it has to be. @throws RelayError as `renewToken` */
+  /** Returns the user's token, renewed if necessary. @throws RelayError as `renewToken` */
   owner(userId: string, options?: Cancellable): Promise<TokenOwner> {
     return renewToken(this.#signIn, userId, options)
   }
 
-  /** @throws RelayError `settings` for an invalid route, or where other relays of the profile have other ones; `storage` */
+  /**
+   * Checks routes before they are used. @throws RelayError `settings` for an invalid route, or if the routes of another
+   * relay differ; `storage`
+   */
   async checkRoutes(routes: ReadLiveSettings['routes']): Promise<void> {
     await this.#duties.changeRoutes(digestOf(new Routing(routes), this.#settings))
   }
@@ -242,7 +251,10 @@ export class Instance implements ServedInstance {
     this.core.events.emit({ type: 'turn' })
   }
 
-  /** One after the other. `isAsked`: it is announced also if nothing has changed. */
+  /**
+   * Reads and replaces the settings, after any reload that still runs. `isAsked` announces the result even if nothing
+   * changed.
+   */
   #reload({ isAsked }: { readonly isAsked: boolean }): Promise<Reloaded> {
     const { core } = this
     const reload = async (): Promise<Reloaded> => {
@@ -263,11 +275,11 @@ export class Instance implements ServedInstance {
     return reloading
   }
 
-  /** Uses other settings from now on: all of them, or none. @throws RelayError `settings` for those that cannot be used; `storage` */
+  /** Replaces all settings, or none. @throws RelayError `settings` if they cannot be used; `storage` */
   async #replaceSettings({ settings: next, restart, warnings }: Reread): Promise<Reloaded> {
     const { sources, host, routing } = this.core
     const { webhookSecrets, routes } = next
-    // What can fail comes first.
+    // Everything that can fail comes first.
     const all = sourcesOf(next, host)
     checkTunnel({ tunnel: this.#settings.tunnel, sources: next.sources ?? [] })
     await this.checkRoutes(routes)
@@ -283,7 +295,7 @@ export class Instance implements ServedInstance {
     return { routes: routing.routes.length, sources: served, changed, removed, restart, warnings }
   }
 
-  /** The sources besides the code host. */
+  /** Lists the sources besides the code host. */
   #sources(tunnels: readonly TunnelStatus[]): readonly ServedSource[] {
     const { sources = [], tunnel, publicUrl = this.url } = this.#settings
     return sources.map(({ name, scheme }) => {
@@ -293,7 +305,7 @@ export class Instance implements ServedInstance {
     })
   }
 
-  /** Loaded when it is first asked for: without one, relay starts as fast, and takes no more memory. */
+  /** Loaded on first use, so that relay starts as fast without it, and takes no more memory. */
   async #loadInspector(): Promise<Inspector> {
     const { createInspector } = await import('../inspector/inspector.js')
     const { core, url } = this
@@ -305,14 +317,14 @@ export class Instance implements ServedInstance {
     return createInspector({ ...core, ...own, store: database.store, instance: this })
   }
 
-  /** After a notice of other relays: open inspectors read again what those have changed, and the queues are looked at again. */
+  /** Handles a notice of other relays: open inspectors reload the changed entries, and the queues are read again. */
   async #look(numbers: readonly number[] | undefined): Promise<void> {
     const { journal, events } = this.core
     this.forward()
     const last = await journal.newest()
     if (numbers?.length !== 0 || last !== this.#newest) events.emit({ type: 'stale' })
     this.#newest = last
-    // A break may have swallowed the notice of a command, or of another relay.
+    // Reloads the settings too if the notice may have been lost in a break of the connection.
     if (numbers?.includes(SOURCES_CHANGED) ?? true) await this.#reload({ isAsked: false })
   }
 
@@ -320,14 +332,14 @@ export class Instance implements ServedInstance {
     const { events } = this.core
     events.emit({ type: 'turn' })
     const { isOurs } = this.#duties
-    // A relay that has had the turn since its start prints nothing.
+    // A relay that has had the turn since its start reports nothing.
     if (isOurs && !this.#isElsewhere) return
     this.#isElsewhere = !isOurs
     for (const target of this.targets()) events.emit({ type: 'target', target })
   }
 }
 
-/** Topics of the events that commands follow. The journal announces what deliveries and attempts change. */
+/** Topics of the events that commands follow. The journal announces the changes of deliveries and attempts. */
 const TOPICS: Readonly<Partial<Record<RelayEvent['type'], Topic>>> = {
   changed: 'journal',
   removed: 'journal',

@@ -16,14 +16,20 @@ export interface MaintenanceParts {
   readonly interval?: number
 }
 
-/** Part of `keepMax` to add before a sweep. The rest of the 10 % by which the file may grow is for what comes meanwhile, and for indexes. */
+/**
+ * Part of `keepMax` that is added before a sweep. The rest of the 10 % by which the file may grow is for what is added
+ * during the sweep, and for indexes.
+ */
 const GROWTH = 0.02
-/** Bytes to add before a sweep, at least: a sweep for a few entries costs more than it frees. */
+/** Fewest bytes that are added before a sweep: a sweep for a few entries costs more than it frees. */
 const MIN_GROWTH = 262_144
-/** Between two steps that shrink the file, in milliseconds, so that a delivery does not wait for several of them. */
+/** Pause between two steps that shrink the file, so that a delivery does not wait for several of them. Milliseconds. */
 const SHRINK_PAUSE_MS = 100
 
-/** Removes expired records and old deliveries: every minute, and also when many were added. Shrinks the file after a minute without. */
+/**
+ * Removes expired records and old deliveries every minute, and as soon as many were added. Shrinks the file after a
+ * minute without additions.
+ */
 export function startMaintenance({
   database,
   journal,
@@ -38,7 +44,7 @@ export function startMaintenance({
   let [total, sinceSweep] = [0, 0]
   const logged = (work: Promise<unknown>): Promise<unknown> =>
     work.catch((error: unknown) => log.error(toRelayError(error).message, error))
-  /** Sweeps now, and again whenever enough was added, until the interval is over. */
+  /** Sweeps now, and again each time that enough was added, until the interval ends. */
   const sweepForAnInterval = async (): Promise<void> => {
     const limited = deadline(interval, signal)
     do {

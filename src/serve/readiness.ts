@@ -7,17 +7,26 @@ import type { Journal } from '../journal/journal.js'
 import { READY_PATH } from '../server/app.js'
 import type { ReadyCheck } from '../server/parts.js'
 
-/** Milliseconds for which an answer counts: a check writes to the disk, and may be asked for a thousand times a second. */
+/**
+ * Time for which a result is cached: a check writes to the disk, and may be requested a thousand times a second.
+ * Milliseconds.
+ */
 const CACHE_MS = 1000
-/** Milliseconds after which storage counts as away: load balancers wait 2 to 5 s for an answer. */
+/** Time after which storage counts as failed: load balancers wait 2 to 5 s for a response. Milliseconds. */
 const LIMIT_MS = 2000
 const SLOW = `storage did not answer within ${LIMIT_MS / 1000} s`
-/** Milliseconds between the first 503 and the end of the listener: three checks of a load balancer, one a second, and some more. */
+/**
+ * Time between the first 503 and closing the listener: three checks of a load balancer, one a second, and some more.
+ * Milliseconds.
+ */
 const DRAIN_MS = 5000
-/** Milliseconds after the last request for /ready in which a load balancer counts as watching: most ask every 2 to 10 s. */
+/**
+ * Time after the last request for /ready in which a load balancer counts as watching: most ask every 2 to 10 s.
+ * Milliseconds.
+ */
 const WATCHED_MS = 15_000
 
-/** Whether the instance can take deliveries. Requests wait until it has its profile, but for those that ask this: `GET /ready`. */
+/** Readiness of the instance for deliveries. All requests but `GET /ready` wait until the instance has its profile. */
 export class Readiness {
   readonly #log: Log
   readonly #opened: Promise<FetchHandler>
@@ -42,13 +51,16 @@ export class Readiness {
     return (await this.#opened)(request, env)
   }
 
-  /** Lets the waiting requests and all later ones through, to the first application that it is opened for. */
+  /** Passes all waiting and later requests to an application. Only the first call counts. */
   open(application: FetchHandler): void {
     this.#isOpen = true
     this.#resolve(application)
   }
 
-  /** @throws RelayError `unavailable` while it starts or stops, `storage` while a delivery could not be stored. */
+  /**
+   * Resolves if deliveries can be stored. @throws RelayError `unavailable` while relay starts or stops, `storage` while
+   * a delivery could not be stored
+   */
   readonly check: ReadyCheck = async ({ watched } = { watched: false }) => {
     if (watched) this.#askedAt = performance.now()
     if (this.#state !== 'started') throw new RelayError('unavailable', `relay is ${this.#state}`)
@@ -56,7 +68,7 @@ export class Readiness {
     if (cause) throw new RelayError('storage', 'Deliveries cannot be stored', { cause, forClients: true })
   }
 
-  /** From now on, deliveries can be stored in this journal. */
+  /** Marks the instance as started, with the journal that is checked from now on. */
   start(journal: Pick<Journal, 'check'>): void {
     let before: RelayError | undefined
     this.#problem = createCached(CACHE_MS, async () => {
@@ -72,7 +84,10 @@ export class Readiness {
     this.#state = 'started'
   }
 
-  /** From now on, it is not ready. Resolves when a load balancer has had time to notice, at once if none has asked lately. */
+  /**
+   * Marks the instance as stopping. Resolves when a load balancer has had time to notice; at once if none has asked
+   * lately.
+   */
   async stop(): Promise<void> {
     this.#state = 'stopping'
     if (performance.now() - this.#askedAt > WATCHED_MS) return

@@ -10,51 +10,55 @@ import { type Relay, type RelayOptions, RelayView } from '../relay.js'
 import { start, type Started } from './start.js'
 
 export interface ServeOptions extends RelayOptions, Cancellable {
-  /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
+  /** Environment of commands that receive deliveries. relay's own secrets are removed. Default: empty. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Called with where it listens, before any other callback. */
+  /** Called with the addresses at which it listens, before any other callback. */
   readonly onListening?: (place: { readonly url: string; readonly sandbox: string | null }) => void
-  /** Called for each attempt once it is recorded. */
+  /** Called for each attempt once it is stored. */
   readonly onAttempt?: (event: AttemptEvent) => void
-  /** Called when a target goes down, comes up, is no longer configured, or is again. */
+  /** Called when a target goes down, comes up, is removed from the settings, or is added again. */
   readonly onTarget?: (status: TargetStatus) => void
 }
 
-/** Settings of a relay that starts a sandbox, and uses it as its code host. */
+/** Settings of a relay that starts a sandbox as its code host. */
 export interface SandboxSettings extends Omit<Settings, 'provider' | 'providerUrl'> {
-  /** `port`: of the sandbox; 0: any free one. */
+  /** `port` of the sandbox; 0 for any free one. */
   readonly sandbox: { readonly port: number }
 }
 
-/** The running instance of a profile. Disposing of it lets requests in flight finish, then releases port and profile. */
+/** A running instance of a profile. Disposing of it lets requests in flight finish, then releases port and profile. */
 export interface Serving extends AsyncDisposable {
   readonly url: string
   readonly relay: Relay
-  /** As given, with the sandbox's address and client where one was started. */
+  /** Settings as given, with the sandbox's address and client if one was started. */
   readonly settings: Settings
-  /** @throws RelayError `settings` for an invalid route, or where other relays of the profile have other ones; `storage`. */
+  /**
+   * Checks routes before they are used. @throws RelayError `settings` for an invalid route, or if the routes of another
+   * relay of the profile differ; `storage`
+   */
   checkRoutes(routes: RouteSettings): Promise<void>
-  /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change. */
+  /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change */
   replaceRoutes(routes: RouteSettings): void
-  /** The targets, with the number of deliveries that wait for each. */
+  /** Lists the targets, with the number of deliveries that wait for each. */
   targets(): readonly TargetStatus[]
-  /** Attempts what waits now, instead of after its delay. */
+  /** Attempts waiting deliveries now, instead of after their delay. */
   retryNow(): void
 }
 
 /**
  * Starts a relay: listens, takes the profile, opens its data, forwards.
- * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data cannot be opened, `settings`
- * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes
+ * @throws RelayError `unavailable` if the port is in use or the profile is being served, `storage` if its data cannot
+ * be opened, `settings` for a provider address that is neither https nor loopback, or if the routes of another relay of
+ * the profile differ
  */
 export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
   const { log, clock, seams, env, ...callbacks } = isolateCallbacks(options)
   const onEvent = listenerOf(callbacks, log)
   const started = await start(given, { log, clock, seams, env, onEvent })
-  return viewOf(started)
+  return servingOf(started)
 }
 
-/** Calls a program's callbacks with what happens. A sign-in has none, and is a line of its log. */
+/** Makes a listener that calls an embedding program's callbacks. Sign-ins have no callback and are logged. */
 export function listenerOf(callbacks: ServeOptions, log: Log = silentLog): EventListener {
   const { onListening, onDelivery, onAttempt, onTarget } = callbacks
   const reportAccount = logAccounts(log)
@@ -67,8 +71,8 @@ export function listenerOf(callbacks: ServeOptions, log: Log = silentLog): Event
   }
 }
 
-/** What a program may use of a running instance, also at run time. */
-export function viewOf(started: Started): Serving {
+/** Makes the public part of a running instance, enforced at run time. */
+export function servingOf(started: Started): Serving {
   const { instance } = started
   const { url, settings } = instance
   return {

@@ -24,43 +24,43 @@ import { Readiness } from './readiness.js'
 import type { StatusParts } from './status.js'
 import { checkTunnel } from './tunnel.js'
 
-/** Settings of a relay that starts a sandbox, and uses it as its code host. */
+/** Settings of a relay that starts a sandbox as its code host. */
 export interface SandboxedSettings extends Omit<ReadSettings, 'provider' | 'providerUrl'> {
-  /** `port`: of the sandbox; 0: any free one. */
+  /** `port` of the sandbox; 0 for any free one. */
   readonly sandbox: { readonly port: number }
 }
 
-/** What is known of a relay's settings before it has its profile, and how the rest is found. */
+/** Settings that are known before relay has its profile, and functions that read the rest. */
 export interface SettingsReader extends Pick<ReadSettings, 'folder' | 'store' | 'host' | 'port' | 'maxBody'> {
-  /** Called once the profile is taken and its data is open. It may make what is missing. */
+  /** Called once the profile is taken and its data is open. It may generate missing settings. */
   readonly complete: (database: Database) => Promise<ReadSettings | SandboxedSettings>
-  /** Reads the settings again. @throws RelayError `settings` for those that cannot be used */
+  /** Reads the settings again. @throws RelayError `settings` if they cannot be used */
   readonly reread: (database: Database, current: Pick<ReadSettings, 'provider'>) => Promise<Reread>
 }
 
 export interface StartOptions {
   readonly log?: Log | undefined
   readonly clock?: Clock | undefined
-  /** What a test replaces. Default: nothing. */
+  /** Replacements for tests. Default: none. */
   readonly seams?: Seams | undefined
-  /** The environment of commands that receive deliveries; relay's own secrets are removed. Default: empty. */
+  /** Environment of commands that receive deliveries. relay's own secrets are removed. Default: empty. */
   readonly env?: DispatcherOptions['env'] | undefined
-  /** Called with all that happens. Must not throw. */
+  /** Called with every event. Must not throw. */
   readonly onEvent?: EventListener | undefined
   /**
-   * Called once the profile is taken, before any request is answered. What it returns is disposed of before anything stops. May throw: the
-   * start then fails.
+   * Called once the profile is taken, before any request is answered. The result is disposed of before anything stops.
+   * If it throws, the start fails.
    */
   readonly onTaken?: ((instance: Instance) => Disposable | undefined) | undefined
-  /** What the commands that it names have to be written for. Default: the profile, wherever no other runs. */
+  /** Profile and settings for the command lines in messages. Default: the profile, as if no other one ran. */
   readonly place?: CommandPlace | undefined
-  /** What the command line alone knows, for the status of the instance. */
+  /** Parts of the instance's status that only the command line knows. */
   readonly shown?: Pick<StatusParts, 'folderHost' | 'hasMadeSecret'> | undefined
-  /** Hooks to have while it runs, and to catch up from. Default: none. */
+  /** Hooks to keep while it runs, and to catch up from. Default: none. */
   readonly hooks?: HookPlan | undefined
-  /** The profile's data, where the caller has it open; it then also closes it. */
+  /** The profile's database, if the caller has opened it. The caller then closes it. */
   readonly database?: Database | undefined
-  /** How the code host is called for the actions. Default: over the network. */
+  /** Sends the requests of actions to the code host. Default: over the network. */
   readonly sendOnce?: SendOnce | undefined
 }
 
@@ -71,8 +71,9 @@ export interface Started extends AsyncDisposable {
 
 /**
  * Starts a relay: listens, takes the profile, opens its data, forwards.
- * @throws RelayError `unavailable` when the port is in use or the profile is being served, `storage` when its data cannot be opened, `settings`
- * for a provider address that is neither https nor loopback, or where other relays of the profile have other routes; what `complete` throws
+ * @throws RelayError `unavailable` if the port is in use or the profile is being served, `storage` if its data cannot
+ * be opened, `settings` for a provider address that is neither https nor loopback, or if the routes of another relay of
+ * the profile differ; errors of `complete`
  */
 export async function start(given: Given, options: StartOptions = {}): Promise<Started> {
   await using closing = new Disposal()
@@ -83,17 +84,18 @@ export async function start(given: Given, options: StartOptions = {}): Promise<S
 
 type Given = ReadSettings | SandboxedSettings | SettingsReader
 
-/** The same; what has to be closed, also where it fails, is in `closing`. */
+/** Starts a relay, and adds to `closing` everything that must be closed, even if the start fails. */
 async function startIn(closing: Disposal, given: Given, options: StartOptions): Promise<Instance> {
   const { log = silentLog, seams, onTaken } = options
   const { host, port, maxBody } = given
   const { stop: grace, ...limits } = { ...TIME_LIMITS, ...seams?.limits }
   const readiness = new Readiness(log)
-  // Listen first: another relay must find the port in use, and port 0 is known only then. Nothing is answered yet.
+  // Listens first, so that another relay finds the port in use, and because port 0 gets its number only now. Requests
+  // wait.
   const listener = await listen(readiness.fetch, { host, port, log, maxBody, limits: { ...limits, grace } })
   const { url } = listener
   const closeListener = async (): Promise<void> => {
-    // What still waits, since the start failed, is answered now.
+    // After a failed start, waiting requests are answered now.
     readiness.open(() => errorResponse(new RelayError('unavailable', 'relay is stopping'), silentLog))
     await listener.close()
   }
@@ -103,10 +105,10 @@ async function startIn(closing: Disposal, given: Given, options: StartOptions): 
     throw error
   })
   const { core, sandbox } = instance
-  // In this order: the profile is ours until the last request is answered.
+  // Disposed of in reverse order, so that the profile is ours until the last request is answered.
   closing.defer(() => instance.end())
   closing.defer(closeListener)
-  // While it still answers what they send.
+  // Runs before the listener closes, which still answers the requests of tunnels and hooks.
   closing.defer(() => instance.stopReceiving())
   if (sandbox) await registerSandbox(core, sandbox.url)
   const taken = onTaken?.(instance)
@@ -121,8 +123,9 @@ async function startIn(closing: Disposal, given: Given, options: StartOptions): 
 }
 
 /**
- * Takes the profile, opens its data and makes the instance. Only then it is known what relay made for the profile before. `settled`: to be
- * called once the start has succeeded; until then, what it made is removed again at the end.
+ * Takes the profile, opens its data and makes the instance. Only then are the settings known that relay generated for
+ * the profile. `settled` must be called once the start has succeeded; otherwise the files that it made are removed at
+ * the end.
  */
 async function open(
   closing: Disposal,
@@ -143,7 +146,7 @@ async function open(
   const database =
     options.database ??
     closing.use(await openDatabase({ kind, folder, clock, fault: seams.storage, onSlow, migrate: true }))
-  // Another process may have written into it meanwhile.
+  // Another process may have written to the data meanwhile.
   closing.defer(async () => void (isNew &&= !database.isShared()))
   const complete = 'complete' in given ? await given.complete(database) : given
   const { settings, sandbox } = await withSandbox(complete, url, closing, log)
@@ -165,7 +168,10 @@ async function open(
   return { instance, settled }
 }
 
-/** Starts the embedded code host, which is loaded only here, where the settings ask for one: it then replaces code host and client. */
+/**
+ * Starts the embedded sandbox if the settings ask for one. It then replaces their code host and OAuth client. Loaded
+ * only here.
+ */
 async function withSandbox(
   given: ReadSettings | SandboxedSettings,
   url: string,
@@ -183,14 +189,15 @@ async function withSandbox(
   return { settings: { ...settings, ...host }, sandbox }
 }
 
-/** A program without types may name it and mean none. */
+/** Tests the value, too, since a program without types may set the field to nothing. */
 function wantsSandbox(settings: ReadSettings | SandboxedSettings): settings is SandboxedSettings {
   return 'sandbox' in settings && isObject(settings.sandbox)
 }
 
 /**
- * Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. A full disk is a
- * warning. @throws RelayError `storage` for a keychain
+ * Revokes the tokens of earlier sandboxes, which a new one does not know, and stores its address for other commands. A
+ * full disk is only a warning.
+ * @throws RelayError `storage` for a keychain
  */
 async function registerSandbox({ tokens, database, settings, log }: Core, url: string): Promise<void> {
   const { secrets } = database
@@ -199,7 +206,7 @@ async function registerSandbox({ tokens, database, settings, log }: Core, url: s
     for (const { userId, origin } of await tokens.owners()) if (gone.has(origin)) await tokens.revoke(userId)
     await saveSandboxUrl(secrets, url)
   } catch (error) {
-    // A keychain that cannot be used has no other store to fall back to.
+    // Rethrown for a keychain, since nothing else can store the address.
     if (settings.store === 'keychain') throw error
     log.warn(`commands cannot find the sandbox: ${toRelayError(error).message}`)
   }

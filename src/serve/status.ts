@@ -7,7 +7,7 @@ import {
   type TunnelStatus,
 } from '../instance/protocol.js'
 
-/** What an instance says of itself to the commands of its profile. */
+/** Parts of an instance's status. */
 export interface StatusParts {
   readonly record: InstanceRecord
   readonly startedAt: number
@@ -15,15 +15,15 @@ export interface StatusParts {
   readonly sandbox: boolean
   readonly routing: Pick<Routing, 'routes'>
   readonly tunnels: Iterable<TunnelStatus>
-  /** The repositories of `--hook`. */
+  /** Repositories of `--hook`. */
   readonly hooks: readonly string[]
-  /** What alone names its code host, where that is a file of the working folder. */
+  /** The setting that alone names its code host, if that is in a file of the working folder. */
   readonly folderHost?: string | undefined
-  /** Whether the webhook secret is one that relay made, which no file holds. */
+  /** True if relay generated the webhook secret and no file holds it. */
   readonly hasMadeSecret?: boolean | undefined
 }
 
-export function statusOf(parts: StatusParts): InstanceStatus {
+export function instanceStatus(parts: StatusParts): InstanceStatus {
   const { record, settings, sandbox, routing, tunnels, hooks, folderHost, hasMadeSecret = false } = parts
   const { provider, providerUrl, publicUrl = record.url, oauthClient, maxBody } = settings
   const { current } = settings.webhookSecrets

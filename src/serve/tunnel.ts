@@ -7,10 +7,10 @@ import type { TunnelStatus } from '../instance/protocol.js'
 import type { Tunnel } from '../tunnel/tunnel.js'
 
 /**
- * Whether the sources can have a tunnel: each needs a channel of its own, and signatures of its bodies. Any reader of a channel could copy a
- * plain token, and put another body under it.
- * @param removal the command that removes a source; undefined for one that a flag or a file sets
- * @throws RelayError `usage` that says what to do
+ * Checks that every source can use a tunnel. Each needs a channel of its own, and signatures that cover the body: any
+ * reader of a channel could copy a plain token and send another body with it.
+ * @param removal returns the command that removes a source; undefined for one that a flag or a file sets
+ * @throws RelayError `usage` with advice
  */
 export function checkTunnel(
   { tunnel, sources = [] }: Pick<Settings, 'tunnel' | 'sources'>,
@@ -38,23 +38,25 @@ export function checkTunnel(
     )
 }
 
-/** Receives through tunnels too, each source's through a channel of its own. */
+/** The tunnels of an instance: one channel for each source. */
 export class Tunnels implements AsyncDisposable {
   readonly #core: Core
   readonly #lost: AbortSignal
-  /** By source. */
+  /** Open tunnels by source. */
   readonly #open = new Map<string, Tunnel>()
-  /** Changes of which tunnels are open: one after the other. */
+  /** Settles when the last update has ended: updates run one after the other. */
   #updated: Promise<void> = Promise.resolve()
   #isClosed = false
 
-  /** @param lost once it aborts, the tunnels are another relay's */
+  /** @param lost aborts when the tunnels belong to another relay */
   constructor(core: Core, lost: AbortSignal) {
     this.#core = core
     this.#lost = lost
   }
 
-  /** Opens those of new sources, and closes those of sources that are gone. Does nothing where the settings name no tunnel. */
+  /**
+   * Opens the tunnels of new sources, and closes those of removed sources. Does nothing if the settings have no tunnel.
+   */
   async update(): Promise<void> {
     const { tunnel: address } = this.#core.settings
     if (address === undefined) return
@@ -70,7 +72,7 @@ export class Tunnels implements AsyncDisposable {
 
   async #update(address: string): Promise<void> {
     const { sources, intake, refusals, settings, database, log, clock, events } = this.#core
-    // Loaded only here.
+    // Loaded only if needed.
     const { Tunnel } = await import('../tunnel/tunnel.js')
     if (this.#isClosed) return
     for (const source of sources.values()) {
@@ -86,21 +88,21 @@ export class Tunnels implements AsyncDisposable {
     await Promise.all(gone.map(([name, tunnel]) => this.#close(name, tunnel)))
   }
 
-  /** Resolves once everything that arrived has been handled. */
+  /** Closes a tunnel. Resolves once everything that arrived has been handled. */
   async #close(name: string, tunnel: Tunnel): Promise<void> {
     await tunnel[Symbol.asyncDispose]()
     this.#open.delete(name)
   }
 }
 
-/** What of a sender that asks for an answer, and sends forms, a smee server passes on. */
+/** Warns about a sender that uses forms and expects a response: a smee server relays only a part of that. */
 function halfText(name: string): string {
   return `${name} works only in part through --tunnel: a smee server takes its events, which are JSON; it refuses its forms, such as slash commands and buttons, and does not pass on the answer to url_verification, which ${name} asks for when an address is entered. For all of it, serve it without --tunnel at a public address`
 }
 
-/** The address that the code host sends deliveries to: the public one, unless a tunnel is set. */
+/** Address that the code host sends deliveries to: the public one, unless a tunnel is set. */
 export class PayloadAddress {
-  /** Resolves once it is known: the tunnel's when it was connected for the first time. */
+  /** Resolves once the address is known: for a tunnel, when it is connected for the first time. */
   readonly known: Promise<string>
   readonly #listeners = new Set<() => void>()
   #resolve: (address: string) => void = () => {}
@@ -112,7 +114,7 @@ export class PayloadAddress {
     if (tunnel === undefined) this.#resolve(`${publicUrl ?? url}/webhook`)
   }
 
-  /** To be called with each change of a tunnel. */
+  /** Handles a change of a tunnel's status. */
   noticed({ source, state, url }: TunnelStatus): void {
     if (!isCodeHost(source)) return
     const isConnected = state === 'connected'
@@ -122,7 +124,7 @@ export class PayloadAddress {
     this.#isDown = this.#wasConnected && !isConnected
   }
 
-  /** Calls `listener` whenever deliveries can come again after they could not. Returns a function that ends it. */
+  /** Calls `listener` whenever deliveries can arrive again after an interruption. Returns a function that ends that. */
   onBack(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)

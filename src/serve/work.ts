@@ -18,29 +18,29 @@ import { PayloadAddress, Tunnels } from './tunnel.js'
 
 export interface WorkOptions extends Pick<HookParts, 'owner' | 'hasSuccessor'> {
   readonly core: Core
-  /** The address that the instance listens on. */
+  /** Address that the instance listens on. */
   readonly url: string
-  /** The environment of commands that receive deliveries. */
+  /** Environment of commands that receive deliveries. */
   readonly env: DispatcherOptions['env']
-  /** Hooks to have, and to catch up from. Undefined: none. */
+  /** Hooks to keep, and to catch up from. Undefined for none. */
   readonly hooks: HookPlan | undefined
-  /** Clock for waits, and random numbers, where a test replaces them. */
+  /** Clock of waits and random numbers, if a test replaces them. */
   readonly monotonic?: Clock | undefined
   readonly random?: Random | undefined
 }
 
-/** What the relay that has the turn does: forwards, tunnels, keeps hooks and removes old deliveries. */
+/** Work of the relay that has the turn: forwards, tunnels, keeps hooks and removes old deliveries. */
 export class Work implements TurnWork {
   readonly #options: WorkOptions
   readonly #turn: Turn
   readonly #dispatcher: Dispatcher
   readonly #tunnels: Tunnels
   readonly #address: PayloadAddress
-  /** By source. */
+  /** Tunnel status by source. */
   readonly #tunnelStatus = new Map<string, TunnelStatus>()
-  /** By repository or App. */
+  /** Problems by repository or App. */
   readonly #hookProblems = new Map<string, string>()
-  /** Ends what makes deliveries come: before the listener, which answers what that sends. */
+  /** Ends tunnels and hooks before the listener closes, which still answers their requests. */
   readonly #receiving = new Disposal()
   readonly #closing = new Disposal()
 
@@ -80,13 +80,13 @@ export class Work implements TurnWork {
     await this.#startReceiving()
   }
 
-  /** Has the tunnels and targets be those of the settings now. Resolves once each new tunnel has begun to connect. */
+  /** Applies the current settings to targets and tunnels. Resolves once each new tunnel has begun to connect. */
   async replace(): Promise<void> {
     this.#dispatcher.replaceRoutes(this.#options.core.routing.routes)
     await this.#tunnels.update()
   }
 
-  /** The tunnels, once those of these sources have channels: at most so many milliseconds later. */
+  /** Returns the tunnels once those of `sources` have channels, after at most `limit` milliseconds. */
   async channels(sources: readonly string[], limit: number): Promise<readonly TunnelStatus[]> {
     const { core } = this.#options
     const wanted = core.settings.tunnel === undefined ? [] : sources
@@ -106,22 +106,22 @@ export class Work implements TurnWork {
     return [...this.#tunnelStatus.values()]
   }
 
-  /** What is wrong with hooks, by repository or App. */
+  /** Returns the problems of hooks, by repository or App. */
   hookProblems(): ReadonlyMap<string, string> {
     return this.#hookProblems
   }
 
-  /** Attempts what waits now, instead of after its delay. */
+  /** Attempts waiting deliveries now, instead of after their delay. */
   retryNow(): void {
     this.#dispatcher.retryNow()
   }
 
-  /** Looks at the journal for what waits. */
+  /** Reads waiting deliveries from the journal, and forwards them. */
   forward(): void {
     void this.#dispatcher.refresh()
   }
 
-  /** Ends what makes deliveries come. */
+  /** Ends tunnels and hooks. */
   async stopReceiving(): Promise<void> {
     await this.#receiving[Symbol.asyncDispose]()
   }
@@ -133,7 +133,7 @@ export class Work implements TurnWork {
   #onEvent(event: RelayEvent): void {
     if (event.type === 'delivery') {
       const { duplicate, targets } = event.receipt
-      // Where it came before, some targets have it waiting already.
+      // Some targets may already have a repeated delivery waiting.
       if (duplicate) this.forward()
       else if (targets.length > 0) this.#dispatcher.enqueue(targets)
     } else if (event.type === 'tunnel') {
@@ -147,7 +147,7 @@ export class Work implements TurnWork {
     }
   }
 
-  /** Starts what makes deliveries come. */
+  /** Starts tunnels and hooks. */
   async #startReceiving(): Promise<void> {
     const { core, hooks, owner, hasSuccessor } = this.#options
     const stop = new AbortController()
@@ -164,7 +164,7 @@ export class Work implements TurnWork {
     if (hooks) this.#receiving.use(startHooks(parts, hooks))
   }
 
-  /** The App of the profile. relay serves without it when the keychain fails. */
+  /** Finds the App of the profile. If the keychain fails, relay runs without it. */
   async #findApp(signal: AbortSignal): Promise<OwnApp | undefined> {
     const { database, host, log, command } = this.#options.core
     try {
@@ -195,10 +195,10 @@ function createDispatcher({ core, env, monotonic, random }: WorkOptions, { mayRu
   })
 }
 
-/** Bytes of a delivery's or an attempt's row besides body and headers: about what SQLite needs. */
+/** Bytes of a delivery's or an attempt's row besides body and headers, roughly as SQLite needs. */
 const ROW = 512
 
-/** About how many bytes the delivery or attempt of an event, with its answer, has added to the journal. */
+/** Estimates the bytes that an event's delivery, or its attempt with the response, added to the journal. */
 function sizeOf(event: RelayEvent): number {
   if (event.type === 'attempt') return sizeOfRow(event.attempt.attempt.answer, event.attempt.attempt.headers)
   if (event.type !== 'delivery' || event.receipt.duplicate) return 0

@@ -7,22 +7,28 @@ import type { Account, CodeHost } from '../codehost/host.js'
 import type { Tokens } from '../tokens/tokens.js'
 import type { AppParts } from './parts.js'
 
-/** 1 MiB: many times the longest comment that a code host accepts. */
+/** Largest body of an action: 1 MiB, many times the longest comment that a code host accepts. */
 const MAX_BODY = 1_048_576
-/** Four times the longest token seen (a JWT of a self-hosted code host). */
+/** Longest bearer token: four times the longest one seen (a JWT of a self-hosted code host). */
 const MAX_TOKEN_LENGTH = 8_192
 
-/** The actions: 401 (RFC 6750), 415, 413, 400, then the provider's errors. A client that disconnects cancels nothing: it may be written. */
+/**
+ * Routes of the actions. They fail with 401 (RFC 6750), 415, 413, 400, then with the errors of the code host. A client
+ * that disconnects cancels nothing, since the action may have been carried out.
+ */
 export function actionRoutes({ host, tokens }: Pick<AppParts, 'host' | 'tokens'>) {
-  /** `act` performs an action at the code host, as the owner of the token. Its result is the answer. */
+  /**
+   * Makes the handler of one action. `run` performs it at the code host as the owner of the token, and its result is
+   * the response.
+   */
   const handler =
-    <In>(schema: ZodType<In>, act: (account: Account, input: In) => Promise<object>) =>
+    <In>(schema: ZodType<In>, run: (account: Account, input: In) => Promise<object>) =>
     async (c: Context<HttpEnv>) => {
       const token = await authenticate(c.req.header('authorization'), host, tokens)
       if (!/^application\/json *(?:;|$)/i.test(c.req.header('content-type') ?? ''))
         throw new RelayError('unsupported_media_type', 'Content-Type must be application/json')
       const input = parseRequest(schema, await readBody(c, MAX_BODY))
-      return c.json({ ok: true, ...(await act(host.as(token), input)) })
+      return c.json({ ok: true, ...(await run(host.as(token), input)) })
     }
   return new Hono<HttpEnv>()
     .post(
@@ -50,7 +56,10 @@ export function actionRoutes({ host, tokens }: Pick<AppParts, 'host' | 'tokens'>
     )
 }
 
-/** The user's access token. It must come from this code host's origin, since it is sent there. */
+/**
+ * Returns the access token of the request's user. It must be from this code host's origin, since it is sent there.
+ * @throws RelayError `unauthenticated` without a bearer token; `invalid_token` for an unknown or expired one
+ */
 async function authenticate(header = '', host: CodeHost, tokens: Tokens): Promise<string> {
   const [, given] = /^bearer +(.+)$/i.exec(header) ?? []
   if (given === undefined) throw new RelayError('unauthenticated', 'Missing bearer token')

@@ -7,14 +7,13 @@ import { instanceRoutes } from './instance.js'
 import type { AppParts } from './parts.js'
 import { misdirectedDetail, webhookRoutes } from './webhook.js'
 
-/** Answered also while the instance starts. */
+/** Path of the readiness check. It is served while the instance starts, too. */
 export const READY_PATH = '/ready'
-/** Random bytes in hex or base64, at least 96 bits of them. */
+/** Format of a challenge: random bytes in hex or base64, at least 96 bits. */
 const CHALLENGE = /^[A-Za-z0-9+/=_-]{16,256}$/
 
 /**
- * The whole HTTP service as one application, for the sources that there are now. It does not listen: call its `fetch`, or pass that to
- * `listen`.
+ * Makes the whole HTTP service for the current sources. It does not listen: call its `fetch`, or pass that to `listen`.
  */
 export function createApp(parts: AppParts) {
   const { instance, ready, inspector, metrics, command } = parts
@@ -24,7 +23,7 @@ export function createApp(parts: AppParts) {
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))
   if (instance) app.route('/', instanceRoutes({ ...parts, instance }))
-  // The header proves, where a request asks for it, that this process is the profile's instance.
+  // The challenge header asks this process to prove that it is the profile's instance.
   app.get('/health', (c) => {
     const challenge = c.req.header('x-relay-challenge') ?? ''
     const proof = CHALLENGE.test(challenge) ? instance?.prove(challenge) : undefined
@@ -35,7 +34,7 @@ export function createApp(parts: AppParts) {
       await ready({ watched: true })
       return c.json({ status: 'ready' }, 200)
     } catch (error) {
-      // A load balancer asks all the time, so its requests leave no line in the log.
+      // Load balancers poll this path, so a failure writes no line to the log.
       return errorResponse(error, silentLog)
     }
   })
@@ -49,7 +48,7 @@ export function createApp(parts: AppParts) {
 
 type App = ReturnType<typeof createApp>
 
-/** An application that can be replaced: a request goes to the one that there is when it comes, and ends there. */
+/** An application that can be replaced while it serves. A request is finished by the application that received it. */
 export class ReplaceableApp {
   #app: App
 

@@ -8,8 +8,10 @@ import { parseUserId } from '../base/settings.js'
 import type { AppParts } from './parts.js'
 
 /**
- * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 403 loaded by a page instead
- * of opened | 429 too many begin | 503 no OAuth client, or a storage failure. `login` is the id under which a waiting program finds the outcome.
+ * Routes of signing in and out.
+ * GET /auth/{provider}: 302 to the provider | 400 userId missing or invalid, login invalid | 403 loaded by a page
+ * instead of opened | 429 too many sign-ins begun | 503 no OAuth client, or a storage failure. `login` is the id under
+ * which a waiting program finds the outcome.
  * GET /auth/{provider}/callback: always 302 to `baseUrl`, with the outcome added to the query.
  * DELETE /auth/token/:userId: 200, also when there was no token | 400 | 503.
  * In each path `provider` is an alias of the provider's own name.
@@ -23,13 +25,14 @@ export function authRoutes({ signIn, baseUrl }: Pick<AppParts, 'signIn' | 'baseU
   const { name: own } = signIn.host
   return new Hono<HttpEnv>()
     .on('GET', ['/auth/provider', `/auth/${own}`], noStore, async (c) => {
-      // A page could load it, for example as a picture, and fill the store with states (Fetch Metadata, section 2.1).
+      // A page could load this address, for example as a picture, and fill the store with states (Fetch Metadata,
+      // section 2.1).
       const destination = c.req.header('sec-fetch-dest') ?? 'document'
       if (destination !== 'document')
         throw new RelayError('forbidden', 'Sign-in starts by opening this address in a browser')
       const userId = queryUserId(c)
       const logins = queryValues(c, 'login')
-      // Several are invalid, so they fail with the same message as one invalid value.
+      // Repeated values are joined, so that they fail with the same message as one invalid value.
       const login = logins.length === 0 ? undefined : parseLogin(logins.join(','))
       const { location, cookie } = await beginSignIn(signIn, userId, login)
       const { name, value, ...attributes } = cookie
@@ -61,7 +64,7 @@ function queryUserId(c: Context<HttpEnv>): string {
   return parseUserId(decode(given.replaceAll('+', ' ')))
 }
 
-/** The values as sent, not decoded. */
+/** Returns all values of a query parameter as sent, not decoded. */
 function queryValues(c: Context<HttpEnv>, name: 'userId' | 'login'): string[] {
   const { search } = new URL(c.req.url)
   const pairs = search.slice(1).split('&')
@@ -70,7 +73,11 @@ function queryValues(c: Context<HttpEnv>, name: 'userId' | 'login'): string[] {
     .flatMap(([key, ...value]) => (key === name ? [value.join('=')] : []))
 }
 
-/** Decodes strictly: Hono and URLSearchParams keep what they cannot decode, so that one user could have several ids. */
+/**
+ * Decodes a user id strictly. Hono and URLSearchParams keep what they cannot decode, so one user could have several
+ * ids.
+ * @throws RelayError `bad_request`
+ */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -79,7 +86,7 @@ function decode(text: string): string {
   }
 }
 
-/** Adds the outcome to the query and leaves the rest of the address unchanged. */
+/** Returns the address with the outcome added to its query. */
 function withOutcome(baseUrl: string, outcome: SignInOutcome): string {
   const url = new URL(baseUrl)
   const query = new URLSearchParams({ ...outcome }).toString()

@@ -2,27 +2,34 @@ import type { ServerResponse } from 'node:http'
 import { RelayError } from '../base/errors.js'
 import { type ChangeLine, HEARTBEAT_MS, type Topic } from '../instance/protocol.js'
 
-/** Open streams at once: far more commands than a person has following. Each is a connection. */
+/** Maximum of open streams, far above the number of commands that one person runs. Each is a connection. */
 const MAX_STREAMS = 100
-/** After a line, until the next one: what changes meanwhile is one line, so that a burst costs its readers twenty looks a second. Milliseconds. */
+/**
+ * Pause after a line. Changes during it are sent in one line, so that a burst costs a reader at most twenty reads of
+ * the journal a second. Milliseconds.
+ */
 const PAUSE_MS = 50
-/** For the last bytes of a stream at the end of relay: a command that does not read would keep relay from ending. Milliseconds. */
+/**
+ * Time for the last bytes of a stream when relay stops. Without a limit, a command that does not read would keep relay
+ * running. Milliseconds.
+ */
 const CLOSE_LIMIT_MS = 500
 
 const HEADERS = { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-store' }
 
-/** A command that follows. */
+/** The stream of one command. */
 interface Stream {
   readonly controller: ReadableStreamDefaultController<Uint8Array>
-  /** Topics that it has not been sent: at most one of each, however long it does not read. */
+  /** Topics that are not sent yet: at most one of each, however long the command does not read. */
   readonly due: Set<Topic>
-  /** Its answer; undefined for a request made in-process. */
+  /** The HTTP response; undefined for a request made in-process. */
   readonly outgoing: ServerResponse | undefined
 }
 
 /**
- * Sends the commands that follow what has changed: the first change at once, those that come within {@link PAUSE_MS} of it together. A line
- * says what to read again, so that one that was not read yet loses nothing when the next joins it.
+ * Streams that announce changes to the commands that follow this instance. The first change is sent at once, and those
+ * within {@link PAUSE_MS} after it together. A line only names what to read again, so nothing is lost when an unread
+ * line is joined by the next.
  */
 export class ChangeStreams {
   readonly #streams = new Set<Stream>()
@@ -30,7 +37,7 @@ export class ChangeStreams {
   #pause: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
 
-  /** @param stopped aborts when the instance stops, which ends every stream at once */
+  /** @param stopped aborts when the instance stops, which ends every stream */
   constructor(stopped: AbortSignal) {
     this.#stopped = stopped
     stopped.addEventListener('abort', () => {
@@ -43,7 +50,7 @@ export class ChangeStreams {
     })
   }
 
-  /** Must be cheap, and does not throw: every change of the instance passes here. */
+  /** Announces a change. Must be cheap and does not throw, since every change of the instance passes here. */
   changed(topic: Topic): void {
     if (this.#streams.size === 0) return
     for (const { due } of this.#streams) due.add(topic)
@@ -51,7 +58,7 @@ export class ChangeStreams {
   }
 
   /**
-   * A stream of lines, the first at once. It ends when the instance stops.
+   * Opens a stream of lines and sends the first at once. It ends when the instance stops.
    * @throws RelayError `unavailable` while {@link MAX_STREAMS} are open
    */
   open(headers: Readonly<Record<string, string>>, outgoing: ServerResponse | undefined): Response {
@@ -68,13 +75,13 @@ export class ChangeStreams {
     const gone = (): void => {
       if (stream) this.#remove(stream)
     }
-    // The default is one line that is not read yet: the topics of the others wait in `due`.
+    // A stream buffers one unread line by default. Further topics wait in `due`.
     const pull = (): void => {
       if (stream) send(stream)
     }
     const body = new ReadableStream<Uint8Array>({ start, pull, cancel: gone })
     outgoing?.once('close', gone)
-    // The service leaves a connection open that a client has half closed; a command that is gone closes it so.
+    // Node keeps a connection that the client has half closed, and that is how a command that ends closes it.
     outgoing?.socket?.once('end', () => outgoing.destroy())
     return new Response(body, { headers: { ...HEADERS, ...headers } })
   }
@@ -99,17 +106,17 @@ export class ChangeStreams {
   }
 }
 
-/** Whether it has read all that it was sent. */
+/** True if the command has read everything that was sent. */
 function isRead({ controller }: Stream): boolean {
   return (controller.desiredSize ?? 0) > 0
 }
 
-/** Sends what is due, once the stream has read what it was sent before. */
+/** Sends the topics that are due, unless an earlier line is still unread. */
 function send(stream: Stream): void {
   const { controller, due } = stream
   if (due.size === 0 || !isRead(stream)) return
   const line = lineOf([...due])
-  // First, since this can ask for the next line at once.
+  // Cleared first, since `enqueue` can call `pull` at once.
   due.clear()
   controller.enqueue(line)
 }

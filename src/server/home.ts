@@ -5,10 +5,10 @@ import { type SignInFailureReason, SIGN_IN_FAILURE_REASONS } from '../auth/sign-
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage, type Page } from '../http/html.js'
 
-/** The path of the inspector's first page. */
+/** Path of the inspector's first page. */
 export const INSPECT_PATH = '/inspect/'
 
-/** Content of a page. Fixed text only: the query selects a page, and none of its text appears there. */
+/** Content of a page. Fixed text only: the query selects a page, and none of its text is shown. */
 interface Outcome<Next = string> {
   readonly state: 'good' | 'bad' | 'idle'
   readonly title: string
@@ -16,7 +16,7 @@ interface Outcome<Next = string> {
   readonly next: Next
 }
 
-/** The same for any profile. */
+/** Content whose advice is completed with the commands of a profile. */
 type Advice = Outcome<(command: Command) => string>
 
 const RUNNING: Advice = {
@@ -34,7 +34,7 @@ const SIGNED_IN: Advice = {
   next: () => 'Close this page and go back to your terminal.',
 }
 
-/** Why a sign-in failed, and what to do. An unknown reason gets the last entry. */
+/** Reasons why a sign-in failed, with advice. `unknown` is for any other reason. */
 const FAILURES: Readonly<Record<SignInFailureReason | 'unknown', Pick<Advice, 'text' | 'next'>>> = {
   invalid_state: {
     text: 'This sign-in had expired, was used before, or began in another browser.',
@@ -66,7 +66,7 @@ const FAILURES: Readonly<Record<SignInFailureReason | 'unknown', Pick<Advice, 't
   },
 }
 
-/** GET /: the page after signing in. There is one fixed page for each outcome, so that a link cannot put its own text there. */
+/** GET /: the page after signing in. Each outcome has one fixed page, so that a link cannot put its own text there. */
 export function homeRoutes({
   hasInspector,
   command,

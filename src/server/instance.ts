@@ -9,12 +9,12 @@ import { parseUserId } from '../base/settings.js'
 import type { RefusedRequest } from '../webhook/refused.js'
 import type { AppParts, InspectorCodes, ServedInstance } from './parts.js'
 
-/** A refused request without headers and body, so that a list of them is a small answer. */
+/** A refused request without headers and body, so that a list of them is a small response. */
 export interface RefusedSummary extends Omit<RefusedRequest, 'reason' | 'headers' | 'body'> {
   readonly reason: string
 }
 
-/** `body`: its start, in base64. */
+/** A refused request. `body` is its beginning, in base64. */
 export interface RefusedEntry extends RefusedSummary, Pick<RefusedRequest, 'headers'> {
   readonly body: string
 }
@@ -23,15 +23,17 @@ type Parts = Pick<AppParts, 'signIn' | 'refusals' | 'inspector' | 'log'> & {
   readonly instance: ServedInstance
 }
 
-/** 4 KiB: many times the longest call, one with a user's name of 256 bytes. */
+/** Largest body of a call: 4 KiB, many times the longest one, which has a user's name of 256 bytes. */
 const MAX_BODY = 4096
 
 /**
- * POST /instance: a call of {@link InstanceCalls} as JSON, `{"call":"renew","userId":"ada","nonce":"…"}`, or `changes`, which is answered by a
- * stream of changes (`ChangeLine`). The header {@link PROOF_HEADER} is the HMAC of the body with the instance's key, which only a program has
- * that reads the profile's data; without it the answer is 404, as for an unknown path. The same header of the answer proves it. A failure
- * is a `Failure`. A request that is sent again changes nothing more: it renews only what is about to expire. Neither requests
- * nor answers have a token.
+ * POST /instance: a call of {@link InstanceCalls} as JSON, `{"call":"renew","userId":"ada","nonce":"…"}`, or `changes`,
+ * which responds with a stream of `ChangeLine`.
+ * The header {@link PROOF_HEADER} is the HMAC of the body with the instance's key, which only programs have that can
+ * read the profile's data. Without it the response is 404, as for an unknown path. The same header of the response
+ * proves that.
+ * A failed call responds with a `Failure`. A repeated call changes nothing more: only a token that is about to expire
+ * is renewed. Neither requests nor responses contain a token.
  */
 export function instanceRoutes(parts: Parts) {
   const { instance, log } = parts
@@ -39,7 +41,7 @@ export function instanceRoutes(parts: Parts) {
   return new Hono<HttpEnv>().post('/instance', async (c) => {
     const body = Buffer.from(await readBody(c, MAX_BODY)).toString()
     const proof = c.req.header(PROOF_HEADER) ?? ''
-    // A challenge, whose proof anybody gets from GET /health, does not begin so.
+    // GET /health proves any challenge to anyone, but a challenge never begins with `{`.
     const isCall = body.startsWith('{') && sameProof(instance.prove(body), proof)
     if (!isCall) throw notFound()
     const proofOf = (status: number, text: string): Record<string, string> => ({
@@ -73,14 +75,14 @@ function unknownCall(call: string): RelayError {
   )
 }
 
-/** The arguments of all calls. */
+/** Arguments of all calls. */
 interface Given {
   readonly userId: string
   readonly id: number
   readonly code: string
 }
 
-/** What the profile's other commands ask of the running instance, by name: what each call takes, and its answer. */
+/** Calls that the profile's other commands make to the running instance, by name, with their arguments and results. */
 export type InstanceCalls = ReturnType<typeof callsOf>
 
 function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
@@ -89,14 +91,16 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
     throw new RelayError('not_configured', 'The inspector is off: relay runs with --no-inspect')
   }
   return {
-    /** What only the instance knows. */
     status: (): InstanceStatus => instance.status(),
-    /** Renews the user's token if it is about to expire; the store then has it. Fails as `renew`. */
+    /** Renews the user's token if it is about to expire, and stores it. Fails as `renewToken`. */
     async renew({ userId }: Pick<Given, 'userId'>) {
       await renewToken(signIn, parseUserId(userId))
       return { ok: true }
     },
-    /** Revokes the user's token here and at the code host, whose failure is a result, unlike one of this service. Fails as `revokeToken`. */
+    /**
+     * Revokes the user's token here and at the code host. A failure of the code host is a result, unlike one of this
+     * service. Fails as `revokeToken`.
+     */
     async revoke({ userId }: Pick<Given, 'userId'>) {
       const user = parseUserId(userId)
       const { tokens, onAccount } = signIn
@@ -108,9 +112,8 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
         upstream: typeof upstream === 'string' ? upstream : { message: upstream.failed.clientMessage },
       }
     },
-    /** Where deliveries go now. */
     routes: () => instance.routes(),
-    /** Has the instance read its settings again. Fails as `ServedInstance.reload`, with the reason, which may name files. */
+    /** Reloads the settings. Fails as `ServedInstance.reload`, with the reason, which may name files. */
     async reload() {
       try {
         return await instance.reload()
@@ -119,21 +122,21 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
         throw new RelayError(kind, message, { cause, forClients: true })
       }
     },
-    /** The refused requests, the newest last, and how many of each kind there were, including those no longer in the list. */
+    /** Lists the refused requests, the newest last. The counts include requests no longer listed. */
     refused: async () => ({
       refused: await Promise.all(list.list().map(summaryOf)),
       counts: list.counts(),
     }),
-    /** One of them. Fails with `not_found` if the list does not have it, or no longer. */
+    /** Returns one refused request. Fails with `not_found` if it is not listed, or no longer. */
     async 'refused entry'({ id }: Pick<Given, 'id'>): Promise<RefusedEntry> {
       const found = list.get(id)
       if (!found) throw notFound()
       const { headers, body } = found
       return { ...(await summaryOf(found)), headers, body: Buffer.from(body).toString('base64') }
     },
-    /** A one-time code that opens the inspector. Fails with `not_configured` while that is off. */
+    /** Issues a one-time code that opens the inspector. Fails with `not_configured` if the inspector is off. */
     inspect: async () => ({ code: (await openInspector()).issueCode() }),
-    /** Whether the code still waits to be used. Fails as `inspect`. */
+    /** Tells if the code is still unused. Fails as `inspect`. */
     'inspect pending': async ({ code }: Pick<Given, 'code'>) => ({
       pending: (await openInspector()).isPending(code),
     }),

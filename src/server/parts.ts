@@ -13,47 +13,50 @@ import type { Refusals } from '../webhook/refusals.js'
 import type { Sources } from '../webhook/signature.js'
 import type { ChangeStreams } from './changes.js'
 
-/** A part of the service that answers for itself. */
+/** A part of the service that serves its own paths. */
 interface Mounted {
   readonly fetch: FetchHandler
 }
 
-/** Rejects with a RelayError of status 503 while no delivery can be taken. `watched`: a load balancer asks, and needs time to notice an end. */
+/**
+ * Readiness check. Rejects with a RelayError of status 503 while no delivery can be accepted. `watched` is for a load
+ * balancer, which needs time to notice that relay stops.
+ */
 export type ReadyCheck = (options?: { readonly watched: boolean }) => Promise<void>
 
-/** The part of the inspector that gives out codes. */
+/** The inspector's one-time codes. */
 export interface InspectorCodes {
-  /** A one-time code, with which a browser opens it. */
+  /** Issues a code with which a browser opens the inspector. */
   issueCode(): string
-  /** Whether the code still waits to be used. */
+  /** True until the code is used or expires. */
   isPending(code: string): boolean
 }
 
-/** The running instance of a profile, as other programs of its user reach it. */
+/** The running instance of a profile, as used by the other commands of its user. */
 export interface ServedInstance {
-  /** HMAC with the instance's key. */
+  /** Computes an HMAC with the instance's key. */
   prove(text: string): string
-  /** What it says of itself to the commands of its profile. */
+  /** Returns its state for the commands of its profile. */
   status(): InstanceStatus
-  /** Where those commands follow what changes. */
+  /** Streams of changes that those commands follow. */
   readonly changes: ChangeStreams
-  /** Where deliveries go now, with the numbers of the journal. @throws RelayError `storage` */
+  /** Returns where deliveries go now, with counts from the journal. @throws RelayError `storage` */
   routes(): Promise<LiveRoutes>
   /**
-   * Reads the settings again and uses those that can be replaced while it runs; resolves once new sources are received from.
-   * @throws RelayError, usually `settings`, where they cannot be used: all stay as they were
+   * Reads the settings again and applies those that can change at run time. Resolves once new sources can receive.
+   * @throws RelayError, usually `settings`, if they cannot be used. All settings then stay as they were
    */
   reload(): Promise<Reloaded>
 }
 
-/** What every service of a relay is made of, also that of one that does not listen. */
+/** Parts of every HTTP service of a relay, listening or not. */
 export interface ServiceParts extends Omit<RouterParts, 'onUnrouted'> {
   readonly host: CodeHost
   readonly tokens: Tokens
   readonly signIn: SignInParts & RenewParts
   /** Address of the page that a browser is sent to after signing in. */
   readonly baseUrl: () => string
-  /** Whose deliveries are taken: those that there are when the application is made. */
+  /** Sources whose deliveries are accepted, as they were when the application was made. */
   readonly sources: Sources
   readonly intake: Intake
   /** Largest accepted body, in bytes. */
@@ -63,13 +66,13 @@ export interface ServiceParts extends Omit<RouterParts, 'onUnrouted'> {
   readonly command: Command
 }
 
-/** What the routes of the service are made of. */
+/** Parts of the routes of the service. */
 export interface AppParts extends ServiceParts {
   readonly ready: ReadyCheck
-  /** Undefined: no other program may ask anything of this one. */
+  /** The instance that other programs may call. Undefined if none may. */
   readonly instance: ServedInstance | undefined
-  /** Loads the inspector when it is first asked for. Undefined: it is off. */
+  /** Loads the inspector on first use. Undefined if it is off. */
   readonly inspector: (() => Promise<Mounted & InspectorCodes>) | undefined
-  /** Answers requests for the metrics. Undefined: they are off. */
+  /** Serves the metrics. Undefined if they are off. */
   readonly metrics: Mounted | undefined
 }

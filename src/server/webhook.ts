@@ -12,9 +12,9 @@ const OK = { ok: true } as const
 const NONE = new Uint8Array()
 
 /**
- * POST /webhook, the code host's, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk, also for a test of the
- * address, which is not stored; or 200 with the sender's challenge. 413 `Request too large`, 403 for a browser where nothing is proved,
- * 401 `Invalid signature`, 400 `Invalid event`, 503 `Delivery could not be stored`.
+ * POST /webhook, for the code host, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk, or for
+ * a test of the address, which is not stored; or 200 with the sender's challenge. 413 `Request too large`, 403 for a
+ * browser if the scheme has no proof, 401 `Invalid signature`, 400 `Invalid event`, 503 `Delivery could not be stored`.
  */
 export function webhookRoutes({
   sources,
@@ -22,9 +22,10 @@ export function webhookRoutes({
   maxBody,
   refusals,
 }: Pick<AppParts, 'sources' | 'intake' | 'maxBody' | 'refusals'>) {
-  const take = async (c: Context<HttpEnv>, source: Source): Promise<Response> => {
+  const receive = async (c: Context<HttpEnv>, source: Source): Promise<Response> => {
     const headers = receivedHeaders(c)
-    // Any web page can have its reader's browser send something here. A browser then says so (Fetch, section 3.1).
+    // Any web page can make its reader's browser send a request here. The browser then adds an Origin header (Fetch,
+    // section 3.1).
     if (source.scheme.proofs.length === 0 && c.req.header('origin') !== undefined)
       throw new RelayError('forbidden', 'Deliveries that nothing proves are not taken from a browser')
     let body: Uint8Array = NONE
@@ -37,7 +38,7 @@ export function webhookRoutes({
       throw refusals.http(error, { headers, body }, source)
     }
     const answer = challenge === undefined ? OK : { challenge }
-    // On Node's own response where there is one: a `Response` takes 6 to 30 % more processor time for a delivery.
+    // Written to Node's own response if there is one: a `Response` takes 6 to 30 % more processor time for a delivery.
     const outgoing: HttpBindings['outgoing'] | undefined = c.env?.outgoing
     if (!outgoing) return c.json(answer)
     const json = JSON.stringify(answer)
@@ -47,20 +48,23 @@ export function webhookRoutes({
     return RESPONSE_ALREADY_SENT
   }
   const app = new Hono<HttpEnv>()
-  for (const source of sources.values()) app.post(pathOf(source.name), (c) => take(c, source))
+  for (const source of sources.values()) app.post(pathOf(source.name), (c) => receive(c, source))
   return app
 }
 
-/** Bytes: a test of an address has two short fields, and anybody may send one. */
+/** Largest test of an address, in bytes: a test has two short fields, and anybody may send one. */
 const MAX_CHECK = 1024
 
-/** Whether a request only tests the address, and is no delivery. */
+/** True if a request only tests the address and is no delivery. */
 function isCheck(headers: readonly Header[], body: Uint8Array, { scheme: { check } }: Source): boolean {
   if (check === undefined || body.byteLength > MAX_CHECK) return false
   return isForm(indexHeaders(headers)) && formFields(body)[check] === '1'
 }
 
-/** A detail for the log, if a request that no route takes looks like a delivery to another path than its source's. It is then listed. */
+/**
+ * Returns a detail for the log, and lists the request as refused, if an unrouted request looks like a delivery sent to
+ * the wrong path.
+ */
 export function misdirectedDetail(
   c: Context<HttpEnv>,
   status: number,
@@ -75,7 +79,10 @@ export function misdirectedDetail(
   return source && refusals.misdirected(headers, status, source)
 }
 
-/** All header lines, from Node's flat list, which keeps spelling, order and repetition. A request made in-process has only fetch's. */
+/**
+ * Returns all header lines. Node's flat list preserves spelling, order and repetition; a request made in-process has
+ * only the headers of `fetch`.
+ */
 function receivedHeaders({ env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>): readonly Header[] {
   if (!env?.incoming) return [...req.raw.headers]
   const { rawHeaders } = env.incoming

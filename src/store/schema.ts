@@ -2,21 +2,22 @@ import { anywhere } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { execute, type Tx } from './sql.js'
 
-/** The version that {@link SCHEMA} makes. Data of earlier ones, which other programs wrote, is refused. */
+/** Version that {@link SCHEMA} makes. Data of earlier versions, written by other programs, is refused. */
 const FIRST_VERSION = 11
 
 /**
- * What brings data to the next version, in the SQL that SQLite and PostgreSQL have in common: `ALTER TABLE`, a table, rows. Types are those of
- * {@link SCHEMA}. It must not depend on the program's other code, which changes.
+ * Migrates data to the next version, in the SQL that SQLite and PostgreSQL have in common: `ALTER TABLE`, a table,
+ * rows. Types are those of {@link SCHEMA}. It must not depend on the program's other code, which changes.
  */
 export type Migration = () => Tx<void>
 
 /**
- * The migrations, from {@link FIRST_VERSION} on: the version of the data is how many were run. A new one is added at the end; one that was
- * released never changes. New data runs them too, so that there is one way to every version.
+ * Migrations from {@link FIRST_VERSION} on. The version of the data is the number of migrations that were run. A new
+ * one is added at the end; one that was released never changes. New data runs them too, so that there is one way to
+ * every version.
  */
 export const MIGRATIONS: readonly Migration[] = [
-  // What was counted at each write is counted when somebody looks: see journal/read.ts.
+  // These counts were updated with each write, and are now computed when needed: see journal/read.ts.
   function* () {
     yield* execute({ sql: 'ALTER TABLE removed ADD COLUMN entries BIGINT NOT NULL DEFAULT 0', values: [] })
     const gone = 'SELECT coalesce(max(n), 0) - count(*) FROM delivery'
@@ -25,36 +26,36 @@ export const MIGRATIONS: readonly Migration[] = [
   },
 ]
 
-/** The version of this program's data. */
+/** Version of the data that this program reads and writes. */
 export function currentVersion(): number {
   return FIRST_VERSION + MIGRATIONS.length
 }
 
-/** What this program can do with data of a version. */
+/** Tells if this program can use data of a version. */
 export function suits(version: number): 'current' | 'migrates' | 'earlier' | 'newer' {
   if (version > currentVersion()) return 'newer'
   if (version === currentVersion()) return 'current'
   return version >= FIRST_VERSION ? 'migrates' : 'earlier'
 }
 
-/** What happens to data of an earlier version that can be migrated. */
+/** Handling of data of an earlier version that can be migrated. */
 export interface MigrationOptions {
-  /** Whether to migrate it: for a caller who has the profile for itself. */
+  /** True to migrate the data. Only for a caller that owns the profile. */
   readonly migrate: boolean
-  /** The command line that does it, for the error where this caller may not. */
+  /** Command line that migrates the data, for the error of a caller that may not. */
   readonly startCommand: string
   /** Called before it begins, since it may take minutes. */
   readonly onSlow: (text: string) => void
 }
 
-/** Refuses it. */
+/** Refuses data of an earlier version. */
 export const NO_MIGRATION: MigrationOptions = {
   migrate: false,
   startCommand: anywhere('serve'),
   onSlow: () => {},
 }
 
-/** The error for data that a caller may not migrate. */
+/** Error for data that a caller may not migrate. */
 export class NotMigrated extends RelayError {
   constructor(what: string, startCommand: string) {
     super(
@@ -64,7 +65,7 @@ export class NotMigrated extends RelayError {
   }
 }
 
-/** Brings data of a version to the next one: one transaction. */
+/** Migrates data to the next version, in one transaction. */
 export function* migrate(version: number): Tx<void> {
   const migration = MIGRATIONS[version - FIRST_VERSION]
   if (!migration) throw new Error(`no migration from version ${version}`)
@@ -78,22 +79,22 @@ export function* complete(): Tx<void> {
 }
 
 /**
- * A forward that failed, or that needed another attempt. The planners of both engines use the index `forward_failed` for a query with
- * exactly these words, or with one side of the OR.
+ * Condition for a forward that failed or needed another attempt. The planners of both engines use the index
+ * `forward_failed` for a query with exactly these words, or with one side of the OR.
  */
 export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
 
 /**
- * All that a profile keeps, on SQLite and PostgreSQL, before any of the {@link MIGRATIONS}. Instants are milliseconds since 1970-01-01 UTC. Rows that belong to a delivery go
- * with it.
+ * Tables of a profile on SQLite and PostgreSQL, before any of the {@link MIGRATIONS}. Times are milliseconds since
+ * 1970-01-01 UTC. Rows of a delivery are removed with it.
  *
- * - `delivery.key`: what makes a delivery the same as one before; see journal/write.ts.
+ * - `delivery.key`: equal for repetitions of a delivery; see journal/write.ts.
  * - `delivery.scheme`: how the source signs: a code host's name, or the text of a scheme.
- * - `delivery.event`: with the action after a line feed where the source is a code host.
- * - `body` is a table of its own: going through deliveries without an index would read the bodies' pages too (6 to 8 times slower).
+ * - `delivery.event`: with the action after a line feed if the source is a code host.
+ * - `body` is a table of its own, so that a scan of deliveries does not read the bodies' pages (6 to 8 times faster).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
- * - `removed`: one row: when the last of the removed entries came.
- * - `target`: how many forwards have each status, updated with each write: counting a million rows takes a second.
+ * - `removed`: one row with the time at which the newest removed entry was received.
+ * - `target`: number of forwards by status, updated with each write, since counting a million rows takes a second.
  * - `minute`: counts of deliveries, which the first migration drops.
  */
 export const SCHEMA = `

@@ -16,19 +16,19 @@ import { readResponseText, sendOnce } from '../net/client.js'
 import { type Fixture, fromFixture } from '../replay/fixture.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
-import { listenerOf, type ServeOptions, type Serving, viewOf } from '../serve/serve.js'
+import { listenerOf, type ServeOptions, type Serving, servingOf } from '../serve/serve.js'
 import type { Instance } from '../serve/instance.js'
 import { start, type Started } from '../serve/start.js'
 import { pathOf } from '../webhook/signature.js'
 import { type SignOptions, signed, TEST_SECRET } from './request.js'
-import { consent, type TestSandbox, viewOf as viewOfSandbox } from './sandbox.js'
+import { consent, type TestSandbox, testSandboxOf } from './sandbox.js'
 
 export interface TestRelayOptions extends ServeOptions, Partial<RouteSettings> {
   /** Webhook secret. Default: {@link TEST_SECRET}. */
   readonly secret?: string
   /** Schemes of further sources by their names, as `{ billing: 'stripe' }`. `secret` signs for each. */
   readonly sources?: Readonly<Record<string, string>>
-  /** Settings that replace the defaults below, e.g. `maxBody`. */
+  /** Settings that replace the defaults below, for example `maxBody`. */
   readonly settings?: Partial<Settings>
 }
 
@@ -155,7 +155,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
 
 function testRelay(started: Started, watch: Watch): TestRelay {
   const { instance } = started
-  const { url, relay, settings } = viewOf(started)
+  const { url, relay, settings } = servingOf(started)
   const { core, sandbox } = instance
   const { oauthClient: client } = settings
   if (!sandbox || !client) throw new Error('unreachable: a sandbox was asked for')
@@ -167,7 +167,7 @@ function testRelay(started: Started, watch: Watch): TestRelay {
     relay,
     settings,
     secret,
-    sandbox: viewOfSandbox(sandbox, { id: client.id, secret: client.secret.reveal() }),
+    sandbox: testSandboxOf(sandbox, { id: client.id, secret: client.secret.reveal() }),
     deliveries,
     async deliver(fixture, { timeout, signal, ...signing } = {}) {
       const request = signed(fixture, { ...signing, secret })
@@ -192,7 +192,7 @@ function testRelay(started: Started, watch: Watch): TestRelay {
   }
 }
 
-/** With every step of a browser. @throws RelayError as {@link TestRelay.signIn} */
+/** Signs a user in with every step of a browser. @throws RelayError as {@link TestRelay.signIn} */
 async function signIn({ url, core }: Instance, userId: string): Promise<string> {
   const get = (address: string, headers = {}) => sendOnce(address, { method: 'GET', headers })
   const started = await get(`${url}/auth/sandbox?userId=${encodeURIComponent(userId)}`)
@@ -213,7 +213,7 @@ async function signIn({ url, core }: Instance, userId: string): Promise<string> 
 class Watch {
   readonly #changes = new EventEmitter()
   readonly #end = new AbortController()
-  /** `n target`, of attempts since the entry last arrived: a duplicate is attempted again. */
+  /** `n target` of each attempt since the entry last arrived: a duplicate is attempted again. */
   readonly #attempted = new Set<string>()
 
   constructor() {
@@ -248,13 +248,13 @@ class Watch {
     }
   }
 
-  /** There are no more events. */
+  /** Ends all waits: the relay has stopped. */
   end(): void {
     this.#end.abort(new RelayError('cancelled', 'The relay stopped while a test waited for a delivery'))
   }
 }
 
-/** @throws RelayError as {@link TestRelay.deliveries} */
+/** Waits for matching deliveries. @throws RelayError as {@link TestRelay.deliveries} */
 async function waitForDeliveries(
   journal: Journal,
   watch: Watch,
@@ -265,7 +265,7 @@ async function waitForDeliveries(
   const filter: Filter = { events, ...(wanted.repo !== undefined && { repo: wanted.repo }) }
   const limited = deadline(timeout, signal)
   for (;;) {
-    // Before the journal is read, so that no change is missed.
+    // Called before the journal is read, so that no change is missed.
     const changed = watch.next(limited)
     changed.catch(() => {})
     await journal.flush()
@@ -287,7 +287,7 @@ async function waitForDeliveries(
   }
 }
 
-/** Matching deliveries, oldest first. With an id, the search stops at the newest match. */
+/** Returns matching deliveries, oldest first. With an id, the search stops at the newest match. */
 async function matching(journal: Journal, filter: Filter, id: string | undefined): Promise<Summary[]> {
   const found: Summary[] = []
   for await (const each of journal.select(filter)) {
@@ -298,7 +298,7 @@ async function matching(journal: Journal, filter: Filter, id: string | undefined
   return found.toReversed()
 }
 
-/** Leaves out deliveries that retention has removed meanwhile. */
+/** Adds payload and attempts. Deliveries that retention has removed meanwhile are left out. */
 async function describe(journal: Journal, found: readonly Summary[]): Promise<TestDelivery[]> {
   const deliveries: TestDelivery[] = []
   for (const { n } of found) {

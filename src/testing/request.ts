@@ -25,7 +25,7 @@ export interface LoadFixtureOptions extends Cancellable {
   readonly event?: string
   /** Code host of such a file: `github` or `gitea`. Default: `github`. */
   readonly provider?: string
-  /** How such a file is signed, for another sender than a code host: as of {@link FixtureOfOptions}. */
+  /** Signature scheme of such a file, for a sender that is no code host, as in {@link FixtureOfOptions}. */
   readonly scheme?: string
 }
 
@@ -64,7 +64,10 @@ export async function loadFixtures(
 export interface FixtureOfOptions {
   /** Code host that sends the delivery. Default: `github`. */
   readonly provider?: Exclude<ProviderName, 'sandbox'>
-  /** How another sender signs it, as `relay serve --source` has it: `stripe`, or `hmac header=X-Signature prefix=sha256=`. */
+  /**
+   * Signature scheme of another sender, as in `relay serve --source`: `stripe`, or `hmac header=X-Signature
+   * prefix=sha256=`.
+   */
   readonly scheme?: string
   /** Name of the source that receives it. Default: the first word of the scheme. */
   readonly source?: string
@@ -72,17 +75,17 @@ export interface FixtureOfOptions {
   readonly body?: string | object
 }
 
-/** The source of a scheme, where it has no other name. */
+/** Returns the name of a scheme's source, if none is given. */
 function sourceNameOf(scheme: string): string {
   return scheme.split(' ', 1).join('')
 }
 
 /**
- * Creates a delivery of an event, e.g. `push` or `issues.opened`, as the code host would send it now, with every field of
- * a real one. It is about the sandbox's repository `octo/demo`: issue events about #1, pull request events about #2.
- * With a `scheme`, one of another sender: `fixtureOf('invoice.paid', { scheme: 'stripe' })`.
- * @throws RelayError `usage` for an event that `relay trigger --list` does not name, unless there is a `body`; `settings` for
- * an unknown scheme.
+ * Creates a delivery of an event, for example `push` or `issues.opened`, as the code host would send it now, with every
+ * field of a real one. It is about the sandbox's repository `octo/demo`: issue events about #1, pull request events
+ * about #2. With a `scheme`, it is a delivery of another sender: `fixtureOf('invoice.paid', { scheme: 'stripe' })`.
+ * @throws RelayError `usage` for an event that `relay trigger --list` does not name, unless there is a `body`;
+ * `settings` for an unknown scheme.
  */
 export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixture {
   const { provider = 'github', scheme, body } = options
@@ -135,7 +138,10 @@ export function signedRequest(
   return new Request(url, { method: 'POST', headers: lines, body: new Uint8Array(body) })
 }
 
-/** Same request, with the order and spelling of its header lines. @throws RelayError `usage` as {@link signedRequest}. */
+/**
+ * Makes the signed request with the order and spelling of its header lines. @throws RelayError `usage` as {@link
+ * signedRequest}
+ */
 export function signed(
   fixture: Fixture,
   { secret = fixture.secret ?? TEST_SECRET, set = {}, tamper, keepId = false }: SignOptions,

@@ -51,11 +51,11 @@ export async function startSandbox(options: TestSandboxOptions = {}): Promise<Te
   const { webhook, secret = TEST_SECRET, client = CLIENT, ...rest } = options
   const url = typeof webhook === 'string' ? () => webhook : webhook
   const sandbox = await start({ ...rest, client, webhook: url && { url, secret: new Secret(secret) } })
-  return viewOf(sandbox, client)
+  return testSandboxOf(sandbox, client)
 }
 
-/** The members of a sandbox that tests use. */
-export function viewOf(sandbox: Sandbox, client: Client): TestSandbox & AsyncDisposable {
+/** Returns the members of a sandbox that tests use. */
+export function testSandboxOf(sandbox: Sandbox, client: Client): TestSandbox & AsyncDisposable {
   const { url, state, faults } = sandbox
   return {
     url,

@@ -5,72 +5,80 @@ import type { OutboundResponse, SendOnce } from '../net/client.js'
 import { tunnelFailure, redirectNote, tunnelRefusal } from './channel.js'
 import { parseEvents } from './smee-parser.js'
 
-/** Milliseconds, except for `message` and `waiting`. */
+/** Limits of a connection. Milliseconds, except for `message` and `waiting`. */
 export const LIMITS = {
-  /** Until the server answers. */
+  /** Until the server responds. */
   opening: 15_000,
   /** Without traffic, until the connection counts as lost. The server pings every 30 s, and one ping may be lost. */
   silence: 65_000,
-  /** Without traffic, until nothing more is expected from a connection that was replaced. */
+  /** Without traffic, until a replaced connection is closed. */
   linger: 5000,
-  /** Until a connection that was replaced is closed although it still delivers: the new one delivers the same. */
+  /** Until a replaced connection is closed although messages still arrive: the new one receives the same. */
   replaced: 30_000,
-  /** Between two looks at the clock. */
+  /** Interval at which the clock is checked. */
   tick: 1000,
   /** After which a connection counts as stable, which resets the backoff. */
   steady: 10_000,
-  /** The first wait after a failure. */
+  /** First wait after a failure. */
   retry: 1000,
-  /** In which the message to itself must come back. */
+  /** Until relay's own test message must arrive. */
   roundTrip: 10_000,
-  /** Bytes of one message, which is in memory whole: the largest body of any code host, 25 MiB, in base64 or escaped. */
+  /**
+   * Bytes of one message, which is held in memory whole: the largest body of any code host, 25 MiB, in base64 or
+   * escaped.
+   */
   message: 67_108_864,
-  /** Bytes of a message for each byte of a body that relay takes: in base64 1.4, as escaped text 2, with long escapes 6, which none has. */
+  /**
+   * Bytes of a message for each accepted byte of a body: base64 takes 1.4, escaped text 2. Long escapes would take 6,
+   * but no sender uses only those.
+   */
   escaped: 3,
-  /** Bytes of a message besides its body: the headers that HTTP takes, escaped, and more. */
+  /** Bytes of a message besides its body: the escaped headers that HTTP accepts, and more. */
   besides: 1_048_576,
-  /** Characters of the messages that may wait: 4,000 pushes of GitHub, since gosmee's server drops what is unread beyond 100. */
+  /**
+   * Characters of all unread messages: 4,000 pushes of GitHub, since gosmee's server drops unread messages beyond 100.
+   */
   waiting: 33_554_432,
 }
 
 export type TunnelLimits = Readonly<typeof LIMITS>
 
 interface ConnectionOptions {
-  /** The channel's address. */
+  /** Address of the channel. */
   readonly url: string
-  /** The id of the last message that relay read, so that a server that keeps messages sends those after it. */
+  /** Id of the last message that relay read. A server that stores messages then sends those after it. */
   readonly lastEventId: string | undefined
   readonly sendOnce: SendOnce
   readonly clock: Clock
   readonly limits: TunnelLimits
-  /** The largest body that is taken, in bytes. */
+  /** Largest accepted body, in bytes. */
   readonly maxBody: number
-  /** Called before each read. Nothing is read until its promise resolves. */
+  /** Called before each read, which waits until the promise resolves. */
   readonly ready: () => Promise<void>
-  /** Called with each message's text and id, which is empty if it has none. Must not throw. */
+  /** Called with each message's text and its id, which may be empty. Must not throw. */
   readonly onMessage: (text: string, id: string) => void
-  /** Called if the server says that it no longer has all messages after `lastEventId`. */
+  /** Called if the server reports that it no longer has all messages after `lastEventId`. */
   readonly onGap: () => void
   readonly signal: AbortSignal
 }
 
-/** A connection that receives a channel's messages. */
+/** A connection that receives the messages of a channel. */
 export interface Connection {
-  /** Aborts with the reason, a string, once relay needs another connection. What is still on its way arrives nevertheless. */
+  /** Aborts with the reason, a string, once relay needs another connection. Messages on their way still arrive. */
   readonly lost: AbortSignal
   /** Aborts once nothing more arrives. */
   readonly ended: AbortSignal
-  /** Another connection has replaced this one, which reads on until it ends or nothing arrives for `linger`. */
+  /** Marks the connection as replaced. It reads on until it ends or nothing arrives for `linger`. */
   replace(): void
 }
 
 const EVENTS = 'text/event-stream'
-/** What gosmee's server sends if its stream has lost messages after `Last-Event-ID`. */
+/** Event that gosmee's server sends if its stream has lost messages after `Last-Event-ID`. */
 const GAP = 'gosmee-gap'
 
 /**
  * Opens a connection to a channel, which ends when `signal` aborts.
- * @throws RelayError `provider_failed` that says why there is none
+ * @throws RelayError `provider_failed` with the reason
  */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
   const { limits, clock, signal, ready } = options
@@ -78,10 +86,10 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   const ignore = onAbort(signal, discard)
   const [lost, ended] = [new AbortController(), new AbortController()]
   let isReading = false
-  /** Milliseconds of reading since something arrived, and since it was replaced. */
+  /** Milliseconds of reading since something arrived, and since the connection was replaced. */
   let [idle, age] = [0, -Infinity]
   const timer = setInterval(() => {
-    // While relay reads nothing, silence means nothing.
+    // Silence is not counted while relay does not read.
     if (!isReading) return
     idle += limits.tick
     age += limits.tick
@@ -128,22 +136,25 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
 
 const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d]
 const MESSAGE_END = Buffer.from('\n\n')
-/** Bytes that a line counts for besides its own: smee-client keeps each by itself. A server sends a message in a handful. */
+/**
+ * Bytes added for each line, since smee-client stores each separately. A server sends a message in a handful of lines.
+ */
 const LINE_OVERHEAD = 512
 
 /**
- * Leaves out what a message has beyond `limit` bytes, up to its blank line. It is then no JSON, and refused. Each line ends with a line feed
- * alone, since smee-client looks for the other ends again and again. Bytes may come in any parts. Takes time linear in them.
+ * Makes a filter that drops the bytes of a message beyond `limit`, up to its blank line. Such a message is no JSON, and
+ * is refused. Line ends become line feeds, since smee-client searches for the other kinds again and again. Chunks may
+ * be split anywhere. Takes linear time.
  */
 function cutMessages(limit: number): (chunk: Uint8Array) => Uint8Array {
-  /** Bytes of the message that is being read, and of its last line. */
+  /** Bytes of the current message, and of its last line. */
   let [size, line] = [0, 0]
   let endedWithReturn = false
   return (chunk) => {
     const read = withLineFeeds(chunk, endedWithReturn)
     endedWithReturn = chunk.length > 0 ? chunk[chunk.length - 1] === CARRIAGE_RETURN : endedWithReturn
     const kept: Uint8Array[] = []
-    /** Where what is kept begins; -1 while the rest of a message is left out. */
+    /** Start of the bytes to keep; -1 while the rest of a message is dropped. */
     let from = size > limit ? -1 : 0
     for (let at = 0; at < read.length;) {
       const feed = read.indexOf(LINE_FEED, at)
@@ -169,7 +180,7 @@ function cutMessages(limit: number): (chunk: Uint8Array) => Uint8Array {
   }
 }
 
-/** The bytes with every line end as a line feed. `isAfterReturn`: a line feed that comes first belongs to the end before. */
+/** Converts every line end to a line feed. `isAfterReturn`: a leading line feed belongs to the previous line end. */
 function withLineFeeds(chunk: Uint8Array, isAfterReturn: boolean): Buffer {
   const from = isAfterReturn && chunk[0] === LINE_FEED ? 1 : 0
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset + from, chunk.byteLength - from)
@@ -180,7 +191,7 @@ function withLineFeeds(chunk: Uint8Array, isAfterReturn: boolean): Buffer {
 /** smee's server requires exactly this Accept header. Older gosmee servers send events only to a client named gosmee. */
 const HEADERS = { accept: EVENTS, 'user-agent': 'webhook-relay (as gosmee)' }
 
-/** The server's answer with the channel's events. @throws RelayError `provider_failed` for another answer, or none in time */
+/** Requests the channel's events. @throws RelayError `provider_failed` for any other response, or none in time */
 async function request(options: ConnectionOptions): Promise<OutboundResponse> {
   const { limits, signal } = options
   const response = await withTimeLimit(limits.opening, signal, (limited) =>
@@ -198,7 +209,7 @@ async function request(options: ConnectionOptions): Promise<OutboundResponse> {
   throw tunnelRefusal(`the server answers ${status}${redirectNote(response, options.url)}`, response)
 }
 
-/** An answer with events, else the one that says why there are none, whose body is discarded. */
+/** Returns a response with events, else the one that explains why there are none, whose body is discarded. */
 async function firstUsable(
   { url, lastEventId, sendOnce }: ConnectionOptions,
   signal: AbortSignal,

@@ -1,5 +1,6 @@
 import { parseJson } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
+import { formsOf } from './form-encodings.js'
 
 const [LINE_END, SPACE, QUOTE, AND, COMMA, SLASH, ZERO] = [0x0a, 0x20, 0x22, 0x26, 0x2c, 0x2f, 0x30]
 const [NINE, COLON, LESS, GREATER] = [0x39, 0x3a, 0x3c, 0x3e]
@@ -9,13 +10,13 @@ const [BRACKET, BACKSLASH, SMALL_B, SMALL_F, SMALL_U, BRACE, DELETE] = [
 
 interface Layout {
   readonly name: string
-  /** Of one level; none for one line. */
+  /** Indentation of one level; empty for JSON in one line. */
   readonly indent: string
-  /** A space after each colon and comma of the one line. */
+  /** Puts a space after each colon and comma of JSON in one line. */
   readonly spaced?: true
-  /** Users of Gitea in one line. */
+  /** Writes users of Gitea in one line. */
   readonly compactUsers?: true
-  /** Empty objects and arrays with line breaks in them. */
+  /** Puts line breaks into empty objects and arrays. */
   readonly openEmpties?: true
 }
 
@@ -29,29 +30,30 @@ const TWO_USERS: Layout = { name: `${TWO.name} with compact users`, indent: '  '
 const FOUR: Layout = { name: 'four-space indented JSON', indent: '    ' }
 const TAB: Layout = { name: 'tab-indented JSON', indent: '\t' }
 
-/** What JSON text may hold that programs write in several ways. */
+/** Parts of JSON text that programs write in several ways. */
 type Special = 'html' | 'slash' | 'delete' | 'lines' | 'replacement' | 'nonAscii' | 'long' | 'upper'
 
 /**
- * What a program escapes otherwise than JSON.stringify does. `html`: `<>&`; `lines`: the line ends that JavaScript strings once could not
- * hold; `replacement`: U+FFFD, which stands for bytes that are not UTF-8; `nonAscii`: these and all others. They become `\u003c`, the slash
- * `\/`. `long`: `\b` and `\f` become `\u0008` and `\u000c`. `upper`: digits in upper case, `\u001B`.
+ * Escapes that differ from JSON.stringify. `html`: `<>&`; `lines`: the line ends that JavaScript strings once could not
+ * hold; `replacement`: U+FFFD, which stands for bytes that are not UTF-8; `nonAscii`: these and all other non-ASCII
+ * characters. They become `\u003c`, the slash `\/`. `long`: `\b` and `\f` become `\u0008` and `\u000c`. `upper`: digits
+ * in upper case, `\u001B`.
  */
 type Escapes = Readonly<Partial<Record<Special, true>>>
 
 const NONE: Escapes = {}
 const UPPER: Escapes = { upper: true }
-/** Go's `encoding/json`, and Rails. */
+/** Escapes of Go's `encoding/json`, and of Rails. */
 const GO: Escapes = { html: true, lines: true }
 const GO_UPPER: Escapes = { ...GO, upper: true }
-/** Go before 1.22, and json-iterator. */
+/** Escapes of Go before 1.22, and of json-iterator. */
 const GO_LONG: Escapes = { ...GO, long: true }
 const GO_REPLACED: Escapes = { ...GO_LONG, replacement: true }
 const ASCII: Escapes = { delete: true, nonAscii: true }
 const PHP: Escapes = { slash: true, nonAscii: true }
-/** With JSON_UNESCAPED_UNICODE. */
+/** Escapes of PHP with JSON_UNESCAPED_UNICODE. */
 const PHP_UNICODE: Escapes = { slash: true, lines: true }
-/** Rails, with slashes. */
+/** Escapes of Rails, with slashes. */
 const RAILS: Escapes = { ...GO, slash: true }
 
 const GITEA = " with Go's escapes, as Gitea writes it"
@@ -59,24 +61,30 @@ const GITEA_LONG = " with Go's older escapes, as Gitea writes it"
 const GITEA_REPLACED = " with Go's escapes for bytes that are not UTF-8, as Gitea writes it"
 const GITEA_1_15 = ', as Gitea 1.15 writes it'
 
-/** The end of its name; whether programs that write so are known to end it with a newline. */
+/**
+ * An encoding of JSON. `name` follows the name of the layout. `newline` is set if programs are known to end this
+ * encoding with a newline.
+ */
 type Style<Id = string> = readonly [id: Id, Layout, Escapes, name: string, newline?: 'newline']
 
 /**
- * The ways in which code hosts and other senders, and people who test webhooks, write the JSON that they sign. The likeliest come first.
+ * Encodings in which code hosts, other senders, and people who test webhooks write the JSON that they sign. The
+ * likeliest come first.
  *
- * Gitea indents every payload by two spaces, except `repository` and `wiki` events, which it indents by one (RepositoryPayload
- * and WikiPayload in modules/structs/hook.go, from v1.15 to main, and Forgejo). 1.15 writes users in one line, since
- * json-iterator copies what User.MarshalJSON returns (modules/structs/user.go); later versions indent the finished text, users
- * too. Both use json-iterator, and Gitea since 1.26 Go's own package, or `encoding/json/v2`, which escapes no HTML
- * (modules/json/jsonv2.go).
+ * Gitea indents every payload by two spaces, except `repository` and `wiki` events, which it indents by one
+ * (RepositoryPayload and WikiPayload in modules/structs/hook.go, from v1.15 to main, and Forgejo). 1.15 writes users in
+ * one line, since json-iterator copies what User.MarshalJSON returns (modules/structs/user.go); later versions indent
+ * the finished text, users too. Both use json-iterator. Gitea since 1.26 uses Go's own package, or `encoding/json/v2`,
+ * which escapes no HTML (modules/json/jsonv2.go).
  *
- * Stripe indents by two spaces, with no newline at the end; until 2025 or so as older Ruby's `JSON.pretty_generate`, which has line breaks
- * in what is empty (docs.stripe.com/webhooks shows such events). GitLab writes compact JSON with Yajl, whose escapes are in upper case
- * (app/services/web_hook_service.rb, lib/gitlab/json.rb). Sentry writes compact ASCII with simplejson (src/sentry/utils/json.py). Shopify
- * escapes HTML and slashes (shopify.dev/docs/api/admin-rest: `\u003cstrong\u003eGood snowboard!\u003c\/strong\u003e`), Slack slashes and
- * all that is not ASCII (docs.slack.dev/interactivity: `https:\/\/hooks.slack.com\/actions\/…`). PagerDuty's, Linear's and Bitbucket's are
- * compact (go-pagerduty webhookv3_test.go; @linear/sdk and Atlassian's plugins in their tests).
+ * Stripe indents by two spaces, with no newline at the end. Until 2025 or so it used older Ruby's
+ * `JSON.pretty_generate`, which puts line breaks into empty values (docs.stripe.com/webhooks shows such events). GitLab
+ * writes compact JSON with Yajl, whose escapes are in upper case (app/services/web_hook_service.rb,
+ * lib/gitlab/json.rb). Sentry writes compact ASCII with simplejson (src/sentry/utils/json.py). Shopify escapes HTML and
+ * slashes (shopify.dev/docs/api/admin-rest: `\u003cstrong\u003eGood snowboard!\u003c\/strong\u003e`), Slack slashes and
+ * all non-ASCII characters (docs.slack.dev/interactivity: `https:\/\/hooks.slack.com\/actions\/…`). PagerDuty, Linear
+ * and Bitbucket write compact JSON (go-pagerduty webhookv3_test.go; @linear/sdk and Atlassian's plugins in their
+ * tests).
  */
 const STYLES = [
   ['compact', COMPACT, NONE, '', 'newline'],
@@ -107,13 +115,27 @@ const STYLES = [
   ['tab-go', TAB, GO, " with Go's escapes"],
 ] as const satisfies readonly Style[]
 
-/** One of the 26 ways to write JSON. */
+/** Name of one of the 26 encodings. */
 export type EncodingId = (typeof STYLES)[number][0]
 
 const ALL: readonly Style<EncodingId>[] = STYLES
+
+/** Encodings of all versions of Gitea and Forgejo. A payload that one of them signed is written in these first. */
+const GITEA_IDS: ReadonlySet<EncodingId> = new Set([
+  'indented-go',
+  'indented',
+  'gitea-users',
+  'one-space-go',
+  'one-space',
+  'one-space-users',
+  'indented-go-long',
+  'indented-go-replaced',
+  'one-space-go-long',
+  'one-space-go-replaced',
+])
 export const ENCODING_IDS: readonly EncodingId[] = ALL.map(([id]) => id)
 
-/** Writes a JSON value in one of the ways. `indent`, at most 10 characters, replaces its own layout; '' is compact. */
+/** Writes a JSON value in an encoding. `indent`, at most 10 characters, replaces its layout; '' is compact. */
 export function writeJson(id: EncodingId, value: unknown, indent?: string): string {
   const [, layout = COMPACT, escapes = NONE] = ALL.find(([each]) => each === id) ?? []
   const compact = Buffer.from(JSON.stringify(value))
@@ -125,32 +147,36 @@ export function writeJson(id: EncodingId, value: unknown, indent?: string): stri
   ).toString()
 }
 
-/** A way in which a value may have been written. */
+/** An encoding in which a value may have been written. */
 export interface Way {
   readonly id: EncodingId
-  /** For a sentence: `compact JSON with Go's escapes`. */
+  /** Name for a sentence: `compact JSON with Go's escapes`. */
   readonly name: string
   readonly newline: boolean
-  /** Bytes that it takes, or at least, if that is not known before it is written. */
+  /** Size of the text in bytes, or a lower bound unless {@link isExact}. */
   readonly size: number
   readonly isExact: boolean
   readonly write: () => Buffer
 }
 
 /**
- * The ways in which a JSON value differs, the likeliest first. None is written before it is asked for: all layouts are made of the compact
- * text, and all escapes of a layout, each in one pass over bytes.
- * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects.
+ * Yields the encodings that differ for a JSON value, the likeliest first: compact, then those of the sender. Each is
+ * written only on request: layouts are made of the compact text, and the escapes of a layout, each in one pass over
+ * bytes.
+ * @param own the sender's usual encoding
+ * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects
  */
-export function* waysOf(value: unknown): Generator<Way> {
+export function* waysOf(value: unknown, own: EncodingId = 'compact'): Generator<Way> {
   const json = JSON.stringify(value)
   const compact = Buffer.from(json)
-  const [first, ...others] = ALL
-  // The first way is nearly always the right one, and needs no pass of its own.
+  const isOwn = ([id]: Style<EncodingId>): boolean => id === own || (GITEA_IDS.has(own) && GITEA_IDS.has(id))
+  const [first, ...rest] = ALL
+  const others = [...rest.filter(isOwn), ...rest.filter((style) => !isOwn(style))]
+  // The first encoding is nearly always the right one, and needs no pass of its own.
   if (first) yield wayOf(first, { size: compact.length, isExact: true, write: () => compact })
   const shape = shapeOf(compact)
   if (shape.depth > MAX_DEPTH) throw new RangeError(`JSON is nested more than ${MAX_DEPTH} deep`)
-  /** The layout that was made last: of the ways that share a costly one, one follows the other. */
+  /** The last layout that was made. Encodings that share a costly layout follow each other. */
   let made: { readonly layout: Layout; readonly text: Buffer } | undefined
   const seen = new Set([keyOf(COMPACT, NONE, shape)])
   for (const style of others) {
@@ -163,7 +189,7 @@ export function* waysOf(value: unknown): Generator<Way> {
     if (layout.compactUsers && !USER_START.test(json)) continue
     const size = laidOut + growthOf(escapes, shape)
     yield wayOf(style, {
-      // Users take less than half of that in one line.
+      // In one line, users take more than half of the indented size.
       size: layout.compactUsers ? Math.floor(size / 2) : size,
       isExact: layout.compactUsers !== true,
       write() {
@@ -181,30 +207,33 @@ function wayOf(
   return { id, name: layout.name + end, newline: newline !== undefined, ...written }
 }
 
-/** The same for two ways that write the same: a number for the layout, and a bit for each escape that makes a difference. */
+/**
+ * Computes a key that is equal for two encodings with the same text: a number for the layout, and a bit for each escape
+ * that makes a difference.
+ */
 function keyOf(layout: Layout, escapes: Escapes, { count, present }: Shape): number {
   const there = escapes.html && count.html > 0 ? present | UPPER_BIT : present
   return ((LAYOUT_NUMBERS.get(layout) ?? 0) << SPECIAL.length) | ((MASKS.get(escapes) ?? 0) & there)
 }
 
-/** What a value's compact text is made of. */
+/** Counts over a value's compact text, from which sizes are computed. */
 interface Shape {
   readonly size: number
-  /** Of the deepest array or object. */
+  /** Depth of the deepest array or object. */
   readonly depth: number
   readonly colons: number
   readonly commas: number
-  /** Line breaks, if it is indented, and the levels of all lines together. */
+  /** Line breaks of the indented text, and the sum of the levels of all lines. */
   readonly breaks: number
   readonly levels: number
-  /** What is empty adds these, if it has line breaks in it. */
+  /** Additional line breaks and levels if empty values have line breaks. */
   readonly openBreaks: number
   readonly openLevels: number
-  /** How often each is there. */
+  /** Number of occurrences. */
   readonly count: Readonly<Record<Special, number>>
-  /** A bit for each that is there. */
+  /** A bit for each part with a count over 0. */
   readonly present: number
-  /** Bytes that it adds to escape all of them. */
+  /** Bytes added by escaping all occurrences. */
   readonly growth: Readonly<Record<Special, number>>
 }
 
@@ -219,7 +248,7 @@ const SPECIAL = [
   'upper',
 ] as const satisfies Special[]
 
-/** A bit for each of these. */
+/** Makes a bit mask over {@link SPECIAL}. */
 function bitsOf(isIn: (each: Special) => boolean): number {
   return SPECIAL.reduce((bits, each, at) => (isIn(each) ? bits | (1 << at) : bits), 0)
 }
@@ -251,7 +280,7 @@ function layoutOf(compact: Buffer): Omit<Shape, 'count' | 'growth' | 'present'> 
       breakLine()
     } else if (byte === BRACE || byte === BRACKET) {
       deepest = Math.max(deepest, ++depth)
-      // The code of the closing one is two higher. With nothing in between, both stay on one line.
+      // A closing bracket's code is two higher than the opening one's. An empty pair stays on one line.
       if (compact[at + 1] !== byte + 2) breakLine()
       else {
         openBreaks += byte === BRACE ? 1 : 2
@@ -265,7 +294,7 @@ function layoutOf(compact: Buffer): Omit<Shape, 'count' | 'growth' | 'present'> 
   return { size: compact.length, depth: deepest, colons, commas, breaks, levels, openBreaks, openLevels }
 }
 
-/** Outside strings there are none of these. */
+/** Counts the special parts of a text. None occurs outside strings. */
 function specialIn(compact: Buffer): Pick<Shape, 'count' | 'growth'> {
   let [html, slash, deleted, long, upper] = [0, 0, 0, 0, 0]
   let [lines, replacement, nonAscii, bytesOver] = [0, 0, 0, 0]
@@ -282,7 +311,7 @@ function specialIn(compact: Buffer): Pick<Shape, 'count' | 'growth'> {
     } else {
       const bytes = bytesFrom(byte)
       nonAscii++
-      // Four bytes are two units.
+      // A character of four bytes is written as two units.
       bytesOver += (bytes === 4 ? 2 * ESCAPE : ESCAPE) - bytes
       if (isLineEnd(compact, at)) lines++
       else if (isReplacement(compact, at)) replacement++
@@ -304,16 +333,16 @@ function specialIn(compact: Buffer): Pick<Shape, 'count' | 'growth'> {
   }
 }
 
-/** Bytes of `\u003c`. */
+/** Bytes of an escape such as `\u003c`. */
 const ESCAPE = 6
 
-/** Bytes of the character that begins with a byte over 0x7f. */
+/** Returns the number of bytes of a character, by its first byte over 0x7f. */
 function bytesFrom(first: number): 2 | 3 | 4 {
   if (first < 0xe0) return 2
   return first < 0xf0 ? 3 : 4
 }
 
-/** The character of several bytes that begins there. */
+/** Decodes the character of several bytes at an index. */
 function codePointAt(text: Buffer, at: number): number {
   const first = text[at] ?? 0
   const second = (text[at + 1] ?? 0) & 0x3f
@@ -323,7 +352,7 @@ function codePointAt(text: Buffer, at: number): number {
   return ((first & 0x07) << 18) | (second << 12) | (third << 6) | ((text[at + 3] ?? 0) & 0x3f)
 }
 
-/** U+2028 or U+2029. */
+/** True for U+2028 and U+2029. */
 function isLineEnd(text: Buffer, at: number): boolean {
   return text[at] === 0xe2 && text[at + 1] === 0x80 && (text[at + 2] === 0xa8 || text[at + 2] === 0xa9)
 }
@@ -332,7 +361,7 @@ function isReplacement(text: Buffer, at: number): boolean {
   return text[at] === 0xef && text[at + 1] === 0xbf && text[at + 2] === 0xbd
 }
 
-/** Bytes of compact text in a layout, before more is escaped. Those of users count as if they were indented too. */
+/** Computes the size of compact text in a layout, before escapes. Users count as if they were indented. */
 function sizeOf({ indent, spaced, openEmpties }: Layout, shape: Shape): number {
   const { size, colons, commas, breaks, levels, openBreaks, openLevels } = shape
   if (spaced) return size + colons + commas
@@ -346,8 +375,8 @@ function growthOf(escapes: Escapes, { growth }: Shape): number {
 }
 
 /**
- * A user of Gitea: the only object that begins with an id (a deleted user has -1) and a login, nests nothing, and ends with the login. Looked
- * for where an object begins, in compact text.
+ * Pattern of a user of Gitea: the only object that begins with an id (a deleted user has -1) and a login, nests
+ * nothing, and ends with the login. Matched at the beginning of an object, in compact text.
  */
 const TEXT = String.raw`"(?:[^"\\]|\\.){0,2000}"`
 const USER = new RegExp(
@@ -356,13 +385,13 @@ const USER = new RegExp(
 )
 const USER_START = /\{"id":-?\d+,"login":"/
 
-/** Compact text in a layout. */
+/** Converts compact text to a layout. */
 function layOut(compact: Buffer, shape: Shape, layout: Layout): Buffer {
   const { indent, spaced = false, openEmpties = false, compactUsers } = layout
   if (indent === '' && !spaced) return compact
   const to = Buffer.allocUnsafe(sizeOf(layout, shape))
   const level = Buffer.from(indent)
-  // A character for each byte.
+  // Latin-1, so that each byte is one character.
   const text = compactUsers ? compact.toString('latin1') : ''
   let [length, depth, isInString] = [0, 0, false]
   for (let at = 0; at < compact.length; at++) {
@@ -398,13 +427,13 @@ function layOut(compact: Buffer, shape: Shape, layout: Layout): Buffer {
   return to.subarray(0, length)
 }
 
-/** The index after a user of Gitea that begins there; the same index if none does. */
+/** Returns the index after a user of Gitea at `at`; `at` if there is none. */
 function endOfUser(text: string, at: number): number {
   USER.lastIndex = at
   return USER.test(text) ? USER.lastIndex : at
 }
 
-/** Returns where the line begins that follows. */
+/** Writes a line break with indentation. Returns the index after it. */
 function breakLine(to: Buffer, length: number, level: Uint8Array, depth: number): number {
   to[length++] = LINE_END
   for (let left = depth; left > 0; left--)
@@ -412,11 +441,11 @@ function breakLine(to: Buffer, length: number, level: Uint8Array, depth: number)
   return length
 }
 
-/** JSON text, as JSON.stringify escapes it, with more escapes. */
+/** Adds escapes to JSON text with those of JSON.stringify. */
 function escape(text: Buffer, escapes: Escapes, shape: Shape): Buffer {
   if (!SPECIAL.some((each) => escapes[each] && shape.count[each] > 0)) return text
   const { html, slash, delete: isDelete, lines, replacement, nonAscii, long, upper } = escapes
-  /** The bytes that may begin something to escape. */
+  /** Bytes that may begin a part to escape. */
   const isLookedAt = new Uint8Array(256)
   if (long || upper) isLookedAt[BACKSLASH] = 1
   if (html) for (const byte of [AND, LESS, GREATER]) isLookedAt[byte] = 1
@@ -432,12 +461,12 @@ function escape(text: Buffer, escapes: Escapes, shape: Shape): Buffer {
     const byte = text[at] ?? 0
     if (isLookedAt[byte] === 0) to[length++] = byte
     else if (byte === BACKSLASH) {
-      // An escape is taken as a whole: `\\b` is an escaped backslash, and no `\b`.
+      // An escape is read as a whole: `\\b` is an escaped backslash, not `\b`.
       const next = text[++at] ?? 0
       if (long && next === SMALL_B) length = writeUnit(to, length, 0x08, digits)
       else if (long && next === SMALL_F) length = writeUnit(to, length, 0x0c, digits)
       else if (upper && next === SMALL_U && text[at + 1] === ZERO) {
-        // Only those of control characters have digits in upper case.
+        // Only escapes of control characters get digits in upper case.
         to[length++] = byte
         to[length++] = next
         for (const end = at + 4; at < end;) {
@@ -465,10 +494,10 @@ function escape(text: Buffer, escapes: Escapes, shape: Shape): Buffer {
 
 const [LOWER_DIGITS, UPPER_DIGITS] = [Buffer.from('0123456789abcdef'), Buffer.from('0123456789ABCDEF')]
 
-/** Of a letter in ASCII. */
+/** Mask that turns a letter of ASCII into upper case. */
 const UPPER_CASE = 0xdf
 
-/** Writes `\u` and four digits. Returns where they end. */
+/** Writes `\u` and four digits. Returns the index after them. */
 function writeUnit(to: Buffer, length: number, unit: number, digits: Uint8Array): number {
   to[length] = BACKSLASH
   to[length + 1] = SMALL_U
@@ -479,15 +508,15 @@ function writeUnit(to: Buffer, length: number, unit: number, digits: Uint8Array)
   return length + ESCAPE
 }
 
-/** A value in one of the ways. */
+/** A value written in an encoding. */
 interface Written extends Pick<Way, 'id' | 'name' | 'newline'> {
   /** Undefined if it is longer than the limit. */
   readonly text: string | undefined
 }
 
 /**
- * A JSON value in all ways in which it differs, the likeliest first. `limit` is in bytes: deeply nested text becomes hundreds of times as
- * long when it is indented.
+ * Writes a JSON value in all encodings that differ, the likeliest first. `limit` is in bytes: deeply nested text
+ * becomes hundreds of times as long when it is indented.
  * @throws RangeError as {@link waysOf}
  */
 export function* writings(value: unknown, limit: number): Generator<Written> {
@@ -495,77 +524,18 @@ export function* writings(value: unknown, limit: number): Generator<Written> {
     yield { id, name, newline, text: size > limit ? undefined : write().toString() }
 }
 
-/** A form with the one field `payload`, as a program writes it. */
-export interface WrittenForm {
-  /** Bytes that it takes. */
-  readonly size: number
-  readonly write: () => Buffer
-}
-
-const FIELD = Buffer.from('payload=')
-/** Bytes of `%2B`. */
-const ESCAPED = 3
-const PERCENT = 0x25
-const PLUS = 0x2b
-/** Every program leaves these as they are. */
-const BARE = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.')
-/** What programs write differently: a space, as `+` or escaped, and marks, which some leave as they are. */
-const DIFFERENT = Buffer.from(" !'()*~")
-
-/** The bytes that each byte takes where a program leaves these. */
-function widthsOf(left: string): Uint8Array {
-  const widths = new Uint8Array(256).fill(ESCAPED)
-  for (const byte of [...BARE, ...Buffer.from(left)]) widths[byte] = 1
-  return widths
-}
-
-/** Go, Python and Faraday. */
-const LIKELIEST_FORM = widthsOf(' ~')
-/** URLSearchParams, and encodeURIComponent. */
-const OTHER_FORMS = [widthsOf(' *'), widthsOf("!'()*~")]
-
 /**
- * The ways in which programs write a form of that text, the likeliest first, each of them once. One pass finds how long all are; none is
- * written before it is asked for.
+ * Growth that no real payload reaches, and length that any may have, in characters. Indenting deeply nested JSON could
+ * fill the memory.
  */
-export function formsOf(payload: Uint8Array): readonly [WrittenForm, ...WrittenForm[]] {
-  const counts = new Uint32Array(256)
-  for (let at = 0; at < payload.length; at++) {
-    const byte = payload[at] ?? 0
-    counts[byte] = (counts[byte] ?? 0) + 1
-  }
-  const present = DIFFERENT.filter((byte) => counts[byte] !== 0)
-  const spell = (widths: Uint8Array): string => present.map((byte) => widths[byte] ?? 0).join()
-  const form = (widths: Uint8Array): WrittenForm => {
-    const size = counts.reduce((sum, count, byte) => sum + count * (widths[byte] ?? 0), FIELD.length)
-    return { size, write: () => writeForm(payload, widths, size) }
-  }
-  const seen = new Set([spell(LIKELIEST_FORM)])
-  const others = OTHER_FORMS.filter((widths) => seen.size < seen.add(spell(widths)).size)
-  return [form(LIKELIEST_FORM), ...others.map(form)]
-}
-
-function writeForm(payload: Uint8Array, widths: Uint8Array, size: number): Buffer {
-  const to = Buffer.allocUnsafe(size)
-  let length = FIELD.copy(to)
-  for (let at = 0; at < payload.length; at++) {
-    const byte = payload[at] ?? 0
-    if (widths[byte] === 1) to[length++] = byte === SPACE ? PLUS : byte
-    else {
-      to[length++] = PERCENT
-      to[length++] = UPPER_DIGITS[byte >> 4] ?? 0
-      to[length++] = UPPER_DIGITS[byte & 15] ?? 0
-    }
-  }
-  return to
-}
-
-/** Growth that no real payload reaches, and characters that any may have. Indenting deeply nested JSON could fill the memory. */
 const MAX_GROWTH = 8
 const MIN_LIMIT = 65_536
 export const AS_FORM = 'as a form'
 
-/** What a body, or the payload of a form, may have been before it was changed, and how it was written. The smallest changes come first. */
+/**
+ * Yields texts that a body, or the payload of a form, may have been before it was changed, each with a description. The
+ * smallest changes come first.
+ */
 export function* originals(
   bytes: Buffer,
   inForm: boolean,
@@ -589,7 +559,7 @@ export function* originals(
       if (written.id === 'compact' || written.id === 'compact-upper') inForms.add(written.text)
     }
   } catch {
-    // It is no JSON.
+    // The text is no JSON, so it has no other encodings.
   }
   const form = inForm ? `${AS_FORM} in another encoding` : AS_FORM
   for (const json of inForms)

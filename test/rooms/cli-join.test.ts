@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { createInstanceRecord, type RunningInstance } from '../../src/instance/protocol.js'
 import { serviceSettings } from '../../src/cli/commands/serve/settings.js'
-import { join, type Parts } from '../../src/cli/settings/join.js'
+import { joinSettings, type Parts } from '../../src/cli/settings/join.js'
 import { load } from './cli-shell.js'
 
 const A = 'https://a.example'
@@ -67,14 +67,14 @@ it.each<[string, Parts, readonly [host: string | undefined, store: string, clien
   ['an instance at another host than setup', { own, setup, instance: elsewhere }, [C, 'memory', undefined]],
   ['an instance with another client', { own, setup, instance: withClient }, [B, 'memory', undefined]],
 ])('settings of %s', (_, parts, joined) => {
-  const { values } = join(parts)
+  const { values } = joinSettings(parts)
   const id = values.clientSecret === undefined ? undefined : values.clientId
   expect([values.providerUrl, values.store, id]).toEqual(joined)
 })
 
 it('leaves out an id that the instance has the secret of, and refuses a kind of host that it does not know', () => {
-  expect(join({ own: other, instance: withClient }).values.clientId).toBeUndefined()
-  expect(() => join({ own: other, instance: { ...instance, provider: 'forge' } })).toThrow(
+  expect(joinSettings({ own: other, instance: withClient }).values.clientId).toBeUndefined()
+  expect(() => joinSettings({ own: other, instance: { ...instance, provider: 'forge' } })).toThrow(
     'Process 7 serves the code host forge, which this version of relay does not know',
   )
 })

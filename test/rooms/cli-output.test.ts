@@ -12,7 +12,7 @@ import {
   cyan,
   dim,
   green,
-  join,
+  joined,
   jsonLines,
   type Line,
   red,
@@ -197,7 +197,7 @@ describe('a line broken at spaces', () => {
   it('loses no word, and is wider than asked for only by one word', () => {
     fc.assert(
       fc.property(fc.array(fc.stringMatching(/^[a-z日]{1,12}$/), { minLength: 1 }), WIDTH, (words, width) => {
-        const text = join(words.map((word, i) => (i % 2 === 0 ? bold(`${word} `) : `${word} `)))
+        const text = joined(words.map((word, i) => (i % 2 === 0 ? bold(`${word} `) : `${word} `)))
         const lines = text.wrap(width, 4)
         expect(lines.flatMap((line) => String(line).trim().split(' ')).filter(Boolean)).toEqual(words)
         for (const line of lines)

@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { join } from '../../src/cli/settings/join.js'
+import { joinSettings } from '../../src/cli/settings/join.js'
 import { withDefaults } from '../../src/cli/settings/read.js'
 import type { GivenValues } from '../../src/cli/settings/parse.js'
 import { SETTING_NAMES, settingOf } from '../../src/cli/settings/table.js'
@@ -263,7 +263,7 @@ describe('a client secret', () => {
     { env: secret },
     { dotenv: inFolder },
   ])('is used where the user says: %j', async (given) => {
-    const { values, hostRefusal } = join({ own: await load(given) })
+    const { values, hostRefusal } = joinSettings({ own: await load(given) })
     expect([values.clientSecret, hostRefusal]).toEqual(['canary', undefined])
   })
 })

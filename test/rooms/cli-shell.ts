@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { Flags, PrintingShell } from '../../src/cli/command.js'
 import type { Context } from '../../src/cli/context.js'
 import { Output, type OutputOptions } from '../../src/cli/output/output.js'
-import { type Loaded, openSettings } from '../../src/cli/settings/read.js'
+import { type LoadedSettings, openSettings } from '../../src/cli/settings/read.js'
 import { emptyFolder } from '../kit/folder.js'
 
 interface Options extends Partial<Context>, OutputOptions {}
@@ -55,7 +55,7 @@ export interface Given {
 export async function load(
   { flags = {}, env = {}, dotenv, project, user }: Given,
   { cwd = emptyFolder(), configFolder = emptyFolder() }: Partial<Pick<Context, 'cwd' | 'configFolder'>> = {},
-): Promise<Loaded & { readonly warnings: readonly string[] }> {
+): Promise<LoadedSettings & { readonly warnings: readonly string[] }> {
   if (dotenv !== undefined) writeFileSync(path.join(cwd, '.env'), [dotenv].flat().join('\n'))
   if (project !== undefined) writeFileSync(path.join(cwd, 'relay.json'), JSON.stringify(project))
   if (user !== undefined) writeFileSync(path.join(configFolder, 'config.json'), JSON.stringify(user))

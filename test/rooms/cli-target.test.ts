@@ -1,7 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
-import { checkHost, formatTarget, parseTarget, type Target, targetOfDelivery } from '../../src/cli/target.js'
+import {
+  requireOwnHost,
+  formatTarget,
+  parseTarget,
+  type ActionTarget,
+  targetOfDelivery,
+} from '../../src/cli/target.js'
 import { failure } from './cli-shell.js'
 
 const HOST = 'https://github.com'
@@ -9,7 +15,7 @@ const WEB = `${HOST}/octo/demo`
 const issue = { owner: 'octo', repo: 'demo', number: 12, kind: 'issue', host: HOST } as const
 const pull = { ...issue, kind: 'pull' } as const
 
-it.each<[string, Target]>([
+it.each<[string, ActionTarget]>([
   ['HTTPS://GitHub.com/octo/demo/issues/12', issue],
   [`${HOST}:443/octo/demo/issues/12`, issue],
   [`${WEB}/pull/12/files?w=1`, pull],
@@ -47,10 +53,10 @@ it.each([
   ['https://github.com.evil.example', HOST],
   ['https://example.org', 'https://example.org/git'],
   ['https://example.org/git', 'https://example.org'],
-])('checkHost finds that %s is elsewhere than %s', (there, here) => {
+])('requireOwnHost finds that %s is elsewhere than %s', (there, here) => {
   const said = `The address is on ${there}, but this profile uses ${here}. Give an address there, or owner/repo#12`
   const target = parseTarget(`${there}/octo/demo/issues/12`)
-  expect(() => checkHost(target, here)).toThrow(new RelayError('usage', said))
+  expect(() => requireOwnHost(target, here)).toThrow(new RelayError('usage', said))
 })
 
 describe('laws', () => {
@@ -76,7 +82,7 @@ describe('laws', () => {
         const found = { ...target, kind, host }
         expect(parseTarget(at + end)).toEqual(found)
         expect(parseTarget(`${at}${anchor}${id}`)).toEqual({ ...found, comment: { kind: on, id } })
-        expect(() => checkHost(parseTarget(at + end), host)).not.toThrow()
+        expect(() => requireOwnHost(parseTarget(at + end), host)).not.toThrow()
       }),
     )
   })

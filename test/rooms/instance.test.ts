@@ -23,12 +23,15 @@ async function instance() {
   let failure: unknown
   let record: InstanceRecord | undefined
   const parts: object = {
-    prove: (text: string) => record && prove(record, text),
-    routes: async () => {
-      throw failure
-    },
     refusals: { list: { list: () => [], counts: () => ({}) } },
-    instance: { status: () => ({ startedAt: '' }), changes },
+    instance: {
+      prove: (text: string) => (record ? prove(record, text) : ''),
+      status: () => ({ startedAt: '' }),
+      changes,
+      routes: async () => {
+        throw failure
+      },
+    },
     log: silentLog,
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the calls that are made here need no other part
@@ -161,9 +164,9 @@ describe('a command that follows', () => {
     const home = emptyFolder()
     const published = publishInstance(home, own.record)
     const abort = new AbortController()
-    const attached = { values: { home }, profile: 'default', unreachable: undefined }
+    const profile = { values: { home }, name: 'default', unreachable: undefined }
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a shell and its settings it needs no more
-    const given = [{ signal: abort.signal, out: { log: silentLog } }, attached] as unknown as Parameters<
+    const given = [{ signal: abort.signal, out: { log: silentLog } }, profile] as unknown as Parameters<
       typeof looks
     >
     let count = 0

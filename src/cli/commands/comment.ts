@@ -17,9 +17,9 @@ import {
   TARGET_HELP,
 } from '../act.js'
 import { define, type Shell } from '../command.js'
-import { readInput, textOf } from '../input.js'
+import { readInput, inputText } from '../input.js'
 import { marked, outside, own } from '../output/outside.js'
-import { formatTarget, type Target, targetOfDelivery } from '../target.js'
+import { formatTarget, type ActionTarget, targetOfDelivery } from '../target.js'
 
 interface CommentInput extends ActionFlags {
   readonly text?: string | undefined
@@ -59,7 +59,7 @@ type Commented = CommentRef & { readonly created?: boolean }
 /** Whether the address of a comment, which the code host chose, is exactly the one that the target and the comment's number make. */
 function isAddressOf(
   url: string,
-  { target: { owner, repo, number }, id, host }: { target: Target; id: number; host: string },
+  { target: { owner, repo, number }, id, host }: { target: ActionTarget; id: number; host: string },
 ): boolean {
   const expected = ['issues', 'pull', 'pulls'].map(
     (page) => `${host}/${owner}/${repo}/${page}/${number}#issuecomment-${id}`,
@@ -80,7 +80,7 @@ async function readComment(
   shell: Shell,
   { from, bodyFile: file }: CommentInput,
   [address, argument]: Operands,
-): Promise<{ readonly target: Target | undefined; readonly body: string }> {
+): Promise<{ readonly target: ActionTarget | undefined; readonly body: string }> {
   const { stdin } = shell
   if (argument !== undefined && file !== undefined)
     throw new RelayError('usage', 'The text is given twice: as an argument and with --body-file')
@@ -109,7 +109,7 @@ async function readComment(
 }
 
 function commentText(bytes: Uint8Array, name: string, blank = 'The text is empty'): string {
-  const text = textOf(bytes, name)
+  const text = inputText(bytes, name)
   if (/\S/.test(text)) return text
   throw new RelayError('usage', blank)
 }

@@ -12,9 +12,9 @@ import { openProfile, type Profile } from '../profile.js'
 import { userOf } from '../settings/derived.js'
 import { readStoredClient } from '../stored-setup.js'
 import { webhookSecret } from '../webhook-secret.js'
-import { join, servedBy } from '../settings/join.js'
+import { joinSettings, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
-import { didYouMean, type Loaded } from '../settings/read.js'
+import { didYouMeanSetting, type LoadedSettings } from '../settings/read.js'
 import { addressesOf, readSources, type SetSource } from '../sources.js'
 import {
   defaultText,
@@ -56,7 +56,7 @@ async function runConfig(shell: Shell, flags: ConfigInput): Promise<Configured> 
   const data = await profile.data().catch(unreadable)
   const setup = await (data && readStoredClient(data.secrets, profile).catch(unreadable))
   // What counts without the running instance, or for the next one. The last relay serve is the running one.
-  const here = join({ own, setup, saved: instance ? undefined : saved })
+  const here = joinSettings({ own, setup, saved: instance ? undefined : saved })
   const secret = await describeSecret(shell, profile, data)
   const settings = SETTING_NAMES.map((each) =>
     each === 'webhookSecret' ? secret : describeSetting(each, here, instance),
@@ -92,13 +92,16 @@ function findName(word: string): SettingName {
     [name, settingOf(name).env].some((known) => normalizeWord(known) === normalizeWord(word)),
   )
   if (found !== undefined) return found
-  throw new RelayError('usage', `--reveal: no setting is called ${word}${didYouMean(word, SETTING_NAMES)}`)
+  throw new RelayError(
+    'usage',
+    `--reveal: no setting is called ${word}${didYouMeanSetting(word, SETTING_NAMES)}`,
+  )
 }
 
 /** A setting as the running instance has it, otherwise as it counts here. `note`: how this shell and the instance differ. */
 function describeSetting(
   name: SettingName,
-  { values, origins }: Loaded,
+  { values, origins }: LoadedSettings,
   instance: RunningInstance | undefined,
 ): { name: SettingName; value: Value | undefined; origin: string; note?: string | undefined } {
   const value = values[name] ?? (name === 'user' ? loginName() : undefined)

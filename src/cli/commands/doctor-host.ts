@@ -41,7 +41,7 @@ export interface CheckResult {
 }
 
 /** The profile that is checked. */
-export interface Subject {
+export interface Examined {
   readonly shell: Shell
   /** With the OAuth client that relay setup stored, where none is set. */
   readonly profile: Profile
@@ -52,7 +52,7 @@ export interface Subject {
 }
 
 /** Resolves to what is fine. @throws {@link fail} or {@link skip}; RelayError, whose message is that of a failure */
-export type Check = (subject: Subject) => Promise<string>
+export type Check = (subject: Examined) => Promise<string>
 
 class Finding extends Error {
   readonly result: CheckResult
@@ -95,7 +95,7 @@ function hostOf(profile: Profile): CodeHost | undefined {
 // The code host and the OAuth client
 
 /** Whether the code host answers, is of the configured kind, agrees on the time, knows the client, and can return browsers. */
-export async function checkHost(subject: Subject): Promise<string> {
+export async function checkCodeHost(subject: Examined): Promise<string> {
   const answer = await checkAnswer(subject)
   const found = [answer, await checkClient(subject), checkAddress(subject.profile)]
   return found.filter((text) => text !== undefined).join('; ')
@@ -105,7 +105,7 @@ export async function checkHost(subject: Subject): Promise<string> {
 const MAX_CLOCK_DIFFERENCE = 60_000
 
 /** Whether the code host answers at its address, is of the configured kind, and agrees on the time. Sends no token. */
-async function checkAnswer({ profile, shell }: Subject): Promise<string> {
+async function checkAnswer({ profile, shell }: Examined): Promise<string> {
   const host = hostOf(profile)
   const { provider: name } = profile.values
   const { isEmulated, pathAllowed } = HOST_KINDS[name]
@@ -177,7 +177,7 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
  * Whether users can sign in: relay, or its instance if one runs, has an OAuth client, and the code host knows it. Undefined for the
  * sandbox of another relay, whose client is unknown here.
  */
-async function checkClient(subject: Subject): Promise<string | undefined> {
+async function checkClient(subject: Examined): Promise<string | undefined> {
   const { profile, shell } = subject
   const { instance, values, origins } = profile
   const client = wholeClient(values)
@@ -210,7 +210,7 @@ async function checkClient(subject: Subject): Promise<string | undefined> {
 }
 
 /** Whether deliveries come from other senders than the code host, and no OAuth client says that users sign in there. */
-async function usesSourcesAlone(subject: Subject): Promise<boolean> {
+async function usesSourcesAlone(subject: Examined): Promise<boolean> {
   const { profile, data } = subject
   if ((await findClient(subject)) !== undefined) return false
   return (await sourceNames(profile, data)).length > 0
@@ -222,7 +222,7 @@ function wholeClient(values: Values): OAuthClient | undefined {
 }
 
 /** Which OAuth client relay, or its instance if one runs, has. Asks nothing. */
-async function findClient({ profile, data }: Subject): Promise<string | undefined> {
+async function findClient({ profile, data }: Examined): Promise<string | undefined> {
   const { instance, values, origins } = profile
   if (instance && data && (await findSandboxClient(data.secrets, instance.providerUrl)))
     return "the OAuth client is the sandbox's own"
@@ -257,7 +257,7 @@ function checkAddress({ instance, values }: Profile): string | undefined {
 // The user
 
 /** Whether the user has an unexpired token of this code host that works. The token is sent only to the host it came from. */
-export async function checkSignIn(subject: Subject): Promise<string> {
+export async function checkSignIn(subject: Examined): Promise<string> {
   const { shell, profile, data, problem } = subject
   if (problem !== undefined) throw skip('the database cannot be opened')
   const { store } = profile.values
@@ -298,7 +298,7 @@ export async function checkSignIn(subject: Subject): Promise<string> {
 // The hooks
 
 /** What the checks of hooks work with. */
-interface Hooks extends Subject {
+interface Hooks extends Examined {
   readonly data: Database
   readonly host: CodeHost
   /** The addresses at which deliveries reach this relay. */
@@ -309,7 +309,7 @@ interface Hooks extends Subject {
  * Whether the hooks that send here, and the webhook of the profile's App, have fitting settings. What the code host does not show is not
  * judged.
  */
-export async function checkHook(subject: Subject): Promise<string> {
+export async function checkHook(subject: Examined): Promise<string> {
   const { profile, data, shell, problem } = subject
   if (problem !== undefined) throw skip('the database cannot be opened')
   const host = data && hostOf(profile)

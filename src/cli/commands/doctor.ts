@@ -34,7 +34,7 @@ import { isUnsigned, lacksSecret, readSources, type SetSource } from '../sources
 import {
   type Check,
   checkHook,
-  checkHost,
+  checkCodeHost,
   type CheckResult,
   checkSignIn,
   fail,
@@ -42,7 +42,7 @@ import {
   SET_CLOCK,
   settle,
   skip,
-  type Subject,
+  type Examined,
 } from './doctor-host.js'
 
 type NamedResult = CheckResult & { readonly check: string }
@@ -89,7 +89,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   // First, since opening the database corrects the folder's permissions.
   const machine = await bounded(profile, 'machine', async () => checkMachine(profile))
   let data: Database | undefined
-  let problem: Subject['problem']
+  let problem: Examined['problem']
   try {
     data = await profile.data({ patience: PATIENCE_MS })
   } catch (error) {
@@ -114,7 +114,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
 const CHECKS: Readonly<Record<string, Check>> = {
   settings: checkSettings,
   relay: checkRelay,
-  'code host': checkHost,
+  'code host': checkCodeHost,
   'sign-in': checkSignIn,
   hook: checkHook,
   tunnel: checkTunnel,
@@ -226,7 +226,7 @@ const MIN_DIFFERENT = 8
 const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_DEBUG', 'RELAY_SOURCE']
 
 /** Whether no variable is a misspelt setting, none contradicts the instance, and secrets are in the right place and hard to guess. */
-async function checkSettings({ shell, profile, data }: Subject): Promise<string> {
+async function checkSettings({ shell, profile, data }: Examined): Promise<string> {
   const { own, conflict, instance, values } = profile
   for (const name of Object.keys(shell.env)) {
     const isRead = KNOWN.includes(name) || SOURCE_SECRET.test(name)
@@ -257,7 +257,7 @@ async function checkSettings({ shell, profile, data }: Subject): Promise<string>
 // The relay and its port
 
 /** Whether the profile's instance has proved itself or, if none runs, whether one could listen on its port. */
-async function checkRelay({ profile, shell }: Subject): Promise<string> {
+async function checkRelay({ profile, shell }: Examined): Promise<string> {
   const { instance, unreachable, values } = profile
   const { host, port, home } = values
   if (instance) {
@@ -307,7 +307,7 @@ async function tryPort(host: string, port: number): Promise<number | string> {
 const RECORD_TTL_MS = 60_000
 
 /** Whether the database takes and returns a record, also a secret one, and is not damaged as far as SQLite finds. */
-async function checkDatabase(subject: Subject): Promise<string> {
+async function checkDatabase(subject: Examined): Promise<string> {
   const { profile, data, problem, shell } = subject
   const { values, folder } = profile
   const place = tilde(folder)
@@ -351,7 +351,7 @@ async function roundTrip(store: Database['store'], prefix: string, fix: string):
 const MAX_CLOCK_DIFFERENCE_MS = 5000
 
 /** The same of a shared one, and whether it keeps what it acknowledges, its clock agrees, and the key of this shell fits. */
-async function checkServer({ profile, data, problem }: Subject): Promise<string> {
+async function checkServer({ profile, data, problem }: Examined): Promise<string> {
   const { values, folder, name } = profile
   const look = `${profile.command('config')}, which shows the address`
   if (!data) throw fail(problem?.text ?? 'it cannot be opened', problem?.fix ?? look)
@@ -396,7 +396,7 @@ async function checkServer({ profile, data, problem }: Subject): Promise<string>
 // The tunnel
 
 /** Whether the instance's tunnels are connected and work, as the instance reports. The first that does not is named. */
-async function checkTunnel({ profile }: Subject): Promise<string> {
+async function checkTunnel({ profile }: Examined): Promise<string> {
   const { instance } = profile
   if (!instance) throw skip('no instance is running')
   const all = instance.tunnels
@@ -432,7 +432,7 @@ function tunnelText(status: Omit<TunnelStatus, 'source'>, restart: string): stri
 // The sources
 
 /** Whether each source besides the code host has a secret. */
-async function checkSources({ shell, profile, data }: Subject): Promise<string> {
+async function checkSources({ shell, profile, data }: Examined): Promise<string> {
   const sources = await readSources(shell, profile, data)
   if (sources.length === 0) throw skip('none')
   const missing = sources.filter(lacksSecret).map(({ name }) => name)

@@ -23,7 +23,7 @@ import { homeRoutes } from '../../server/home.js'
 import { type SignedIn, signedIn } from '../account.js'
 import { hasDisplay, showAddress } from '../browser.js'
 import { define, type Flags, type Shell } from '../command.js'
-import { readInput, textOf } from '../input.js'
+import { readInput, inputText } from '../input.js'
 import { looks } from '../follow.js'
 import { USER_COMMAND } from '../options.js'
 import { publicAddress, redirectUri } from '../addresses.js'
@@ -103,7 +103,7 @@ async function readGivenToken(shell: Shell, flags: LoginFlags): Promise<string> 
     )
   }
   const bytes = await readInput(shell, '-', INPUT)
-  const token = textOf(bytes, 'Standard input').replace(/(?:\r\n|\n|\r)$/, '')
+  const token = inputText(bytes, 'Standard input').replace(/(?:\r\n|\n|\r)$/, '')
   if (TOKEN.test(token)) return token
   throw new RelayError(
     'usage',

@@ -14,7 +14,7 @@ import {
 } from '../act.js'
 import { define, type Shell } from '../command.js'
 import { marked, own } from '../output/outside.js'
-import { formatTarget, type Target } from '../target.js'
+import { formatTarget, type ActionTarget } from '../target.js'
 
 interface MergeInput extends ActionFlags {
   readonly method?: MergeMethod
@@ -43,7 +43,7 @@ async function* runMerge(shell: Shell, flags: MergeInput) {
 }
 
 /** Merges; `condition` completes the description. */
-function merge(target: Target, options: MergeOptions, condition = ''): Action<MergeResult> {
+function merge(target: ActionTarget, options: MergeOptions, condition = ''): Action<MergeResult> {
   const { owner, repo, number: pullNumber } = target
   const { method } = options
   const name = formatTarget(target)
@@ -63,7 +63,7 @@ function merge(target: Target, options: MergeOptions, condition = ''): Action<Me
 }
 
 /** Merges exactly the head whose checks it has read, so that a push in between is not merged unchecked. */
-function mergeIfGreen(target: Target, options: MergeOptions): Action<MergeResult> {
+function mergeIfGreen(target: ActionTarget, options: MergeOptions): Action<MergeResult> {
   const name = formatTarget(target)
   return {
     ...merge(target, options),

@@ -8,7 +8,7 @@ import { isEmptySecret, decodeKey } from '../../schemes/proof.js'
 import type { RefusedSummary } from '../../server/instance.js'
 import { putProfileSource, removeProfileSource } from '../../webhook/profile-secret.js'
 import { type CommandGroup, define, type Flags, type ResultItem, printEach, type Shell } from '../command.js'
-import { canAsk, Prompt, readInput, textOf } from '../input.js'
+import { canAsk, Prompt, readInput, inputText } from '../input.js'
 import { callInstance } from '../instance-client.js'
 import { UNVERIFIED } from '../output/deliveries.js'
 import { marked, outside, own, timeField } from '../output/outside.js'
@@ -126,7 +126,7 @@ async function readSecret(shell: Shell, profile: Profile, name: string): Promise
       'usage',
       `A terminal would show the secret. Pipe it in, for example ${profile.command(`source add ${name}`)} < secret.txt`,
     )
-  const secret = textOf(await readInput(shell, '-', INPUT), 'Standard input').trim()
+  const secret = inputText(await readInput(shell, '-', INPUT), 'Standard input').trim()
   if (isEmptySecret(new Secret(secret))) throw new RelayError('usage', 'Standard input has no secret')
   if (/[\p{Cc}\p{Zl}]/u.test(secret))
     throw new RelayError(

@@ -26,7 +26,7 @@ import {
 } from '../../journal/types.js'
 import { marked, Outside, outside, own, timeField } from './outside.js'
 import type { Output } from './output.js'
-import { bold, dim, green, join, jsonLines, type Line, red, t, type Text, textOf, yellow } from './text.js'
+import { bold, dim, green, joined, jsonLines, type Line, red, t, type Text, textOf, yellow } from './text.js'
 import { localTime, spokenTime } from './time.js'
 
 // How deliveries, attempts, targets and hooks are shown: for people as text, for programs as objects.
@@ -235,7 +235,7 @@ function cellText([state, result, detail]: Cell): Text {
 
 /** Those that are not empty. */
 function spaced(parts: readonly Text[], gap: string): Text {
-  return join(
+  return joined(
     parts.filter(({ ansi }) => ansi !== ''),
     gap,
   )
@@ -303,7 +303,7 @@ export class Printer {
     const [first = 0, second = 0] = this.#widths
     const widths = [first, second, event, place]
     const columns = cells.map((cell, i) => (i === 3 ? cell.cutStart(place) : cell).pad(widths[i] ?? 0))
-    return join([...columns, end(room)], GAP).cut(this.#out.width)
+    return joined([...columns, end(room)], GAP).cut(this.#out.width)
   }
 
   /** The columns of event and place, cut where the targets need room for their names and signs, up to half of the line; and that room. */
@@ -328,7 +328,7 @@ export class Printer {
       return whole.width <= room || mark.width === 0 ? whole : mark
     }
     const forms = this.#forms(progress).map((form) => spaced([mark, form], GAP))
-    const noted = note === '' ? [] : forms.map((form) => join([form, yellow(note)], GAP))
+    const noted = note === '' ? [] : forms.map((form) => joined([form, yellow(note)], GAP))
     return [...noted, ...forms].find(({ width }) => width <= room) ?? forms.at(-1) ?? textOf('')
   }
 
@@ -384,7 +384,7 @@ function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summar
     const count = progress.filter(({ forward }) => forward.status === state).length
     return count === 0 ? [] : [STATES[state].color(`${count} of ${total} ${state}`)]
   })
-  return counts.length === 0 ? textOf(`→ ${total} targets`) : join(counts, ', ')
+  return counts.length === 0 ? textOf(`→ ${total} targets`) : joined(counts, ', ')
 }
 
 /** `pull_requ….opened`: the action says more than the end of the event, as long as enough of the event is left to know it. */

@@ -19,11 +19,11 @@ export type Line = Text | Own | string
 /** Escapes what is put in, unless it is a {@link Text}, whose styles stay: ``t`${bold(name)} of ${repo}` ``. */
 export function t(strings: TemplateStringsArray, ...inserted: readonly (Line | number)[]): Text {
   const [first = '', ...others] = strings
-  return join([first, ...others.flatMap((text, i) => [inserted[i] ?? '', text])])
+  return joined([first, ...others.flatMap((text, i) => [inserted[i] ?? '', text])])
 }
 
 /** The lines one after the other, with the separator between them. */
-export function join(lines: readonly (Line | number)[], separator: Line = ''): Text {
+export function joined(lines: readonly (Line | number)[], separator: Line = ''): Text {
   return new Text(lines.map((line) => textOf(line).ansi).join(textOf(separator).ansi))
 }
 
@@ -130,7 +130,7 @@ export function table(rows: readonly (readonly Line[])[]): Text[] {
     for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.width)
   return cells.map((row) => {
     const last = row.findLastIndex(({ width }) => width > 0)
-    return join(
+    return joined(
       row.slice(0, last + 1).map((cell, i) => (i === last ? cell : cell.pad(widths[i] ?? 0))),
       '  ',
     )
@@ -147,7 +147,7 @@ export function jsonLines(json: string, indent = ''): Text[] {
       if (text !== undefined) return colon === undefined ? green(text) : t`${cyan(text)}${dim(colon)}`
       return scalar === undefined ? dim(whole) : yellow(scalar)
     })
-    return new Text(join([indent, ...painted]).ansi, { isWhole: true })
+    return new Text(joined([indent, ...painted]).ansi, { isWhole: true })
   })
 }
 

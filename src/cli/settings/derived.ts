@@ -5,7 +5,7 @@ import { Secret } from '../../base/secret.js'
 import { type OAuthClient, parseUserId, type ReadRoutes, type StorePlace } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import type { Values } from './parse.js'
-import { isOfFolder, type Loaded } from './read.js'
+import { isOfFolder, type LoadedSettings } from './read.js'
 
 // What parts of relay are made of, as the values of settings say it.
 
@@ -28,7 +28,7 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
 }
 
 /** Where deliveries are forwarded to. */
-export function routeSettings({ values, origins }: Pick<Loaded, 'values' | 'origins'>): ReadRoutes {
+export function routeSettings({ values, origins }: Pick<LoadedSettings, 'values' | 'origins'>): ReadRoutes {
   const { forward = [], exec = [], ignore = [] } = values
   return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
 }
@@ -53,6 +53,6 @@ export function userOf({ user }: Pick<Values, 'user'>): string {
 }
 
 /** Whether the user has chosen the user id, rather than this machine or a file of the working folder. */
-export function isUserNamed({ origins }: Pick<Loaded, 'origins'>): boolean {
+export function isUserNamed({ origins }: Pick<LoadedSettings, 'origins'>): boolean {
   return origins.user !== undefined && !isOfFolder(origins.user)
 }

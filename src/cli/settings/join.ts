@@ -7,7 +7,7 @@ import { isSharedAddress } from '../../base/shared-store.js'
 import type { SavedProfile } from '../../instance/profile.js'
 import type { RunningInstance } from '../../instance/protocol.js'
 import type { Values } from './parse.js'
-import { isOfFolder, type Loaded, type Origin } from './read.js'
+import { isOfFolder, type LoadedSettings, type Origin } from './read.js'
 import { GITHUB_URL } from './table.js'
 
 /** What `relay setup` stored, with the client's secret. */
@@ -15,7 +15,7 @@ export type StoredClient = Setup & { readonly client: OAuthClient }
 
 export interface Parts {
   /** What flags, variables and files set for this process. */
-  readonly own: Loaded
+  readonly own: LoadedSettings
   /** The running instance that the process works with. */
   readonly instance?: RunningInstance | undefined
   readonly setup?: StoredClient | undefined
@@ -28,7 +28,7 @@ export interface Parts {
 }
 
 /** The settings that count for a process, and whether its code host may be sent anything. */
-export interface Joined extends Loaded {
+export interface Joined extends LoadedSettings {
   /** What alone names the code host, where that is a file of the working folder. Undefined: the user names it, or nothing does. */
   readonly folderHost: string | undefined
   /** The error of whatever would send something to a code host that only the folder names. */
@@ -57,7 +57,7 @@ const SAVED: Origin = { kind: 'profile', text: 'the last relay serve' }
  * @throws RelayError `settings` when this version of relay does not know the instance's code host, and for a shared store of a profile that only
  * the folder names: the password and the key of this shell would go there
  */
-export function join(parts: Parts): Joined {
+export function joinSettings(parts: Parts): Joined {
   const joined = joinValues(parts)
   const named = profileOfFolder(parts)
   const { profile, providerUrl: address, store } = joined.values
@@ -112,7 +112,7 @@ function folderHostOf(parts: Parts, address: string): string | undefined {
   return ofUser.includes(address) ? undefined : named
 }
 
-function joinValues({ own, instance, setup, saved }: Parts): Loaded {
+function joinValues({ own, instance, setup, saved }: Parts): LoadedSettings {
   let { values, origins } = own
   const take = (given: Partial<Values>, origin: Origin): void => {
     values = { ...values, ...given }

@@ -41,7 +41,7 @@ export type Origins = { readonly [Name in SettingName]?: Origin }
 export type NamedHost = Partial<Pick<Values, 'provider' | 'providerUrl'>>
 
 /** Every setting, and where those that are not defaults came from. */
-export interface Loaded {
+export interface LoadedSettings {
   readonly values: Values
   readonly origins: Origins
   /** The code host that flags, the environment and the user's own file name, whatever the folder's files say. Undefined: none. */
@@ -105,7 +105,7 @@ export async function openSettings(shell: Shell, flags: Flags) {
     /** Those that the user's own file has settings for. */
     profiles: [...user.profiles.keys()],
     /** The settings for this profile, else the named one or the default. */
-    async read(profile = named ?? DEFAULT_VALUES.profile, names = SETTING_NAMES): Promise<Loaded> {
+    async read(profile = named ?? DEFAULT_VALUES.profile, names = SETTING_NAMES): Promise<LoadedSettings> {
       const section = user.profiles.get(profile)
       // The user's own section, but the folder has chosen it, and so what runs.
       const chosen = profile === named ? place.origins.profile : undefined
@@ -178,7 +178,7 @@ function chosenBy(origin: Origin, section: Source): Source {
 }
 
 /** The commands that count, if a file of the folder names them. */
-async function folderExec(sources: readonly Source[]): Promise<Loaded['leftOutExec']> {
+async function folderExec(sources: readonly Source[]): Promise<LoadedSettings['leftOutExec']> {
   const { value, origin } = (await firstOf(sources, 'exec')) ?? {}
   return origin && isOfFolder(origin) ? { count: [value].flat().length, origin } : undefined
 }
@@ -359,7 +359,7 @@ async function readDotenv(file: string, shell: Shell): Promise<Variables> {
     const why =
       name || variable === 'RELAY_DEBUG'
         ? `cannot be set by a project: set it ${ways.join(', or ')}`
-        : `is not a setting${didYouMean(variable, SETTING_NAMES.flatMap(variablesOf))}`
+        : `is not a setting${didYouMeanSetting(variable, SETTING_NAMES.flatMap(variablesOf))}`
     throw new RelayError('settings', `${file}: ${variable} ${why}`)
   }
   return variables
@@ -402,7 +402,7 @@ function nameOfKey(key: string, kind: FileKind, place: string, isOfProfile: bool
   const fail = (why: string): RelayError => new RelayError('settings', `${place} ${why}`)
   const name = [key, key.replace(/File$/, '')].find(isSettingName)
   if (name === undefined || (key !== name && !settingOf(name).secret))
-    throw fail(`is not a setting${didYouMean(key, keysOf(kind))}`)
+    throw fail(`is not a setting${didYouMeanSetting(key, keysOf(kind))}`)
   const { project, env, flag, secret } = settingOf(name)
   if (kind === 'project' && !project) {
     const ways = [flag?.split(' ')[0], env, secret && `${env}_FILE`].filter(Boolean).join(' or ')
@@ -472,7 +472,7 @@ export function meantSetting(word: string, names: readonly string[]): string | u
 }
 
 /** ` (did you mean …?)`, or nothing. */
-export function didYouMean(word: string, names: readonly string[]): string {
+export function didYouMeanSetting(word: string, names: readonly string[]): string {
   const found = meantSetting(word, names)
   return found === undefined ? '' : ` (did you mean ${found}?)`
 }

@@ -1,19 +1,19 @@
 import type { ListQuery } from '../api.js'
 
-/** Where the inspector is mounted. */
+/** Path at which the inspector is mounted. */
 export const BASE = '/inspect'
 
-/** What the page shows, as its address says it. */
+/** A view of the page, as its address describes it. */
 export type View =
   | { readonly page: 'list'; readonly query: ListQuery }
   | { readonly page: 'delivery'; readonly n: number; readonly query: ListQuery }
   | { readonly page: 'compare'; readonly n: number; readonly other: number; readonly query: ListQuery }
   | { readonly page: 'refused'; readonly id?: number }
   | { readonly page: 'state' }
-  /** The form for a one-time code. */
+  /** Form for a one-time code. */
   | { readonly page: 'open' }
 
-/** The filters in an address, in this order. `limit` has no place in it. */
+/** Filters in an address, in this order. `limit` is not part of an address. */
 const FILTERS = ['event', 'source', 'repo', 'status', 'text', 'since', 'until', 'before'] as const
 
 /** Parses a path and its query (`?…` or empty). Undefined for an address that the inspector does not have. */
@@ -31,7 +31,7 @@ export function parseAddress(path: string, search: string): View | undefined {
   return word === 'compare' && other !== undefined ? { page: 'compare', n, other, query } : undefined
 }
 
-/** The address of a view, which {@link parseAddress} reads back. */
+/** Formats the address of a view for {@link parseAddress}. */
 export function addressOf(view: View): string {
   if (view.page === 'state' || view.page === 'open') return `${BASE}/${view.page}`
   if (view.page === 'refused') return `${BASE}/refused${view.id === undefined ? '' : `/${view.id}`}`
@@ -41,26 +41,26 @@ export function addressOf(view: View): string {
   return `${BASE}/deliveries/${view.n}${compare}${search}`
 }
 
-/** The filters of an address. Empty, repeated and unknown values are left out. */
+/** Parses the filters of an address. Empty, repeated and unknown values are left out. */
 export function parseQuery(search: string): ListQuery {
   const params = new URLSearchParams(search)
   const given = FILTERS.map((name) => [name, params.get(name)?.trim() ?? ''] as const)
   return Object.fromEntries(given.filter(([, value]) => value !== ''))
 }
 
-/** `?…` with the filters that are set, or nothing. */
+/** Formats the filters that are set as `?…`, or as an empty text. */
 export function formatQuery(query: ListQuery): string {
   const params = new URLSearchParams()
   for (const name of FILTERS) if (query[name]) params.set(name, query[name])
   return params.size === 0 ? '' : `?${params.toString()}`
 }
 
-/** Whether the query leaves out some deliveries. The page that it begins with is no filter. */
+/** True if the query leaves out deliveries. `before` is no filter. */
 export function isFiltered(query: ListQuery): boolean {
   return FILTERS.some((name) => name !== 'before' && Boolean(query[name]))
 }
 
-/** A number of an entry as an address has it: 1 to 16 digits. */
+/** Parses the number of an entry in an address: 1 to 16 digits. */
 function numberOf(text: string | undefined): number | undefined {
   const n = Number(text)
   return /^[1-9]\d{0,15}$/.test(text ?? '') && Number.isSafeInteger(n) ? n : undefined

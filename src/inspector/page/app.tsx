@@ -6,7 +6,7 @@ import { addressOf, BASE, type View } from './address.js'
 import { canOnlyRead, connection, followLive, getJson, onLive, open, shareKey } from './client.js'
 import { command } from './command.js'
 import { Compare, CompareDialog } from './compare.js'
-import { Delivery } from './delivery.js'
+import { DeliveryPane } from './delivery.js'
 import { ForwardDialog, KeysDialog } from './dialogs.js'
 import { EditDialog } from './edit.js'
 import { formatCount } from './format.js'
@@ -18,12 +18,12 @@ import { Empty, Icon } from './parts.js'
 import { Refused } from './refused.js'
 import { State } from './state.js'
 
-/** How many requests were refused since relay started. */
+/** Number of requests refused since relay started. */
 const refused = signal(0)
 
 const WORDS = { connecting: 'connecting', live: 'live', away: 'waiting', closed: 'closed' } as const
 
-/** The frame of every view: the bar with the three places, what keeps the page from working as usual, and the view. */
+/** Frame of every view: the bar with three places, a banner about problems, and the view. */
 function App() {
   const { page } = view.value
   const state = connection.value
@@ -92,7 +92,7 @@ function Place({ view: place, text, count = 0 }: PlaceProps) {
   )
 }
 
-/** What keeps the page from working as usual, if anything does. */
+/** Banner about a problem that limits the page, if there is one. */
 function Banner() {
   if (connection.value === 'away')
     return (
@@ -116,11 +116,11 @@ function Content({ view }: { readonly view: View }) {
   if (view.page === 'state') return <State />
   if (view.page === 'open') return null
   const { query } = view
-  // The list, and next to it what is open. On a narrow page only one of them shows.
+  // The list and the open delivery next to it. A narrow page shows only one of them.
   return (
     <div class={view.page === 'list' ? 'panes panes-list' : `panes panes-detail panes-${view.page}`}>
       <List query={query} openN={view.page === 'list' ? null : view.n} />
-      {view.page === 'delivery' ? <Delivery n={view.n} query={query} /> : null}
+      {view.page === 'delivery' ? <DeliveryPane n={view.n} query={query} /> : null}
       {view.page === 'compare' ? <Compare n={view.n} other={view.other} query={query} /> : null}
       {view.page === 'list' ? (
         <section class="pane pane-detail pane-nothing" aria-label="Delivery">
@@ -135,7 +135,7 @@ function Content({ view }: { readonly view: View }) {
   )
 }
 
-/** The dialog that is open. */
+/** The open dialog. */
 function Dialogs() {
   const { value } = dialog
   if (value?.kind === 'keys') return <KeysDialog />
@@ -144,12 +144,12 @@ function Dialogs() {
   return value ? <CompareDialog detail={value.detail} /> : null
 }
 
-/** Why the code in the fragment did not open the inspector. */
+/** Reason why the code in the fragment did not open the inspector. */
 let refusal: string | null = null
 
 /**
- * Uses the code that `relay inspect` left in the fragment, where no server and no process list sees it, and the entry to show
- * first. Returns whether that opened the inspector.
+ * Uses the code that `relay inspect` put into the fragment, which no server and no process list sees, and the entry to
+ * show first. Resolves to true if that opened the inspector.
  */
 async function enter(): Promise<boolean> {
   const [, code, entry] = /^#([\w-]{16,})(?:\/(\w+))?$/.exec(location.hash) ?? []
@@ -166,7 +166,7 @@ async function enter(): Promise<boolean> {
   }
 }
 
-/** Resolves `/inspect/deliveries/last`, which only the journal can. */
+/** Resolves `/inspect/deliveries/last`, for which only the journal has the number. */
 async function findLast(): Promise<void> {
   if (location.pathname !== `${BASE}/deliveries/last`) return
   const page = await getJson<DeliveryPage>('deliveries?limit=1').catch(() => undefined)
@@ -180,7 +180,7 @@ async function countRefused(): Promise<void> {
 }
 
 async function start(root: HTMLElement): Promise<void> {
-  // Loaded again, since what the browser may have fetched ahead was refused.
+  // Loaded again, since requests that the browser sent ahead were refused.
   if (await enter()) return location.replace(location.href)
   await findLast()
   followLinks()

@@ -5,30 +5,32 @@ import { BASE } from './address.js'
 import { command } from './command.js'
 import { messageFrom } from './model.js'
 
-// The instance: requests, the key for changes, the stream of events.
+// Connection to the instance: requests, the key for changes, and the stream of events.
 
-/** `away`: relay does not answer. `closed`: it does not know this browser, which needs a code. */
+/**
+ * State of the connection. `away`: relay does not respond. `closed`: it does not know this browser, which needs a code.
+ */
 export const connection = signal<'connecting' | 'live' | 'away' | 'closed'>('connecting')
 
 const KEY_ITEM = 'relay-inspect-key'
 
-/** The key that every change needs; null while this tab can only read. */
+/** Key for changes. Null while this tab can only read. */
 const key = signal<string | null>(sessionStorage.getItem(KEY_ITEM))
 
 export const canOnlyRead = computed(() => key.value === null)
 
-/** Why nothing can be read, in words for a control that would need it. */
+/** Reason why nothing can be read, for the title of a disabled control. Null while reading works. */
 export const whyNotRead = computed(() =>
   connection.value === 'away' || connection.value === 'closed' ? 'relay is stopped' : null,
 )
 
-/** Why nothing can be changed, in words for a control that would change something; null while it can. */
+/** Reason why nothing can be changed, for the title of a disabled control. Null while changes work. */
 export const whyNot = computed(() => {
   const only = `Without a key for changes. Run ${command('inspect')} in a terminal to open a tab that has one.`
   return whyNotRead.value ?? (canOnlyRead.value ? only : null)
 })
 
-/** A request that the instance answered with an error, or that did not reach it (`status` 0). */
+/** Error of a request that the instance refused, or that did not reach it (`status` 0). */
 export class RequestError extends Error {
   readonly status: number
 
@@ -38,12 +40,12 @@ export class RequestError extends Error {
   }
 }
 
-/** The address of `api/{path}`. */
+/** Returns the address of `api/{path}`. */
 export function apiAddress(path: string): string {
   return `${BASE}/api/${path}`
 }
 
-/** Asks for `api/{path}`. @throws RequestError; the signal's reason when it aborts. */
+/** Requests `api/{path}`. @throws RequestError; the signal's reason when it aborts */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(apiAddress(path), init).catch((error: unknown) => {
     if (init.signal?.aborted) throw error
@@ -56,13 +58,13 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
   throw new RequestError(response.status, isOurs ? String(answer.error) : `relay answered ${response.status}`)
 }
 
-/** @throws as {@link request} */
+/** Reads JSON from `api/{path}`. @throws as {@link request} */
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const value: T = await (await request(path, { signal: signal ?? null })).json()
   return value
 }
 
-/** Changes something. The key goes with changes only: another program may listen at this address once relay has ended. */
+/** Posts a change. Only changes carry the key: another program may listen at this address once relay has stopped. */
 export async function postJson<T>(path: string, body: unknown): Promise<T> {
   const headers = { 'Content-Type': 'application/json', 'X-Relay-Key': key.value ?? '' }
   const response = await request(path, { method: 'POST', headers, body: JSON.stringify(body) })
@@ -70,7 +72,7 @@ export async function postJson<T>(path: string, body: unknown): Promise<T> {
   return value
 }
 
-/** Exchanges a one-time code for a session. @throws RequestError, with status 401 for a wrong code. */
+/** Exchanges a one-time code for a session. @throws RequestError, with status 401 for a wrong code */
 export async function open(code: string): Promise<void> {
   setKey((await postJson<Opened>('open', { code })).key)
 }
@@ -80,11 +82,10 @@ function setKey(value: string): void {
   key.value = value
 }
 
-/** Asks the other tabs of this address for the key, and answers those that ask: a new tab has none. */
+/** Requests the key from other tabs of this address, since a new tab has none, and answers their requests. */
 export function shareKey(): void {
   const channel = new BroadcastChannel('relay-inspect')
-  // A channel reaches this origin only.
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel reaches this origin only
   const post = (text: string): void => channel.postMessage(text)
   channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
     if (typeof data !== 'string') return
@@ -94,12 +95,15 @@ export function shareKey(): void {
   if (key.value === null) post('?')
 }
 
-/** What the instance says; `stale` also whenever its stream begins, and `minute` every half minute, for what moves on by itself. */
+/**
+ * Event of the instance. `stale` is also emitted whenever the stream begins, and `minute` every half minute, for values
+ * that change with time.
+ */
 export type PageEvent = LiveEvent | { readonly type: 'minute' }
 
 const listeners = new Set<(event: PageEvent) => void>()
 
-/** Calls `listener` with each event until the function that it returns is called. */
+/** Calls `listener` with each event until the returned function is called. */
 export function onLive(listener: (event: PageEvent) => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
@@ -109,15 +113,18 @@ function emit(event: PageEvent): void {
   for (const listener of listeners) listener(event)
 }
 
-/** Between two tries to reach an instance that has ended: soon enough for a restart, and hardly any work. */
+/**
+ * Time between two attempts to reach a stopped instance: soon enough after a restart, and hardly any work.
+ * Milliseconds.
+ */
 const RETRY_MS = 1000
 
 let source: EventSource | undefined
 let retry: ReturnType<typeof setTimeout> | undefined
 
 /**
- * Follows the instance while the page can be seen. Browsers open six connections to a host at most, so that hidden tabs with a
- * stream each would keep another tab from loading.
+ * Follows the instance while the page is visible. Browsers open at most six connections to a host, so hidden tabs with
+ * a stream each would keep another tab from loading.
  */
 export function followLive(): void {
   document.addEventListener('visibilitychange', () => {
@@ -140,7 +147,7 @@ function connect(): void {
     const event: LiveEvent = JSON.parse(data)
     emit(event)
   })
-  // EventSource gives up for good on an error status, and never says which one: a request finds out.
+  // EventSource stops for good on an error status and does not report it, so a request finds it out.
   opened.addEventListener('error', () => {
     if (source === opened) disconnect('connecting')
     void reconnect()
@@ -166,27 +173,27 @@ async function reconnect(): Promise<void> {
   }
 }
 
-/** Something that is read from the instance. */
-export interface Loaded<T> {
+/** A value read from the instance. */
+export interface ApiState<T> {
   readonly value: T | null
-  /** Why it could not be read; `value` is then what was read before, if anything. */
+  /** Reason why it could not be read. `value` is then the last value, if any. */
   readonly problem: { readonly isMissing: boolean; readonly message: string } | null
 }
 
-/** What is shown may change several times a second; it is read again at most this often. */
+/** Minimum time between two reads of a value that may change several times a second. Milliseconds. */
 const REFRESH_MS = 400
 
-/** The JSON that was read last, by its path, to be shown again while relay is stopped. */
+/** Last JSON by path, to be shown again while relay is stopped. */
 const known = new Map<string, string>()
 const MAX_KNOWN = 20
 
 /**
- * Reads `api/{path}`, and again when an event says that it has changed, or the stream begins. The value of another path is never
- * returned.
+ * Reads `api/{path}`, and reads it again after a stale event or when the stream begins. Never returns the value of
+ * another path.
  */
-export function useApi<T>(path: string, isStale: (event: PageEvent) => boolean): Loaded<T> {
-  const [loaded, setLoaded] = useState<Loaded<T> & { readonly path?: string }>(NOT_LOADED)
-  // Not after the next frame, as an effect would be.
+export function useApi<T>(path: string, isStale: (event: PageEvent) => boolean): ApiState<T> {
+  const [loaded, setLoaded] = useState<ApiState<T> & { readonly path?: string }>(NOT_LOADED)
+  // A layout effect, since an effect would run only after the next frame.
   useLayoutEffect(() => {
     const ended = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -222,11 +229,11 @@ export function useApi<T>(path: string, isStale: (event: PageEvent) => boolean):
 
 const NOT_LOADED = { value: null, problem: null }
 
-/** Bodies read last, so that comparing and editing do not read them again. */
+/** Last bodies, so that comparing and editing do not read them again. */
 const bodies = new Map<number, Promise<ArrayBuffer>>()
 const MAX_BODIES = 2
 
-/** The exact bytes of a delivery, which never change. @throws RequestError */
+/** Returns the exact bytes of a delivery, which never change. @throws RequestError */
 export function bodyOf(n: number): Promise<ArrayBuffer> {
   const known = bodies.get(n)
   if (known) return known

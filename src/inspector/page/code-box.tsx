@@ -6,16 +6,16 @@ type Code = typeof import('./code.js')
 
 export interface CodeBoxProps<Content, View> {
   readonly class?: string
-  /** What is shown, in words: `the payload`. */
+  /** Name of the content, for messages: `the payload`. */
   readonly what: string
-  /** Another one is read and shown in place of it. */
+  /** Version of the content. A new version is read and replaces the old one. */
   readonly version?: string
   readonly read: () => Promise<Content>
   readonly show: (code: Code, into: HTMLElement, content: Content) => View
   readonly onView: (view: View | null) => void
 }
 
-/** A box for CodeMirror, which is loaded with the first one; until then it says what is missing. */
+/** A box for CodeMirror, which is loaded with the first box. Until then it shows a message. */
 export function CodeBox<Content, View extends CodeView>(props: CodeBoxProps<Content, View>) {
   const { class: name = '', what, version, read, show, onView } = props
   const box = useRef<HTMLDivElement>(null)
@@ -26,7 +26,7 @@ export function CodeBox<Content, View extends CodeView>(props: CodeBoxProps<Cont
     const open = async (): Promise<void> => {
       const [code, content] = await Promise.all([import('./code.js'), read()])
       if (isGone || !box.current) return
-      // An editor takes the focus, which nothing hidden can.
+      // Shown first, since an editor takes the focus, and hidden elements cannot.
       box.current.hidden = false
       view = show(code, box.current, content)
       onView(view)

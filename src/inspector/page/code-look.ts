@@ -25,7 +25,9 @@ import {
 } from '@codemirror/view'
 import { HIDDEN, symbolOf } from './parts.js'
 
-/** The page's own colours; the style sheet gives them for light and dark. Custom properties reach into the shadow tree. */
+/**
+ * Colours of the page. The style sheet sets them for light and dark, and custom properties reach into the shadow tree.
+ */
 const LOOK = EditorView.theme({
   '&': { fontSize: '0.8125rem', color: 'var(--text)', backgroundColor: 'var(--code)' },
   '&.cm-focused': { outline: 'none' },
@@ -37,7 +39,7 @@ const LOOK = EditorView.theme({
   '.cm-foldGutter .cm-gutterElement': { cursor: 'pointer', padding: '0 0.15rem', color: 'var(--quiet)' },
   '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hover)' },
   '.cm-cursor': { borderLeftColor: 'var(--text)' },
-  // Also a bracket whose partner is further away than is looked for.
+  // Not coloured, since the partner may just be further away than CodeMirror searches.
   '&.cm-focused .cm-nonmatchingBracket': { backgroundColor: 'transparent' },
   '&.cm-focused .cm-matchingBracket': { backgroundColor: 'var(--chosen)' },
   '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
@@ -78,7 +80,7 @@ const LOOK = EditorView.theme({
     fontFamily: 'var(--sans)',
     fontSize: '0.75rem',
   },
-  // The character of these is missing in common fonts.
+  // Replaced, since common fonts lack the original character.
   '.cm-collapsedLines:before, .cm-collapsedLines:after': { content: '"⋯" !important' },
   '.cm-changeGutter': { width: '3px', paddingLeft: '0' },
   '&.cm-merge-a .cm-changedLine, .cm-deletedChunk': { backgroundColor: 'var(--bad-ground)' },
@@ -94,10 +96,10 @@ const INDENT = Decoration.mark({ class: 'json-indent' })
 const STRING = Decoration.mark({ class: 'json-string' })
 const NUMBER = Decoration.mark({ class: 'json-number' })
 const LITERAL = Decoration.mark({ class: 'json-literal' })
-/** The end of a token with the comma or colon after it: a line that must break anywhere does not break here. */
+/** End of a token with the comma or colon after it, where a line that must break somewhere does not break. */
 const END = Decoration.mark({ class: 'json-end' })
 const END_LENGTH = 3
-/** So long, a text with hyphens stays together, as `"2026-01-31T12:00:00Z"` does. Characters. */
+/** Length up to which a text with hyphens, such as `"2026-01-31T12:00:00Z"`, is not broken. Characters. */
 const WHOLE_LENGTH = 22
 
 const tokens = new MatchDecorator({
@@ -118,8 +120,8 @@ const tokens = new MatchDecorator({
 })
 
 /**
- * The look of JSON, in the lines that are seen: a parser does not reach the end of 10 MB. A value that does not fit in a line begins a new
- * one, a little further right than its name.
+ * Highlights JSON in the visible lines, since a parser does not reach the end of 10 MB. A value that does not fit in a
+ * line continues on a new one, a little further right than its name.
  */
 export const JSON_LOOK: Extension = [
   ViewPlugin.fromClass(
@@ -140,14 +142,14 @@ export const JSON_LOOK: Extension = [
       paddingLeft: 'calc(var(--hang) + 0.25rem)',
       textIndent: 'calc(-1 * var(--hang))',
     },
-    // The removed lines that one column shows have no marks.
+    // One column shows removed lines without marks.
     '&.cm-merge-b': { '--space': '1' },
     '.json-indent, .json-end': { whiteSpace: 'pre' },
     '.json-indent': { letterSpacing: 'calc(var(--space) * 1ch - 1ch)' },
   }),
 ]
 
-/** What every view has: its look, visible symbols for invisible characters, and a search. */
+/** Extensions of every view: colours, visible symbols for invisible characters, and a search. */
 export function base(label: string): Extension {
   return [
     LOOK,
@@ -160,7 +162,7 @@ export function base(label: string): Extension {
   ]
 }
 
-/** For what is only read. Editable content would make a phone open its keyboard. */
+/** Extensions of a read-only view. Editable content would make a phone open its keyboard. */
 export function reading(label: string): Extension {
   return [base(label), EditorState.readOnly.of(true), EditorView.editable.of(false)]
 }
@@ -173,8 +175,8 @@ function symbol(code: number): HTMLElement {
 }
 
 /**
- * The search, which looks for text as it is, in any case. CodeMirror's own panel takes 2 seconds for 10 MB, since it normalizes each
- * character; an escaped regular expression takes 60 ms.
+ * A search panel for literal text, ignoring case. CodeMirror's own panel takes 2 seconds for 10 MB, since it normalizes
+ * each character; an escaped regular expression takes 60 ms.
  */
 function findPanel(view: EditorView): Panel {
   const dom = document.createElement('div')
@@ -218,7 +220,7 @@ function findPanel(view: EditorView): Panel {
       const { search, regexp } = getSearchQuery(view.state)
       if (!regexp) field.value = search
       field.select()
-      // The view is in the middle of an update.
+      // Deferred, since the view is in the middle of an update.
       queueMicrotask(commit)
     },
   }

@@ -31,19 +31,19 @@ import { moveFocus } from './model.js'
 import { HIDDEN, symbolOf } from './parts.js'
 import { pathAt, pretty } from './pretty.js'
 
-// All that CodeMirror does here, loaded with the first delivery. Each view is in a shadow tree of its own, because only there
-// CodeMirror uses style sheet objects; elsewhere it adds <style> elements, which the page's policy forbids.
+// All uses of CodeMirror, loaded with the first delivery. Each view is in its own shadow tree, because only there
+// CodeMirror uses style sheet objects. Elsewhere it adds <style> elements, which the page's policy forbids.
 
 export interface CodeView {
   find(): void
   destroy(): void
-  /** Folds all that is in the members of a whole JSON value. */
+  /** Folds the members of a whole JSON value. */
   fold?(): void
   unfold?(): void
 }
 
 export interface CompareView extends CodeView {
-  /** How many places differ. */
+  /** Number of places that differ. */
   readonly differences: number
   next(): void
   previous(): void
@@ -53,33 +53,44 @@ export interface Editor extends CodeView {
   text(): string
 }
 
-/** Where a text is no JSON. Line and column begin with 1. */
+/** Position of a syntax error in JSON. Line and column begin with 1. */
 export interface Problem {
   readonly message: string
   readonly line: number
   readonly column: number
 }
 
-/** Of a longer line only the start is shown at first: one of 1 MB takes half a second to lay out. Characters. */
+/**
+ * Length above which a line is folded to its start at first: one of 1 MB takes half a second to lay out. Characters.
+ */
 const MAX_SHOWN = 10_000
 const START_SHOWN = 200
-/** Longer lines of raw text are shown in pieces: one line of 25 MB would take 17 seconds. Characters. */
+/** Length above which lines of raw text are shown in pieces: one line of 25 MB would take 17 seconds. Characters. */
 const MAX_RAW = 2000
-/** `unifiedMergeView` draws a removed block whole, which takes half a minute for a large one. Lines. */
+/**
+ * Largest removed block for one column: `unifiedMergeView` draws it whole, which takes half a minute for a large one.
+ * Lines.
+ */
 const MAX_UNIFIED = 2000
-/** Folding more at once takes seconds; a person scrolls through fewer. */
+/** Maximum of parts folded at once: more takes seconds, and a person scrolls through fewer. */
 const MAX_FOLDS = 10_000
-/** After the last key: parsing 1 MB takes 10 ms. */
+/** Delay of the syntax check after the last key: parsing 1 MB takes 10 ms. Milliseconds. */
 const CHECK_MS = 100
-/** Longer text is not parsed for the place of an error: characters. */
+/** Length above which text is not parsed for the position of an error. Characters. */
 const MAX_PARSED = 2_000_000
 
-/** Its own scroller: 25 MB would make the page 14 million pixels high, and what follows unreachable. */
+/**
+ * Height of a view, which scrolls by itself: 25 MB would make the page 14 million pixels high, and the rest
+ * unreachable.
+ */
 const MAX_HEIGHT = 'min(70vh, 60rem)'
 const HEIGHT = EditorView.theme({ '&': { maxHeight: MAX_HEIGHT } })
 const FOLD_MARKS = { openText: '▾', closedText: '▸' }
 
-/** Laid out JSON without a parser, which would not reach the end of 10 MB: colours by pattern, folds by the brackets. */
+/**
+ * Shows formatted JSON without a parser, which would not reach the end of 10 MB: coloured by pattern, folded by
+ * brackets.
+ */
 export function showJson(into: HTMLElement, source: string, onPath: (path: string) => void): CodeView {
   const laid = pretty(source)
   const { text, pairs } = laid
@@ -111,10 +122,10 @@ export function showJson(into: HTMLElement, source: string, onPath: (path: strin
   return { ...handlesOf(view), fold, unfold: () => void unfoldAll(view) }
 }
 
-/** Text in lines that are short enough to be laid out. */
+/** Shows text, with long lines cut into pieces that can be laid out. */
 export function showText(into: HTMLElement, text: string): CodeView {
   const pieces: string[] = []
-  // Only the first piece of a line has its number, as the body has it.
+  // Line numbers of the body. Only the first piece of a line has one.
   const numbers: string[] = []
   for (const [i, line] of text.split('\n').entries())
     for (let from = 0; from === 0 || from < line.length; from += MAX_RAW) {
@@ -131,7 +142,7 @@ export function showText(into: HTMLElement, text: string): CodeView {
   return handlesOf(open(into, Text.of(pieces), extensions))
 }
 
-/** JSON to be edited. Tab leaves it, as it leaves any field. */
+/** Opens an editor for JSON. Tab leaves it, as it leaves any field. */
 export function edit(into: HTMLElement, text: string, onProblem: (problem: Problem | null) => void): Editor {
   let timer: ReturnType<typeof setTimeout> | undefined
   const check = (): void => {
@@ -173,23 +184,23 @@ export function edit(into: HTMLElement, text: string, onProblem: (problem: Probl
 
 export interface CompareOptions {
   readonly label: string
-  /** One column instead of two. */
+  /** Shows one column instead of two. */
   readonly isNarrow: boolean
-  /** Whether equal parts and the whole of long lines are shown too. */
+  /** Shows equal parts and the whole of long lines, too. */
   readonly isWhole: boolean
   readonly isJson: boolean
 }
 
-/** Two texts next to each other, or in one column, with their equal parts folded away. */
+/** Shows two texts side by side, or in one column, with their equal parts folded. */
 export function compare(into: HTMLElement, texts: readonly string[], options: CompareOptions): CompareView {
   const { label, isNarrow, isWhole, isJson } = options
-  // What is removed is shown by a widget that knows nothing of special characters.
+  // Replaced by symbols, since the widget for removed text does not handle special characters.
   const [before = '', after = ''] = texts.map((text) =>
     text.replaceAll(HIDDEN, (char) => (char === '\n' || char === '\t' ? char : symbolOf(char))),
   )
   const changes = lineDiff(before, after)
   const settings = {
-    // The texts are never edited, so that this is asked for once.
+    // Computed once, since the texts are never edited.
     diffConfig: { override: (): readonly Change[] => changes },
     ...(!isWhole && { collapseUnchanged: { margin: 3, minSize: 6 } }),
   }
@@ -211,7 +222,7 @@ export function compare(into: HTMLElement, texts: readonly string[], options: Co
   })
   const lineCounts = changes.map(({ fromA, toA }) => before.slice(fromA, toA).split('\n').length)
   if (isNarrow && lineCounts.every((count) => count <= MAX_UNIFIED)) {
-    // No break after the indentation: the removed lines have no marks that say so.
+    // Non-breaking spaces, since removed lines have no marks that prevent a break after the indentation.
     const original = before.replaceAll(/^ +/gm, (spaces) => '\u{a0}'.repeat(spaces.length))
     const merge = unifiedMergeView({ original, mergeControls: false, ...settings })
     const { extensions } = side(after, label)
@@ -229,7 +240,7 @@ function open(into: HTMLElement, doc: string | Text, extensions: Extension): Edi
   return new EditorView({ parent: root, root, doc, extensions })
 }
 
-/** The page's own style, for the shadow trees. */
+/** The page's own style sheet, for the shadow trees. */
 const STYLE = new CSSStyleSheet()
 STYLE.replaceSync(
   [...document.styleSheets].flatMap(({ cssRules }) => [...cssRules].map(({ cssText }) => cssText)).join('\n'),
@@ -265,7 +276,7 @@ const FOLDING = codeFolding({
   },
 })
 
-/** Long lines are folded in the view's first state: to fold them later costs as much as showing them. */
+/** Folds long lines in the view's first state: folding them later costs as much as showing them. */
 function folding(text: string): Extension {
   const effects: StateEffect<unknown>[] = []
   for (let from = 0; from < text.length;) {
@@ -279,7 +290,10 @@ function folding(text: string): Extension {
   return [FOLDING, foldState.init(() => folded.field(foldState))]
 }
 
-/** Why a text is no JSON, in the browser's words, and where: V8 gives no place for some errors, and Lezer's first error is there. */
+/**
+ * Finds the first syntax error of JSON. The message is the browser's. V8 gives no position for some errors; Lezer's
+ * first error is at the same place.
+ */
 function findProblem(text: string): { readonly message: string; readonly at: number } | null {
   try {
     JSON.parse(text)

@@ -1,6 +1,9 @@
 import { type Command, type CommandPlace, commandsOf } from '../../base/command-line.js'
 
-/** Completes a command for the profile of the instance, which is in the page that every address has: also before anything can be read. */
+/**
+ * Completes a command line for the profile of the instance. The profile is in the page itself, so this works before
+ * anything is read.
+ */
 export const command: Command = commandsOf(placeOf(document.querySelector<HTMLElement>('#app')))
 
 function placeOf(root: HTMLElement | null): CommandPlace {

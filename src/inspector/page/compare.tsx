@@ -19,7 +19,7 @@ export interface CompareProps {
   readonly query: ListQuery
 }
 
-/** How two deliveries differ: payload and headers. The older one is the one before. */
+/** Comparison of the payloads and headers of two deliveries. The older one is the first. */
 export function Compare({ n, other, query }: CompareProps) {
   const [first, second] = n < other ? [n, other] : [other, n]
   const before = useApi<DeliveryDetail>(`deliveries/${first}`, () => false)
@@ -136,11 +136,11 @@ function Differences({ title, pair, textOf, isJson }: DifferencesProps) {
   )
 }
 
-/** The deliveries offered: those that are most alike, the newest first, of as many as one request reads. */
+/** Number of deliveries that are offered, of those that one request reads. */
 const MAX_OFFERED = 8
 const MAX_READ = 100
 
-/** Chooses the delivery to compare with: one of those that are alike, or any by its number. */
+/** Dialog to choose the delivery to compare with: a similar one, or any by its number. */
 export function CompareDialog({ detail }: { readonly detail: DeliveryDetail }) {
   const input = useRef<HTMLInputElement>(null)
   const { n, event, source = '', editedFrom } = detail
@@ -191,7 +191,7 @@ export function CompareDialog({ detail }: { readonly detail: DeliveryDetail }) {
   )
 }
 
-/** Others of the same event, without its original, those of the same subject first. */
+/** Returns other deliveries of the same event, without its original, the most similar and newest first. */
 function alike(detail: DeliveryDetail, lines: readonly DeliveryLine[]): readonly DeliveryLine[] {
   const score = (line: DeliveryLine): number =>
     Number(line.action === detail.action) +

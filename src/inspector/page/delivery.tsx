@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { AttemptLine, DeliveryDetail, ListQuery, TargetDetail } from '../api.js'
 import { addressOf } from './address.js'
-import { apiAddress, bodyOf, type Loaded, request, useApi, whyNot, whyNotRead } from './client.js'
+import { apiAddress, bodyOf, type ApiState, request, useApi, whyNot, whyNotRead } from './client.js'
 import { command } from './command.js'
 import { counted, formatMs, formatSize } from './format.js'
 import { Badges, EventName, Subject } from './row.js'
@@ -18,7 +18,7 @@ import {
   MarkWord,
   Section,
   Sentences,
-  statusOf,
+  markStatus,
   Time,
   Visible,
 } from './parts.js'
@@ -29,10 +29,10 @@ export interface DeliveryProps {
   readonly query: ListQuery
 }
 
-/** One delivery, kept up to date while it is shown. */
-export function Delivery({ n, query }: { readonly n: number; readonly query: ListQuery }) {
+/** One delivery, updated while it is shown. */
+export function DeliveryPane({ n, query }: { readonly n: number; readonly query: ListQuery }) {
   useLayoutEffect(() => {
-    // At once, and not when it is known what it is.
+    // ApiState at once, before the kind of the body is known.
     void import('./code.js')
     bodyOf(n).catch(() => {})
   }, [n])
@@ -42,7 +42,7 @@ export function Delivery({ n, query }: { readonly n: number; readonly query: Lis
   })
   const pane = useRef<HTMLElement>(null)
   const detail = loaded.value
-  // Before a key can come.
+  // A layout effect, so that it is set before a key can be pressed.
   useLayoutEffect(() => {
     shownDetail.value = detail
     return () => void (shownDetail.value = null)
@@ -66,12 +66,12 @@ export function nameOf({ event, action }: DeliveryDetail): string {
 }
 
 export interface NotLoadedProps {
-  readonly loaded: Loaded<unknown>
+  readonly loaded: ApiState<unknown>
   readonly n: number
   readonly query: ListQuery
 }
 
-/** Says why a delivery is not there, or that what is shown is all that is left of it. */
+/** Message about a delivery that could not be loaded, or that retention removed while it was shown. */
 export function NotLoaded({ loaded: { value, problem }, n, query }: NotLoadedProps) {
   if (!problem) return value === null ? <p class="loading quiet">Reading #{n} …</p> : null
   const { isMissing, message } = problem
@@ -94,7 +94,7 @@ export function NotLoaded({ loaded: { value, problem }, n, query }: NotLoadedPro
   ) : null
 }
 
-/** On a phone the payload comes before what can be done with it. */
+/** The parts of a delivery. On a phone, the payload comes before the actions. */
 function Detail({ detail, query }: DeliveryProps) {
   const targets = <Targets key="targets" detail={detail} />
   const payload = <Payload key="payload" detail={detail} />
@@ -113,7 +113,7 @@ function Detail({ detail, query }: DeliveryProps) {
   )
 }
 
-/** What it is, in a few lines, and whether that is proved. */
+/** Short facts of a delivery, with the verdict about its signature. */
 function Head({ detail, query }: DeliveryProps) {
   const { n, receivedAt, size, deliveryId, editedFrom, older, newer, verdict, restored } = detail
   const isDoubtful = detail.unproved || restored?.unproved
@@ -167,7 +167,7 @@ function Head({ detail, query }: DeliveryProps) {
   )
 }
 
-/** What can be done with it. What needs relay says why it cannot be done while relay is away. */
+/** Buttons of a delivery. Without relay, they give the reason why they are disabled. */
 function Actions({ detail }: { readonly detail: DeliveryDetail }) {
   const path = `deliveries/${detail.n}`
   const copyText = (what: string, kind: string): void =>
@@ -204,7 +204,7 @@ function Actions({ detail }: { readonly detail: DeliveryDetail }) {
   )
 }
 
-/** Each target with its status now, and its attempts. */
+/** Targets with their current status and attempts. */
 function Targets({ detail: { targets, routes, ignored } }: { readonly detail: DeliveryDetail }) {
   const noRoute = `No route matches this delivery. Stop relay, start it again with ${command('serve --forward 3000')}, then forward it.`
   const whyNone = routes.length === 0 ? noRoute : 'Not forwarded to any target.'
@@ -233,7 +233,7 @@ function Target({ target }: { readonly target: TargetDetail }) {
     return { attempt, numbers: first === last ? `${first}` : `${first}–${last}` }
   })
   return (
-    <Card name={name} label={match === null ? label : `${match} → ${label}`} status={statusOf(target)}>
+    <Card name={name} label={match === null ? label : `${match} → ${label}`} status={markStatus(target)}>
       {/^(?:answered|exit code) /.test(reason ?? '') ? null : <Visible class="quiet" text={reason} />}
       {attempts.length === 0 ? <p class="quiet">No attempt yet.</p> : null}
       <ol class="attempts" aria-label={`Attempts at ${name}, the newest first`}>
@@ -251,7 +251,7 @@ interface AttemptProps {
   readonly attempt: AttemptLine
   /** `2`, or `2–5` for several in a row. */
   readonly numbers: string
-  /** How long the slowest one took, in milliseconds; null where there is no other. */
+  /** Duration of the slowest attempt, in milliseconds. Null if there is only one. */
   readonly longest: number | null
   readonly isNewest: boolean
 }

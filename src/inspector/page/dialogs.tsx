@@ -9,15 +9,15 @@ import { Button, Icon, Visible } from './parts.js'
 export interface DialogProps {
   readonly title: string
   readonly isWide?: boolean
-  /** Asked before the user closes it; that of the first rendering counts. Default: always. */
+  /** Called before the user closes the dialog. Only the first rendering counts. Default: always true. */
   readonly mayClose?: () => boolean
   readonly children: ComponentChildren
 }
 
-/** A modal dialog. The browser keeps the focus inside, and returns it to where it was. */
+/** A modal dialog. The browser keeps the focus inside, and returns it afterwards. */
 export function Dialog({ title, isWide = false, mayClose = () => true, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
-  // While it is in the document: one that is removed does not return the focus.
+  // Closed before it is removed from the document, since a removed dialog does not return the focus.
   useLayoutEffect(() => {
     const { current } = element
     current?.showModal()
@@ -32,7 +32,7 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
       class={isWide ? 'dialog dialog-wide' : 'dialog'}
       aria-labelledby="dialog-title"
       onClose={() => {
-        // Removing a dialog closes it too, when another may be open already.
+        // Removal closes the dialog too, when another may already be open.
         if (element.current?.isConnected) dialog.value = null
       }}
       onKeyDown={(event) => {
@@ -41,11 +41,11 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
         closeDialog()
       }}
       onCancel={(event) => {
-        // For other ways than the key. Chromium lets it be prevented only once until the next click or key.
+        // Handles other ways than the key. Chromium lets it be prevented only once until the next click or key.
         if (!mayClose()) event.preventDefault()
       }}
       onClick={(event) => {
-        // The backdrop is the dialog itself; what is inside is in its box.
+        // The backdrop is the dialog element itself; the content is in its box.
         if (event.target === element.current) closeDialog()
       }}
     >
@@ -64,7 +64,7 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
   )
 }
 
-/** Forwards a delivery again, to all targets that match or to one. */
+/** Dialog to forward a delivery again, to all matching targets or to one. */
 export function ForwardDialog({ detail }: { readonly detail: DeliveryDetail }) {
   const { n, routes, again } = detail
   const [isBusy, setBusy] = useState(false)
@@ -77,7 +77,7 @@ export function ForwardDialog({ detail }: { readonly detail: DeliveryDetail }) {
     try {
       await postJson<Sent>(`deliveries/${n}/forward`, request)
       notify(`Forwarding #${n} again to ${where}`)
-      // Meanwhile the user may have closed it, and opened another.
+      // Compared, since the user may have closed it and opened another one meanwhile.
       if (dialog.value === opened) dialog.value = null
     } catch (error) {
       setBusy(false)
@@ -120,7 +120,7 @@ interface NowhereProps {
   readonly detail: DeliveryDetail
 }
 
-/** Why a delivery goes to no target, and what to do about it. */
+/** Dialog that explains why a delivery goes to no target, with advice. */
 function NowhereDialog({ title, detail: { ignored, source } }: NowhereProps) {
   const match = source === undefined ? '*' : `${source}/*`
   return (
@@ -142,7 +142,7 @@ function NowhereDialog({ title, detail: { ignored, source } }: NowhereProps) {
   )
 }
 
-/** The keys by where they work, each with what it does. */
+/** Keys by the place in which they work, with their effects. */
 const KEYS = {
   Deliveries: [
     ['j ↓', 'next (older)'],

@@ -1,15 +1,17 @@
 import { Change, presentableDiff } from '@codemirror/merge'
 import { diffArrays } from 'diff'
 
-/** Lines that are added and removed at most, and time: two texts that differ by more have little in common. */
+/**
+ * Limits of the line comparison, in changed lines and milliseconds. Texts that differ by more have little in common.
+ */
 const LIMITS = { maxEditLength: 4000, timeout: 1000 }
 
-/** Characters of a changed block in which words are compared. */
+/** Size of a changed block up to which words are compared. Characters. */
 const MAX_BLOCK = 4000
 
 /**
- * How two texts differ, by lines and then by words: for `DiffConfig.override` of CodeMirror, whose own comparison gives up on two
- * payloads of 1 MB with a few dozen changes and calls all of it one change.
+ * Compares two texts by lines and then by words, for `DiffConfig.override` of CodeMirror. Its own comparison gives up
+ * on two payloads of 1 MB with a few dozen changes, and makes one change of everything.
  */
 export function lineDiff(before: string, after: string): readonly Change[] {
   if (before === after) return []
@@ -37,12 +39,12 @@ export function lineDiff(before: string, after: string): readonly Change[] {
   return changes
 }
 
-/** Lines with their ends, but for the last one. */
+/** Splits a text into lines with their line ends. */
 function linesOf(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 }
 
-/** The changes of a block of lines that takes the place of another. */
+/** Compares a block of lines with its replacement. */
 function inBlock(gone: string, come: string, a: number, b: number): readonly Change[] {
   if (gone === come) return []
   const isShort = gone.length > 0 && come.length > 0 && gone.length + come.length <= MAX_BLOCK

@@ -5,7 +5,7 @@ import { postJson, whyNot } from './client.js'
 import { CodeBox } from './code-box.js'
 import type { Editor, Problem } from './code.js'
 import { Dialog } from './dialogs.js'
-import { dialog, fieldsOf, go, messageFrom, notify, query } from './model.js'
+import { dialog, formValues, go, messageFrom, notify, query } from './model.js'
 import { Visible } from './parts.js'
 import { payloadOf } from './payload.js'
 import { compact, pretty } from './pretty.js'
@@ -13,11 +13,11 @@ import { compact, pretty } from './pretty.js'
 const SIGNED = 'Signed again with the current secret, with a new delivery id, and marked as edited.'
 const NOT_SIGNED = 'Not signed, since its source has no secret; with a new delivery id, and marked as edited.'
 
-/** Edits a delivery and sends it as a new one: through intake, or to one target. */
+/** Dialog to edit a delivery and send it as a new one: through intake, or to one target. */
 export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
   const form = useRef<HTMLFormElement>(null)
   const editor = useRef<Editor | null>(null)
-  /** What is there before the first change: the payload as it came and as it is shown, and the other fields. */
+  /** Values before the first change: the payload as received and as shown, and the other fields. */
   const original = useRef({ payload: '', text: '', fields: '' })
   const [problem, setProblem] = useState<Problem | null>(null)
   const [failure, setFailure] = useState<string | null>(null)
@@ -32,7 +32,7 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
       setBusy(false)
     }
   }
-  const formText = (): string => (form.current ? fieldsOf(form.current).toString() : '')
+  const formText = (): string => (form.current ? formValues(form.current).toString() : '')
   useLayoutEffect(() => void (original.current.fields = formText()), [])
   const mayClose = (): boolean => {
     const { text, fields } = original.current
@@ -70,11 +70,11 @@ export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
 }
 
 interface EndProps {
-  /** Why it cannot be sent now. */
+  /** Reason why it cannot be sent now. */
   readonly why: string | null
-  /** Why it was not sent. */
+  /** Reason why it was not sent. */
   readonly failure: string | null
-  /** What becomes of it when it is sent. */
+  /** Sentence about what is sent. */
   readonly outcome: string
 }
 
@@ -97,13 +97,13 @@ function End({ why, failure, outcome }: EndProps) {
   )
 }
 
-/** Sends the edit and shows what was made. @throws RequestError; Error for a wrong header */
+/** Sends the edit and shows the new delivery. @throws RequestError; Error for a malformed header */
 async function send(
   { n: from, event, made }: DeliveryDetail,
   form: HTMLFormElement,
   body: string,
 ): Promise<void> {
-  const fields = fieldsOf(form)
+  const fields = formValues(form)
   const request: SendRequest = {
     from,
     event: fields.get('event') ?? event,
@@ -114,13 +114,13 @@ async function send(
   const opened = dialog.value
   const sent = await postJson<Sent>('send', request)
   notify(`Sent as #${sent.n}`)
-  // Meanwhile the user may have closed it, and gone elsewhere.
+  // Compared, since the user may have closed it and moved on meanwhile.
   if (dialog.value !== opened) return
   dialog.value = null
   go({ page: 'delivery', n: sent.n, query: query.value })
 }
 
-/** What is sent besides the payload. */
+/** Fields of the edit besides the payload. */
 function Fields({ detail }: { readonly detail: DeliveryDetail }) {
   const { event, routes, headers, made, hasEventHeader } = detail
   const own = headers
@@ -172,7 +172,7 @@ function Fields({ detail }: { readonly detail: DeliveryDetail }) {
   )
 }
 
-/** @throws Error that names the line */
+/** Parses headers, one a line. @throws Error that names the line */
 function parseHeaders(text: string, made: readonly string[]): Header[] {
   return text.split('\n').flatMap((line, i): Header[] => {
     if (line.trim() === '') return []
@@ -183,7 +183,7 @@ function parseHeaders(text: string, made: readonly string[]): Header[] {
   })
 }
 
-/** Compact JSON is laid out to be read; text that has lines already stays as its sender wrote it. */
+/** Formats compact JSON. Text that has several lines already stays as its sender wrote it. */
 function readable(json: string): string {
   return hasLines(json) ? json : pretty(json).text
 }
@@ -193,8 +193,8 @@ function hasLines(json: string): boolean {
 }
 
 /**
- * The edited text: as it came if it was not changed, and compact where it has only the lines of {@link readable}.
- * @throws SyntaxError for what is no JSON
+ * Returns the text to send: as received if it was not changed, and compact if its lines come from {@link readable}.
+ * @throws SyntaxError for invalid JSON
  */
 function payloadToSend(
   edited: string,

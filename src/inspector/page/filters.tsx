@@ -3,10 +3,10 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { DeliveryStatus, ListQuery } from '../api.js'
 import { addressOf, formatQuery, isFiltered, parseQuery } from './address.js'
 import { formatTime } from './format.js'
-import { fieldsOf, go, view } from './model.js'
+import { formValues, go, view } from './model.js'
 import { Icon } from './parts.js'
 
-/** After the last key, so that a word is searched for and not each of its letters. */
+/** Delay after the last key, so that a word is searched for and not each of its letters. Milliseconds. */
 const TYPING_MS = 300
 
 const STATUSES: Readonly<Record<DeliveryStatus, string>> = {
@@ -23,16 +23,18 @@ const SPANS: Readonly<Record<string, string>> = {
   '7d': 'last 7 days',
 }
 
-/** In place of a beginning: the time that the address has, which has an end. */
+/** Choice for the time in the address if that has an end. */
 const OWN = 'own'
 
 interface FiltersProps {
   readonly query: ListQuery
-  /** Whether other senders than the code host are listed. */
+  /** True if deliveries of other sources than the code host are listed. */
   readonly hasSources: boolean
 }
 
-/** The filters, applied while they are typed. Fields are named as in the address, and a render never changes what they hold. */
+/**
+ * Filters, applied while the user types. Fields are named as in the address, and a render never changes their values.
+ */
 export function Filters({ query, hasSources }: FiltersProps) {
   const form = useRef<HTMLFormElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -41,7 +43,7 @@ export function Filters({ query, hasSources }: FiltersProps) {
     if (form.current) showList(queryOf(form.current, query))
   }
   useLayoutEffect(() => {
-    // Fields show what the address says, except the one that is being typed in.
+    // Fields follow the address, except the one that the user is typing in.
     const shown = query.until ? { ...query, since: OWN } : query
     const values = new Map<string, string>(Object.entries(shown))
     for (const field of form.current?.querySelectorAll<HTMLInputElement>('input, select') ?? [])
@@ -118,25 +120,25 @@ function Choices({ name, none, choices }: ChoicesProps) {
   )
 }
 
-/** The choices, and what the address says if that is none of them. */
+/** Adds the value of the address to the choices if it is none of them. */
 function withOwn(choices: ChoicesProps['choices'], value = '', text = value): ChoicesProps['choices'] {
   return value === '' || Object.hasOwn(choices, value) ? choices : { ...choices, [value]: text }
 }
 
-/** A time that is not among the choices, as the address says it: `since 14:02:00 until 14:10:00`, `last hour until 14:10:00`. */
+/** Describes a time that is not among the choices: `since 14:02:00 until 14:10:00`, `last hour until 14:10:00`. */
 function describeSpan(since = '', until = ''): string {
   const from = SPANS[since] ?? (since && `since ${describeInstant(since)}`)
   return [from, until && `until ${describeInstant(until)}`].filter(Boolean).join(' ')
 }
 
-/** `14:02:00`; a duration as it is. */
+/** Formats an instant as `14:02:00`. A duration is unchanged. */
 function describeInstant(text: string): string {
   const at = Date.parse(text)
   return Number.isNaN(at) ? text : formatTime(at, Date.now())
 }
 
 function queryOf(form: HTMLFormElement, { since = '', until = '' }: ListQuery): ListQuery {
-  const chosen = fieldsOf(form)
+  const chosen = formValues(form)
   if (chosen.get('since') === OWN) {
     chosen.set('since', since)
     chosen.set('until', until)
@@ -144,7 +146,7 @@ function queryOf(form: HTMLFormElement, { since = '', until = '' }: ListQuery): 
   return parseQuery(`?${chosen}`)
 }
 
-/** Leaves a delivery open next to the list while the filters change. */
+/** Shows the filtered list, with the open delivery still next to it. */
 function showList(query: ListQuery): void {
   const { value } = view
   const stays = value.page === 'delivery' || value.page === 'compare'

@@ -5,7 +5,7 @@ const SECOND = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const YEAR = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
 
-/** An instant as people say it: `14:02:11` today, `yesterday 14:02`, `12 Nov 14:02`, `12 Nov 2025`. Local time. */
+/** Formats an instant in local time: `14:02:11` today, `yesterday 14:02`, `12 Nov 14:02`, `12 Nov 2025`. */
 export function formatTime(at: number, now: number): string {
   const startOfDay = (time: number): number => new Date(time).setHours(0, 0, 0, 0)
   const days = Math.round((startOfDay(now) - startOfDay(at)) / DAY_MS)
@@ -20,7 +20,7 @@ export function minuteTime(at: number): string {
   return MINUTE.format(at)
 }
 
-/** An instant to the millisecond, in local time with its offset: `2026-11-23 14:02:11.345 +05:30`. */
+/** Formats an instant to the millisecond, in local time with its offset: `2026-11-23 14:02:11.345 +05:30`. */
 export function exactTime(at: number): string {
   const offset = -new Date(at).getTimezoneOffset()
   const local = new Date(at + offset * 60_000).toISOString()

@@ -4,7 +4,10 @@ import { open } from './client.js'
 import { command } from './command.js'
 import { messageFrom, view } from './model.js'
 
-/** The form for a one-time code, where relay does not know this browser; `refusal` says why the one in the address did not do. */
+/**
+ * Form for a one-time code, if relay does not know this browser. `refusal` is the reason why the code in the address
+ * failed.
+ */
 export function Gate({ refusal }: { readonly refusal: string | null }) {
   const field = useRef<HTMLInputElement>(null)
   const [problem, setProblem] = useState(refusal)

@@ -3,11 +3,11 @@ import { lineNear, lines } from './list-store.js'
 import { cursor, detail, dialog, go, isSideBySide, notify, view } from './model.js'
 import { hasJson } from './payload.js'
 
-/** Lets the keyboard do what the pointer does. */
+/** Handles the keyboard, with the same actions as the pointer. */
 export function followKeys(): void {
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || dialog.value) return
-    // A payload is in a shadow tree, behind which the event's own target hides.
+    // The first element of the path, since the event's target does not reach into a payload's shadow tree.
     const [target] = event.composedPath()
     if (target instanceof HTMLElement && target.matches('input, select, textarea, [contenteditable=true]')) {
       if (event.key === 'Escape') target.blur()
@@ -15,7 +15,7 @@ export function followKeys(): void {
   })
 }
 
-/** What each key does; false where that is nothing here. */
+/** Actions by key. They return false if the key has no effect here. */
 const ACTIONS: Readonly<Record<string, (event: KeyboardEvent) => boolean>> = {
   j: () => step(1),
   k: () => step(-1),
@@ -31,19 +31,19 @@ const ACTIONS: Readonly<Record<string, (event: KeyboardEvent) => boolean>> = {
   Escape: goBack,
 }
 
-/** Arrow keys scroll whatever else has the focus. */
+/** True if the list has the focus: elsewhere, arrow keys scroll. */
 function isOnList({ target }: KeyboardEvent): boolean {
   return target === document.body || (target instanceof Element && target.closest('.pane-list') !== null)
 }
 
-/** Moves to the next (1) or previous (-1) delivery; one that is open is replaced by it. */
+/** Moves to the next (1) or previous (-1) delivery. An open delivery is replaced by it. */
 function step(steps: 1 | -1): boolean {
   const shown = view.value
   if (shown.page !== 'list' && shown.page !== 'delivery') return false
   const isList = shown.page === 'list'
   const line = lineNear(isList ? cursor.value?.n : shown.n, steps) ?? (isList ? lines.value[0] : undefined)
   if (line) cursor.value = { n: line.n, wantsFocus: isList || isSideBySide.value }
-  // One that the list does not have, or not yet, has its neighbours in the journal.
+  // A delivery that is not in the list has its neighbours from the journal.
   const open = !isList && detail.value?.n === shown.n ? detail.value : null
   const n = line?.n ?? (steps === 1 ? open?.older : open?.newer) ?? undefined
   if (!isList && n !== undefined) go({ ...shown, n }, { replace: true })
@@ -67,13 +67,13 @@ function openForShown(kind: 'forward' | 'edit'): boolean {
   return true
 }
 
-/** Says why a key does nothing here. */
+/** Explains why a key has no effect here. */
 function refuse(reason: string): boolean {
   notify(reason, true)
   return true
 }
 
-/** From a delivery to the list, from a comparison to its delivery, from a refused request to all of them. */
+/** Goes from a delivery to the list, from a comparison to its delivery, or from a refused request to all of them. */
 function goBack(): boolean {
   const shown = view.value
   if (shown.page === 'compare') go({ page: 'delivery', n: shown.n, query: shown.query })

@@ -1,50 +1,65 @@
 import type { DeliveryLine, DeliveryPage, ListQuery, LiveEvent } from '../api.js'
 import { isFiltered } from './address.js'
 
-/** Chromium draws no element higher than 33.5 million pixels, and memory is finite: a longer list continues on a page of its own. */
+/**
+ * Maximum of lines in the list: Chromium draws no element higher than 33.5 million pixels, and memory is finite. A
+ * longer list continues on another page.
+ */
 export const MAX_LINES = 20_000
 
-/** While it follows what comes, the list is only as long as a person looks back; older lines are loaded again when scrolled to. */
+/**
+ * Length of the list while it follows new deliveries: as far as a person looks back. Older lines are loaded again when
+ * scrolled to.
+ */
 const MAX_FOLLOWED = 1000
 
 /** A page of the list that is being read. */
 export interface Reading {
-  /** Counts the pages that were asked for. */
+  /** Number of the request. */
   readonly id: number
-  /** `open`: the first page of a list. `again`: that page of the list that is shown. `more`: the page after the last line. */
+  /**
+   * `open`: the first page of a new list. `again`: the first page of the list that is shown. `more`: the page after the
+   * last line.
+   */
   readonly kind: 'open' | 'again' | 'more'
   readonly query: ListQuery
 }
 
-/** The list of deliveries as the page shows it. */
+/** State of the list of deliveries. */
 export interface ListState {
   readonly query: ListQuery
-  /** Newest first, each once. */
+  /** Lines without duplicates, newest first. */
   readonly lines: readonly DeliveryLine[]
-  /** What is beyond the last line, as the page that has it says. */
+  /** End of the last page that was read: where the next one begins. */
   readonly end: Pick<DeliveryPage, 'next' | 'stopped'>
   readonly hasSources: boolean
   readonly status: 'loading' | 'ready' | 'failed' | 'refused'
-  /** Why the list could not be read. */
+  /** Reason why the list could not be read. */
   readonly problem: string
-  /** Deliveries that arrived while the user is scrolled away from the top. */
+  /** Number of deliveries that arrived while the user is scrolled away from the top. */
   readonly missed: number
-  /** Deliveries with a larger number have just come in. */
+  /** Deliveries with a larger number have just arrived. */
   readonly freshAfter: number
-  /** The newest delivery in the list, or missed. */
+  /** Number of the newest delivery, in the list or missed. */
   readonly newest: number
-  /** Everything from here down to `end` was searched for these filters; 0 where nothing was. */
+  /** Upper end of the range down to `end` that was searched for these filters; 0 if none was. */
   readonly searchedFrom: number
   readonly isAtTop: boolean
-  /** The answer that is waited for. */
+  /** Request that is waited for. */
   readonly reading: Reading | null
-  /** What to read after that: the end came into view, or a search that stopped was asked to continue. */
+  /** Next read after that: the end came into view, or the user continues a stopped search. */
   readonly wanted: 'nothing' | 'more' | 'search'
-  /** Whether to read the first page again soon: only the instance knows what passes the filters, or what was missed. */
+  /**
+   * True if the first page should be read again soon: only the instance knows which deliveries pass the filters, or
+   * were missed.
+   */
   readonly isStale: boolean
-  /** Whether lines below the first page may have changed unseen: they are read again at the top. A search is not, since it takes time. */
+  /**
+   * True if lines below the first page may have changed unseen. They are read again at the top, except for a search,
+   * since that takes time.
+   */
   readonly isBehind: boolean
-  /** The number of pages that were asked for. */
+  /** Number of pages that were requested. */
   readonly asked: number
 }
 
@@ -69,20 +84,20 @@ export const EMPTY_LIST: ListState = {
 
 export type ListEvent =
   | Extract<LiveEvent, { readonly type: 'lines' | 'removed' | 'stale' }>
-  /** The user opens a list, whose first lines come into view. */
+  /** The user opens a list and sees its first lines. */
   | { readonly type: 'opened'; readonly query: ListQuery }
-  /** The user asks for the list again, which could not be read. */
+  /** The user retries a list that could not be read. */
   | { readonly type: 'retried' }
-  /** The last lines come into view, or the user asks to continue a search that stopped. */
+  /** The last lines come into view, or the user continues a stopped search. */
   | { readonly type: 'more'; readonly isAsked: boolean }
   | { readonly type: 'scrolled'; readonly isAtTop: boolean }
-  /** A while has passed since the list became stale. */
+  /** Some time has passed since the list became stale. */
   | { readonly type: 'due' }
   | { readonly type: 'read'; readonly id: number; readonly page: DeliveryPage }
-  /** `isRefused`: the filters cannot be used. */
+  /** `isRefused`: the filters are invalid. */
   | { readonly type: 'failed'; readonly id: number; readonly problem: string; readonly isRefused: boolean }
 
-/** The list after an event. An answer that is no longer waited for changes nothing. */
+/** Returns the list after an event. A response that is no longer waited for changes nothing. */
 export function reduce(state: ListState, event: ListEvent): ListState {
   switch (event.type) {
     case 'opened':
@@ -114,7 +129,7 @@ function ask(state: ListState, kind: Reading['kind'], query: ListQuery = state.q
   return { ...state, asked: id, reading: { id, kind, query } }
 }
 
-/** What was shown stays until the first page is there. */
+/** Starts reading a list. The old lines stay until the first page arrives. */
 function open(state: ListState, query: ListQuery): ListState {
   return ask(
     { ...state, query, status: 'loading', searchedFrom: 0, wanted: 'nothing', isStale: false },
@@ -122,7 +137,7 @@ function open(state: ListState, query: ListQuery): ListState {
   )
 }
 
-/** Reads the next page, unless the list is at its end or its limit. A search that stopped continues only when asked. */
+/** Reads the next page, unless the list is at its end or its limit. A stopped search continues only when asked. */
 function readMore(state: ListState, isAsked: boolean): ListState {
   if (state.reading) return { ...state, wanted: isAsked || state.wanted === 'search' ? 'search' : 'more' }
   const { end, lines, query } = state
@@ -137,13 +152,14 @@ function scroll(state: ListState, isAtTop: boolean): ListState {
   return isAtTop && (missed > 0 || isBehind) && reading?.kind !== 'open' ? open(next, query) : next
 }
 
-/** Lines that changed take their place. New ones come in at the top, or are counted while the user is scrolled away from it. */
+/** Replaces changed lines. New ones are added at the top, or counted while the user is scrolled away from it. */
 function takeLines(state: ListState, reported: readonly DeliveryLine[]): ListState {
   const { query, newest, reading } = state
   const changed = new Map(reported.map((line) => [line.n, line]))
   const isShown = state.lines.some(({ n }) => changed.has(n))
   const lines = isShown ? state.lines.map((line) => changed.get(line.n) ?? line) : state.lines
-  // Only the instance knows what passes the filters, and a page that is being read may be older than these lines, or newer.
+  // Only the instance knows which deliveries pass the filters, and a page that is being read may be older than these
+  // lines, or newer.
   const isStale = state.isStale || reading !== null || isFiltered(query) || hasGap(state, reported)
   const next = { ...state, lines, isStale }
   // New deliveries do not belong on a page that begins further back.
@@ -159,14 +175,14 @@ function takeLines(state: ListState, reported: readonly DeliveryLine[]): ListSta
   return { ...arrived, lines: followed, freshAfter, end: { next: followed.at(-1)?.n ?? null } }
 }
 
-/** Whether a delivery is reported that the list should have. */
+/** True if a reported delivery is missing in the list. */
 function hasGap({ lines, newest, end, query }: ListState, reported: readonly DeliveryLine[]): boolean {
   const above = query.before ? Number(query.before) : (lines[0]?.n ?? newest + 1)
   const numbers = new Set(lines.map(({ n }) => n))
   return reported.some(({ n }) => n < above && n >= endOf(end) && !numbers.has(n))
 }
 
-/** Retention has removed the deliveries below this number. */
+/** Removes the deliveries below a number, after retention did. */
 function remove(state: ListState, below: number): ListState {
   const lines = state.lines.filter(({ n }) => n >= below)
   const isStale = state.isStale || state.reading !== null
@@ -200,7 +216,7 @@ function begin(state: ListState, page: DeliveryPage): ListState {
 
 function append(state: ListState, { before }: ListQuery, page: DeliveryPage): ListState {
   const { lines, end } = state
-  // The end of the list has moved meanwhile, and the page does not follow it.
+  // The end of the list has moved meanwhile, so this page does not follow it.
   if (before !== String(end.next ?? end.stopped?.before)) return state
   const { stopped } = page
   const read = (end.stopped?.read ?? 0) + (stopped?.read ?? 0)
@@ -211,7 +227,7 @@ function append(state: ListState, { before }: ListQuery, page: DeliveryPage): Li
   }
 }
 
-/** Takes the first page of the list that is shown. */
+/** Merges the first page into the list that is shown. */
 function refresh(state: ListState, page: DeliveryPage): ListState {
   const { lines, query, searchedFrom, missed } = state
   const { deliveries } = page
@@ -226,13 +242,13 @@ function refresh(state: ListState, page: DeliveryPage): ListState {
       ...state,
       lines: lines.flatMap((line) => (line.n < oldest ? [line] : (changed.get(line.n) ?? []))),
       newest: Math.max(state.newest, deliveries[0]?.n ?? 0),
-      // More may have come than a page has.
+      // More may have arrived than fit into a page.
       missed: come < deliveries.length ? come : Math.max(missed, come),
       isBehind: !query.text,
     }
   }
   const next = come > 0 ? { ...state, freshAfter: first } : state
-  // What a search has found further back stays, since it took time and was asked for.
+  // Results of a search further back stay, since it took time and was asked for.
   const isDeeper = query.text && end <= searchedFrom && end > endOf(state.end)
   if (!isDeeper) return begin(next, page)
   const found = [...deliveries, ...lines.filter(({ n }) => n < end)]
@@ -241,18 +257,18 @@ function refresh(state: ListState, page: DeliveryPage): ListState {
 
 function fail(state: ListState, { problem, isRefused }: Extract<ListEvent, { type: 'failed' }>): ListState {
   const failed: ListState = { ...state, reading: null, wanted: 'nothing', problem, status: 'failed' }
-  // Lines that were read with other filters would look as if they passed these.
+  // Lines of other filters are removed, since they would look like results.
   return isRefused
     ? { ...failed, status: 'refused', lines: [], end: { next: null }, searchedFrom: 0 }
     : failed
 }
 
-/** A first page was searched from here on. */
+/** Number from which a first page was searched. */
 function topOf({ stopped, deliveries }: DeliveryPage): number {
   return stopped ? stopped.before + stopped.read : (deliveries[0]?.n ?? 0)
 }
 
-/** A page was searched down to here. */
+/** Number down to which a page was searched. */
 function endOf({ next, stopped }: Pick<DeliveryPage, 'next' | 'stopped'>): number {
   return next ?? stopped?.before ?? 0
 }

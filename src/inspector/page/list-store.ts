@@ -5,13 +5,13 @@ import { getJson, onLive, RequestError } from './client.js'
 import { EMPTY_LIST, type ListEvent, type Reading, reduce } from './list-state.js'
 import { messageFrom } from './model.js'
 
-// The list of deliveries: its state, and the reads and the timer that the state asks for.
+// The list of deliveries: its state, and the reads and the timer that the state requires.
 
-/** Lines of the first page, as the shell preloads it, and of those after it. */
+/** Size of the first page, as the shell preloads it, and of the following pages. */
 const FIRST = 50
 const PAGE = 200
 
-/** A list is read again at most this often while deliveries arrive. */
+/** Minimum time between two reads of the list while deliveries arrive. Milliseconds. */
 const REFRESH_MS = 1000
 
 export const list = signal(EMPTY_LIST)
@@ -20,7 +20,7 @@ export const lines = computed(() => list.value.lines)
 let request = new AbortController()
 let refresh: ReturnType<typeof setTimeout> | undefined
 
-/** Changes the list. */
+/** Changes the list by an event. */
 export function dispatch(event: ListEvent): void {
   const { reading } = list.value
   list.value = reduce(list.value, event)
@@ -54,7 +54,7 @@ onLive((event) => {
   if (event.type === 'lines' || event.type === 'removed' || event.type === 'stale') dispatch(event)
 })
 
-/** The line at a distance from another; undefined where that one is not in the list. */
+/** Returns the line at a distance from another. Undefined if that one is not in the list. */
 export function lineNear(n: number | undefined, steps: number): DeliveryLine | undefined {
   const index = lines.value.findIndex((line) => line.n === n)
   if (index === -1) return undefined

@@ -10,15 +10,15 @@ import { MAX_LINES } from './list-state.js'
 import { dispatch, lines, list } from './list-store.js'
 import { cursor, moveFocus } from './model.js'
 import { Button, Empty } from './parts.js'
-import { Row } from './row.js'
-import { Timeline } from './timeline.js'
+import { DeliveryRow } from './row.js'
+import { TimelineStrip } from './timeline.js'
 
-/** Closer to the top than this, the list follows what arrives. Pixels. */
+/** Distance from the top within which the list follows new deliveries. Pixels. */
 const TOP = 24
 
 export interface ListProps {
   readonly query: ListQuery
-  /** The delivery that is shown next to it. */
+  /** Number of the delivery that is open next to the list. */
   readonly openN: number | null
 }
 
@@ -26,7 +26,7 @@ export interface ListProps {
 export function List({ query, openN }: ListProps) {
   const pane = useRef<HTMLElement>(null)
   const { missed } = list.value
-  // Not after the next frame, as an effect would be.
+  // A layout effect, since an effect would run only after the next frame.
   useLayoutEffect(() => {
     pane.current?.scrollTo({ top: 0 })
     dispatch({ type: 'opened', query })
@@ -35,7 +35,7 @@ export function List({ query, openN }: ListProps) {
     <section class="pane pane-list" aria-label="Deliveries" ref={pane}>
       <h1 class="sr-only">Deliveries</h1>
       <div class="tools">
-        <Timeline />
+        <TimelineStrip />
         <Filters query={query} hasSources={list.value.hasSources || query.source !== undefined} />
       </div>
       <div class="held" role="status">
@@ -59,7 +59,7 @@ export function List({ query, openN }: ListProps) {
   )
 }
 
-/** What stands above the rows of a page that begins further back. */
+/** Banner above the rows of a page that begins further back. */
 function Beginning({ query: { before, ...newest } }: { readonly query: ListQuery }) {
   if (!before) return null
   return (
@@ -74,12 +74,12 @@ interface Ref<T> {
   readonly current: T | null
 }
 
-/** The rows in view. Only those are in the document, so that a list of any length scrolls smoothly. */
+/** Rows in view. Only those are in the document, so that a list of any length scrolls smoothly. */
 function Rows({ pane, query, openN }: ListProps & { readonly pane: Ref<HTMLElement> }) {
   const element = useRef<HTMLOListElement>(null)
   const all = lines.value
   const virtual = useVirtual(pane, element, all.length)
-  // The row that the keyboard is on gets the focus as soon as it is in the document.
+  // The row under the keyboard's cursor gets the focus as soon as it is in the document.
   const { n, wantsFocus } = cursor.value ?? { n: 0, wantsFocus: false }
   useLayoutEffect(() => {
     const row = wantsFocus ? element.current?.querySelector<HTMLElement>(`a[data-n="${n}"]`) : null
@@ -87,7 +87,7 @@ function Rows({ pane, query, openN }: ListProps & { readonly pane: Ref<HTMLEleme
     moveFocus(row)
     cursor.value = { n, wantsFocus: false }
   })
-  // Into view: the delivery that opens, also by an address, and where the keyboard moves to.
+  // Scrolls to the delivery that opens, also by an address, and to the keyboard's cursor.
   const current = openN ?? (wantsFocus ? n : null)
   const isListed = current !== null && all.some((line) => line.n === current)
   useEffect(() => {
@@ -104,7 +104,7 @@ function Rows({ pane, query, openN }: ListProps & { readonly pane: Ref<HTMLEleme
         const line = all[index]
         return line ? (
           <li key={line.n} class={line.n > list.value.freshAfter ? 'fresh' : ''}>
-            <Row line={line} query={query} isOpen={line.n === openN} />
+            <DeliveryRow line={line} query={query} isOpen={line.n === openN} />
           </li>
         ) : null
       })}
@@ -135,7 +135,7 @@ function useVirtual(pane: Ref<HTMLElement>, element: Ref<HTMLElement>, count: nu
   useLayoutEffect(() => {
     current._willUpdate()
     if (!element.current || !pane.current) return
-    // Of one height, which the style sheet gives in rem: a property that uses it resolves it to pixels.
+    // All rows have one height, which the style sheet gives in rem. A property that uses it resolves it to pixels.
     const rowHeight = Number.parseFloat(getComputedStyle(element.current).scrollMarginTop)
     const [list, scrolled] = [element.current.getBoundingClientRect(), pane.current.getBoundingClientRect()]
     const top = list.top - scrolled.top + pane.current.scrollTop
@@ -157,7 +157,7 @@ function useVirtual(pane: Ref<HTMLElement>, element: Ref<HTMLElement>, count: nu
   return current
 }
 
-/** What stands below the last row. */
+/** Message or button below the last row. */
 function End({ query }: { readonly query: ListQuery }) {
   const { lines, end, status, problem } = list.value
   const last = lines.at(-1)
@@ -206,7 +206,7 @@ function End({ query }: { readonly query: ListQuery }) {
   )
 }
 
-/** How a journal without a delivery gets one. */
+/** Advice for a journal without deliveries. */
 function FirstSteps() {
   return (
     <Empty title="No deliveries yet">

@@ -2,18 +2,18 @@ import { computed, signal } from '@preact/signals'
 import type { DeliveryDetail, ListQuery } from '../api.js'
 import { addressOf, parseAddress, type View } from './address.js'
 
-// What the page shows, apart from what it has read: the view, the dialog, a message, the time.
+// State of the page, apart from data that it has read: the view, the dialog, a message, the time.
 
-/** What is shown; the address says the same. */
+/** The current view, equal to the address. */
 export const view = signal<View>(viewOf(location))
 
-/** The filters of the list, which stay while a delivery is open. */
+/** Filters of the list. They stay while a delivery is open. */
 export const query = computed<ListQuery>(() => ('query' in view.value ? view.value.query : {}))
 
-/** The delivery that is shown, once it is loaded. */
+/** The open delivery, once it is loaded. */
 export const detail = signal<DeliveryDetail | null>(null)
 
-/** The row of the list that the keyboard is on. */
+/** Row of the list under the keyboard's cursor. */
 export const cursor = signal<{ readonly n: number; readonly wantsFocus: boolean } | null>(null)
 
 export type OpenDialog =
@@ -22,24 +22,24 @@ export type OpenDialog =
 
 export const dialog = signal<OpenDialog | null>(null)
 
-/** Whether the open dialog may be closed, which asks before an edit is lost. */
+/** Permission to close the open dialog. An edit asks before it is lost. */
 export const closing: { isAllowed: () => boolean } = { isAllowed: () => true }
 
-/** Closes the open dialog, if there is one; false where the user stays in it. */
+/** Closes the open dialog, if there is one. False if the user stays in it. */
 export function closeDialog(): boolean {
   if (dialog.value !== null && !closing.isAllowed()) return false
   dialog.value = null
   return true
 }
 
-/** The time to the minute: fine enough for times that say "today" or "yesterday". */
+/** Current time to the minute, for times such as "today" or "yesterday". */
 export const now = signal(Date.now())
 setInterval(() => (now.value = Date.now()), 60_000)
 
-/** Whether there is room for one column only. The style sheet has the same width. */
+/** True if there is room for one column only. The style sheet has the same width. */
 export const isNarrow = mediaSignal('(max-width: 45rem)')
 
-/** Whether list and delivery are next to each other. The style sheet has the same width. */
+/** True if list and delivery are side by side. The style sheet has the same width. */
 export const isSideBySide = mediaSignal('(min-width: 68.75rem)')
 
 function mediaSignal(condition: string) {
@@ -49,23 +49,23 @@ function mediaSignal(condition: string) {
   return matches
 }
 
-/** Long enough to read a sentence twice. */
+/** Time that a message is shown: long enough to read a sentence twice. Milliseconds. */
 const SHOWN_MS = 6000
 
 export const message = signal<{ readonly text: string; readonly isError: boolean } | null>(null)
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Shows a short message, and lets screen readers say it. */
+/** Shows a short message, which screen readers announce. */
 export function notify(text: string, isError = false): void {
   message.value = { text, isError }
   clearTimeout(timer)
   timer = setTimeout(() => (message.value = null), SHOWN_MS)
 }
 
-/** Puts text on the clipboard once it is there, and says so. */
+/** Copies text to the clipboard once it is loaded, and shows a message. */
 export async function copy(what: string, text: string | Promise<string>): Promise<void> {
   try {
-    // Browsers leave it out elsewhere.
+    // Without a secure context, browsers have no clipboard.
     if (!isSecureContext) throw new Error('the browser allows it on https and localhost only')
     await navigator.clipboard.writeText(await text)
     notify(`Copied ${what}`)
@@ -74,21 +74,21 @@ export async function copy(what: string, text: string | Promise<string>): Promis
   }
 }
 
-/** What the fields of a form hold, by name. */
-export function fieldsOf(form: HTMLFormElement): URLSearchParams {
+/** Returns the values of a form's fields by name. */
+export function formValues(form: HTMLFormElement): URLSearchParams {
   const fields = new URLSearchParams()
   for (const [name, value] of new FormData(form)) if (typeof value === 'string') fields.set(name, value)
   return fields
 }
 
-/** What an error says to a person. */
+/** Returns the message of an error. */
 export function messageFrom(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
 /**
- * Moves the focus to something that has just been drawn, unless the user is in a field: a render must never take what is being
- * typed. Nor may it scroll.
+ * Moves the focus to a new element, unless the user is in a field: a render must never interrupt typing. It does not
+ * scroll.
  */
 export function moveFocus(element: HTMLElement | null | undefined): void {
   if (document.activeElement?.matches('input, select, textarea') !== true)
@@ -97,17 +97,20 @@ export function moveFocus(element: HTMLElement | null | undefined): void {
 
 let isFocusDue = false
 
-/** Moves the focus to the heading of what is shown, once: after a link, but not after a step from one row to the next. */
+/** Moves the focus to the heading of a view, once: after a link, but not after a step from one row to the next. */
 export function focusHeading(heading: HTMLElement | null | undefined): void {
   if (isFocusDue) moveFocus(heading)
   isFocusDue = false
 }
 
-// After a key or a click the user has moved on: what loads late must not take the focus from where the next key goes.
+// After a key or a click the user has moved on, so content that loads late must not take the focus.
 for (const type of ['keydown', 'pointerdown'])
   document.addEventListener(type, () => (isFocusDue = false), { capture: true })
 
-/** Shows a view. `replace` leaves no step in the history: for filters while they are typed, and steps from one row to the next. */
+/**
+ * Shows a view. `replace` adds no step to the history: for filters while the user types, and for steps from one row to
+ * the next.
+ */
 export function go(next: View, { replace = false }: { readonly replace?: boolean } = {}): void {
   const address = addressOf(next)
   if (address === location.pathname + location.search) return
@@ -117,7 +120,10 @@ export function go(next: View, { replace = false }: { readonly replace?: boolean
   view.value = next
 }
 
-/** Lets links within the inspector change the view instead of loading a page, and follows the browser's own Back and Forward. */
+/**
+ * Makes links within the inspector change the view instead of loading a page, and follows the browser's Back and
+ * Forward.
+ */
 export function followLinks(): void {
   addEventListener('popstate', () => {
     const shown = view.value
@@ -140,7 +146,7 @@ export function followLinks(): void {
   })
 }
 
-/** Shows what the address says. */
+/** Shows the view of the address. */
 export function followAddress(): void {
   view.value = viewOf(location)
 }

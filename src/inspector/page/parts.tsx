@@ -4,7 +4,7 @@ import type { Header, TargetMark } from '../api.js'
 import { counted, exactTime, formatMs, formatTime } from './format.js'
 import { notify, now } from './model.js'
 
-/** The shapes of the icons, drawn in a box of 16 by 16. They mean nothing without the word next to them. */
+/** Shapes of the icons, drawn in a box of 16 by 16. Each stands next to a word with its meaning. */
 const SHAPES = {
   check: 'M3 8.5l3.2 3.2L13 4.8',
   cross: 'M4 4l8 8M12 4l-8 8',
@@ -33,19 +33,21 @@ export function Icon({ name }: { readonly name: IconName }) {
   )
 }
 
-/** C0 and C1 controls, DEL, line ends and text direction: they would be invisible, or change how the text around them looks. */
+/**
+ * Characters that are invisible or change the text around them: C0 and C1 controls, DEL, line ends and text direction.
+ */
 export const HIDDEN = /([\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff])/gu
 
 export interface VisibleProps {
   readonly text: string | null | undefined
-  /** Of the element around it; without one there is none. */
+  /** Class of the element around it. Default: no element. */
   readonly class?: string
 }
 
-/** Text from outside, if any, in which every invisible character is a visible symbol. It never becomes markup. */
+/** Text from outside, if any, with a visible symbol for every invisible character. It never becomes markup. */
 export function Visible({ text, class: name }: VisibleProps) {
   if (text === null || text === undefined) return null
-  // With a group in the pattern, each second part is a hidden character.
+  // The pattern has a group, so every second part is a hidden character.
   const parts = text.split(HIDDEN)
   const visible = parts.map((part, i) =>
     i % 2 === 0 ? part : <span class="hidden-char">{symbolOf(part)}</span>,
@@ -62,13 +64,13 @@ export function Code({ text }: { readonly text: string }) {
   )
 }
 
-/** The code of a hidden character: `\u{202e}`. Common fonts lack the symbols of control characters. */
+/** Formats the code of a hidden character: `\u{202e}`. Common fonts lack the symbols of control characters. */
 export function symbolOf(char: string): string {
   const code = char.codePointAt(0) ?? 0
   return `\\u{${code.toString(16)}}`
 }
 
-/** The start of a body: line ends stay, and every other invisible character is a visible symbol. */
+/** Start of a body. Line ends stay; every other invisible character becomes a visible symbol. */
 export function Body({ text, label }: { readonly text: string; readonly label: string }) {
   const lines = text.replace(/\r?\n$/, '').split(/\r?\n/)
   return (
@@ -78,7 +80,7 @@ export function Body({ text, label }: { readonly text: string; readonly label: s
   )
 }
 
-/** An instant as people say it, exact to the millisecond in its title. */
+/** An instant in short form, with milliseconds in its title. */
 export function Time({ at, class: name }: { readonly at: number; readonly class?: string }) {
   return (
     <time class={name} dateTime={new Date(at).toISOString()} title={exactTime(at)}>
@@ -87,7 +89,7 @@ export function Time({ at, class: name }: { readonly at: number; readonly class?
   )
 }
 
-/** What the page calls a status: always a sign and a word, so that colour only repeats it. */
+/** Names of statuses: always a sign and a word, so that colour only repeats them. */
 const MARKS = {
   succeeded: { icon: 'check', word: 'succeeded' },
   failed: { icon: 'cross', word: 'failed' },
@@ -97,17 +99,17 @@ const MARKS = {
 
 export type Status = keyof typeof MARKS
 
-export function statusOf({ status, down }: TargetMark): Status {
+export function markStatus({ status, down }: TargetMark): Status {
   return down ? 'down' : status
 }
 
-/** One target in the list: sign, name, and the answer or the word. The rest is in its title. */
+/** One target in the list: sign, name, and the response or the status. The rest is in its title. */
 export function Mark({ target }: { readonly target: TargetMark }) {
   const { name, answer, ms, reason, tries } = target
-  const status = statusOf(target)
+  const status = markStatus(target)
   const { icon, word } = MARKS[status]
   const isAnswer = answer !== undefined && status === target.status
-  // Of one that waits, all attempts so far have failed.
+  // While it waits, all attempts so far have failed.
   const attempts = target.status === 'waiting' ? tries : tries + 1
   const facts = [
     word,
@@ -132,7 +134,7 @@ export function Mark({ target }: { readonly target: TargetMark }) {
   )
 }
 
-/** A status as its sign and a word. */
+/** A status as its sign and word. */
 export function MarkWord({ status, word }: { readonly status: Status; readonly word?: string | undefined }) {
   return (
     <span class={`mark mark-${status}`}>
@@ -144,15 +146,15 @@ export function MarkWord({ status, word }: { readonly status: Status; readonly w
 
 export interface CardProps {
   readonly name: string
-  /** Where it leads. */
+  /** Address or command. */
   readonly label?: string | null
   readonly status?: Status
-  /** In place of the status's own. */
+  /** Replacement for the status's own word. */
   readonly word?: string
   readonly children: ComponentChildren
 }
 
-/** What it is about, how that is, and where it leads, above the rest. */
+/** A card with its name, status and address above its content. */
 export function Card({ name, label, status, word, children }: CardProps) {
   return (
     <li class="card">
@@ -173,7 +175,7 @@ export interface EmptyProps {
   readonly children?: ComponentChildren
 }
 
-/** What stands where there is nothing to show: what that means, and what to do next. */
+/** Message for an empty place: what that means, and what to do next. */
 export function Empty({ title, children }: EmptyProps) {
   return (
     <div class="empty">
@@ -183,7 +185,7 @@ export function Empty({ title, children }: EmptyProps) {
   )
 }
 
-/** Facts by their names. What is null or undefined is left out. */
+/** A list of named facts. Null and undefined are left out. */
 export function Facts({ facts }: { readonly facts: Readonly<Record<string, ComponentChildren>> }) {
   return (
     <dl class="facts">
@@ -202,7 +204,7 @@ export function Facts({ facts }: { readonly facts: Readonly<Record<string, Compo
 export interface SectionProps {
   readonly title: string
   readonly count?: string | number | undefined
-  /** What stands at the end of the heading's line. */
+  /** Controls at the end of the heading's line. */
   readonly tools?: ComponentChildren
   readonly children: ComponentChildren
 }
@@ -223,7 +225,7 @@ export function Section({ title, count, tools, children }: SectionProps) {
   )
 }
 
-/** Headers in the order in which they came. */
+/** Headers in the order of the request. */
 export function Headers({ headers, label }: { readonly headers: readonly Header[]; readonly label: string }) {
   return (
     <table class="headers" aria-label={label}>
@@ -259,17 +261,20 @@ export function Sentences({ sentences }: { readonly sentences: readonly string[]
 export interface ButtonProps {
   readonly children: ComponentChildren
   readonly onClick?: () => void
-  /** In place of `onClick`: the address of a file. */
+  /** Address of a file to download, instead of `onClick`. */
   readonly download?: string
   readonly icon?: IconName
   readonly class?: string
-  /** Why it cannot be used now, if so: it stays in the order of Tab, and says the reason in its title and when it is pressed. */
+  /**
+   * Reason why the button is disabled. It then stays in the order of Tab, and shows the reason in its title and when it
+   * is pressed.
+   */
   readonly reason?: string | null
-  /** Whether it has the focus when its dialog opens. */
+  /** True if it gets the focus when its dialog opens. */
   readonly isFirst?: boolean
 }
 
-/** A button that says why it is off instead of vanishing from the keyboard's way. */
+/** A button that stays reachable by keyboard while it is disabled. */
 export function Button({ children, onClick, download, icon, reason = null, isFirst, ...rest }: ButtonProps) {
   const name = rest.class ?? 'button'
   const content = [icon ? <Icon name={icon} /> : null, children]

@@ -7,7 +7,7 @@ import { formatSize } from './format.js'
 import { copy } from './model.js'
 import { Button, Code, Section } from './parts.js'
 
-/** The payload: laid out where it is JSON, or the text of the body. */
+/** The payload: formatted JSON, or the text of the body. */
 export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
   const { n, size, bodyKind } = detail
   const [isRaw, setRaw] = useState(!hasJson(detail))
@@ -74,12 +74,12 @@ function Switch({ isRaw, choose }: { readonly isRaw: boolean; readonly choose: (
   )
 }
 
-/** Whether a body is JSON, or a form that carries JSON. */
+/** True if a body is JSON, or a form that carries JSON. */
 export function hasJson({ bodyKind }: Pick<DeliveryDetail, 'bodyKind'>): boolean {
   return bodyKind === 'json' || bodyKind === 'form'
 }
 
-/** The JSON of a body, which a form has in its field `payload`; the text of others. @throws RequestError */
+/** Returns the JSON of a body, which a form has in its field `payload`, or the text of others. @throws RequestError */
 export async function payloadOf({ n, bodyKind }: DeliveryDetail): Promise<string> {
   const text = await textOf(n)
   return bodyKind === 'form' ? (new URLSearchParams(text).get('payload') ?? '') : text

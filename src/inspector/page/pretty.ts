@@ -1,16 +1,16 @@
-/** JSON text laid out to be read. */
+/** Formatted JSON text. */
 export interface Pretty {
   readonly text: string
-  /** The place in `text` of each bracket that opens something, and of the one that closes it. Empty ones are left out. */
+  /** Position in `text` of each opening bracket, with that of the closing one. Empty pairs are left out. */
   readonly pairs: ReadonlyMap<number, number>
 }
 
-/** Deeper text stays as it is: its indentation would be much longer than the text. */
+/** Depth below which text is not formatted: its indentation would be much longer than the text. */
 const MAX_DEPTH = 1000
 
 /**
- * One value a line, indented by two spaces. Changes white space only: parsing would lose large numbers, escapes, repeated names and
- * the order of numeric names. Text that is no JSON is laid out somehow.
+ * Formats JSON with one value a line, indented by two spaces. It changes white space only: parsing would lose large
+ * numbers, escapes, repeated names and the order of numeric names. Invalid JSON is formatted somehow.
  */
 export function pretty(json: string): Pretty {
   const pairs = new Map<number, number>()
@@ -42,7 +42,7 @@ export function pretty(json: string): Pretty {
   return { text, pairs }
 }
 
-/** JSON text without the white space between its values; all else stays as it is written. */
+/** Removes the white space between the values of JSON text, and changes nothing else. */
 export function compact(json: string): string {
   let text = ''
   for (let at = 0; at < json.length;) {
@@ -60,7 +60,7 @@ function isSpace(char: string): boolean {
 
 const DELIMITER = /[\s{}[\]:,"]/g
 
-/** Past the token that begins at `start`. */
+/** Returns the index after the token that begins at `start`. */
 function endOf(text: string, start: number, char: string): number {
   if (char === '"') return endOfString(text, start)
   if (isSpace(char) || ',:[]{}'.includes(char)) return start + 1
@@ -68,7 +68,10 @@ function endOf(text: string, start: number, char: string): number {
   return DELIMITER.exec(text)?.index ?? text.length
 }
 
-/** Past the closing quote of the string that begins at `start`. A regular expression overflows the stack on 25 MB. */
+/**
+ * Returns the index after the closing quote of the string that begins at `start`. A regular expression overflows the
+ * stack on 25 MB.
+ */
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0
@@ -78,7 +81,7 @@ function endOfString(text: string, start: number): number {
   return text.length
 }
 
-/** Where in the JSON a place of the laid out text is: `issue.labels[0].name`. Empty for the whole value. */
+/** Returns the JSON path at a position of formatted text: `issue.labels[0].name`. Empty for the whole value. */
 export function pathAt({ text, pairs }: Pretty, place: number): string {
   let path = ''
   let [open, index] = [0, 0]
@@ -98,7 +101,7 @@ export function pathAt({ text, pairs }: Pretty, place: number): string {
   return path.replace(/^\./, '')
 }
 
-/** The name in a line of the text, as a step of a path: `.name` or `["a name"]`. */
+/** Formats the name in a line as a step of a path: `.name` or `["a name"]`. */
 function nameAt(text: string, lineStart: number): string {
   const start = text.indexOf('"', lineStart)
   const quoted = text.slice(start, endOfString(text, start))

@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<RefusedKind, string>> = {
   wrong_path: 'wrong path',
 }
 
-/** The refused requests, and the one that is open. */
+/** Refused requests, and the open one. */
 export function Refused({ id }: { readonly id: number | undefined }) {
   const { value, problem } = useApi<RefusedPage>('refused', ({ type }) => type === 'refused')
   useEffect(() => {
@@ -108,7 +108,7 @@ function RefusedRow({ line, isOpen }: { readonly line: RefusedLine; readonly isO
   )
 }
 
-/** One refused request: why, and what to do. */
+/** One refused request, with the reason and advice. */
 function RefusedRequest({ id }: { readonly id: number }) {
   const { value, problem } = useApi<RefusedDetail>(`refused/${id}`, () => false)
   const heading = useRef<HTMLHeadingElement>(null)

@@ -2,25 +2,25 @@ import type { DeliveryLine, ListQuery } from '../api.js'
 import { addressOf } from './address.js'
 import { counted, formatSize } from './format.js'
 import { isNarrow } from './model.js'
-import { Icon, Mark, statusOf, Time, Visible } from './parts.js'
+import { Icon, Mark, markStatus, Time, Visible } from './parts.js'
 
 interface LineProps {
   readonly line: Omit<DeliveryLine, 'targets'>
 }
 
-interface RowProps {
+interface DeliveryRowProps {
   readonly line: DeliveryLine
   readonly query: ListQuery
   readonly isOpen: boolean
 }
 
-/** Of more targets than a row has room for, the first in this order are shown, and the others counted. */
+/** Order in which targets are shown if a row has no room for all. The others are counted. */
 const ORDER = ['failed', 'down', 'waiting', 'succeeded'] as const
 
-/** One delivery: a link to it. */
-export function Row({ line, query, isOpen }: RowProps) {
+/** One delivery, as a link to it. */
+export function DeliveryRow({ line, query, isOpen }: DeliveryRowProps) {
   const { n, receivedAt, size, targets, ignored } = line
-  const ordered = ORDER.flatMap((status) => targets.filter((target) => statusOf(target) === status))
+  const ordered = ORDER.flatMap((status) => targets.filter((target) => markStatus(target) === status))
   const room = isNarrow.value ? 2 : 3
   const [marks, more] = targets.length > room ? [ordered.slice(0, room), ordered.slice(room)] : [targets, []]
   return (
@@ -47,7 +47,7 @@ export function Row({ line, query, isOpen }: RowProps) {
             <Mark key={target.name} target={target} />
           ))}
           {more.length === 0 ? null : (
-            <span title={more.map((target) => `${target.name}: ${statusOf(target)}`).join('\n')}>
+            <span title={more.map((target) => `${target.name}: ${markStatus(target)}`).join('\n')}>
               +{more.length}
             </span>
           )}
@@ -59,7 +59,7 @@ export function Row({ line, query, isOpen }: RowProps) {
   )
 }
 
-/** `pull_request.opened`, `stripe invoice.paid`: source and action in a weaker tone. */
+/** `pull_request.opened`, `stripe invoice.paid`: with source and action in a weaker tone. */
 export function EventName({ line: { source, event, action } }: LineProps) {
   return (
     <span class="event">

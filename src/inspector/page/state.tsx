@@ -6,9 +6,9 @@ import { counted, exactTime, formatCount, formatMs } from './format.js'
 import { now } from './model.js'
 import { Card, Code, Empty, Facts, Section, type Status, Time, Visible } from './parts.js'
 
-/** The running instance: its targets and their queues, its tunnel and hooks, who is signed in. */
+/** The running instance: its targets and their queues, its tunnel and hooks, and the users who are signed in. */
 export function State() {
-  // Deliveries change the numbers of the targets.
+  // Read again after deliveries, which change the counts of the targets.
   const { value, problem } = useApi<InstanceState>(
     'state',
     ({ type }) => type === 'state' || type === 'lines',
@@ -111,7 +111,7 @@ interface HintProps {
   readonly command: string
 }
 
-/** What is not there, and the command that changes it. */
+/** Message about something missing, with the command that adds it. */
 function Hint({ title, children, command }: HintProps) {
   return (
     <Empty title={title}>
@@ -121,7 +121,7 @@ function Hint({ title, children, command }: HintProps) {
   )
 }
 
-/** A target's state as a sign and a word; one that the page does not know is shown as it is. */
+/** Sign and word for a target's state. An unknown state is shown unchanged. */
 const STATES: Readonly<Record<string, { status: Status; word: string }>> = {
   up: { status: 'succeeded', word: 'up' },
   down: { status: 'down', word: 'down' },
@@ -148,7 +148,7 @@ interface SourceProps {
   readonly tunnel: TunnelState | undefined
 }
 
-/** A sender of deliveries, and how they are proved. */
+/** A source of deliveries, with its scheme. */
 function Source({ source: { name, scheme, url }, tunnel }: SourceProps) {
   return (
     <Card name={name} label={url}>
@@ -176,7 +176,7 @@ function Tunnel({ tunnel: { state, payloadUrl, detail } }: { readonly tunnel: Tu
 
 interface HooksProps {
   readonly hooks: InstanceState['hooks']
-  /** The one that makes a hook. */
+  /** Command that makes a hook. */
   readonly command: string
 }
 
@@ -207,7 +207,7 @@ function Hooks({ hooks, command }: HooksProps) {
 
 interface UsersProps {
   readonly users: InstanceState['users']
-  /** The one that signs in. */
+  /** Command that signs in. */
   readonly command: string
 }
 

@@ -1,16 +1,16 @@
-import type { Timeline as Hour } from '../api.js'
+import type { Timeline } from '../api.js'
 import { useApi } from './client.js'
 import { counted, minuteTime } from './format.js'
 
-/** The drawing's own units: a minute is 10 wide; what arrived stands on the base line, what failed hangs below. */
+/** Units of the drawing: a minute is 10 wide; received deliveries are above the base line, failed ones below. */
 const [MINUTE, UP, DOWN] = [10, 36, 14]
 
-/** Shown until it is read again, so that the strip does not vanish when the user comes back to it. */
-let last: Hour['minutes'] = []
+/** Last values, shown until new ones are read, so that the strip does not vanish when the user comes back. */
+let last: Timeline['minutes'] = []
 
-/** The last hour by minute. Its height is reserved before it is there. */
-export function Timeline() {
-  const { value } = useApi<Hour>('timeline', ({ type }) => type !== 'state')
+/** The last hour by minute. Its height is reserved while it loads. */
+export function TimelineStrip() {
+  const { value } = useApi<Timeline>('timeline', ({ type }) => type !== 'state')
   last = value?.minutes ?? last
   const [oldest] = last
   const most = Math.max(1, ...last.map(({ received }) => received))
@@ -38,16 +38,16 @@ export function Timeline() {
   )
 }
 
-/** In proportion to the square root, so that a quiet minute is seen next to a busy one. */
+/** Scales by the square root, so that a quiet minute is visible next to a busy one. */
 function heightOf(part: number, height: number): number {
   return part === 0 ? 0 : Math.max(2, Math.round(height * Math.sqrt(part) * 10) / 10)
 }
 
-/** Deliveries of one minute that the journal counts. */
+/** Maximum of deliveries that the journal counts in a minute. */
 const MAX_COUNTED = 10_000
 
 /** `Last hour: 120 received, 3 failed, 1 refused` */
-function describe(minutes: Hour['minutes']): string {
+function describe(minutes: Timeline['minutes']): string {
   const sum = (name: 'received' | 'failed' | 'refused'): number =>
     minutes.reduce((total, minute) => total + minute[name], 0)
   const received = counted(sum('received'), 'received', 'received')

@@ -28,7 +28,7 @@ import {
   UNVERIFIED,
 } from '../../output/deliveries.js'
 import { type Output, TIMED_INDENT } from '../../output/output.js'
-import { bold, dim, green, join, type Line, red, t, type Text, yellow } from '../../output/text.js'
+import { bold, dim, green, joined, type Line, red, t, type Text, yellow } from '../../output/text.js'
 
 /** How long the banner waits for new channels: creating one takes about half a second. Milliseconds. */
 const TUNNEL_LIMIT_MS = 3000
@@ -160,7 +160,7 @@ export class LiveOutput {
     ].filter(Boolean)
     const parts = [`#${n}`, bold(sourcedName(delivery)), place, yellow(notes.join(', '))]
     this.#report({
-      text: join(
+      text: joined(
         parts.filter((part) => String(part) !== ''),
         '  ',
       ),

@@ -33,8 +33,8 @@ import { noDataYet, openStored } from '../../profile.js'
 import { isUserNamed, profileFolder, routeSettings, storeOf, userOf } from '../../settings/derived.js'
 import { joinStored } from '../../stored-setup.js'
 import { sharedSecretText } from '../../webhook-secret.js'
-import { join, type Joined, type Parts } from '../../settings/join.js'
-import { type Loaded, openSettings } from '../../settings/read.js'
+import { joinSettings, type Joined, type Parts } from '../../settings/join.js'
+import { type LoadedSettings, openSettings } from '../../settings/read.js'
 import type { Values } from '../../settings/parse.js'
 import { SETTING_NAMES, type SettingName } from '../../settings/table.js'
 import { isUnsigned, servedSources, type SetSource } from '../../sources.js'
@@ -66,7 +66,7 @@ export async function runServe(given: PrintingShell, flags: ServeFlags): Promise
   )
   using watch = watchSettings(given)
   const parts = await readParts(given, flags)
-  const joined = join(parts)
+  const joined = joinSettings(parts)
   const { values } = joined
   // Only a file may have said so.
   out = out.withLogFormat(values.logFormat)
@@ -84,7 +84,7 @@ export async function runServe(given: PrintingShell, flags: ServeFlags): Promise
   const reportConnection = (error: Error): void =>
     out.log.error(`a connection failed and was closed: ${error.message}`, error)
   using _ = { [Symbol.dispose]: shell.onConnectionError(reportConnection) }
-  const warningsOf = (loaded: Loaded, provider: string): readonly string[] => {
+  const warningsOf = (loaded: LoadedSettings, provider: string): readonly string[] => {
     const { origins, leftOutExec } = loaded
     return routeWarnings(routeSettings(loaded), { provider, origins, leftOutExec, sources, command })
   }
@@ -119,7 +119,7 @@ export async function runServe(given: PrintingShell, flags: ServeFlags): Promise
 
 interface Announced {
   readonly instance: Instance
-  readonly loaded: Loaded
+  readonly loaded: LoadedSettings
   readonly sources: readonly SetSource[]
   /** Completes a command line of relay for the profile. */
   readonly command: (line: string) => string
@@ -194,7 +194,7 @@ async function readParts(shell: PrintingShell, flags: ServeFlags): Promise<Parts
       'settings',
       `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with ${commandFor(own, 'reset')}`,
     )
-  const { hostRefusal } = join({ own, saved })
+  const { hostRefusal } = joinSettings({ own, saved })
   // A sandbox makes its own client.
   if (hostRefusal && origins.clientSecret && !flags.sandbox) throw hostRefusal
   return { own, saved }
@@ -217,7 +217,7 @@ async function readHookPlan(
       'usage',
       `${catchUp ? '--catch-up' : '--hook'} cannot be used with --sandbox: the sandbox's own webhook sends every delivery already, and its log ends with it. Use the sandbox of another relay, with --provider sandbox and --provider-url`,
     )
-  const first = join(parts)
+  const first = joinSettings(parts)
   const { values } = first
   // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start; data that this
   // start migrates was served before, so that the profile remembers its code host.
@@ -296,13 +296,17 @@ const LIVE: ReadonlySet<SettingName> = new Set([
 const OF_COMMANDS: ReadonlySet<SettingName> = new Set(['user'])
 
 /** The settings of this process as they are now, for the profile that it serves. A pipe has what was read of it at the start. */
-async function readAgain(shell: PrintingShell, flags: Flags, before: Loaded): Promise<Loaded> {
+async function readAgain(
+  shell: PrintingShell,
+  flags: Flags,
+  before: LoadedSettings,
+): Promise<LoadedSettings> {
   const settings = await openSettings(shell, flags)
   return settings.read(before.values.profile)
 }
 
 /** What has changed and cannot be used without a restart, as a sentence with the command; none if nothing has. */
-function restartTexts(before: Loaded, now: Loaded, about: Advised): readonly string[] {
+function restartTexts(before: LoadedSettings, now: LoadedSettings, about: Advised): readonly string[] {
   const changed = SETTING_NAMES.filter(
     (name) =>
       !LIVE.has(name) && !OF_COMMANDS.has(name) && !isDeepStrictEqual(before.values[name], now.values[name]),

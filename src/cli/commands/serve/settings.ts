@@ -10,7 +10,7 @@ import { codeHostOf } from '../../code-host.js'
 import type { Shell } from '../../command.js'
 import { remember } from '../../profile.js'
 import { clientOf, profileFolder, routeSettings, storeOf } from '../../settings/derived.js'
-import { join, type Joined, type Parts } from '../../settings/join.js'
+import { joinSettings, type Joined, type Parts } from '../../settings/join.js'
 import { joinStored } from '../../stored-setup.js'
 
 // The settings of a service, made of those of the command line, and how other commands find it.
@@ -38,7 +38,7 @@ export interface RereadParts extends Omit<Reread, 'settings' | 'warnings'> {
  */
 export function serviceSettings(parts: Parts, options: ServiceOptions): SettingsReader {
   const { sandbox, rereadParts } = options
-  const first = join(parts)
+  const first = joinSettings(parts)
   const { host, port, maxBody } = first.values
   const place = { folder: profileFolder(first.values), store: storeOf(first.values) }
   const complete = (joined: Joined, live: ReadLiveSettings): ReadSettings | SandboxedSettings => {
@@ -62,7 +62,7 @@ export function serviceSettings(parts: Parts, options: ServiceOptions): Settings
     },
     async reread(database, { provider }) {
       const { parts: now, restart, warnings } = await rereadParts()
-      const settings = await readLive(join(now), database, options)
+      const settings = await readLive(joinSettings(now), database, options)
       return { settings, restart, warnings: warnings(provider) }
     },
   }

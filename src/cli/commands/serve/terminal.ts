@@ -13,8 +13,8 @@ import type { Instance } from '../../../serve/instance.js'
 import type { PrintingShell } from '../../command.js'
 import type { Context } from '../../context.js'
 import { polls } from '../../follow.js'
-import { bold, dim, join, t } from '../../output/text.js'
-import { isOfFolder, type Loaded, type Origin } from '../../settings/read.js'
+import { bold, dim, joined, t } from '../../output/text.js'
+import { isOfFolder, type LoadedSettings, type Origin } from '../../settings/read.js'
 import type { SetSource } from '../../sources.js'
 import { watchedFiles } from '../../settings/files.js'
 
@@ -54,7 +54,7 @@ export function listenToKeys(
     },
     i: openInspector,
     q: quit,
-    '?': () => out.say(join(help, dim('  ·  '))),
+    '?': () => out.say(joined(help, dim('  ·  '))),
     // To set off what comes from what was there.
     '\r': () => out.say(''),
   }
@@ -154,7 +154,7 @@ export function routeWarnings(
     leftOutExec,
     sources,
     command,
-  }: Pick<Loaded, 'origins' | 'leftOutExec'> & {
+  }: Pick<LoadedSettings, 'origins' | 'leftOutExec'> & {
     readonly command: (line: string) => string
     readonly provider: string
     readonly sources: readonly SetSource[]
@@ -214,7 +214,7 @@ function folderExecWarnings(exec: readonly string[], origin: Origin | undefined)
 
 /** Does not quote the commands: an agent reads it, and their author can be anyone. */
 export function leftOutText(
-  { count, origin }: NonNullable<Loaded['leftOutExec']>,
+  { count, origin }: NonNullable<LoadedSettings['leftOutExec']>,
   command: (line: string) => string,
 ): string {
   const commands = count === 1 ? 'its command is' : `its ${count} commands are`
