@@ -45,7 +45,7 @@ await build({
         // With the native code of SQLite.
         { name: 'sqlite', test: /src[\\/]store[\\/]sqlite\.ts$/ },
         // What the commands that act for a user share.
-        { name: 'session', test: /src[\\/]cli[\\/]session\.ts$/ },
+        { name: 'user-profile', test: /src[\\/]cli[\\/]user-profile\.ts$/ },
       ],
     },
   },

@@ -4,7 +4,7 @@ import { isSharedAddress } from '../base/shared-store.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { RunningInstance } from '../instance/protocol.js'
 import { callInstance } from './instance-client.js'
-import type { UserProfile } from './profile.js'
+import type { UserProfile } from './user-profile.js'
 
 // The account that a stored token is of, and the end of such a token.
 

@@ -12,7 +12,7 @@ import { USER_COMMAND } from './options.js'
 import { type MarkedObject, marked, outside, own } from './output/outside.js'
 import type { Output } from './output/output.js'
 import { loginCommandLine } from './advice.js'
-import { openUserProfile, type UserProfile } from './profile.js'
+import { openUserProfile, type UserProfile } from './user-profile.js'
 import {
   requireOwnHost,
   formatTarget,

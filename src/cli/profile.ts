@@ -1,15 +1,9 @@
 import path from 'node:path'
-import { otherAccountText } from '../auth/accounts.js'
-import { isFresh, renewToken, type RenewParts, signInAgain } from '../auth/renew.js'
 import { type Command, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
-import { Disposal } from '../base/lifetime.js'
-import { type Limits, TIME_LIMITS } from '../base/seams.js'
-import { DEFAULTS, type OAuthClient, type ReadSettings } from '../base/settings.js'
+import { DEFAULTS, type ReadSettings } from '../base/settings.js'
 import { isSharedAddress } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
-import { type Clock, systemClock } from '../base/time.js'
-import type { CodeHost } from '../codehost/host.js'
 import {
   listProfiles,
   profileExists,
@@ -20,29 +14,13 @@ import {
 import type { RunningInstance } from '../instance/protocol.js'
 import { findInstances, type Unreachable, unreachableError } from '../instance/running.js'
 import { Journal } from '../journal/journal.js'
-import { findSandboxClient } from '../sandbox/client.js'
 import { type Database, mayHaveData, openDatabase, type OpenDatabaseOptions } from '../store/open.js'
-import { type TokenOwner, Tokens } from '../tokens/tokens.js'
-import {
-  aboutProfile,
-  type Advised,
-  commandFor,
-  loginCommandLine,
-  notRunning,
-  onlyInMemory,
-  signInCommand,
-  startCommand,
-  withCommand,
-} from './advice.js'
-import { codeHostOf, openNamedHost } from './code-host.js'
+import { aboutProfile, type Advised, commandFor, notRunning, onlyInMemory, startCommand } from './advice.js'
 import type { Flags, Shell } from './command.js'
-import { callInstance } from './instance-client.js'
-import { marked, outside } from './output/outside.js'
-import { clientOf, isUserNamed, profileFolder, storeOf, userOf } from './settings/derived.js'
+import { profileFolder, storeOf } from './settings/derived.js'
 import { joinSettings, type Joined } from './settings/join.js'
 import { type LoadedSettings, openSettings, type OpenSettings } from './settings/read.js'
 import type { SettingName } from './settings/table.js'
-import { joinStored } from './stored-setup.js'
 
 /** How a command opens its profile. */
 export interface ProfileOptions {
@@ -93,27 +71,6 @@ export interface Profile extends Joined, Advised, AsyncDisposable {
    * @throws RelayError `no_match` where there is none yet; `settings` for a store that other processes cannot read; `storage`
    */
   readonly journal: () => Promise<Journal>
-}
-
-/** A profile for a command that acts for a user: with its code host, and with settings that what `relay setup` stored completes. */
-export interface UserProfile extends Profile {
-  readonly user: string
-  /** The profile's data; an empty one in memory where it has none. */
-  readonly database: Database
-  readonly tokens: Tokens
-  readonly host: CodeHost
-  /** The OAuth client of this shell, of `relay setup` or of the sandbox. */
-  readonly client: OAuthClient | undefined
-  readonly limits: Limits
-  /**
-   * The user's token, renewed if it soon expires: with this shell's client, else by the instance. Warns, once, where it is of an account
-   * that `relay login` did not sign in as. @throws RelayError as `renewToken`
-   */
-  readonly owner: () => Promise<TokenOwner>
-  /** The same warning where the token is not used, or is about to go. @throws RelayError `storage` */
-  readonly checkAccount: () => Promise<void>
-  /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
-  readonly remember: () => void
 }
 
 /**
@@ -216,71 +173,6 @@ export function noDataYet(error: unknown): undefined {
   if (!(error instanceof RelayError) || error.kind !== 'no_match') throw error
 }
 
-interface UserOptions {
-  /** `create`: makes the profile's data where there is none and no instance runs. Default: `open`. */
-  readonly data?: 'open' | 'create'
-  /** Whether the command signs the user in, which needs no token that is stored. */
-  readonly signsIn?: boolean
-}
-
-/** Opens a profile for its user. Sends nothing to the code host. @throws RelayError as {@link openProfile} and {@link asUser} */
-export async function openUserProfile(
-  shell: Shell,
-  flags: Flags,
-  options: ProfileOptions & UserOptions = {},
-): Promise<UserProfile> {
-  return asUser(shell, await openProfile(shell, flags, options), options)
-}
-
-/**
- * The same of a profile that is open. What this opens is closed when the result is disposed of.
- * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
- * `unavailable` for a sandbox that does not run; `settings` also for a code host that only the working folder names; `storage`
- */
-export async function asUser(
-  shell: Shell,
-  profile: Profile,
-  { data = 'open', signsIn = false }: UserOptions = {},
-): Promise<UserProfile> {
-  const { own, instance, saved } = profile
-  const user = userOf(profile.values)
-  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
-  if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(profile)
-  await using closing = new Disposal()
-  const database = closing.use(await openUserData(shell, profile, data === 'create' && !instance))
-  const { secrets, store } = database
-  const joined = await joinStored({ own, instance, saved, signsIn }, secrets)
-  const { values } = joined
-  const limits = { ...TIME_LIMITS, ...shell.seams?.limits }
-  const host = openNamedHost(joined, limits.codeHost)
-  const clock = shell.seams?.clock ?? systemClock
-  const tokens = new Tokens(secrets, clock)
-  if (host.refusal)
-    throw await refusalFor(profile, user, { host, store, tokens, signsIn, log: shell.out.log })
-  const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
-  const client = (await ofSandbox) || clientOf(values)
-  const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
-  const resources = closing.move()
-  return {
-    ...profile,
-    ...joined,
-    user,
-    database,
-    data: async () => database,
-    journal: async () => new Journal(database.sql),
-    tokens,
-    host,
-    client,
-    limits,
-    ...tokenAccess(shell, profile, user, parts),
-    remember() {
-      const { provider, providerUrl } = codeHostOf(joined)
-      if (!instance) remember(joined, { provider, providerUrl }, saved?.sandbox ?? false)
-    },
-    [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
-  }
-}
-
 // Which profile, and which instance
 
 async function chooseInstance(
@@ -347,82 +239,6 @@ function conflictWith(instance: RunningInstance, { values, origins }: LoadedSett
     return { text, fix: kind === 'flag' ? 'Omit the flag' : 'Unset the variable' }
   }
   return undefined
-}
-
-// The user's token
-
-/** How a command comes to the user's token. */
-function tokenAccess(
-  { signal, out }: Shell,
-  profile: Profile,
-  user: string,
-  parts: RenewParts & { readonly tokens: Tokens; readonly clock: Clock },
-) {
-  const { instance } = profile
-  const { client, tokens, host, clock } = parts
-  const find = async (): Promise<TokenOwner> => {
-    if (client || !instance?.clientId) return renewToken(parts, user, { signal })
-    const owner = await tokens.get(user)
-    if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
-    // Also for no token, or one of another code host: the instance says why.
-    await callInstance(instance, 'renew', { userId: user }, { signal })
-    const renewed = await tokens.get(user)
-    if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
-    return renewed
-  }
-  let isChecked = false
-  const check = async (
-    owner: Pick<TokenOwner, 'userId' | 'origin' | 'account'> | undefined,
-  ): Promise<void> => {
-    const other =
-      owner && !isChecked ? await tokens.otherAccount(owner, { isNamed: isUserNamed(profile) }) : undefined
-    isChecked = true
-    if (!owner || !other) return
-    const text = `${otherAccountText(owner, other)}. ${loginCommandLine(profile)} replaces it`
-    out.remark(text, marked({ otherAccount: outside(other) }))
-  }
-  return {
-    async owner(): Promise<TokenOwner> {
-      const signIn = signInCommand(profile, Boolean(client ?? instance?.clientId))
-      const owner = await find().catch(withCommand(signIn))
-      await check(owner)
-      return owner
-    },
-    async checkAccount(): Promise<void> {
-      const refreshable = await tokens.refreshable(user)
-      await check((await tokens.get(user)) ?? (refreshable && { ...refreshable, userId: user }))
-    },
-  }
-}
-
-/**
- * The error of a command for a code host that only the folder names. A token that is stored goes to its own code host alone, and the error of
- * that says which; not where a client secret, or a token of a new sign-in, would be sent.
- */
-async function refusalFor(
-  profile: Profile,
-  user: string,
-  { signsIn, ...parts }: Omit<RenewParts, 'client'> & { readonly signsIn: boolean },
-): Promise<unknown> {
-  const { host, tokens } = parts
-  const found = (await tokens.get(user)) ?? (await tokens.refreshable(user))
-  if (signsIn || profile.values.clientSecret || !found) return host.refusal
-  const explain = withCommand(signInCommand(profile, false))
-  return renewToken({ ...parts, client: undefined }, user)
-    .catch(explain)
-    .then(
-      () => host.refusal,
-      (error: unknown) => error,
-    )
-}
-
-/** The profile's data, or an empty one in memory. Makes none for a code host that only the folder names. */
-async function openUserData(shell: Shell, profile: Profile, isNew: boolean): Promise<Database> {
-  const { values, folder, hostRefusal } = profile
-  const hasData = mayHaveData(storeOf(values), folder)
-  if (hostRefusal && !hasData) throw hostRefusal
-  const create = isNew && !hostRefusal
-  return openStored(shell, profile, { create, ...(!create && !hasData && { kind: 'memory' }) })
 }
 
 /** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */

@@ -24,7 +24,7 @@ import {
 import type { Output } from '../output/output.js'
 import { localTime } from '../output/time.js'
 import { notServed, startCommand } from '../advice.js'
-import { openUserProfile, type UserProfile } from '../profile.js'
+import { openUserProfile, type UserProfile } from '../user-profile.js'
 import { formatRepo, parseRepo } from '../target.js'
 import { findOwnHook, payloadAddress, placeOf } from './hook.js'
 

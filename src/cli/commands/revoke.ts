@@ -2,7 +2,7 @@ import { revokeUser } from '../account.js'
 import { define, type Flags, type Shell } from '../command.js'
 import { USER_COMMAND } from '../options.js'
 import type { Output } from '../output/output.js'
-import { openUserProfile } from '../profile.js'
+import { openUserProfile } from '../user-profile.js'
 
 type RevokeInput = Flags & { readonly local?: boolean }
 

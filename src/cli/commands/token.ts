@@ -1,7 +1,7 @@
 import { define, type Flags, type Shell } from '../command.js'
 import { USER_COMMAND } from '../options.js'
 import { timeField } from '../output/outside.js'
-import { openUserProfile } from '../profile.js'
+import { openUserProfile } from '../user-profile.js'
 
 type TokenInput = Flags & { readonly header?: boolean }
 

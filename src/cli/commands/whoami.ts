@@ -5,7 +5,7 @@ import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
 import { spokenInstant } from '../output/time.js'
 import { USER_COMMAND } from '../options.js'
-import { openUserProfile } from '../profile.js'
+import { openUserProfile } from '../user-profile.js'
 
 async function runWhoami(shell: Shell, flags: Flags) {
   const { signal } = shell
