@@ -180,8 +180,9 @@ async function createMailer(shell: Shell, plan: SendPlan, profile: Profile, clos
   const { keepId, keepSignature, edits, to, secretEnv } = plan
   const { signal, seams } = shell
   const { instance } = profile
-  if (to === undefined && !instance) throw notServed(profile, ', or name an address with --to')
+  // First: data that another user can change is not believed in what follows.
   const data = await profile.data()
+  if (to === undefined && !instance) throw notServed(profile, ', or name an address with --to')
   const sourceOf = openSources(shell, profile, {
     secretEnv,
     data,
