@@ -123,7 +123,7 @@ interface InspectorToOpen {
   readonly code: string
   readonly entry?: string | undefined
   readonly isPending: () => Promise<boolean>
-  readonly looks: (limit: number) => AsyncIterable<unknown>
+  readonly wakeups: (limit: number) => AsyncIterable<unknown>
 }
 
 /** A minute: a browser that is started takes seconds, and a person types a code within it. */
@@ -138,16 +138,16 @@ const SLOW_MS = 5_000
  */
 export async function openInspector(
   { env, signal, out }: Shell,
-  { url, code, entry, isPending, looks }: InspectorToOpen,
+  { url, code, entry, isPending, wakeups }: InspectorToOpen,
 ): Promise<'opened' | 'not started' | 'not used'> {
   // Not by VS Code either: the private file is on this machine, and the code would stand in a process list.
   if (isRemote(env)) return 'not started'
   const suffix = entry === undefined ? '' : `/${entry}`
   using file = writeRedirectFile(env['HOME'] || homedir(), `${url}/inspect/#${code}${suffix}`)
   if (!file || !(await openBrowser(file.url, { env, signal }))) return 'not started'
-  for await (const _ of looks(SLOW_MS)) if (!(await isPending())) return 'opened'
+  for await (const _ of wakeups(SLOW_MS)) if (!(await isPending())) return 'opened'
   out.say(`Your browser has not opened the inspector yet. Open ${url}/inspect/ and enter the code ${code}`)
-  for await (const _ of looks(USE_LIMIT_MS - SLOW_MS)) if (!(await isPending())) return 'opened'
+  for await (const _ of wakeups(USE_LIMIT_MS - SLOW_MS)) if (!(await isPending())) return 'opened'
   return 'not used'
 }
 

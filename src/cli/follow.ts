@@ -8,7 +8,7 @@ import type { Attached } from './profile.js'
 export const POLL_MS = 100
 
 /** A moment at which a command that follows reads again what it follows. */
-export interface Look {
+export interface Wakeup {
   /** What the instance says of itself, where that may have changed since the last look. */
   readonly status?: (() => ReturnType<typeof callInstance<'status'>>) | undefined
 }
@@ -24,11 +24,11 @@ const MAX_TIMER_MS = 2_147_483_647
  * @param limit milliseconds after which it ends, with one more look. Default: never
  * @throws AbortError, as `sleep`, when the signal of the shell aborts
  */
-export async function* looks(
+export async function* wakeups(
   shell: Pick<Shell, 'out' | 'signal'>,
   attached: Pick<Attached, 'values' | 'profile' | 'unreachable'>,
   { limit = Infinity }: { readonly limit?: number } = {},
-): AsyncGenerator<Look, void> {
+): AsyncGenerator<Wakeup, void> {
   const { signal: stop } = shell
   const end = performance.now() + limit
   const remaining = (): number => Math.min(end - performance.now(), MAX_TIMER_MS)
@@ -60,7 +60,7 @@ export async function* looks(
 }
 
 /** The same in the process of the instance itself: every {@link POLL_MS}. @throws AbortError when the signal aborts */
-export async function* polls(signal: AbortSignal, limit: number): AsyncGenerator<Look, void> {
+export async function* pollWakeups(signal: AbortSignal, limit: number): AsyncGenerator<Wakeup, void> {
   for (const end = performance.now() + limit; performance.now() < end; await sleep(POLL_MS, { signal }))
     yield {}
 }

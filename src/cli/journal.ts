@@ -17,7 +17,7 @@ import { Journal } from '../journal/journal.js'
 import type { Entry, Forward, Summary } from '../journal/types.js'
 import { type Database, mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
-import { looks, POLL_MS } from './follow.js'
+import { wakeups, POLL_MS } from './follow.js'
 import { own } from './output/outside.js'
 import {
   type Attached,
@@ -149,10 +149,10 @@ export async function* entriesAfter(
   journal: Pick<Journal, 'after' | 'withText'>,
   after: number,
   { text }: Filter,
-  looks: AsyncIterable<unknown>,
+  wakeups: AsyncIterable<unknown>,
 ): AsyncGenerator<readonly Summary[], void> {
   let last = after
-  for await (const _ of looks)
+  for await (const _ of wakeups)
     for (let isWhole = false; !isWhole;) {
       const batch = await journal.after(last, MAX_BATCH)
       isWhole = batch.length < MAX_BATCH
@@ -183,7 +183,7 @@ export async function awaitForwarded(
   { attached, limit }: { readonly attached: Attached; readonly limit: number },
 ): Promise<Summary | undefined> {
   let isForwarded = forwardedBy(await instanceNow(attached, shell))
-  for await (const { status } of looks(shell, attached, { limit })) {
+  for await (const { status } of wakeups(shell, attached, { limit })) {
     if (status) isForwarded = await status().then(forwardedBy, () => isForwarded)
     const [last] = await journal.summaries([entry.n])
     const waits = ([id, forward]: [string, Forward]): boolean =>

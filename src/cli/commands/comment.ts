@@ -5,7 +5,7 @@ import {
   ACTED,
   ACTION,
   type Action,
-  act,
+  performAction,
   type ActionFlags,
   DELIVERY,
   DRY_RUN,
@@ -15,7 +15,7 @@ import {
   readOperands,
   readTarget,
   TARGET_HELP,
-} from '../act.js'
+} from '../action.js'
 import { define, type Shell } from '../command.js'
 import { readInput, inputText } from '../input.js'
 import { marked, outside, own } from '../output/outside.js'
@@ -31,7 +31,7 @@ async function* runComment(shell: Shell, flags: CommentInput) {
   const sticky = flags.sticky === undefined ? undefined : parseStickyKey(flags.sticky)
   const operands = readOperands(flags, [flags.target, flags.text], 1)
   const { target: given, body } = await readComment(shell, flags, operands)
-  yield* act(shell, flags, 'comment', given, (target): Action<Commented> => {
+  yield* performAction(shell, flags, 'comment', given, (target): Action<Commented> => {
     const bytes = Buffer.byteLength(body)
     const size = `${bytes} byte${bytes === 1 ? '' : 's'}${sticky === undefined ? '' : `, sticky ${sticky}`}`
     const { owner, repo, number: issueNumber } = target

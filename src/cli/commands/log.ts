@@ -18,7 +18,7 @@ import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '
 import { type Listed, listed, Printer, summaryObject } from '../output/deliveries.js'
 import type { Output } from '../output/output.js'
 import { dim } from '../output/text.js'
-import { looks } from '../follow.js'
+import { wakeups } from '../follow.js'
 import { attach } from '../profile.js'
 import { refusedItems, printRefused, type RefusedItem, refusedJson } from '../refused.js'
 
@@ -63,7 +63,7 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
   const numbers: number[] = []
   for await (const { n } of journal.select({ ...filter, before: last + 1 })) {
     numbers.push(n)
-    if (numbers.length % PAGE === 0) await hearSignal(signal)
+    if (numbers.length % PAGE === 0) await checkSignal(signal)
   }
   numbers.reverse()
   // Pages, not one statement that stays open while it writes: a paused pager would make the database's log grow without end.
@@ -74,11 +74,11 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
       yield await entry(summary)
       follower?.printed(summary)
     }
-    await hearSignal(signal)
+    await checkSignal(signal)
   }
   const found = numbers.length
   if (follower)
-    for await (const summary of follower.changes(looks(shell, attached))) yield await entry(summary)
+    for await (const summary of follower.changes(wakeups(shell, attached))) yield await entry(summary)
   else if (found === 0)
     throw new RelayError(
       'no_match',
@@ -119,7 +119,7 @@ async function totalText(journal: Journal, filter: Filter, found: number): Promi
 const PAGE = 1000
 
 /** Lets Ctrl-C and a closed pipe be noticed. @throws the signal's reason. */
-async function hearSignal(signal: AbortSignal): Promise<void> {
+async function checkSignal(signal: AbortSignal): Promise<void> {
   await setImmediate()
   signal.throwIfAborted()
 }

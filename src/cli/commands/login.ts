@@ -24,7 +24,7 @@ import { type SignedIn, signedIn } from '../account.js'
 import { hasDisplay, showAddress } from '../browser.js'
 import { define, type Flags, type Shell } from '../command.js'
 import { readInput, inputText } from '../input.js'
-import { looks } from '../follow.js'
+import { wakeups } from '../follow.js'
 import { USER_COMMAND } from '../options.js'
 import {
   type Attached,
@@ -210,7 +210,7 @@ async function signInWithBrowser(shell: Shell, session: Session, opens: boolean)
   const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
   const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
   await showAddress(shell, address, { opens, waiting })
-  const outcome = await awaitLogin(database.store, login, looks(shell, attached, { limit: LOGIN_LIMIT_MS }))
+  const outcome = await awaitLogin(database.store, login, wakeups(shell, attached, { limit: LOGIN_LIMIT_MS }))
   await receiver?.lastPage()
   if (outcome.auth === 'error') throw failed(outcome, session)
   await tokens.rememberLogin(user, { origin: host.origin, account: outcome.account })

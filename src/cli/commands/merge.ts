@@ -4,14 +4,14 @@ import { requireGreen } from '../../codehost/pipelines.js'
 import {
   ACTED,
   ACTION,
-  act,
+  performAction,
   type Action,
   type ActionFlags,
   DRY_RUN,
   FROM,
   readOperands,
   readTarget,
-} from '../act.js'
+} from '../action.js'
 import { define, type Shell } from '../command.js'
 import { marked, own } from '../output/outside.js'
 import { formatTarget, type ActionTarget } from '../target.js'
@@ -30,7 +30,7 @@ async function* runMerge(shell: Shell, flags: MergeInput) {
   if (sha !== undefined && !/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i.test(sha))
     throw new RelayError('usage', '--match-head: must be a full commit id of 40 or 64 hexadecimal digits')
   const [named] = readOperands(flags, [flags.target], 0)
-  yield* act(shell, flags, 'merge', await readTarget(shell, flags.from, named), (target) => {
+  yield* performAction(shell, flags, 'merge', await readTarget(shell, flags.from, named), (target) => {
     const name = formatTarget(target)
     if (target.kind === 'issue')
       throw new RelayError(

@@ -4,14 +4,14 @@ import {
   ACTED,
   type Action,
   ACTION,
-  act,
+  performAction,
   type ActionFlags,
   DRY_RUN,
   FROM,
   readOperands,
   readTarget,
   TARGET_HELP,
-} from '../act.js'
+} from '../action.js'
 import { define, type Shell } from '../command.js'
 import { marked } from '../output/outside.js'
 import { formatTarget } from '../target.js'
@@ -48,7 +48,7 @@ type ReactInput = ActionFlags & { readonly reaction?: string | undefined }
 async function* runReact(shell: Shell, flags: ReactInput) {
   const [address, word] = readOperands(flags, [flags.target, flags.reaction], 1)
   const content = parseReaction(word)
-  yield* act(
+  yield* performAction(
     shell,
     flags,
     'react',

@@ -20,7 +20,7 @@ import {
 } from '../journal.js'
 import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '../options.js'
 import { entryObject, type Listed, listed, Printer } from '../output/deliveries.js'
-import { looks } from '../follow.js'
+import { wakeups } from '../follow.js'
 import { attach, type Attached, notServed } from '../profile.js'
 
 interface WaitFlags extends Flags, Pick<FilterFlags, 'repo' | 'source' | 'text'> {
@@ -120,7 +120,7 @@ async function findFirst(
     if (found) return found
   }
   onWait()
-  const limited = looks(shell, attached, { limit: end - performance.now() })
+  const limited = wakeups(shell, attached, { limit: end - performance.now() })
   for await (const batch of entriesAfter(journal, last, filter, limited))
     for (const summary of batch) {
       const found = matchesFilter(summary, filter) && (await find(summary))

@@ -7,7 +7,7 @@ import { fieldsOf } from '../../json/parse.js'
 import { type Shell, shellWith } from '../command.js'
 import { Outside, Own } from '../output/outside.js'
 import { commandAt } from '../profile.js'
-import { type Said, saidBy } from './notes.js'
+import { type Note, noteFrom } from './notes.js'
 import { FROM_OUTSIDE, ownObject, separated } from './own-object.js'
 import { type Call, Failed, type ToolFields, type Tools } from './tool.js'
 import { INSTRUCTIONS } from './tools.js'
@@ -42,7 +42,7 @@ export function createServer(tools: Tools, shell: Shell, needRelay: () => Promis
       try {
         await look()
         const signal = AbortSignal.any([shell.signal, mcpReq.signal, gone.signal])
-        const call: Call = { shell: shellWith(shell, { signal }), given, notes: new Set<Said>() }
+        const call: Call = { shell: shellWith(shell, { signal }), given, notes: new Set<Note>() }
         const made = withoutRest(await run(call))
         const structuredContent = withNotes(separated(ownObject(output), made), call.notes)
         return { content: [textOf(structuredContent)], structuredContent }
@@ -74,7 +74,7 @@ function isPlain(value: unknown): value is object {
 }
 
 /** The result with the messages of relay; those that quote the outside are there. */
-function withNotes(result: ToolFields, all: Iterable<Said>): ToolFields {
+function withNotes(result: ToolFields, all: Iterable<Note>): ToolFields {
   const notes: string[] = []
   const quoting: unknown[] = []
   for (const note of all)
@@ -99,8 +99,8 @@ async function signInText(shell: Shell): Promise<string> {
 /** What a tool error says: its messages or, where one may quote the outside, an object with the kind of the failure, and that message marked. */
 function failureOf(thrown: unknown, next: readonly string[]) {
   const { kind } = toRelayError(thrown)
-  const said = thrown instanceof Failed ? thrown.said : [saidBy(thrown)]
-  const all = [...said, ...next]
+  const before = thrown instanceof Failed ? thrown.notes : [noteFrom(thrown)]
+  const all = [...before, ...next]
   const own = all.filter((one) => typeof one === 'string')
   const content =
     own.length === all.length

@@ -13,7 +13,7 @@ import {
 } from '../command.js'
 import { optionsOf } from '../help.js'
 import { toOption } from '../option.js'
-import { Notes, type Said, saidBy } from './notes.js'
+import { Notes, type Note, noteFrom } from './notes.js'
 
 /** By name: what a tool is given. */
 export type ToolFields = Readonly<Record<string, unknown>>
@@ -23,7 +23,7 @@ export interface Call {
   readonly shell: Shell
   readonly given: ToolFields
   /** What relay says besides the result. */
-  readonly notes: Set<Said>
+  readonly notes: Set<Note>
 }
 
 /** A command of which it is marked what of its results came from outside. */
@@ -80,7 +80,10 @@ export function tool<
         ([name, value]) => options.includes(name) && value !== false,
       )
       const further = input(own.parse(call.given))
-      return result(await hear(call, command, { ...Object.fromEntries(chosen), ...further }, isList), call)
+      return result(
+        await runForAgent(call, command, { ...Object.fromEntries(chosen), ...further }, isList),
+        call,
+      )
     },
   }
 }
@@ -116,7 +119,7 @@ function withDefaults(command: Pick<RelayCommand, 'options' | 'settings'>, given
  * Runs a command for a call. Its messages are notes; so are a verdict on what it found, and that a list is empty.
  * @throws RelayError of the command, its messages with it
  */
-export async function hear<Input extends Flags, R extends CommandResult>(
+export async function runForAgent<Input extends Flags, R extends CommandResult>(
   call: Call,
   command: AgentCommand<Input, R>,
   given: Partial<Input>,
@@ -140,24 +143,24 @@ export async function hear<Input extends Flags, R extends CommandResult>(
     const failure = toRelayError(thrown)
     const isVerdict = failure.kind === 'target_failed' || failure.kind === 'invalid_signature'
     const isNote = items.length > 0 ? isVerdict : failure.kind === 'no_match' && isList
-    notes.said.push(saidBy(failure))
-    if (!isNote) throw new Failed(failure, notes.said)
+    notes.list.push(noteFrom(failure))
+    if (!isNote) throw new Failed(failure, notes.list)
   }
-  for (const note of notes.said) call.notes.add(note)
+  for (const note of notes.list) call.notes.add(note)
   return { items, objects }
 }
 
 /** The failure of a command, with what it said before that. */
 export class Failed extends RelayError {
-  readonly said: readonly Said[]
+  readonly notes: readonly Note[]
 
-  constructor(failure: RelayError, said: readonly Said[]) {
+  constructor(failure: RelayError, notes: readonly Note[]) {
     super(failure.kind, failure.message, { cause: failure })
-    this.said = said
+    this.notes = notes
   }
 }
 
 /** Adds the message of an error to the notes of a call. */
 export function addError({ notes }: Call, thrown: unknown): void {
-  for (const said of thrown instanceof Failed ? thrown.said : [saidBy(thrown)]) notes.add(said)
+  for (const note of thrown instanceof Failed ? thrown.notes : [noteFrom(thrown)]) notes.add(note)
 }

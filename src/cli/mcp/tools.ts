@@ -16,7 +16,7 @@ import { sourceListCommand } from '../commands/source.js'
 import { triggerCommand } from '../commands/trigger.js'
 import { verifyCommand } from '../commands/verify.js'
 import { waitCommand } from '../commands/wait.js'
-import { looks } from '../follow.js'
+import { wakeups } from '../follow.js'
 import { forwardedBy, openJournal, parseEntry } from '../journal.js'
 import { bytesField, eventName, progressOf } from '../output/deliveries.js'
 import { outside } from '../output/outside.js'
@@ -36,7 +36,7 @@ import {
   summary,
   verdict,
 } from './schemas.js'
-import { addError, type Call, type Found, hear, tool, type Tools } from './tool.js'
+import { addError, type Call, type Found, runForAgent, tool, type Tools } from './tool.js'
 
 /** Bytes of a body in one result: some 4,000 tokens, which leaves room for work. */
 const SHOWN_BYTES = 16_384
@@ -132,7 +132,7 @@ export const TOOLS: Tools = {
     output: { refused, verdict },
     async result(found, call) {
       const word = refusedWord(Number(call.given['id']))
-      const { objects } = await hear(call, verifyCommand, { file: [word] })
+      const { objects } = await runForAgent(call, verifyCommand, { file: [word] })
       return { refused: shown(found), verdict: objects[0] ?? {} }
     },
   }),
@@ -144,7 +144,7 @@ export const TOOLS: Tools = {
     async result({ objects: routes }, call) {
       const { entry: word } = call.given
       if (typeof word !== 'string') return { routes }
-      const { objects } = await hear(call, routesTestCommand, { entry: word })
+      const { objects } = await runForAgent(call, routesTestCommand, { entry: word })
       return { routes, test: objects[0] }
     },
   }),
@@ -208,7 +208,7 @@ async function answers(result: SentItem | undefined, sent: object | undefined, c
     await using journal = await openJournal(attached)
     let isForwarded = forwardedBy(attached.instance)
     let late: Awaited<ReturnType<typeof progressOf>> = []
-    for await (const { status } of looks(shell, attached, { limit: end - performance.now() })) {
+    for await (const { status } of wakeups(shell, attached, { limit: end - performance.now() })) {
       if (status) isForwarded = await status().then(forwardedBy, () => isForwarded)
       const [summary] = await journal.summaries([n])
       const targets = summary ? await progressOf(journal, summary) : []
@@ -217,7 +217,7 @@ async function answers(result: SentItem | undefined, sent: object | undefined, c
       if (late.length === 0) break
     }
     for (const { label } of late) notes.add(label + LATE)
-    return { sent, delivery: shown(await hear(call, showCommand, { entry: String(n) })) }
+    return { sent, delivery: shown(await runForAgent(call, showCommand, { entry: String(n) })) }
   } catch (error) {
     // It was sent all the same.
     addError(call, error)
@@ -240,7 +240,7 @@ async function readState(routes: readonly object[], call: Call): Promise<object>
   const { pid, url, startedAt, sandbox } = instance ?? {}
   const running = instance ? { pid, url, startedAt, sandbox } : null
   const start = instance ? null : startCommand(attached)
-  const { objects: sources } = await hear(call, sourceListCommand, {})
+  const { objects: sources } = await runForAgent(call, sourceListCommand, {})
   const tunnels = (instance?.tunnels ?? []).map(({ source, state, url, why }) => ({
     source,
     state,
@@ -249,7 +249,7 @@ async function readState(routes: readonly object[], call: Call): Promise<object>
   }))
   const state = { profile, running, start, routes, sources, tunnels }
   try {
-    const { objects: hooks } = await hear(call, hookListCommand, {})
+    const { objects: hooks } = await runForAgent(call, hookListCommand, {})
     await using session = await openSession(shell, attached)
     const { host, tokens, user } = session
     const signedIn = await awaitWithin(KEYCHAIN_LIMIT_MS, tokens.isSignedIn(user, host.origin))

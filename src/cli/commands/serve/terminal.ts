@@ -12,7 +12,7 @@ import { proofsFor } from '../../../schemes/proof.js'
 import type { Instance } from '../../../serve/instance.js'
 import type { PrintingShell } from '../../command.js'
 import type { Context } from '../../context.js'
-import { polls } from '../../follow.js'
+import { pollWakeups } from '../../follow.js'
 import { bold, dim, joined, t } from '../../output/text.js'
 import { isOfFolder, type LoadedSettings, type Origin } from '../../settings/read.js'
 import type { SetSource } from '../../sources.js'
@@ -83,8 +83,8 @@ async function openInspectorOf(
     if (!inspector) return
     const code = inspector.issueCode()
     const isPending = async (): Promise<boolean> => inspector.isPending(code)
-    const looks = (limit: number) => polls(signal, limit)
-    const result = await openInspector(shell, { url, code, isPending, looks })
+    const wakeups = (limit: number) => pollWakeups(signal, limit)
+    const result = await openInspector(shell, { url, code, isPending, wakeups })
     out.say(
       result === 'opened'
         ? 'The inspector is open in your browser'

@@ -61,7 +61,7 @@ type Acted =
  * Sends a write once. With `--dry-run` it says what it would do, and writes nothing; only `check` then asks the code host, or renews a token.
  * `given`: the target, unless an entry of the journal names it.
  */
-export async function* act<Result extends object>(
+export async function* performAction<Result extends object>(
   shell: Shell,
   flags: ActionFlags,
   name: 'comment' | 'merge' | 'react',
