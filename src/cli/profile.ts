@@ -44,31 +44,39 @@ import {
 import type { Values } from './settings/parse.js'
 import type { SettingName } from './settings/table.js'
 
-/** The settings of a command, {@link joinSettings | joined} from its parts. What `relay setup` stored is joined once the data is open. */
+/**
+ * Settings of a command, {@link joinSettings | joined} from its parts. The data of `relay setup` is joined once the
+ * database is open.
+ */
 export interface Attached extends Joined, Omit<Parts, 'setup' | 'signIns'> {
   readonly profile: string
   /** The profile's folder, which may not exist. */
   readonly folder: string
   /** The running instance of the profile, which has proved itself. */
   readonly instance: RunningInstance | undefined
-  /** The instance of the profile, where its process is there and cannot be asked. */
+  /** The instance of the profile, if its process exists but cannot be called. */
   readonly unreachable: Unreachable | undefined
   readonly saved: SavedProfile | undefined
-  /** A setting of this shell that contradicts the instance; only for a command that is `alone`, `tolerant` or a `diagnosis`. */
+  /**
+   * A setting of this shell that contradicts the instance. Only for a command that is `alone`, `tolerant` or a
+   * `diagnosis`.
+   */
   readonly conflict: ReturnType<typeof conflictWith>
 }
 
 /**
- * What a command needs of its profile. `existing`: that there is one (the default). `any`: there need be none. `with client`: the same, if
- * this shell has an OAuth client. `alone`: no instance, so that code host and store are this shell's own. `tolerant`: as `any`, and
- * contradictions are no errors. `diagnosis`: the same of one that exists. `answering`: as `existing`, and where an instance runs, that it can
- * be asked: any other command goes on without one that cannot, with a warning.
+ * Requirement of a command for its profile. `existing`: it must exist (the default). `any`: it need not exist. `with
+ * client`: as `any`, if this shell has an OAuth client. `alone`: no instance, so that code host and store are this
+ * shell's own. `tolerant`: as `any`, and contradictions are no errors. `diagnosis`: as `tolerant`, but it must exist.
+ * `answering`: as `existing`, and a running instance must respond; any other command continues without it, with a
+ * warning.
  */
 export type Need = 'existing' | 'answering' | 'any' | 'with client' | 'alone' | 'tolerant' | 'diagnosis'
 
 /**
- * Reads the settings, and finds the running instance that a command works with: that of the named profile or, without a name, the only
- * one. Writes nothing. @throws RelayError `settings`; `usage` for a profile that there is not, or several instances; `unavailable`
+ * Reads the settings, and finds the running instance of the command: that of the named profile or, without a name, the
+ * only one. Writes nothing.
+ * @throws RelayError `settings`; `usage` for a profile that does not exist, or several instances; `unavailable`
  */
 export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'): Promise<Attached> {
   const settings = await openSettings(shell, flags)
@@ -93,7 +101,7 @@ export async function attach(shell: Shell, flags: Flags, need: Need = 'existing'
   return { ...parts, ...joined, unreachable, profile: values.profile, folder, conflict }
 }
 
-/** The folder that holds all data of the profile. */
+/** Returns the folder with all data of the profile. */
 export function profileFolder({ home, profile }: Pick<Values, 'home' | 'profile'>): string {
   return path.resolve(home, profile)
 }
@@ -116,11 +124,14 @@ async function chooseInstance(
   return { instance: running[0], unreachable: unreachable[0] }
 }
 
-/** Throws for a profile that is named and does not exist; and where none is named, nothing is known of the default one, and there is a sandbox. */
+/**
+ * Throws for a named profile that does not exist, and without a name if only a sandbox exists instead of the default
+ * profile.
+ */
 function checkProfile(settings: OpenSettings, own: LoadedSettings): void {
   const { values, origins } = own
   const { home, profile: named, profiles: configured } = settings
-  // Only its server knows, and says so.
+  // Only its server knows, and reports it.
   if (isSharedAddress(values.store)) return
   if (profileExists(profileFolder(values)) || configured.includes(values.profile)) return
   const start = startCommand({ ...own, profile: values.profile })
@@ -138,7 +149,7 @@ function checkProfile(settings: OpenSettings, own: LoadedSettings): void {
   if (sandbox !== undefined) throw notRunning({ ...own, profile: sandbox })
 }
 
-/** The error where a command needs the sandbox of a profile. */
+/** Makes the error of a command that needs the sandbox of a profile. */
 export function notRunning(about: Advised): RelayError {
   return new RelayError(
     'unavailable',
@@ -146,7 +157,10 @@ export function notRunning(about: Advised): RelayError {
   )
 }
 
-/** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
+/**
+ * Makes the error of a command that needs the running instance. `more` continues the command line that starts one, and
+ * the sentence.
+ */
 export function notServed(about: Advised & Partial<Pick<Attached, 'unreachable'>>, more = ''): RelayError {
   if (about.unreachable) return unreachableError(about.unreachable)
   return new RelayError(
@@ -155,15 +169,15 @@ export function notServed(about: Advised & Partial<Pick<Attached, 'unreachable'>
   )
 }
 
-/** The profile that a command line is for, and what a process knows of it. */
+/** The profile of a command line, with settings that decide how it is written. */
 export interface Advised extends Pick<LoadedSettings, 'origins' | 'ambientProfile' | 'values'>, SavedSandbox {
   readonly profile: string
   readonly instance?: Pick<RunningInstance, 'sandbox'> | undefined
 }
 
 /**
- * A command line that works in this shell for a profile, as `commandLine` completes it; a start takes no port that a relay of another profile
- * has. @param command without `relay`
+ * Formats a command line that works in this shell for a profile, as `commandLine` does. A start does not use a port of
+ * another profile's relay. @param command without `relay`
  */
 export function commandFor(about: Advised, command: string): string {
   const place = commandPlace(about)
@@ -174,26 +188,26 @@ export function commandFor(about: Advised, command: string): string {
   return commandLine(place, isFree ? command : `${command} --port 0`)
 }
 
-/** The same where neither the instance nor the data is needed. @throws RelayError `settings` */
+/** Formats a command line without the instance or the data. @throws RelayError `settings` */
 export async function commandAt(shell: Shell, flags: Flags, command: string): Promise<string> {
   const settings = await openSettings(shell, flags)
   const loaded = await settings.read()
   return commandFor({ ...loaded, profile: loaded.values.profile }, command)
 }
 
-/** What the command lines of this shell are for, as rooms below need it that are about the profile longer than one message. */
+/** Makes the place of command lines for lower rooms, whose messages are about the profile. */
 export function commandPlace(about: Advised): CommandPlace {
   const { profile, origins, ambientProfile: ambient, saved, instance } = about
   const sandbox = (instance ?? saved)?.sandbox === true
   return { profile, sandbox, isNamed: origins.profile !== undefined, ambient }
 }
 
-/** The command line that starts a profile's instance. */
+/** Formats the command line that starts a profile's instance. */
 export function startCommand(about: Advised): string {
   return commandFor(about, 'serve')
 }
 
-/** How to restart the instance, or to start one: the beginning of a sentence, which names its process. */
+/** Formats how to restart the instance, or to start one, as the beginning of a sentence that names its process. */
 export function restartText(
   about: Advised & { readonly instance?: Pick<RunningInstance, 'pid' | 'sandbox'> | undefined },
 ): string {
@@ -203,7 +217,7 @@ export function restartText(
     : `Start ${startCommand(about)}`
 }
 
-/** What another start needs first, as the beginning of a sentence; without an instance, `otherwise`. */
+/** Formats what another start needs first, as the beginning of a sentence; `otherwise` without an instance. */
 export function stopFirst({ instance }: Pick<Attached, 'instance'>, otherwise = ''): string {
   return instance ? `Stop process ${instance.pid}, then ` : otherwise
 }
@@ -212,7 +226,7 @@ interface SavedSandbox {
   readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
 }
 
-/** The first setting of this one command that contradicts the instance, and how to fix it. Files never do. */
+/** Finds the first setting of this command that contradicts the instance, with the fix. Settings of files never do. */
 function conflictWith(instance: RunningInstance, { values, origins }: LoadedSettings) {
   const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
   const host = `for ${provider} at ${providerUrl}`
@@ -220,7 +234,7 @@ function conflictWith(instance: RunningInstance, { values, origins }: LoadedSett
     ['provider', provider, host],
     ['providerUrl', providerUrl, host],
     ['store', store, `with --store ${store}`],
-    // The sandbox makes its own client, whatever is set.
+    // A sandbox generates its own client, whatever is set.
     ['clientId', sandbox ? undefined : clientId, `with the OAuth client ${clientId}`],
   ]
   for (const [name, value, how] of served) {
@@ -233,8 +247,8 @@ function conflictWith(instance: RunningInstance, { values, origins }: LoadedSett
 }
 
 /**
- * The error of a start, which names the relay that has the port: of the same profile, it is no other port that is missing. Others stay as they
- * are. @throws RelayError `settings` as {@link findRunning}; the signal's reason
+ * Makes the error of a start whose port is used by a relay. If that serves the same profile, another port would not
+ * help. Other errors are unchanged. @throws RelayError `settings` as {@link findRunning}; the signal's reason
  */
 export async function explainPort(
   { signal }: Pick<Shell, 'signal'>,
@@ -272,7 +286,10 @@ export async function explainPort(
   )
 }
 
-/** The error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its journal". */
+/**
+ * Makes the error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its
+ * journal".
+ */
 export function onlyInMemory({ pid, profile }: RunningInstance, what: string): RelayError {
   return new RelayError(
     'settings',
@@ -280,7 +297,9 @@ export function onlyInMemory({ pid, profile }: RunningInstance, what: string): R
   )
 }
 
-/** Where the profile's data is, with what opens it. @throws RelayError `settings` when a shared store has no key */
+/**
+ * Returns the place of the profile's data, with its secrets. @throws RelayError `settings` if a shared store has no key
+ */
 export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Values): StorePlace {
   if (!isSharedAddress(store)) return store
   if (tokenKey === undefined)
@@ -294,7 +313,8 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
 }
 
 /**
- * The profile's data, if it can have any that this process can read. Makes none; `create`: but where it is new in a shared store.
+ * Opens the profile's data, if it can have any that this process can read. Creates it only with `create`, in a new
+ * shared store.
  * @throws RelayError `storage`; `settings` for a shared store without its key
  */
 export async function openData(
@@ -312,39 +332,44 @@ export async function openData(
   })
 }
 
-/** Where deliveries are forwarded to. */
+/** Returns the routes of the settings. */
 export function routeSettings({ values, origins }: Pick<LoadedSettings, 'values' | 'origins'>): ReadRoutes {
   const { forward = [], exec = [], ignore = [] } = values
   return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
 }
 
-/** The address at which browsers reach relay, as far as it is known. */
+/** Returns the address at which browsers reach relay, as far as known. */
 export function publicAddress({ values, instance }: Pick<Attached, 'values' | 'instance'>): string {
   const { host, port, publicUrl } = values
   const local = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   return instance?.publicUrl ?? publicUrl ?? local
 }
 
-/** The address that the code host sends to through the running tunnel. Undefined if there is none, or it has no channel yet. */
+/**
+ * Returns the address of the running tunnel for the code host. Undefined if there is none, or it has no channel yet.
+ */
 export function tunnelAddress({ instance }: Pick<Attached, 'instance'>): string | undefined {
   return instance?.tunnels.find(({ source }) => isCodeHost(source))?.url ?? undefined
 }
 
-/** The callback address, as registered at the code host. The value of port 0 is not known before relay listens. */
+/**
+ * Formats the callback address, as registered at the code host. The value of port 0 is not known before relay listens.
+ */
 export function redirectUri(publicUrl: string, provider: string): string {
   return `${publicUrl.replace(/:0$/, ':<port>')}/auth/${provider}/callback`
 }
 
-/** A webhook secret, and where it came from: a setting, `profile`, or the process that made it. */
+/** A webhook secret with its origin: a setting, `profile`, or the process that generated it. */
 export interface FoundSecret {
   readonly secret: Secret
   readonly place: string
 }
 
 /**
- * The webhook secret of `--secret-env`, else of the settings, else what only the instance has, else the profile's. Makes none.
- * @param data the profile's data; undefined where it has none
- * @throws RelayError `settings` when the variable of `--secret-env` is not set; `storage`
+ * Finds the webhook secret: that of `--secret-env`, else of the settings, else the instance's own, else the profile's.
+ * Generates none.
+ * @param data the profile's data; undefined if it has none
+ * @throws RelayError `settings` if the variable of `--secret-env` is not set; `storage`
  */
 export async function webhookSecret(
   { env }: Pick<Shell, 'env'>,
@@ -364,13 +389,16 @@ export async function webhookSecret(
   return secret && { secret, place: 'profile' }
 }
 
-/** Why a hook or an App should not get this webhook secret: the author of a file of the folder, who can be anyone, has chosen it. */
+/**
+ * Explains why a hook or an App should not get this webhook secret: the author of a file of the folder, who can be
+ * anyone, has chosen it.
+ */
 export function sharedSecretText({ webhookSecret: origin }: Origins): string | undefined {
   if (!origin || !isOfFolder(origin)) return undefined
   return `the code host signs with the secret of ${origin.text}: anyone who can read that can sign deliveries, too. Without it, relay makes one of its own`
 }
 
-/** The same where there has to be one; `purpose` completes "no webhook secret to …". @throws RelayError `settings` */
+/** Requires a webhook secret. `purpose` completes "no webhook secret to …". @throws RelayError `settings` */
 export function requireSecret(found: FoundSecret | undefined, purpose: string): FoundSecret {
   if (found) return found
   throw new RelayError(
@@ -380,19 +408,19 @@ export function requireSecret(found: FoundSecret | undefined, purpose: string): 
 }
 
 /**
- * Makes a service that this process starts known to the commands of other terminals while it runs, and has its profile remember how it
- * was used. With a memory store, nothing but the registration is written. It warns if this fails.
- * @throws RelayError `settings` where another user can change what says which instances run
+ * Makes the registration of a service that this process starts, so that commands of other terminals find it, and saves
+ * the use of its profile. With a memory store, nothing but the registration is written. It warns if this fails.
+ * @throws RelayError `settings` if another user can change the registrations
  */
 export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 'onTaken' | 'shown'> {
   const { values, origins } = loaded
   const { store, home } = values
   if (store !== 'memory') checkRegistry(home)
   return {
-    // No other place has the secret that is made with a memory store.
+    // No other place has the secret that is generated with a memory store.
     shown: { folderHost: loaded.folderHost, hasMadeSecret: !origins.webhookSecret },
     onTaken({ record, settings, sandbox }) {
-      // A full or read-only disk stops no start: what is stored is forwarded.
+      // A full or read-only disk does not prevent a start, since stored deliveries can be forwarded.
       try {
         remember(loaded, settings, sandbox !== undefined)
         return publishInstance(home, record)
@@ -404,7 +432,10 @@ export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 
   }
 }
 
-/** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */
+/**
+ * Saves the use of a profile; with a memory store, nothing. @throws RelayError `settings` and `storage` as
+ * `saveProfile`
+ */
 export function remember(
   { values }: Pick<LoadedSettings, 'values'>,
   { provider, providerUrl, hostRefusal }: Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'>,
@@ -414,7 +445,7 @@ export function remember(
   if (store === 'memory') return
   const folder = profileFolder(values)
   const unknown = { provider: null, providerUrl: null, sandbox }
-  // What is remembered counts as the user's own: a code host that only the working folder names does not replace it.
+  // Saved values count as the user's own, so a code host that only the working folder names does not replace them.
   const host = hostRefusal ? (readSavedProfile(folder) ?? unknown) : { provider, providerUrl, sandbox }
   saveProfile(folder, { ...host, store })
 }

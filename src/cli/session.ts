@@ -45,16 +45,16 @@ import { joinSettings, type Joined, type Parts, type StoredClient } from './sett
 import type { Values } from './settings/parse.js'
 import { isOfFolder, type LoadedSettings } from './settings/read.js'
 
-// All that the command line knows of code hosts, sign-ins and what setup stored is joined here.
+// Code hosts, sign-ins and the data of setup, joined for the commands.
 
-/** What a command that acts for a user needs: the profile's data and its code host. */
+/** Parts of a command that acts for a user: the profile's data and its code host. */
 export type Session = Awaited<ReturnType<typeof openSession>>
 
 /**
- * Opens the data of a profile and its code host, to which it sends nothing. Makes none, unless `create` says so and no instance runs.
- * `signsIn`: for a sign-in, which needs no token that is stored.
- * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
- * `unavailable` for a sandbox that does not run; `settings` also for a code host that only the working folder names; `storage`
+ * Opens the data of a profile and its code host, without a request. Creates no data, except with `create` while no
+ * instance runs. `signsIn` is for a sign-in, which needs no stored token.
+ * @throws RelayError `settings` for missing settings, for data in the instance's memory, or for a code host that only
+ * the working folder names; `usage` for the user's name; `unavailable` for a sandbox that does not run; `storage`
  */
 export async function openSession(
   shell: Shell,
@@ -82,9 +82,9 @@ export async function openSession(
   const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
   const resources = closing.move()
   return {
-    /** With the OAuth client that relay setup stored, where none is set. */
+    /** Settings, with the OAuth client that relay setup stored if none is set. */
     attached: { ...attached, ...joined },
-    /** The profile's data; an empty one in memory where it has none. */
+    /** The profile's data; an empty one in memory if it has none. */
     database,
     journal: new Journal(database.sql),
     tokens,
@@ -93,7 +93,7 @@ export async function openSession(
     user,
     client,
     ...ownerAccess(shell, attached, user, parts),
-    /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
+    /** Saves store and code host of the profile, as a running service does. Does nothing with an instance. */
     remember() {
       const place = { provider: name, providerUrl: url }
       if (!instance) remember(joined, place, saved?.sandbox ?? false)
@@ -102,7 +102,7 @@ export async function openSession(
   }
 }
 
-/** How a command comes to the user's token. */
+/** Makes the access to the user's token. */
 function ownerAccess(
   { signal, out }: Shell,
   attached: Attached,
@@ -115,7 +115,7 @@ function ownerAccess(
     if (client || !instance?.clientId) return renewToken(parts, user, { signal })
     const owner = await tokens.get(user)
     if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
-    // Also for no token, or one of another code host: the instance says why.
+    // Called even without a token, or with one of another code host: the instance explains the error.
     await callInstance(instance, 'renew', { userId: user }, { signal })
     const renewed = await tokens.get(user)
     if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
@@ -134,8 +134,8 @@ function ownerAccess(
   }
   return {
     /**
-     * The user's token, renewed if it soon expires: with this shell's client, else by the instance. Warns, once, where it is of an account
-     * that `relay login` did not sign in as. @throws RelayError as `renewToken`
+     * Returns the user's token, renewed if it soon expires: with this shell's client, else by the instance. Warns once
+     * if its account is not the one of `relay login`. @throws RelayError as `renewToken`
      */
     async owner(): Promise<TokenOwner> {
       const signIn = signInCommand(attached, Boolean(client ?? instance?.clientId))
@@ -143,7 +143,7 @@ function ownerAccess(
       await check(owner)
       return owner
     },
-    /** The same warning where the token is not used, or is about to go. @throws RelayError `storage` */
+    /** Warns of another account without using the token. @throws RelayError `storage` */
     async checkAccount(): Promise<void> {
       const refreshable = await tokens.refreshable(user)
       await check((await tokens.get(user)) ?? (refreshable && { ...refreshable, userId: user }))
@@ -152,8 +152,8 @@ function ownerAccess(
 }
 
 /**
- * The error of a command for a code host that only the folder names. A token that is stored goes to its own code host alone, and the error of
- * that says which; not where a client secret, or a token of a new sign-in, would be sent.
+ * Returns the error for a code host that only the folder names. A stored token is sent only to its own code host, and
+ * its error names that. This does not apply if a client secret, or a token of a new sign-in, would be sent.
  */
 async function refusalFor(
   attached: Attached,
@@ -172,7 +172,7 @@ async function refusalFor(
     )
 }
 
-/** The profile's data, or an empty one in memory. Makes none for a code host that only the folder names. */
+/** Opens the profile's data, or an empty one in memory. Creates none for a code host that only the folder names. */
 async function openSessionData({ out }: Shell, attached: Attached, isNew: boolean): Promise<Database> {
   const { values, folder, hostRefusal } = attached
   const place = storeOf(values)
@@ -186,13 +186,13 @@ async function openSessionData({ out }: Shell, attached: Attached, isNew: boolea
 
 type SignIn = Advised & Pick<Attached, 'values'>
 
-/** The command by which the user signs in, in another shell, too. */
+/** Formats the command with which the user signs in, also in another shell. */
 export function loginCommandLine(about: SignIn): string {
   const { values, origins } = about
   return commandFor(about, origins.user?.kind === 'flag' ? `login --user ${values.user}` : 'login')
 }
 
-/** The next step of a user who is not signed in. */
+/** Formats the next step of a user who is not signed in. */
 export function signInCommand(attached: SignIn, hasClient: boolean): string {
   return hasClient ? loginCommandLine(attached) : commandFor(attached, 'setup')
 }
@@ -205,7 +205,10 @@ export function withCommand(command: string): (error: unknown) => never {
   }
 }
 
-/** The user that a command acts for: else the name on this machine. @throws RelayError `usage` when that is not a valid user id */
+/**
+ * Returns the user that a command acts for; by default the name on this machine. @throws RelayError `usage` if that is
+ * not a valid user id
+ */
 export function userOf({ user }: Pick<Values, 'user'>): string {
   if (user !== undefined) return user
   try {
@@ -217,12 +220,12 @@ export function userOf({ user }: Pick<Values, 'user'>): string {
   }
 }
 
-/** Whether the user has chosen the user id, rather than this machine or a file of the working folder. */
+/** True if the user has chosen the user id, rather than this machine or a file of the working folder. */
 export function isUserNamed({ origins }: Pick<Attached, 'origins'>): boolean {
   return origins.user !== undefined && !isOfFolder(origins.user)
 }
 
-// What relay setup stored
+// Data of relay setup
 
 export async function readStoredClient(
   secrets: Pick<Store, 'get'>,
@@ -232,7 +235,7 @@ export async function readStoredClient(
   return setup && { ...setup, client: await readClient(secrets, setup, (line) => commandFor(about, line)) }
 }
 
-/** What `relay setup` stored in the profile. As {@link openData}. */
+/** Reads the data that `relay setup` stored in the profile. @throws as {@link openData} */
 export async function readSetup(
   attached: Parameters<typeof openData>[0],
   options: { readonly create?: boolean } = {},
@@ -243,7 +246,7 @@ export async function readSetup(
   )
 }
 
-/** The OAuth client of the settings. @throws RelayError `settings` for half of one */
+/** Returns the OAuth client of the settings. @throws RelayError `settings` for half of one */
 export function clientOf({ clientId, clientSecret }: Values): OAuthClient | undefined {
   if ((clientId === undefined) !== (clientSecret === undefined))
     throw new RelayError('settings', 'Set both RELAY_CLIENT_ID and RELAY_CLIENT_SECRET, or neither of them')
@@ -251,8 +254,8 @@ export function clientOf({ clientId, clientSecret }: Values): OAuthClient | unde
 }
 
 /**
- * The settings with what the profile's data completes: the client that `relay setup` stored and, where nothing else but the folder names the
- * code host, where its users have signed in. @throws RelayError `storage`
+ * Joins the settings with the profile's data: the client of `relay setup` and, if only the folder names the code host,
+ * the hosts at which users have signed in. @throws RelayError `storage`
  */
 export async function joinData(parts: Parts, secrets: Store): Promise<Joined> {
   const own = {
@@ -265,13 +268,16 @@ export async function joinData(parts: Parts, secrets: Store): Promise<Joined> {
     : joined
 }
 
-/** The code host of the settings. Calls to one that only the folder names are refused. @throws RelayError `settings` as `codeHostOf` */
+/**
+ * Opens the code host of the settings. Calls to one that only the folder names are refused. @throws RelayError
+ * `settings` as `codeHostOf`
+ */
 export function openNamedHost(joined: Joined, timeLimit?: number): CodeHost {
   const { provider: name, providerUrl: url, hostRefusal: refusal } = codeHostOf(joined)
   return openHost({ name, url, refusal, ...(timeLimit !== undefined && { timeLimit }) })
 }
 
-/** @throws RelayError `settings` when its address is not known */
+/** Returns the code host of the settings. @throws RelayError `settings` if its address is not known */
 export function codeHostOf({
   hostRefusal,
   ...about
@@ -282,7 +288,7 @@ export function codeHostOf({
   const { values, origins } = about
   const { provider, providerUrl } = values
   if (providerUrl !== undefined) return { provider, providerUrl, hostRefusal }
-  // Any sandbox that runs alone will do, unless a profile is named.
+  // Without a named profile, any sandbox that runs alone will do.
   const profile = origins.profile ? values.profile : SANDBOX_PROFILE
   throw new RelayError(
     'settings',
@@ -292,27 +298,27 @@ export function codeHostOf({
   )
 }
 
-// What a service needs
+// Settings of a service
 
 interface ServiceOptions {
   readonly sandbox: boolean
   readonly inspect: boolean
-  /** The sources that are received from, with their secrets. */
+  /** Reads the sources of a service, with their secrets. */
   readonly readSources: (joined: Joined, data: Database) => Promise<readonly ReadSource[]>
-  /** Reads the same settings again, and says what of a change needs a restart, or is probably not meant. */
+  /** Reads the settings again, and describes changes that need a restart or are probably a mistake. */
   readonly rereadParts: () => Promise<RereadParts>
 }
 
 /** Settings that were read again. */
 export interface RereadParts extends Omit<Reread, 'settings' | 'warnings'> {
   readonly parts: Parts
-  /** What is valid in them and probably not meant, at a code host. Called once the sources are read, too. */
+  /** Finds valid settings that are probably a mistake for a code host. Called after the sources are read, too. */
   readonly warnings: (provider: string) => Reread['warnings']
 }
 
 /**
- * The settings of a service. What the profile's data completes is known once the service has the profile: the webhook secret that it makes,
- * what relay setup stored, and the sources.
+ * Makes the reader of a service's settings. The profile's data completes them once the service has the profile: the
+ * generated webhook secret, the data of relay setup, and the sources.
  * @throws RelayError `settings`, also from `complete`; `storage` from `complete`
  */
 export function serviceSettings(parts: Parts, options: ServiceOptions): SettingsReader {
@@ -326,7 +332,7 @@ export function serviceSettings(parts: Parts, options: ServiceOptions): Settings
       ? { ...fixed, sandbox: { port: first.values.sandboxPort } }
       : { ...fixed, ...codeHostOf(joined) }
   }
-  // A mistake is found before a profile is made for it.
+  // Checked now, so that a mistake is found before a profile is made for it.
   if (!mayHaveData(place.store, place.folder))
     complete(first, { webhookSecrets: { current: new Secret('') }, routes: routeSettings(first) })
   return {
@@ -335,7 +341,7 @@ export function serviceSettings(parts: Parts, options: ServiceOptions): Settings
     port,
     maxBody,
     async complete(database) {
-      // A sandbox makes its own client.
+      // A sandbox generates its own client.
       const joined = sandbox ? first : await joinData(parts, database.secrets)
       return complete(joined, await readLive(joined, database, options))
     },
@@ -347,7 +353,7 @@ export function serviceSettings(parts: Parts, options: ServiceOptions): Settings
   }
 }
 
-/** What a running service reads again, too. It makes the webhook secret if there is none. */
+/** Reads the settings that a running service replaces. Generates the webhook secret if there is none. */
 async function readLive(
   joined: Joined,
   database: Database,
@@ -360,7 +366,7 @@ async function readLive(
   return { webhookSecrets, sources, routes: routeSettings(joined) }
 }
 
-/** What stays as it is while a service runs, but for its place and its code host. */
+/** Returns the settings that do not change while a service runs, except its place and its code host. */
 function fixedSettings({ values }: Joined, inspect: boolean) {
   return {
     profile: values.profile,

@@ -39,7 +39,7 @@ import {
 import { loginCommandLine, openSession, type Session } from '../session.js'
 import { formatRepo, parseRepo } from '../target.js'
 
-/** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */
+/** Parts of a command about the hooks of one repository, such as `octo/demo`. */
 type HookSession = Awaited<ReturnType<typeof openHookSession>>
 
 async function openHookSession(shell: Shell, flags: Flags, text: string, need: Need = 'existing') {
@@ -48,7 +48,7 @@ async function openHookSession(shell: Shell, flags: Flags, text: string, need: N
   return { ...session, place: placeOf(shell, session, repo), name: formatRepo(repo) }
 }
 
-/** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
+/** Makes the context in which the signed-in user manages a repository's hooks. The token is renewed if necessary. */
 export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookContext {
   const { host, database, attached } = session
   const login = loginCommandLine(attached)
@@ -58,14 +58,17 @@ export function placeOf({ signal }: Shell, session: Session, repo: Repo): HookCo
   return { host, hooks, saved: new SavedHooks(database.store, host), repo, login, command }
 }
 
-/** The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts. */
+/**
+ * Returns the address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has no
+ * lasting one.
+ */
 export function payloadAddress({ attached }: Pick<Session, 'attached'>): string | undefined {
   const { instance, values } = attached
   const base = instance?.publicUrl ?? values.publicUrl
   return tunnelAddress(attached) ?? (base === undefined ? undefined : `${base}/webhook`)
 }
 
-/** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
+/** Finds the repository's hook that leads here. @throws RelayError `no_match` if there is none, with the next step */
 export async function findOwnHook(session: Session, place: HookContext): Promise<RepoHook> {
   const [hook] = await findOwnHooks(place, payloadAddress(session))
   if (hook) return hook
@@ -76,7 +79,7 @@ export async function findOwnHook(session: Session, place: HookContext): Promise
   )
 }
 
-/** A hook for a program. `ours`: it leads here. */
+/** Describes a hook for a program. `ours`: it leads here. */
 function hookObject(hook: RepoHook, ours: boolean) {
   const { id, url, active, contentType, events, hasSecret = null, lastResponse = null } = hook
   const how = { active, contentType: outside(contentType), events: outside(events), hasSecret }
@@ -98,7 +101,7 @@ async function runAdd(shell: Shell, flags: AddInput) {
   await using session = await openHookSession(shell, flags, flags.repo)
   const { place, name } = session
   const { name: provider } = session.host
-  // Gitea has other names for hooks than for deliveries.
+  // Gitea names the events of hooks differently from those of deliveries.
   for (const event of provider === 'gitea' ? [] : (events ?? [])) {
     const why = neverSentReason(event, provider, hostScheme(provider).events)
     if (why !== undefined) out.log.warn(why)
@@ -118,7 +121,7 @@ function parseEvents(text: string): readonly string[] {
   throw new RelayError('usage', '--events: must be names of events, separated by commas: push,pull_request')
 }
 
-/** The secret that the running instance verifies with, or that the next one will. */
+/** Finds the secret of the running instance, or of the next one. */
 async function secretOf(shell: Shell, { attached, database }: Session): Promise<Secret> {
   const { instance } = attached
   const { secret } = (await webhookSecret(shell, attached, { data: database })) ?? {}
@@ -148,7 +151,7 @@ async function runList(
   flags: Flags & { readonly repo?: string | undefined },
 ): Promise<HookList> {
   if (flags.repo !== undefined) return listAll(shell, { ...flags, repo: flags.repo })
-  // The hooks that this profile made, without a request.
+  // The hooks that this profile made are listed without a request.
   await using session = await openSession(shell, await attach(shell, flags))
   const { attached, database, host } = session
   const add = (name: string): string => commandFor(attached, `hook add ${name}`)
@@ -176,7 +179,7 @@ function printList(list: HookList, out: Output): void {
     if (list.saved.length === 0) return out.say(list.none)
     const rows = list.saved.map(({ id, url, ...repo }) => {
       const name = formatRepo(repo)
-      // Its creation was interrupted.
+      // The hook's creation was interrupted.
       return [name, url, id === null ? `perhaps not there; finish with ${list.finish(name)}` : '']
     })
     return out.table(rows)
@@ -255,7 +258,7 @@ async function runTest(shell: Shell, flags: RepoInput) {
   if (!session.attached.instance) throw notServed(session.attached)
   const hook = await findOwnHook(session, place)
   const { testEvent, words } = session.host
-  // Every hook gets a ping. For want of another event, the code host sends nothing, and answers no error.
+  // Every hook gets a ping. Without any other event, the code host sends nothing and reports no error.
   if (testEvent !== 'ping' && !hook.events.includes(testEvent))
     throw new RelayError(
       'conflict',
@@ -265,10 +268,10 @@ async function runTest(shell: Shell, flags: RepoInput) {
   return { repo: name, hook: hook.id, n, event }
 }
 
-/** Newest deliveries of the event among which the test is looked for. */
+/** Number of recent deliveries of the event among which the test is searched. */
 const RECENT = 20
 
-/** Has the code host send a test, and waits until it is in the journal. */
+/** Makes the code host send a test, and waits until it is in the journal. */
 async function testHook(session: HookSession, hook: RepoHook, signal: AbortSignal): Promise<Summary> {
   const { place, name, host, limits } = session
   const { testEvent: event } = host
@@ -278,17 +281,17 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
     throw explainHookError(error, place)
   })
 
-  /** The id of the test, once the log shows it. */
+  /** Id of the test, once the log shows it. */
   let guid: string | undefined
-  /** Whether the time decides: there is no log, and nothing that names the repository has come. */
+  /** True if only the time decides: there is no log, and no delivery that names the repository. */
   let isByTime = false
   const isOwnHook = ({ deliveryId, hookId, repo }: Summary): boolean => {
     if (deliveryId === guid) return true
-    // That counts, where it is named: a repository that was renamed sends its new name.
+    // The hook's id decides, since a renamed repository sends its new name.
     if (hookId !== '') return hookId === String(hook.id)
     return isByTime || repo === null || repo.toLowerCase() === name.toLowerCase()
   }
-  /** Finds it in the log; throws if it failed, so that this is known at once. */
+  /** Searches the log for the test. Throws if it failed, so that this is reported at once. */
   const lookInLog = async (): Promise<void> => {
     isByTime = !logged
     const newest = logged && (await newestLogged(session, hook))?.find((entry) => entry.event === event)
@@ -304,7 +307,7 @@ async function testHook(session: HookSession, hook: RepoHook, signal: AbortSigna
   let logLook = limits.logLook
   try {
     for (;;) {
-      // An equal delivery is a duplicate of an earlier one: its count says that another arrived.
+      // An equal delivery is counted as a duplicate of an earlier one.
       const arrived = (await recent(session)).find(
         (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOwnHook(entry),
       )
@@ -331,7 +334,7 @@ async function recent({ journal, host }: Session): Promise<readonly Summary[]> {
   return found
 }
 
-/** The newest entries of the hook's log; undefined where the code host has none, or fails. */
+/** Returns the newest entries of the hook's log. Undefined if the code host has none, or fails. */
 async function newestLogged({ place: { hooks, repo } }: HookSession, { id }: RepoHook) {
   return (await hooks.log?.(repo, id).page().catch(ignoreFailure))?.deliveries
 }

@@ -16,7 +16,7 @@ import { define, type Shell } from '../command.js'
 import { marked } from '../output/outside.js'
 import { formatTarget } from '../target.js'
 
-/** Other spellings of the reactions: the emoji that the code hosts show, and the names of the emoji. */
+/** Other spellings of the reactions: the emoji that the code hosts show, and their names. */
 const ALIASES: Readonly<Record<Reaction, readonly string[]>> = {
   '+1': ['👍', 'thumbsup'],
   '-1': ['👎', 'thumbsdown'],
@@ -28,10 +28,13 @@ const ALIASES: Readonly<Record<Reaction, readonly string[]>> = {
   eyes: ['👀'],
 }
 
-/** Variation selectors (text or emoji style) and skin tones, which change only the look of an emoji. */
+/** Variation selectors (text or emoji style) and skin tones, which only change the look of an emoji. */
 const VARIANTS = /\p{Variation_Selector}|\p{Emoji_Modifier}/gu
 
-/** A reaction by its name, with or without colons, or the emoji itself. @throws RelayError `usage` that lists all reactions */
+/**
+ * Parses a reaction: its name, with or without colons, or the emoji. @throws RelayError `usage` that lists all
+ * reactions
+ */
 function parseReaction(text: string | undefined): Reaction {
   if (text === undefined)
     throw new RelayError('usage', `No reaction given. Give one of ${REACTIONS.join(', ')}, or the emoji`)

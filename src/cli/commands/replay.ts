@@ -51,7 +51,7 @@ async function* runReplay(shell: Shell, flags: ReplayInput): AsyncGenerator<Sent
       : sourceNamed(attached, await readSources(shell, attached, data), flags.source)
   const items = await selectItems(shell, words, flags, { journal, provider, source })
   const followed = flags.forwarded ? journal() : undefined
-  // Under a new id, every target would get it again, not only those where it failed.
+  // With a new id, every target would receive it again, not only those where it failed.
   const keepId = plan.keepId || flags.failed === true
   const accepted = new Set<string>()
   for await (const sent of send(shell, { ...plan, keepId }, items, sending)) {
@@ -78,20 +78,23 @@ function checkSelection(words: readonly string[], flags: FilterFlags): void {
 
 interface Selection {
   readonly journal: () => Journal
-  /** The provider of files that hold only a payload. */
+  /** Code host of files that hold only a payload. */
   readonly provider: string | undefined
-  /** The source that all are of, in place of their own. */
+  /** Source that replaces the deliveries' own. */
   readonly source?: Source | undefined
 }
 
-/** Bytes of fixtures that are read before anything is sent: those of most tests. Bounds memory and the wait before sending. */
+/**
+ * Bytes of fixtures that are read before anything is sent: enough for most tests. Bounds memory and the wait before
+ * sending.
+ */
 const READ_AHEAD = 8_388_608
 /** Bytes of a fixture besides its body: headers and names. */
 const OVERHEAD = 4096
 
 /**
- * The deliveries that the words name, in their order; without words, those that the flags select in the journal, oldest first. They are read
- * when they are sent, but for the first files, so that one that is wrong is found before.
+ * Selects the named deliveries in the given order; without names, those that the flags select in the journal, oldest
+ * first. They are read when they are sent, except for the first files, so that an invalid one is found before.
  */
 export async function selectItems(
   shell: Shell,
@@ -122,7 +125,7 @@ export async function selectItems(
     }
     const isPiped = word === '-'
     for await (const { name, load } of findFixtures([isPiped ? word : path.resolve(cwd, word)], options)) {
-      // Only the bytes of its body stay, not the text of its file.
+      // Only the body's bytes stay in memory, not the text of its file.
       const read = (): RecordedDelivery => ({ ...fromFixture(load()), ...of })
       const recorded = size < READ_AHEAD ? read() : undefined
       size += OVERHEAD + (recorded?.body.length ?? 0)
@@ -134,10 +137,10 @@ export async function selectItems(
   return items
 }
 
-/** How long to wait for the targets: as long as `relay wait`. Milliseconds. */
+/** Time to wait for the targets, as in `relay wait`. Milliseconds. */
 const LIMIT_MS = 300_000
 
-/** Waits until the deliveries with these ids, which the instance has answered 200, were forwarded to all their targets. */
+/** Waits until the deliveries with these ids, which the instance has accepted, were forwarded to all their targets. */
 async function awaitForwards(
   shell: Shell,
   attached: Attached,

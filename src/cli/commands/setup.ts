@@ -39,7 +39,9 @@ interface SetupFlags extends Flags {
   readonly yes?: boolean
 }
 
-/** Runs `relay setup`. Nothing is stored before something was registered: a setup that is cancelled leaves no profile behind. */
+/**
+ * Runs `relay setup`. Nothing is stored before something was registered, so a cancelled setup leaves no profile behind.
+ */
 async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
   const attached = await attach(shell, flags, 'any')
   const plan = planSetup(attached)
@@ -76,12 +78,12 @@ async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
   return report(shell, flags, attached, client)
 }
 
-/** Stores what was registered. `hookUrl`: the address of the App's webhook, if that is active. */
+/** Stores the registration. `hookUrl` is the address of the App's webhook, if that is active. */
 type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Promise<void>
 
 type Plan = ReturnType<typeof planSetup>
 
-/** Checks, before anything is asked or registered, that what setup stores would take effect. */
+/** Checks that the result of setup would take effect, before the user is asked or anything is registered. */
 function planSetup(attached: Attached) {
   const { values, origins, instance, profile, hostRefusal } = attached
   if (hostRefusal) throw hostRefusal
@@ -107,7 +109,7 @@ function planSetup(attached: Attached) {
 
 const WAITING = 'Waiting up to 15 minutes for you to register the App there. Ctrl-C cancels.'
 
-/** Registers an App in the browser. `save` stores it before the browser's page says so. */
+/** Registers an App in the browser. `save` stores it before the browser's page reports success. */
 async function registerApp(
   shell: Shell,
   flags: SetupFlags,
@@ -119,7 +121,7 @@ async function registerApp(
     apps,
     providerUrl: host.url,
     organization: flags.org,
-    // GitHub's names of AppsApi are unique in all of GitHub.
+    // Names of Apps are unique in all of GitHub.
     app: { name: `relay-${randomBytes(4).toString('hex')}`, callbackUrl, hook },
     log: shell.out.log,
     command: (line) => commandFor(attached, line),
@@ -132,7 +134,10 @@ async function registerApp(
   return registered
 }
 
-/** The App's own webhook leads to the tunnel, or to the public address. Undefined if it is inactive and the code host cannot reach relay. */
+/**
+ * Chooses the address of the App's own webhook: the tunnel, or the public address. Undefined for an inactive webhook
+ * if the code host cannot reach relay.
+ */
 async function webhookOf(
   attached: Attached,
   host: Pick<CodeHost, 'url'>,
@@ -151,8 +156,8 @@ async function webhookOf(
 }
 
 /**
- * Has the App's webhook sign with the profile's secret, which hooks at the code host may have already. A profile without one adopts
- * that of the App. A failure is a warning, since the App itself is registered.
+ * Makes the App's webhook sign with the profile's secret, which hooks at the code host may already use. A profile
+ * without a secret uses that of the App. A failure is only a warning, since the App itself is registered.
  */
 async function agreeOnSecret(
   { out }: Shell,
@@ -187,7 +192,7 @@ async function agreeOnSecret(
 
 const NAME = 'relay'
 
-/** Has the user register an OAuth application in the browser, and asks for its id and secret. */
+/** Guides the user to register an OAuth application in the browser, and asks for its id and secret. */
 async function registerByHand(
   shell: Shell,
   flags: SetupFlags,
@@ -209,7 +214,9 @@ async function registerByHand(
   return { id, secret: new Secret(secret) }
 }
 
-/** Registers an OAuth application with an access token of the user, which is not stored. Undefined if the user has none. */
+/**
+ * Registers an OAuth application with an access token of the user, which is not stored. Undefined if the user has none.
+ */
 async function registerWithToken(
   { signal }: Shell,
   { host, callbackUrl }: Plan,
@@ -237,7 +244,7 @@ async function report(
 ): Promise<SetUp> {
   const { out, json } = shell
   const { values, profile } = attached
-  // The checks take a while.
+  // Printed before the checks, which take a while.
   if (!json) {
     out.say(`Stored the client ${client.id} of ${values.providerUrl} in profile ${profile}`)
     if (app) out.say(`Install the App on your repositories: ${app.installUrl}`)

@@ -42,14 +42,14 @@ type Triggered =
 function runTrigger(shell: Shell, flags: TriggerFlags): AsyncIterable<Triggered> {
   const { source, event, list: isList, print: isPrinted } = flags
   if (isList) return list(shell, flags)
-  // As routes and filters name it: stripe/invoice.paid.
+  // The form that routes and filters use: stripe/invoice.paid.
   const [, named, ofNamed] = /^([^/]+)\/(.+)$/.exec(event ?? '') ?? []
   if (source === undefined && named !== undefined && ofNamed !== undefined)
     return runTrigger(shell, { ...flags, source: named, event: ofNamed })
   return isPrinted ? print(shell, flags) : sendOne(shell, flags)
 }
 
-/** @throws RelayError `usage` where neither an event is given nor a body that names one */
+/** @throws RelayError `usage` without an event, or a body that names one */
 async function requireEvent(shell: Shell, { event, body, ...flags }: TriggerFlags): Promise<void> {
   if (event !== undefined || body !== undefined) return
   const lists = await commandAt(shell, flags, `trigger --list${ofSource(flags.source)}`)
@@ -64,7 +64,7 @@ async function* sendOne(shell: Shell, flags: TriggerFlags): AsyncGenerator<Trigg
   const recorded = await make(shell, sending, flags)
   const items = [{ name: event ?? recorded.event, load: async () => recorded }]
   const isForPerson = shell.out.isTerminal && !shell.json
-  // Its id is new. A person reads a sentence, which needs no total.
+  // keepId, since its id is new already. A person reads a sentence, which needs no total.
   for await (const sent of send(shell, { ...plan, keepId: true }, items, sending, !isForPerson))
     yield { type: 'sent', to: plan.to, ...sent }
 }
@@ -107,7 +107,10 @@ async function make(
   return recorded
 }
 
-/** The code host, a source that is set, or a sender of that name that is not set: to print what it sends, or to send it elsewhere. */
+/**
+ * Finds the source: the code host, a source of the settings, or a scheme of that name, to print its request or send it
+ * elsewhere.
+ */
 async function findSource(
   shell: Shell,
   { attached, data }: Place,
@@ -121,7 +124,7 @@ async function findSource(
     : sourceNamed(attached, sources, name)
 }
 
-/** `Sent push: answered 200 in 31ms, entry #7`; undefined for an answer that was not expected. */
+/** Formats `Sent push: answered 200 in 31ms, entry #7`. Undefined for an unexpected response. */
 function sentence({ ok, name, n, answer, to }: Extract<Triggered, { type: 'sent' }>): string | undefined {
   if (!ok) return undefined
   const sent = `Sent ${name}: answered ${answer.status} in ${shortTime(Math.round(answer.ms))}`
@@ -152,7 +155,7 @@ function ofSource(source: string | undefined): string {
 
 type Settled = Awaited<ReturnType<typeof readAttached>>
 
-/** The settings of this shell, which are enough for the code host. An instance may know of another source. */
+/** Reads the settings of this shell, which are enough for the code host. An instance may know another source. */
 async function readAttached(shell: Shell, flags: TriggerFlags) {
   if (flags.source !== undefined) return attach(shell, flags, 'any')
   const settings = await openSettings(shell, flags)
@@ -161,7 +164,7 @@ async function readAttached(shell: Shell, flags: TriggerFlags) {
   return { ...loaded, profile: values.profile, folder: profileFolder(values), instance: undefined }
 }
 
-/** A fixture. It is signed if there is a secret; otherwise replay signs it. */
+/** Makes a fixture. It is signed if there is a secret; otherwise replay signs it. */
 async function* print(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
   await requireEvent(shell, flags)
   const plan = readPlan(flags)

@@ -81,16 +81,16 @@ async function* runWait(shell: Shell, flags: WaitInput): AsyncGenerator<Waited> 
   if (flags.forwarded) await checkForwarded(shell, attached, [summary])
 }
 
-/** `push of octo/demo and ref==refs/heads/main` */
+/** Formats `push of octo/demo and ref==refs/heads/main`. */
 function wantedText(match: string, { repo, source, text, where = [] }: WaitFlags): string {
   const place = [source, repo].map((each) => (each === undefined ? '' : ` of ${each}`)).join('')
   return [match + place, ...(text === undefined ? [] : [JSON.stringify(text)]), ...where].join(' and ')
 }
 
 /**
- * The first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). The filter's `since` counts
- * for the entries that exist: every one that is appended later counts as received since, whatever its time. `onWait` is called when no
- * existing entry matches.
+ * Finds the first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). The
+ * filter's `since` applies to existing entries; later ones always pass it, whatever their time. `onWait` is called if
+ * no existing entry matches.
  */
 async function findFirst(
   shell: Shell,
@@ -131,7 +131,7 @@ async function findFirst(
 
 export type Where = (payload: unknown) => boolean
 
-/** Far longer than any useful expression. */
+/** Longest expression, far above any useful one. Characters. */
 const MAX_LENGTH = 1000
 
 const NAME = String.raw`[^\s.[\]=!~"']+`
@@ -143,10 +143,10 @@ const STRING = /^"(?:[^"\\]|\\.)*"$/s
 const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
 /**
- * Parses `path==literal`, `path!=literal` or `path~pattern`. A path is names joined by dots, and `[0]`. A literal in quotes
- * is text; without quotes it matches text, a number, `true`, `false` or `null` of that form. A missing field is `null`.
- * A pattern is a regular expression, tested on text, numbers, `true` and `false`.
- * @throws RelayError `usage` that says what was expected, and where.
+ * Parses `path==literal`, `path!=literal` or `path~pattern`. A path is names joined by dots, and `[0]`. A literal in
+ * quotes is text. Without quotes it matches text, a number, `true`, `false` or `null` of that form. A missing field is
+ * `null`. A pattern is a regular expression, tested on text, numbers, `true` and `false`.
+ * @throws RelayError `usage` with the expected syntax and the position
  */
 export function parseWhere(given: string): Where {
   const text = given.trim()
@@ -197,7 +197,9 @@ function readPattern(text: string, at: number): (value: unknown) => boolean {
   }
 }
 
-/** The quoted text at the end; undefined when that does not start with a quote. Backslashes in a pattern are its own. */
+/**
+ * Parses quoted text at the end. Undefined if it does not start with a quote. Backslashes in a pattern are unchanged.
+ */
 function unquoted(text: string, at: number, { isPattern }: { isPattern: boolean }): string | undefined {
   const rest = text.slice(at)
   const quote = rest.charAt(0)

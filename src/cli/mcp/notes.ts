@@ -4,10 +4,10 @@ import { Outside, Own } from '../output/outside.js'
 import type { CommandMessages } from '../output/output.js'
 import { type Line, textOf } from '../output/text.js'
 
-/** A message of relay; one that may quote the outside is marked. */
+/** A message of relay. Text that may quote the outside is marked. */
 export type Note = string | Outside
 
-/** The messages of a command, for an agent. Each may quote the outside, unless it is marked as relay's own. */
+/** Messages of a command, for an agent. Each may quote the outside, unless it is marked as relay's own. */
 export class Notes implements CommandMessages {
   readonly isTerminal = false
   readonly quiet = false
