@@ -119,6 +119,20 @@ const STYLES = [
 export type EncodingId = (typeof STYLES)[number][0]
 
 const ALL: readonly Style<EncodingId>[] = STYLES
+
+/** Encodings of all versions of Gitea and Forgejo. A payload that one of them signed is written in these first. */
+const GITEA_IDS: ReadonlySet<EncodingId> = new Set([
+  'indented-go',
+  'indented',
+  'gitea-users',
+  'one-space-go',
+  'one-space',
+  'one-space-users',
+  'indented-go-long',
+  'indented-go-replaced',
+  'one-space-go-long',
+  'one-space-go-replaced',
+])
 export const ENCODING_IDS: readonly EncodingId[] = ALL.map(([id]) => id)
 
 /** Writes a JSON value in an encoding. `indent`, at most 10 characters, replaces its layout; '' is compact. */
@@ -146,14 +160,18 @@ export interface Way {
 }
 
 /**
- * Yields the encodings that differ for a JSON value, the likeliest first. Each is written only on request: layouts are
- * made of the compact text, and the escapes of a layout, each in one pass over bytes.
+ * Yields the encodings that differ for a JSON value, the likeliest first: compact, then those of the sender. Each is
+ * written only on request: layouts are made of the compact text, and the escapes of a layout, each in one pass over
+ * bytes.
+ * @param own the sender's usual encoding
  * @throws RangeError for more than {@link MAX_DEPTH} nested arrays and objects
  */
-export function* waysOf(value: unknown): Generator<Way> {
+export function* waysOf(value: unknown, own: EncodingId = 'compact'): Generator<Way> {
   const json = JSON.stringify(value)
   const compact = Buffer.from(json)
-  const [first, ...others] = ALL
+  const isOwn = ([id]: Style<EncodingId>): boolean => id === own || (GITEA_IDS.has(own) && GITEA_IDS.has(id))
+  const [first, ...rest] = ALL
+  const others = [...rest.filter(isOwn), ...rest.filter((style) => !isOwn(style))]
   // The first encoding is nearly always the right one, and needs no pass of its own.
   if (first) yield wayOf(first, { size: compact.length, isExact: true, write: () => compact })
   const shape = shapeOf(compact)

@@ -54,8 +54,8 @@ const MAX_OTHERS = 3
 const SHORT = 1024
 /**
  * Most bytes written in all encodings together, for each byte of compact JSON. A flat object takes 11, in six layouts,
- * five also with a newline at the end. The encodings of all senders that relay knows by name come first, and take less
- * than 24 even for text that each of them escapes differently.
+ * five also with a newline at the end. The encodings of Gitea, which come first for it, take less than 24 for objects
+ * in which all of them differ.
  */
 const MAX_WORK = 24
 /** Bytes that may be written for any body: 256 KiB, so that nearly all are tried in all encodings. */
@@ -64,7 +64,7 @@ const MIN_WORK = 262_144
 /**
  * Restores the body of a request that a tunnel's server parsed and wrote again: the first encoding that the signature
  * matches. Undefined if none does, so that only bytes that the HMAC proves are restored. A missing or malformed
- * signature costs nothing; a wrong one costs at most 44 hashes, of at most {@link MAX_WORK} times the bytes of the
+ * signature costs nothing; a wrong one costs at most 42 hashes, of at most {@link MAX_WORK} times the bytes of the
  * JSON. Calls `next` after each hash, which by default lets the event loop run.
  * @throws RelayError `too_large` if every encoding is larger than `maxBody`; `invalid_event` if the value is nested too
  * deep
@@ -101,7 +101,8 @@ async function tryWays(
 ): Promise<{ readonly restored?: RestoredBody; readonly isAll: boolean }> {
   const { maxBody, scheme } = options
   if (!hasProof(lines, scheme)) return { isAll: true }
-  const choice = likely && new Choice(likely, ownStyle(message, lines, options))
+  const own = ownStyle(message, lines, options)
+  const choice = likely && new Choice(likely, own)
   /** Bytes that may still be written. */
   let left: number | undefined
   let [isAll, tried, tooLarge] = [true, 0, 0]
@@ -111,7 +112,7 @@ async function tryWays(
     return size <= Math.min(left, maxBody)
   }
   try {
-    for (const candidate of candidates(message, isForm(lines) ? scheme.formSignature : undefined)) {
+    for (const candidate of candidates(message, own, isForm(lines) ? scheme.formSignature : undefined)) {
       if (!fits(candidate.size)) continue
       if (choice?.takes(candidate) === false) {
         isAll = false
@@ -190,6 +191,7 @@ interface Candidate extends Pick<Way, 'size' | 'isExact' | 'write'> {
  */
 function* candidates(
   { value, raw }: MessageBody,
+  own: EncodingId,
   form: 'body' | 'payload' | undefined,
 ): Generator<Candidate> {
   if (raw) yield form === 'payload' ? newForm(raw) : given('raw', raw)
@@ -204,7 +206,7 @@ function* candidates(
     if (form === 'body') yield* others.map(otherForm)
     return
   }
-  for (const way of waysOf(value)) yield* form ? inForms(way, form) : asJson(way)
+  for (const way of waysOf(value, own)) yield* form ? inForms(way, form) : asJson(way)
 }
 
 function given(how: RestoreMethod, body: Uint8Array): Candidate {

@@ -255,7 +255,7 @@ describe('what goes wrong', () => {
     writeFileSync(path.join(cwd, 'paid.json'), '{"type":"invoice.paid"}')
     const names = SENDERS.map(({ name }) => name).join(', ')
     expect(await here.run('trigger', '--source', 'nobody', 'x')).toEqual(
-      fails(2, `There is no source of that name. There are: ${names}. relay source add adds one`),
+      fails(2, `There is no source of that name. There are: ${names}. relay source add <scheme> adds one`),
     )
     const argv = ['trigger', '--source', 'stripe', '--body', 'paid.json', '--event', 'invoice.failed']
     expect(await here.run(...argv)).toEqual(

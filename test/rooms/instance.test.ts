@@ -23,12 +23,15 @@ async function instance() {
   let failure: unknown
   let record: InstanceRecord | undefined
   const parts: object = {
-    prove: (text: string) => record && prove(record, text),
-    routes: async () => {
-      throw failure
-    },
     refusals: { list: { list: () => [], counts: () => ({}) } },
-    instance: { status: () => ({ startedAt: '' }), changes },
+    instance: {
+      prove: (text: string) => (record ? prove(record, text) : ''),
+      status: () => ({ startedAt: '' }),
+      changes,
+      routes: async () => {
+        throw failure
+      },
+    },
     log: silentLog,
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the calls that are made here need no other part
