@@ -9,7 +9,7 @@ import { systemClock, type Clock } from './base/time.js'
 import { openCore, servicePartsOf, signInAt } from './core.js'
 import { Events } from './events/events.js'
 import type { HttpEnv } from './http/body.js'
-import { takeProfile } from './instance/running.js'
+import { acquireProfile } from './instance/running.js'
 import { JournalQueries } from './journal/read.js'
 import type { Delivery, Receipt } from './journal/types.js'
 import { createApp, ReplaceableApp } from './server/app.js'
@@ -48,7 +48,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     clock = seams?.clock ?? systemClock,
   } = isolateCallbacks(options)
   await using opened = new Disposal()
-  const taken = await takeProfile(settings)
+  const taken = await acquireProfile(settings)
   opened.defer(async () => taken?.[Symbol.dispose]())
   let isMade = false
   opened.defer(async () => {

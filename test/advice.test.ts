@@ -79,7 +79,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, why: string])[
   ['auth/accounts.ts', /relay login did not sign that account in/, PAST],
   ['auth/sign-in.ts', /relay login does not see it/, PROCESS],
   ['base/errors.ts', /The log of relay serve says why/, PROCESS],
-  ['cli/act.ts', /as relay wait --json prints it|as relay wait --json and relay show/, FORM],
+  ['cli/action.ts', /as relay wait --json prints it|as relay wait --json and relay show/, FORM],
   [
     'cli/commands/completion.ts',
     /relay completion (?:bash|zsh|fish)/,

@@ -357,12 +357,12 @@ function isOutcome(value: unknown): value is LoginOutcome {
 export async function awaitLogin(
   store: Store,
   login: string,
-  looks: AsyncIterable<unknown>,
+  wakeups: AsyncIterable<unknown>,
 ): Promise<LoginOutcome> {
   const key = loginKey(login)
   // By the wall clock, by which its state expires, too.
   const until = systemClock() + LOGIN_LIMIT_MS
-  for await (const _ of looks) {
+  for await (const _ of wakeups) {
     const outcome = (await store.get(key)) === undefined ? undefined : await store.consume(key)
     if (isOutcome(outcome)) return outcome
     if (systemClock() >= until) break

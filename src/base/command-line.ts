@@ -37,7 +37,7 @@ export const anywhere: Command = (line) => `relay ${line}`
 /** Commands that start a service. */
 const START = /^(?:serve|mcp --serve)\b/
 
-/** Whether a command line starts a service. */
+/** True if a command line starts a service. */
 export function isStart(command: string): boolean {
   return START.test(command)
 }

@@ -38,7 +38,7 @@ const KINDS = {
 
 export type ErrorKind = keyof typeof KINDS
 
-/** Whether a text from another process is the name of a kind. */
+/** True if a text from another process is the name of a kind. */
 export function isErrorKind(text: unknown): text is ErrorKind {
   return ERROR_KINDS.some((kind) => kind === text)
 }

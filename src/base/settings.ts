@@ -98,13 +98,13 @@ export interface Settings extends LiveSettings {
 
 /** Routes as the command line reads them. */
 export interface ReadRoutes extends RouteSettings {
-  /** Whether only a file of the working folder says where to forward: no token of a sender is sent there. Default: false. */
+  /** True if only a file of the working folder names the targets: no token of a sender is sent there. Default: false. */
   readonly folderForward?: boolean | undefined
 }
 
 /** A source as the command line reads it. */
 export interface ReadSource extends SourceSettings {
-  /** What alone names its scheme, where that is a file of the working folder. */
+  /** The setting that alone names its scheme, if that is in a file of the working folder. */
   readonly ofFolder?: string | undefined
 }
 

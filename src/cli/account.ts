@@ -6,9 +6,12 @@ import type { RunningInstance } from '../instance/protocol.js'
 import { callInstance } from './instance-client.js'
 import type { UserProfile } from './user-profile.js'
 
-// The account that a stored token is of, and the end of such a token.
+// The account of a stored token, and the revocation of tokens.
 
-/** The account of a token whose owner the code host has named, as `login` and `whoami` print it. `login`: its name there. */
+/**
+ * Describes the account of a token after the code host named its owner, as `login` and `whoami` print it.
+ * @param login the account's name at the code host
+ */
 export function signedIn(
   { host, values, name, folder, user }: UserProfile,
   { expiresAt }: { expiresAt: number },
@@ -22,8 +25,9 @@ export function signedIn(
 export type SignedIn = ReturnType<typeof signedIn>
 
 /**
- * Revokes a user's token here, and at the code host: with this shell's client or, if it has none, by the instance.
- * @throws RelayError `provider_failed` when the token is deleted here and may still be valid there; `storage`; as `callInstance`
+ * Revokes a user's token here and at the code host: with this shell's client or, if it has none, through the instance.
+ * @throws RelayError `provider_failed` if the token is deleted here and may still be valid there; `storage`; as
+ * `callInstance`
  */
 export async function revokeUser(
   parts: RenewParts & { readonly host: CodeHost },

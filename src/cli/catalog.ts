@@ -1,4 +1,4 @@
-/** The name of every command with its summary, under the heading under which help lists it: all of commands that each start loads. */
+/** Names and summaries of all commands, by their headings in help. Every start loads this instead of the commands. */
 const GROUPS = {
   'Service:': {
     serve: 'run the service',
@@ -44,10 +44,10 @@ const GROUPS = {
 type Names<Group> = Group extends object ? keyof Group : never
 export type CommandName = Names<(typeof GROUPS)[keyof typeof GROUPS]>
 
-/** By heading: names and summaries, in the order of help. */
+/** Names and summaries by heading, in the order of help. */
 export const CATALOG: Readonly<Record<string, Readonly<Partial<Record<CommandName, string>>>>> = GROUPS
 
-/** The summary of each command. */
+/** Summary of each command. */
 export const SUMMARIES: Readonly<Record<CommandName, string>> = Object.assign({}, ...Object.values(GROUPS))
 
 export function isCommandName(name: string): name is CommandName {

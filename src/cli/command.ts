@@ -3,19 +3,22 @@ import type { ColorMode, CommandMessages, Output } from './output/output.js'
 import type { MarkedObject } from './output/outside.js'
 import type { SettingName } from './settings/table.js'
 
-/** What a command works with: the process, and where its results and messages go. */
+/** Environment of a command: the process, and its outputs. */
 export interface Shell extends Context {
   readonly out: CommandMessages
-  /** Whether results are for a program. */
+  /** True if results are for a program. */
   readonly json: boolean
 }
 
-/** The shell of a service, which prints while it runs. */
+/** Shell of a service, which prints while it runs. */
 export interface PrintingShell extends Shell {
   readonly out: Output
 }
 
-/** The same shell but for these parts. Not a copy, which would open standard input: that alone changes a terminal. */
+/**
+ * Returns a shell with some parts replaced. It is not a copy, since copying would open standard input, which alone
+ * changes a terminal.
+ */
 export function shellWith<Base extends Context, Parts extends Partial<Shell>>(
   shell: Base,
   parts: Parts,
@@ -23,32 +26,38 @@ export function shellWith<Base extends Context, Parts extends Partial<Shell>>(
   return Object.create(shell, Object.getOwnPropertyDescriptors(parts))
 }
 
-/** What all shells of one process have in common, however they were made of one another. */
+/** Returns the object that all shells of one process derive from. */
 export function processOf(shell: object): object {
   const parent: unknown = Object.getPrototypeOf(shell)
   const isShell = typeof parent === 'object' && parent !== null && parent !== Object.prototype
   return isShell ? processOf(parent) : shell
 }
 
-/** Flags as commander gives them: those of settings by their names, as text, or true for one without a value. */
+/** Flags as commander passes them: settings by name, as text, or true for a flag without a value. */
 export type Flags = Partial<Record<SettingName, string | readonly string[] | true>> & {
   readonly json?: boolean
   readonly color?: ColorMode | undefined
   readonly quiet?: boolean
   readonly verbose?: boolean
   readonly sandbox?: boolean
-  /** False: commands that only a file of the working folder names are left out, where no person sees the list. Default: true. */
+  /**
+   * False to leave out commands that only a file of the working folder names, because no person sees the list. Default:
+   * true.
+   */
   readonly projectExec?: boolean
 }
 
-/** What a command gives: a value, or a stream of values that it makes while it runs. A failure may come after some of them. */
+/**
+ * Result of a command: a value, or a stream of values that are made while it runs. A stream may fail after some of
+ * them.
+ */
 export type CommandResult = Promise<unknown> | AsyncIterable<unknown>
 
 export function isStream(result: CommandResult): result is AsyncIterable<unknown> {
   return Symbol.asyncIterator in result
 }
 
-/** The values of a result, one after the other. */
+/** Yields the values of a result. */
 export function itemsOf<R extends CommandResult>(result: R): AsyncGenerator<ResultItem<R>>
 export async function* itemsOf(result: CommandResult): AsyncGenerator {
   if (isStream(result)) yield* result
@@ -58,72 +67,75 @@ export async function* itemsOf(result: CommandResult): AsyncGenerator {
 /** One value of a result. */
 export type ResultItem<R extends CommandResult> = R extends AsyncIterable<infer One> ? One : Awaited<R>
 
-/** The same as `print` gets it: the value itself, or the stream. */
+/** Argument of `print`: the value itself, or the stream. */
 export type Printable<R extends CommandResult> = R extends AsyncIterable<unknown> ? R : Awaited<R>
 
-/** What a program gets of a value: objects, one per line, or the text that the value is. */
+/** Output for a program: objects, one per line, or the text of the value. */
 export type Programmatic = object | string | Uint8Array | undefined | readonly object[]
 
-/** The same where it is marked what came from outside: a tool of an agent shows nothing else. */
+/** Output for a program in which text from outside is marked. A tool of an agent shows nothing else. */
 export type MarkedProgrammatic = MarkedObject | string | Uint8Array | undefined | readonly MarkedObject[]
 
 /**
- * One command, for any caller. The command line (`main.ts`) and coding agents (`mcp/`) are two adapters over it: each makes the input, and
- * makes what it shows of what `run` gives. Its declaration is what help, completion and the schemas of tools are made of.
+ * One command, for any caller. The command line (`main.ts`) and coding agents (`mcp/`) are two adapters: each makes the
+ * input, and formats the result of `run`. Help, completion and the schemas of tools are generated from its declaration.
  */
 export interface RelayCommand<
   Input extends Flags = Flags,
   R extends CommandResult = CommandResult,
   Json extends Programmatic = Programmatic,
 > extends Declaration {
-  /** Makes the input of flags and arguments, as commander passes them. Default: the flags, and each argument by its name. */
+  /**
+   * Makes the input from flags and arguments, as commander passes them. Default: the flags, and each argument by its
+   * name.
+   */
   input?(flags: Flags, ...args: unknown[]): Input
-  /** Does the work. It writes messages to `shell.out`, and no result. */
+  /** Does the work. It writes messages to `shell.out`, but no result. */
   run(shell: Shell, input: Input): R
   /** Prints the result for a person. */
   print(result: Printable<R>, out: Output): void | Promise<void>
-  /** What `--json` prints of a value. Default: the value itself. */
+  /** Formats a value for `--json`. Default: the value itself. */
   json?(item: ResultItem<R>): Json
 }
 
-/** Commands under one name, which alone does nothing. */
+/** Name of several commands, which does nothing alone. */
 export interface CommandGroup extends Declaration {
   readonly run?: undefined
 }
 
 export type AnyCommand = RelayCommand | CommandGroup
 
-/** Gives a command the types of its input and its result. */
+/** Infers the types of a command's input and result. */
 export function define<Input extends Flags, R extends CommandResult, Json extends Programmatic>(
   command: RelayCommand<Input, R, Json>,
 ): RelayCommand<Input, R, Json> {
   return command
 }
 
-/** How a stream is printed whose values stand alone. */
+/** Makes a `print` for a stream whose values are printed one by one. */
 export function printEach<Value>(print: (value: Value, out: Output) => void) {
   return async (values: AsyncIterable<Value>, out: Output): Promise<void> => {
     for await (const value of values) print(value, out)
   }
 }
 
-/** The words of a command: what it takes, and its help. */
+/** Declaration of a command: its arguments, options and help. */
 export interface Declaration {
-  /** One paragraph, which may be broken in the source. */
+  /** One paragraph. It may contain line breaks. */
   readonly description: string
-  /** Command lines; a comment follows after two spaces or more. */
+  /** Command lines. A comment follows after two spaces or more. */
   readonly examples: string
-  /** A further part of the help, after the examples. */
+  /** Makes a further part of the help, after the examples. */
   readonly details?: (context: HelpContext) => HelpSection
   readonly args?: readonly ArgumentSpec[]
   readonly options?: readonly FlagSpec[]
-  /** The settings that have a flag here. */
+  /** Settings that have a flag here. */
   readonly settings?: readonly SettingName[]
-  /** The settings that are read, but have no flag here. */
+  /** Settings that are read, but have no flag here. */
   readonly env?: readonly SettingName[]
-  /** The codes besides 0, 1 and 2, and what any of them means for this command in particular. */
+  /** Exit codes besides 0, 1 and 2, and special meanings of any code for this command. */
   readonly exits?: readonly (ExitCode | readonly [ExitCode, string])[]
-  /** Further arguments are no error; usage does not show them. */
+  /** Accepts further arguments, which usage does not show. */
   readonly takesMore?: true
   readonly subcommands?: Readonly<Record<string, AnyCommand & { readonly summary: string }>>
 }
@@ -131,25 +143,25 @@ export interface Declaration {
 export type HelpRow = readonly [string, string]
 export type HelpSection = readonly [heading: string, rows: readonly HelpRow[]]
 
-/** `<target>`, `[text]`, `<file...>`, its help, and the words that it can be. */
+/** An argument: `<target>`, `[text]`, `<file...>`, its help, and its possible words. */
 export type ArgumentSpec = readonly [name: string, help: string, choices?: readonly string[]]
 
 export type FlagSpec = readonly [flags: string, help: string, more?: FlagDetails]
 
 interface FlagDetails {
-  /** The words that its value can be; help names them. */
+  /** Possible words of its value, which help lists. */
   readonly choices?: readonly string[]
   readonly default?: string
-  /** The default in words, where the command has no fixed value for it. */
+  /** Description of the default, if it is no fixed value. */
   readonly defaultText?: string | undefined
   readonly repeatable?: true | undefined
   readonly setting?: SettingName
   readonly env?: string
-  /** The value of the flag without one. */
+  /** Value of the flag without one. */
   readonly bare?: string | undefined
 }
 
-/** The codes that relay exits with. `base/errors.ts` says which failure has which. */
+/** Exit codes of relay. `base/errors.ts` assigns one to each failure. */
 const EXIT_CODES = {
   0: 'success',
   1: 'failure',

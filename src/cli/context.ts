@@ -11,21 +11,24 @@ export interface Context {
   readonly seams?: Seams | undefined
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
-  /** From now on, the first signal ends the process at once: for work that cannot stop between two steps. */
+  /** Makes the next signal end the process at once, for work that cannot stop between two steps. */
   endAtSignal(): void
   /**
-   * From now on the process outlives output that cannot be written (disk full, pipe closed), and at its end waits only for a moment for
-   * output to be read. `listener`: for the first failure.
+   * Lets the process continue when its output cannot be written (disk full, pipe closed), and wait only briefly at its
+   * end for output to be read. `listener` is called for the first failure.
    */
   continueWithoutOutput(listener: (error: Error) => void): void
   /** Calls `listener` at SIGHUP, which then does not end the process. Returns a function that removes it. */
   onHangup(listener: () => void): () => void
   /**
-   * Calls `listener` with each key pressed while relay runs in the foreground; Ctrl-C, Ctrl-Z and Ctrl-\\ do what they always do. Returns
-   * what ends that; undefined without a terminal.
+   * Calls `listener` with each key pressed while relay runs in the foreground. Ctrl-C, Ctrl-Z and Ctrl-\\ work as
+   * usual. Returns a function that ends this; undefined without a terminal.
    */
   onKey(listener: (key: string) => void): (() => void) | undefined
-  /** Calls `listener` for a failed connection to which no part of relay listens, and keeps running. Returns what removes it. */
+  /**
+   * Calls `listener` for a failed connection to which no part of relay listens, and keeps running. Returns a function
+   * that removes it.
+   */
   onConnectionError(listener: (error: Error) => void): () => void
 }
 

@@ -4,42 +4,46 @@ import type { Shell } from './command.js'
 import { callInstance } from './instance-client.js'
 import type { Profile } from './profile.js'
 
-/** Where no instance runs that would say what changes, its data is read this often. Short enough for a person and a script. Milliseconds. */
+/**
+ * Interval of reading the data while no instance runs that announces changes: short enough for a person and a script.
+ * Milliseconds.
+ */
 export const POLL_MS = 100
 
-/** A moment at which a command that follows reads again what it follows. */
-export interface Look {
-  /** What the instance says of itself, where that may have changed since the last look. */
+/** A moment at which a following command reads its data again. */
+export interface Wakeup {
+  /** Reads the status of the instance, if that may have changed since the last wakeup. */
   readonly status?: (() => ReturnType<typeof callInstance<'status'>>) | undefined
 }
 
-/** A timer of more than 2^31-1 ms would end at once. */
+/** Longest timer. With more than 2^31-1 ms it would end at once. */
 const MAX_TIMER_MS = 2_147_483_647
 
 /**
- * The moments at which a command reads again: at once, and then with each change that the profile's instance announces, without a delay, and
- * at each heartbeat, since a clock may have passed;
- * while none runs, every {@link POLL_MS}. It goes on when the instance ends and when one is started, with a look after each, so that no
- * change falls between. Warns where an instance stops answering.
- * @param limit milliseconds after which it ends, with one more look. Default: never
+ * Yields when a command should read its data again: at once, with each change that the profile's instance announces,
+ * and at each heartbeat, since a time may have passed; while no instance runs, every {@link POLL_MS}. It continues when
+ * an instance stops or starts, with a wakeup after each, so that no change is missed. Warns if an instance stops
+ * responding.
+ * @param limit milliseconds after which it ends, with one more wakeup. Default: never
  * @throws AbortError, as `sleep`, when the signal of the shell aborts
  */
-export async function* looks(
+export async function* wakeups(
   shell: Pick<Shell, 'out' | 'signal'>,
   profile: Pick<Profile, 'values' | 'name' | 'unreachable'>,
   { limit = Infinity }: { readonly limit?: number } = {},
-): AsyncGenerator<Look, void> {
+): AsyncGenerator<Wakeup, void> {
   const { signal: stop } = shell
   const end = performance.now() + limit
   const remaining = (): number => Math.min(end - performance.now(), MAX_TIMER_MS)
-  /** Instances that do not answer, of which the user knows. */
+  /** Process ids of instances that do not respond, and were reported. */
   const silent = new Set<number>(profile.unreachable ? [profile.unreachable.record.pid] : [])
   yield {}
   while (remaining() > 0) {
     using ending = limitedBy(stop, remaining())
     const { signal } = ending
     const opening = open(shell, profile, silent, { signal })
-    // Once the stream is open nothing is missed; until then, which is long where an instance does not answer, the data is read.
+    // An open stream misses nothing. Until it is open, which takes long if an instance does not respond, the data is
+    // read.
     for (;;) {
       const first = await Promise.race([opening, pause(signal)])
       if (first !== 'passed') break
@@ -59,8 +63,8 @@ export async function* looks(
   }
 }
 
-/** The same in the process of the instance itself: every {@link POLL_MS}. @throws AbortError when the signal aborts */
-export async function* polls(signal: AbortSignal, limit: number): AsyncGenerator<Look, void> {
+/** Yields every {@link POLL_MS}, in the process of the instance itself. @throws AbortError when the signal aborts */
+export async function* pollWakeups(signal: AbortSignal, limit: number): AsyncGenerator<Wakeup, void> {
   for (const end = performance.now() + limit; performance.now() < end; await sleep(POLL_MS, { signal }))
     yield {}
 }
@@ -71,7 +75,7 @@ async function pause(signal: AbortSignal): Promise<'passed'> {
   return 'passed'
 }
 
-/** The stream of the instance that runs. Undefined where none does, or it does not answer: then it warns, once. */
+/** Opens the stream of the running instance. Undefined if none runs or it does not respond, which is reported once. */
 async function open(
   { out }: Pick<Shell, 'out'>,
   { values: { home }, name: profile }: Pick<Profile, 'values' | 'name'>,
@@ -89,7 +93,7 @@ async function open(
   return undefined
 }
 
-/** A signal that aborts with another or after `ms` milliseconds, and when it is disposed of. */
+/** Makes a signal that aborts with another, after `ms` milliseconds, or when it is disposed of. */
 function limitedBy(stop: AbortSignal, ms: number): Disposable & { readonly signal: AbortSignal } {
   const limit = new AbortController()
   const end = (): void => limit.abort()

@@ -5,7 +5,7 @@ import { type Declaration, exitCodes, type FlagSpec, type HelpRow, type HelpSect
 import type { HelpContext, TextStream } from './context.js'
 import { defaultText, SETTING_NAMES, type SettingName, settingOf } from './settings/table.js'
 
-/** relay itself: its options are those of every command. */
+/** Declaration of relay itself. Every command has its options. */
 export const RELAY = {
   description: `Receives a code host's webhooks on this machine, durably, and acts on the code host from your shell.`,
   examples: `relay serve --sandbox          run the service with an emulated code host
@@ -28,7 +28,7 @@ export const VARIABLES: readonly HelpRow[] = [
   ['RELAY_DEBUG', 'print the stack of an error'],
 ]
 
-/** The options of a command, in the order of its help, with the words that their values can be. */
+/** Lists the options of a command in the order of its help, with their possible words. */
 export function optionsOf({
   options = [],
   settings = [],
@@ -44,7 +44,7 @@ export function optionsOf({
   return [...own, ...flags]
 }
 
-/** The variables of settings: name and description of each. */
+/** Lists the variables of settings, with their descriptions. */
 export function variableRows(names: readonly SettingName[]): HelpRow[] {
   return names.map((name) => {
     const { env, help, list } = settingOf(name)
@@ -52,12 +52,12 @@ export function variableRows(names: readonly SettingName[]): HelpRow[] {
   })
 }
 
-/** ` (default: …)`, which help does not break at the second space; nothing without one. */
+/** Formats ` (default: …)`, whose second space help does not break. Empty without a default. */
 function defaultNote(text: string | undefined): string {
   return text === undefined ? '' : ` (default:\u00a0${text})`
 }
 
-/** The help of an option, with what it says of its value. */
+/** Formats the help of an option, with notes about its value. */
 export function helpOf([, help, more = {}]: FlagSpec): string {
   const { repeatable, env, default: value, defaultText = value } = more
   const notes = `${repeatable ? ' (repeatable)' : ''}${env === undefined ? '' : ` (env:\u00a0${env})`}`
@@ -66,7 +66,7 @@ export function helpOf([, help, more = {}]: FlagSpec): string {
 
 export const SECRET_FILES = 'A secret can be in a file: set its name with _FILE added to the path.'
 
-/** The help of a command, before it is fitted to a terminal. */
+/** Formats the help of a command, before it is fitted to a terminal. */
 export function helpPage(command: Command, spec: Declaration, context: HelpContext): string {
   const { examples, details, env = [] } = spec
   const { parent } = command
@@ -96,7 +96,7 @@ export function helpPage(command: Command, spec: Declaration, context: HelpConte
   return `${parts.join('\n\n')}\n`
 }
 
-/** A list under its heading, its names in a column; nothing if it is empty. */
+/** Formats a list under its heading, with names in a column. Empty for an empty list. */
 export function listOf([heading, rows]: HelpSection, width = nameWidth(rows)): string[] {
   const lines = rows.map(([name, text]) => `  ${text === '' ? name : `${name.padEnd(width)}  ${text}`}`)
   return lines.length === 0 ? [] : [[heading, ...lines].join('\n')]
@@ -106,10 +106,13 @@ function nameWidth(rows: readonly HelpRow[]): number {
   return Math.max(...rows.map(([name, text]) => (text === '' ? 0 : name.length)))
 }
 
-/** The commands that most people need, in the order in which they need them. */
+/** Commands that most people need, in the order in which they need them. */
 const FIRST = ['serve', 'trigger', 'log', 'show', 'login', 'comment'] as const
 
-/** What `relay` alone prints: the first commands with what they do, the names of the others, and where to read on. */
+/**
+ * Formats the output of `relay` alone: the first commands with summaries, the names of the others, and where to read
+ * on.
+ */
 export function overview(stream: TextStream): string {
   const first = FIRST.map((name): HelpRow => [name, SUMMARIES[name]])
   const width = nameWidth(Object.keys(CATALOG).map((heading) => [heading, heading]))
@@ -128,7 +131,7 @@ export function overview(stream: TextStream): string {
   return fit(parts.join('\n\n'), stream)
 }
 
-/** `relay help settings`: every setting, as a table as wide as its terminal. */
+/** Formats `relay help settings`: every setting, as a table as wide as the terminal. */
 export function settingsHelp(stream: TextStream): string {
   const rows = SETTING_NAMES.map((name): HelpRow => {
     const { env, flag, help } = settingOf(name)
@@ -143,12 +146,15 @@ export function joinLines(text: string): string {
   return text.replaceAll('\n', ' ')
 }
 
-/** Longer lines are hard to read, however wide the terminal. */
+/** Maximum line length, since longer lines are hard to read on any terminal. Columns. */
 const MAX_WIDTH = 100
-/** More indentation for the rest of a line. */
+/** Additional indentation for the rest of a line. */
 const HANGING = 4
 
-/** Wraps long lines. The rest of one goes under its second column (after two spaces or more), or below one too far right. */
+/**
+ * Wraps long lines. The rest goes under the second column (after two spaces or more), or on a less indented line if
+ * that is too far right.
+ */
 export function fit(text: string, { columns = 80 }: TextStream, max = MAX_WIDTH): string {
   const width = Math.min(columns, max)
   const lines = text.split('\n').flatMap((line) => {

@@ -7,7 +7,7 @@ import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
 import type { Context } from './context.js'
 
-/** The value of a flag that is no setting. @throws RelayError `usage` that names the flag */
+/** Parses the value of a flag that is no setting. @throws RelayError `usage` that names the flag */
 export function parseFlag<Value>(flag: string, text: string, parse: (text: string) => Value): Value {
   try {
     return parse(text)
@@ -16,14 +16,17 @@ export function parseFlag<Value>(flag: string, text: string, parse: (text: strin
   }
 }
 
-/** How messages name an input beyond its limit in bytes, `larger than 1 MiB`, and the input itself. */
+/** Limit of an input in bytes, and its name in messages: `larger than 1 MiB`. */
 interface InputOptions {
   readonly tooLarge: string
   readonly limit: number
   readonly name?: string
 }
 
-/** Reads standard input (`-`) or a file. @throws RelayError `too_large`; `usage` where it cannot be read; the signal's AbortError */
+/**
+ * Reads standard input (`-`) or a file. @throws RelayError `too_large`; `usage` if it cannot be read; the signal's
+ * AbortError
+ */
 export async function readInput(
   { stdin, cwd, signal }: Pick<Context, 'stdin' | 'cwd' | 'signal'>,
   file: string,
@@ -39,7 +42,7 @@ export async function readInput(
   }
 }
 
-/** The text of an input. @throws RelayError `usage` that names it where it is none, or its encoding is not known */
+/** Decodes an input. @throws RelayError `usage` that names it, for bytes that are no text or of unknown encoding */
 export function inputText(bytes: Uint8Array, name: string): string {
   try {
     return decodeText(bytes)
@@ -49,7 +52,7 @@ export function inputText(bytes: Uint8Array, name: string): string {
   }
 }
 
-/** No answer is longer, in characters: the longest tokens have less than 1000. */
+/** Longest answer, in characters: the longest tokens have less than 1000. */
 const MAX_ANSWER = 4096
 
 export function canAsk({ stdin, stderr }: Pick<Context, 'stdin' | 'stderr'>): boolean {
@@ -59,14 +62,17 @@ export function canAsk({ stdin, stderr }: Pick<Context, 'stdin' | 'stderr'>): bo
 /** Asks the user in the terminal or, if standard input is no terminal, reads one line of it for each answer. */
 export class Prompt implements Disposable {
   readonly #context: Context
-  /** Reads what is piped in. It reads ahead, so there is one for all answers. */
+  /** Reader of piped input. It reads ahead, so all answers share it. */
   #piped: Interface | undefined
 
   constructor(context: Context) {
     this.#context = context
   }
 
-  /** @throws RelayError `usage` with no terminal, and `how` to agree otherwise; `cancelled` at Ctrl-C, and with what `remains` for a no */
+  /**
+   * Asks for agreement. @throws RelayError `usage` without a terminal, with `how` to agree otherwise; `cancelled` at
+   * Ctrl-C, and with what `remains` for a no
+   */
   async agree(question: string, { how, remains }: { readonly how: string; readonly remains: string }) {
     if (!canAsk(this.#context)) throw new RelayError('usage', how)
     const answer = await this.#answer(`${question} [y/N] `, false)
@@ -74,8 +80,8 @@ export class Prompt implements Disposable {
   }
 
   /**
-   * The answer, without white space around it. With `hidden`, the terminal does not show what is typed.
-   * @throws RelayError `cancelled` at Ctrl-C, `usage` for an answer that is too long, or for none unless it is `optional`
+   * Asks for a text, and removes surrounding white space. With `hidden`, the terminal does not show what is typed.
+   * @throws RelayError `cancelled` at Ctrl-C, `usage` for an answer that is too long, or empty unless it is `optional`
    */
   async text(
     question: string,
@@ -91,7 +97,7 @@ export class Prompt implements Disposable {
     const { stderr, signal } = this.#context
     signal.throwIfAborted()
     if (!canAsk(this.#context)) return nextLine((this.#piped ??= this.#open(false)), signal)
-    // Before the question: the terminal shows what is typed until then.
+    // Opened before the question, since the terminal shows typed text until then.
     const lines = this.#open(hidden)
     stderr.write(question)
     try {
@@ -104,7 +110,7 @@ export class Prompt implements Disposable {
 
   #open(hidden: boolean): Interface {
     const { stdin, signal } = this.#context
-    // In raw mode the terminal shows nothing by itself, and Readline would show it on this stream.
+    // In raw mode the terminal shows nothing by itself. Readline would show it on this stream.
     const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
     const output = hidden ? silent : undefined
     return createInterface({ input: stdin, output, terminal: hidden, historySize: 0, signal })
@@ -115,7 +121,10 @@ export class Prompt implements Disposable {
   }
 }
 
-/** Without white space around it; empty at the end of the input. @throws RelayError `cancelled` at Ctrl-C, `usage` for what is no text */
+/**
+ * Reads a line without surrounding white space. Empty at the end of the input. @throws RelayError `cancelled` at
+ * Ctrl-C, `usage` for invalid text
+ */
 async function nextLine(lines: Interface, signal: AbortSignal): Promise<string> {
   // In raw mode Ctrl-C is no signal, and only ends the input.
   const interrupted = new AbortController()
@@ -125,7 +134,7 @@ async function nextLine(lines: Interface, signal: AbortSignal): Promise<string> 
   })
   const { value = '' } = await lines[Symbol.asyncIterator]().next()
   AbortSignal.any([signal, interrupted.signal]).throwIfAborted()
-  // What Readline makes of bytes that are not UTF-8.
+  // Readline replaces bytes that are not UTF-8 with this character.
   if (/[\0\uFFFD]/.test(value)) throw new RelayError('usage', 'Standard input is not UTF-8. Save it as UTF-8')
   return value.trim()
 }

@@ -4,13 +4,15 @@ import { askInstance, lostCall } from '../instance/client.js'
 import type { InstanceRecord } from '../instance/protocol.js'
 import type { InstanceCalls } from '../server/instance.js'
 
-/** 60 s: the instance itself gives the code host 25, and a renewal that waits for others 55. */
+/**
+ * Time limit of a call: the instance itself waits 25 s for the code host, and 55 s for other renewals. Milliseconds.
+ */
 const ANSWER_LIMIT = 60_000
 
 /**
- * Asks a profile's running instance for what only it knows or can do, once.
- * @throws RelayError as the instance, of the same kind; `unavailable` when no whole answer comes within a minute; `cancelled`. The text says
- * so where the request may have been carried out
+ * Calls a profile's running instance, once.
+ * @throws RelayError of the instance, of the same kind; `unavailable` without a complete response within a minute;
+ * `cancelled`. The message says if the request may have been carried out
  */
 export async function callInstance<Name extends keyof InstanceCalls>(
   instance: InstanceRecord,
@@ -20,7 +22,7 @@ export async function callInstance<Name extends keyof InstanceCalls>(
 ): Promise<Awaited<ReturnType<InstanceCalls[Name]>>> {
   signal?.throwIfAborted()
   try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the instance has proved this answer, and is of the same protocol
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the instance has proved this response, and uses the same protocol
     return (await askInstance(instance, call, args, { limit: ANSWER_LIMIT, signal })) as Awaited<
       ReturnType<InstanceCalls[Name]>
     >
@@ -30,7 +32,7 @@ export async function callInstance<Name extends keyof InstanceCalls>(
   }
 }
 
-/** The error of a request that Ctrl-C interrupted after it was sent. */
+/** Makes the error of a request that Ctrl-C interrupted after it was sent. */
 export function interrupted(cause: unknown): RelayError {
   const text = 'Interrupted; the request may have been carried out all the same'
   return new RelayError('cancelled', text, { cause })

@@ -17,33 +17,33 @@ import { Journal } from '../journal/journal.js'
 import type { Entry, Forward, Summary } from '../journal/types.js'
 import { mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
-import { looks, POLL_MS } from './follow.js'
+import { wakeups, POLL_MS } from './follow.js'
 import { own } from './output/outside.js'
 import type { Profile } from './profile.js'
 import { routeSettings, storeOf } from './settings/derived.js'
 
-/** Whether the profile has a journal, as far as is known without a server; true also where it can never have one. */
+/** True if the profile has a journal, as far as known without a server, or can never have one. */
 export function hasJournal({ values, folder }: Profile): boolean {
   return values.store === 'memory' || mayHaveData(storeOf(values), folder)
 }
 
-/** Waits until the profile has a journal, which its first instance makes. @throws AbortError when `signal` aborts */
+/** Waits until the profile has a journal, which its first instance creates. @throws AbortError when `signal` aborts */
 export async function awaitJournal(profile: Profile, signal: Cancellable): Promise<void> {
   while (!hasJournal(profile)) await sleep(POLL_MS, signal)
 }
 
-/** Whether a word names an entry of the journal: `7`, `#7` or `last`. */
+/** True if a word names an entry of the journal: `7`, `#7` or `last`. */
 export function isEntry(word: string): boolean {
   return /^(?:#?[1-9]\d{0,14}|last)$/.test(word)
 }
 
-/** The number of an entry, or `last`. @throws RelayError `usage` */
+/** Parses the number of an entry, or `last`. @throws RelayError `usage` */
 export function parseEntry(word: string): string {
   if (isEntry(word)) return word.replace('#', '')
   throw new RelayError('usage', `${JSON.stringify(word)} is not an entry. Give its number, or last`)
 }
 
-/** @throws RelayError as {@link parseEntry}; `no_match` that names the numbers that exist */
+/** Finds an entry. @throws RelayError as {@link parseEntry}; `no_match` that names the existing numbers */
 export async function findEntry(journal: Journal, word: string): Promise<Entry> {
   const named = parseEntry(word)
   const n = named === 'last' ? await journal.newest() : Number(named)
@@ -58,9 +58,9 @@ export async function findEntry(journal: Journal, word: string): Promise<Entry> 
   )
 }
 
-/** The flags that select entries. */
+/** Flags that select entries. */
 export interface FilterFlags extends FilterText {
-  /** Short for `--status failed`. */
+  /** Short form of `--status failed`. */
   readonly failed?: boolean
   readonly last?: string | undefined
 }
@@ -76,7 +76,7 @@ export function readFilter({ failed, last, ...flags }: FilterFlags, now: number)
   }
 }
 
-/** Warns of matches that nothing will ever fit, and of a source that is not set, with the nearest right ones. */
+/** Warns of matches that can never match, and of an unknown source, with suggestions. */
 export async function warnOfMatches(
   { out }: Shell,
   profile: Profile,
@@ -92,11 +92,11 @@ export async function warnOfMatches(
     const names = await sourceNames(profile, data).catch((): readonly string[] => [])
     const meant = names.includes(name) ? '' : didYouMean(name, names)
     const flag = name === source ? '--source: ' : ''
-    // The journal may have one that is no longer set.
+    // The journal may have a source that is no longer set.
     if (meant !== '' || isCodeHost(name)) out.log.warn(`${flag}there is no source ${name}${meant}`)
   }
   if (matches.length === 0) return
-  // Loaded late: most lists have no match.
+  // Loaded late, since most lists have no match.
   const [{ hostScheme }, { neverSentReason }] = await Promise.all([
     import('../codehost/schemes.js'),
     import('../codehost/events.js'),
@@ -108,21 +108,21 @@ export async function warnOfMatches(
   }
 }
 
-/** Bounds the memory for a burst of entries. */
+/** Entries read at once, to bound the memory for a burst. */
 const MAX_BATCH = 1000
 
 /**
- * The entries after number `after` whose body has the filter's text, in order, read at each look: existing ones, then those that any process
- * appends. Yields a batch for each look, also an empty one. Ends with the looks.
+ * Yields the entries after number `after` whose body has the filter's text, in order: existing ones, then those that
+ * any process appends. Each wakeup yields a batch, which may be empty. Ends with the wakeups.
  */
 export async function* entriesAfter(
   journal: Pick<Journal, 'after' | 'withText'>,
   after: number,
   { text }: Filter,
-  looks: AsyncIterable<unknown>,
+  wakeups: AsyncIterable<unknown>,
 ): AsyncGenerator<readonly Summary[], void> {
   let last = after
-  for await (const _ of looks)
+  for await (const _ of wakeups)
     for (let isWhole = false; !isWhole;) {
       const batch = await journal.after(last, MAX_BATCH)
       isWhole = batch.length < MAX_BATCH
@@ -133,19 +133,28 @@ export async function* entriesAfter(
     }
 }
 
-/** Answers for each target whether an instance forwards to it. Without one, its flags may have named any. */
+/**
+ * Returns a function that is true for a target to which an instance forwards. Without an instance it is always true,
+ * since flags may name any target.
+ */
 export function forwardedBy(instance: Pick<InstanceStatus, 'targets'> | undefined): (id: string) => boolean {
   const known = instance && new Set(instance.targets.map(({ id }) => id))
   return (id) => known?.has(publicTargetId(id)) ?? true
 }
 
-/** The instance of the profile as it is now, since its routes may have changed; where it does not answer, as it was. */
+/**
+ * Returns the current instance of the profile, since its routes may have changed. If it does not respond, its last
+ * known state.
+ */
 async function instanceNow(profile: Profile, options: Cancellable): Promise<Profile['instance']> {
   const { values, name, instance } = profile
   return (await findInstances(values.home, { ...options, profile: name })).running[0] ?? instance
 }
 
-/** The new summary once forwarding has succeeded or failed at each target; undefined if that takes longer than `limit` milliseconds. */
+/**
+ * Returns the new summary once forwarding has succeeded or failed at each target. Undefined if that takes longer than
+ * `limit` milliseconds.
+ */
 export async function awaitForwarded(
   shell: Shell,
   journal: Pick<Journal, 'summaries'>,
@@ -153,7 +162,7 @@ export async function awaitForwarded(
   { profile, limit }: { readonly profile: Profile; readonly limit: number },
 ): Promise<Summary | undefined> {
   let isForwarded = forwardedBy(await instanceNow(profile, shell))
-  for await (const { status } of looks(shell, profile, { limit })) {
+  for await (const { status } of wakeups(shell, profile, { limit })) {
     if (status) isForwarded = await status().then(forwardedBy, () => isForwarded)
     const [last] = await journal.summaries([entry.n])
     const waits = ([id, forward]: [string, Forward]): boolean =>
@@ -165,7 +174,9 @@ export async function awaitForwarded(
 
 const MAX_NAMED = 10
 
-/** Warns of failures at targets that are no longer configured. @throws RelayError `target_failed` that names the others */
+/**
+ * Warns of failures at targets that are no longer configured. @throws RelayError `target_failed` that names the others
+ */
 export async function checkForwarded(
   { out, signal }: Shell,
   profile: Profile,
@@ -193,7 +204,9 @@ export async function checkForwarded(
     throw new RelayError('target_failed', `${failed}. See ${profile.command('show <n>')}`)
 }
 
-/** The configured targets, with the names that they have in the instance, which may come from its flags, else in the settings. */
+/**
+ * Lists the configured targets, with their names in the instance, which may come from its flags, else in the settings.
+ */
 export function namedTargets(profile: Profile): readonly NamedTarget[] {
   return profile.instance?.targets ?? publicTargets(new Routing(routeSettings(profile)))
 }

@@ -25,7 +25,7 @@ import { meantCommand, meantOption, meantSubcommand } from './meant.js'
 import type { Output, OutputOptions } from './output/output.js'
 import { settingOf } from './settings/table.js'
 
-/** Runs one command line and resolves with the exit code. The only place where a failure becomes a code. Never rejects. */
+/** Runs one command line and resolves to the exit code. Only here does a failure become a code. Never rejects. */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const { json, jsonLog } = formatsOf(argv, context)
   let opened: Output | undefined
@@ -37,7 +37,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       inputOf(command, flags, args),
     )
   }
-  // Others cannot be meant: an option can have any of these names as its value.
+  // Other commands cannot be named: an option can have any of these names as its value.
   const commands = await loadCommands(COMMAND_NAMES.filter((name) => argv.includes(name)))
   const program = createProgram(context, start, commands, { isSilent: json || jsonLog })
   try {
@@ -47,12 +47,12 @@ export async function main(argv: readonly string[], context: Context): Promise<n
     const { color } = program.opts<Flags>()
     if (!(thrown instanceof CommanderError)) {
       const error = toRelayError(thrown)
-      // Nothing can be reported to a reader that has closed its end.
+      // Not reported, since the reader has closed its end.
       return error.kind === 'broken_pipe'
         ? error.exitCode
         : await report(error, argv, context, { color, out: opened })
     }
-    if (thrown.exitCode === 0) return 0 // --help or --version
+    if (thrown.exitCode === 0) return 0 // exit of --help or --version
     const [group] = program.args
     const isHelp = thrown.code === 'commander.help'
     if (isHelp && group === undefined) {
@@ -68,13 +68,13 @@ export async function main(argv: readonly string[], context: Context): Promise<n
   }
 }
 
-/** Loaded late: help has neither styles nor messages. */
+/** Loaded late, since help has neither styles nor messages. */
 async function openOutput(context: Context, options: OutputOptions): Promise<Output> {
   const { Output } = await import('./output/output.js')
   return new Output(context, options)
 }
 
-/** Prints a failure on stderr, as an object where programs read it. Returns its exit code. */
+/** Prints a failure on stderr, as an object if programs read it. Returns its exit code. */
 export async function report(
   error: RelayError,
   argv: readonly string[],
@@ -86,9 +86,9 @@ export async function report(
   return error.exitCode
 }
 
-/** Whether results, and whether messages of `serve` are JSON. Read before parsing, since a usage error is an object, too. */
+/** Finds the formats of results and of messages. Read before parsing, since a usage error can be an object, too. */
 function formatsOf(argv: readonly string[], { env }: Pick<Context, 'env'>) {
-  // What comes after `--` is no option.
+  // Words after `--` are no options.
   const own = argv.slice(0, [...argv, '--'].indexOf('--'))
   const words = own.flatMap((word) => (word.startsWith('--log-format=') ? word.split('=', 2) : word))
   const at = words.lastIndexOf('--log-format')
@@ -96,7 +96,7 @@ function formatsOf(argv: readonly string[], { env }: Pick<Context, 'env'>) {
   return { json: own.includes('--json'), jsonLog: own.includes('serve') && format === 'json' }
 }
 
-/** The flags of a command line, and each argument by its name, unless the command makes its input in another way. */
+/** Makes the input of a command: its flags, and each argument by its name, unless the command has its own `input`. */
 function inputOf(command: RelayCommand, flags: Flags, values: readonly unknown[]): Flags {
   if (command.input) return command.input(flags, ...values)
   return {
@@ -105,12 +105,12 @@ function inputOf(command: RelayCommand, flags: Flags, values: readonly unknown[]
   }
 }
 
-/** `file` of `[file...]`, `repo` of `<owner/repo>`. */
+/** Returns `file` for `[file...]`, `repo` for `<owner/repo>`. */
 function inputName([name]: ArgumentSpec): string {
   return name.replaceAll(/^.*\/|[<>[\].]/g, '')
 }
 
-/** Runs a command, and prints its result: for a person, or for a program. */
+/** Runs a command, and prints its result for a person or for a program. */
 async function execute(command: RelayCommand, shell: PrintingShell, input: Flags): Promise<void> {
   const { out } = shell
   const result = command.run(shell, input)
@@ -125,7 +125,7 @@ async function execute(command: RelayCommand, shell: PrintingShell, input: Flags
 
 type Start = (command: RelayCommand, flags: Flags, args: readonly unknown[]) => Promise<void>
 
-/** A command that suggests what was probably meant by a word that it does not know. Commander knows spellings alone. */
+/** A command that suggests what was probably meant by an unknown word. Commander compares spellings only. */
 class Program extends Command {
   override createCommand(name?: string): Program {
     return new Program(name)
@@ -157,8 +157,8 @@ class Program extends Command {
 }
 
 /**
- * The command tree as commander knows it, with the options that every command takes. Commands that are not loaded have only their names,
- * which completion offers.
+ * Declares the command tree to commander, with the options of every command. Commands that are not loaded have only
+ * names, which completion offers.
  */
 export function createProgram(
   context: HelpContext,
@@ -177,7 +177,7 @@ export function createProgram(
       writeOut: (text) => void stdout.write(fit(text, stdout)),
       writeErr: (text) => void (isSilent || stderr.write(fit(printableText(text), stderr))),
       outputError: (text) => void (isSilent || stderr.write(printableText(text))),
-      // Help has no colors; to ask would open the terminal.
+      // Help has no colors, and asking would open the terminal.
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
@@ -187,7 +187,7 @@ export function createProgram(
   program.helpInformation = (options) => (options?.error ? '' : helpPage(program, RELAY, context))
   for (const name of COMMAND_NAMES) {
     const spec = commands[name]
-    // To declare them all takes milliseconds. One has to be known, or commander does not miss it.
+    // Declaring all commands takes milliseconds. Commander needs at least one, to report an unknown command.
     if (!spec && name !== 'help' && !commands.completion) continue
     const command = program.command(name).helpCommand(false).summary(SUMMARIES[name])
     if (spec) declare(command, spec, context, start)

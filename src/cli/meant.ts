@@ -3,9 +3,9 @@ import { normalizeWord, suggest } from '../base/text.js'
 import { COMMAND_NAMES } from './catalog.js'
 import { meantBy } from './settings/table.js'
 
-// What was probably meant by a word of a command line that relay does not know.
+// Suggestions for unknown words of a command line.
 
-/** Command lines, and what other programs call what they do. */
+/** Command lines, with the words of other programs for them. */
 const MEANINGS: Readonly<Record<string, string>> = {
   comment: 'reply answer say',
   config: 'settings configure env environment set get options',
@@ -32,13 +32,16 @@ const MEANINGS: Readonly<Record<string, string>> = {
   whoami: 'who me user account',
 }
 
-/** The command line that was probably meant by an unknown command, by its meaning or its spelling. */
+/** Suggests a command line for an unknown command, by its meaning or its spelling. */
 export function meantCommand(word: string): string | undefined {
   const line = meantBy(word, MEANINGS) ?? suggest(word, COMMAND_NAMES)
   return line === undefined ? undefined : anywhere(line)
 }
 
-/** Options, and what other programs call them. With a value, `--tail` is one that takes a value; without, one that does not. */
+/**
+ * Options, with the words of other programs for them. `--tail` with a value is an option that takes one; without, one
+ * that does not.
+ */
 const OPTIONS: Readonly<Record<string, string>> = {
   'base-url': 'callback redirecturl',
   body: 'd data json payload',
@@ -81,7 +84,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   yes: 'assumeyes force noconfirm y',
 }
 
-/** Commands of a group, and what other programs call them. */
+/** Commands of a group, with the words of other programs for them. */
 const SUBCOMMANDS: Readonly<Record<string, string>> = {
   add: 'create install new register set store',
   list: 'all get ls show view',
@@ -89,7 +92,7 @@ const SUBCOMMANDS: Readonly<Record<string, string>> = {
   test: 'check ping try verify',
 }
 
-/** Those of the meanings that are of these names. */
+/** Selects the meanings of these names. */
 function among(
   meanings: Readonly<Record<string, string>>,
   names: readonly string[],
@@ -100,14 +103,14 @@ function among(
 interface KnownOption {
   /** `--last` */
   readonly long?: string | undefined
-  /** Whether it takes a value, which may be left out. */
+  /** True if it takes a value that must not be missing. */
   readonly required: boolean
   readonly optional: boolean
 }
 
 /**
- * The option that was probably meant, by its meaning or its spelling; undefined if none is near.
- * @param word as it was typed, perhaps with `=` and a value
+ * Suggests an option, by its meaning or its spelling. Undefined if none is similar.
+ * @param word as typed, perhaps with `=` and a value
  * @param next the word after it
  */
 export function meantOption(
@@ -126,7 +129,7 @@ export function meantOption(
   return name === undefined ? undefined : `--${name}`
 }
 
-/** The command line that was probably meant by an unknown command of the group, whose commands have these names. */
+/** Suggests a command line for an unknown command of a group with these commands. */
 export function meantSubcommand(word: string, group: string, names: readonly string[]): string | undefined {
   const name = meantBy(normalizeWord(word), among(SUBCOMMANDS, names)) ?? suggest(word, names)
   return name === undefined ? undefined : anywhere(`${group} ${name}`)

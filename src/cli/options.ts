@@ -1,8 +1,8 @@
 import type { ArgumentSpec, Declaration, FlagSpec } from './command.js'
 
-// Arguments, options, variables and exit codes that several commands have.
+// Arguments, options, variables and exit codes that several commands share.
 
-// Of those that act for a signed-in user
+// Commands that act for a signed-in user
 
 export const USER_COMMAND = {
   settings: ['user', 'provider', 'providerUrl'],
@@ -14,7 +14,7 @@ const REPOSITORY_HELP = 'the repository, for example octo/demo'
 export const REPOSITORY: ArgumentSpec = ['<owner/repo>', REPOSITORY_HELP]
 export const OPTIONAL_REPOSITORY: ArgumentSpec = ['[owner/repo]', REPOSITORY_HELP]
 
-// Of those that read the journal
+// Commands that read the journal
 
 export const ENTRY: ArgumentSpec = ['<entry>', 'number of the entry, or last']
 export const SINCE = '1h (ago), 2026-01-31T12:00, or now'

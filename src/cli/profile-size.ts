@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** The bytes of the files in a profile's folder; 0 if it cannot be read. */
+/** Returns the bytes of the files in a profile's folder; 0 if it cannot be read. */
 export function profileSize(folder: string): number {
   try {
     return readdirSync(folder)

@@ -193,11 +193,14 @@ async function chooseInstance(
   return { instance: running[0], unreachable: unreachable[0] }
 }
 
-/** Throws for a profile that is named and does not exist; and where none is named, nothing is known of the default one, and there is a sandbox. */
+/**
+ * Throws for a named profile that does not exist, and without a name if only a sandbox exists instead of the default
+ * profile.
+ */
 function checkProfile(settings: OpenSettings, own: LoadedSettings): void {
   const { values, origins } = own
   const { home, profile: named, profiles: configured } = settings
-  // Only its server knows, and says so.
+  // Only its server knows, and reports it.
   if (isSharedAddress(values.store)) return
   if (profileExists(profileFolder(values)) || configured.includes(values.profile)) return
   const start = startCommand(own)
@@ -229,7 +232,7 @@ function conflictWith(instance: RunningInstance, { values, origins }: LoadedSett
     ['provider', provider, host],
     ['providerUrl', providerUrl, host],
     ['store', store, `with --store ${store}`],
-    // The sandbox makes its own client, whatever is set.
+    // A sandbox generates its own client, whatever is set.
     ['clientId', sandbox ? undefined : clientId, `with the OAuth client ${clientId}`],
   ]
   for (const [name, value, how] of served) {
@@ -251,7 +254,7 @@ export function remember(
   if (store === 'memory') return
   const folder = profileFolder(values)
   const unknown = { provider: null, providerUrl: null, sandbox }
-  // What is remembered counts as the user's own: a code host that only the working folder names does not replace it.
+  // Saved values count as the user's own, so a code host that only the working folder names does not replace them.
   const host = hostRefusal ? (readSavedProfile(folder) ?? unknown) : { provider, providerUrl, sandbox }
   saveProfile(folder, { ...host, store })
 }

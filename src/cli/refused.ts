@@ -18,14 +18,14 @@ import { localTime, shownTime, spokenTime } from './output/time.js'
 import { type Advised, commandFor, startCommand } from './advice.js'
 import { openProfile, type Profile } from './profile.js'
 
-// The requests that the running instance refused, which are in its memory only.
+// Requests that the running instance refused, which are only in its memory.
 
-/** Whether the word is for a refused request, also without its number. */
+/** True if the word is for a refused request, also without its number. */
 export function isRefused(word: string): boolean {
   return word.startsWith('refused:')
 }
 
-/** The number in `refused:3`; undefined for any other word. @throws RelayError `usage` where it is none */
+/** Parses the number in `refused:3`. Undefined for any other word. @throws RelayError `usage` for an invalid number */
 export function refusedId(word: string, about: Advised): number | undefined {
   const [, id] = /^refused:(\d{1,15})$/.exec(word) ?? []
   if (id !== undefined) return Number(id)
@@ -36,7 +36,7 @@ export function refusedId(word: string, about: Advised): number | undefined {
   )
 }
 
-/** The word that names a refused request. */
+/** Formats the word that names a refused request. */
 export function refusedWord(id: number): string {
   return `refused:${id}`
 }
@@ -53,7 +53,7 @@ function instanceOf(profile: Profile): RunningInstance {
 
 // log --refused
 
-/** What requests of each kind have in common. */
+/** Descriptions of each kind of refused requests. */
 const KINDS: readonly (readonly [RefusedKind, string])[] = [
   ['no_signature', 'without a well-formed signature'],
   ['invalid_signature', 'whose signature does not match'],
@@ -65,13 +65,13 @@ const KINDS: readonly (readonly [RefusedKind, string])[] = [
 /** Flags of `relay log` that select entries of the journal. */
 const FILTERS = new Set(['event', 'repo', 'since', 'until', 'status', 'failed', 'text', 'follow'])
 
-/** A refused request in a list, or how many of each kind there were. */
+/** A refused request in a list, or the counts of each kind. */
 export type RefusedItem =
   | { readonly type: 'refused'; readonly refused: RefusedSummary }
   | { readonly type: 'counts'; readonly counts: RefusedCounts }
 type RefusedCounts = Readonly<Partial<Record<RefusedKind, number>>>
 
-/** What the running instance refused, oldest first, and how many there were of each kind, of all sources. */
+/** Lists the requests that the running instance refused, oldest first, and the counts of each kind, for all sources. */
 export async function* refusedItems(shell: Shell, flags: Flags & FilterFlags): AsyncGenerator<RefusedItem> {
   const given = Object.keys(flags).find((name) => FILTERS.has(name))
   if (given !== undefined) throw new RelayError('usage', `--refused cannot be combined with --${given}`)
@@ -100,7 +100,10 @@ export function refusedJson(item: RefusedItem) {
     : marked({ type: 'refused_counts', ...item.counts })
 }
 
-/** `refused:3  2026-01-31 12:04:11  tunnel 401  push  72d3162e`, and the reason: on the same line where it fits `columns`. */
+/**
+ * Formats `refused:3 2026-01-31 12:04:11 tunnel 401 push 72d3162e`, and the reason, on the same line if it fits
+ * `columns`.
+ */
 function refusedLines(refused: RefusedSummary, columns: number): readonly Text[] {
   const { id, at, via, source, status, event, deliveryId, reason } = refused
   const time = dim(columns === Infinity ? localTime(at) : spokenTime(at, Date.now()))
@@ -111,7 +114,7 @@ function refusedLines(refused: RefusedSummary, columns: number): readonly Text[]
   return whole.width <= columns ? [whole] : [line, ...t`  ${reason}`.wrap(columns, 2)]
 }
 
-/** For a program, without headers and body. */
+/** Describes a refused request for a program, without headers and body. */
 function refusedObject(refused: RefusedSummary) {
   const { id, at, via, source, status, kind, reason, event, deliveryId, size } = refused
   const about = { type: 'refused', id, time: timeField(at), via, source: own(source), status, kind } as const
@@ -121,7 +124,10 @@ function refusedObject(refused: RefusedSummary) {
 
 // show and verify refused:N
 
-/** @throws RelayError `no_match` if the instance does not have it, or no longer; as `callInstance`, also if none runs */
+/**
+ * Reads a refused request. @throws RelayError `no_match` if the instance does not list it, or no longer; as
+ * `callInstance`, also if none runs
+ */
 async function readRefused(shell: Shell, profile: Profile, id: number): Promise<RefusedEntry> {
   return callInstance(instanceOf(profile), 'refused entry', { id }, shell).catch((error: unknown) => {
     if (!(error instanceof RelayError) || error.kind !== 'not_found') throw error
@@ -132,14 +138,14 @@ async function readRefused(shell: Shell, profile: Profile, id: number): Promise<
   })
 }
 
-/** A refused request with its body, as far as it was stored. @throws RelayError as {@link readRefused} */
+/** Reads a refused request with its body, as far as it was stored. @throws RelayError as {@link readRefused} */
 export async function openRefused(shell: Shell, profile: Profile, id: number) {
   const entry = await readRefused(shell, profile, id)
   return { entry, body: Buffer.from(entry.body, 'base64') }
 }
 export type OpenedRefused = Awaited<ReturnType<typeof openRefused>>
 
-/** The exact bytes of the body. @throws RelayError `no_match` where they were not stored whole */
+/** Returns the exact bytes of the body. @throws RelayError `no_match` if they were not stored whole */
 export function wholeBody({ entry: { size }, body }: OpenedRefused): Buffer {
   if (body.length === size) return body
   throw new RelayError('no_match', `Only ${body.length} of its ${size} bytes were stored`)
@@ -156,7 +162,7 @@ export function openedObject({ entry, body }: OpenedRefused) {
   })
 }
 
-/** The lines that show it to a person. */
+/** Formats a refused request for a person. */
 export function refusedPage({ entry, body }: OpenedRefused, isTerminal: boolean): Line[] {
   const { id, at, via, source, status, reason, event, deliveryId, headers, size } = entry
   const path = isCodeHost(source) ? '' : ` to ${pathOf(source)}`
@@ -182,8 +188,8 @@ export function refusedPage({ entry, body }: OpenedRefused, isTerminal: boolean)
 }
 
 /**
- * What `relay verify` explains. Where the bytes that were signed are not known, since the body was not stored whole or a tunnel changed it,
- * the reason that the instance found counts instead. @throws RelayError as {@link readRefused}
+ * Makes the item that `relay verify` explains. If the signed bytes are not known, since the body was not stored whole
+ * or a tunnel changed it, the instance's own reason is used. @throws RelayError as {@link readRefused}
  */
 export async function refusedItem(shell: Shell, profile: Profile, id: number) {
   const { at, via, source, size, reason, event, deliveryId, headers, body } = await readRefused(

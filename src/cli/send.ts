@@ -41,7 +41,7 @@ export interface SendFlags extends Flags {
   readonly stop?: boolean
 }
 
-/** How requests are made, sent and checked. @throws RelayError `usage` that names the flag */
+/** Reads how requests are made, sent and checked. @throws RelayError `usage` that names the flag */
 export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags) {
   const to = flags.to === undefined ? undefined : parseFlag('--to', flags.to, targetAddress)
   const { secretEnv, source, tamper, keepId = false, keepSignature = false, stop = false } = flags
@@ -69,38 +69,41 @@ export function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan): P
 }
 
 export interface Item {
-  /** The name on its line: a file, `#7`. */
+  /** Name on its line: a file, `#7`. */
   readonly name: string
-  /** Reads it; undefined when an old entry is gone by then. @throws RelayError that names an invalid file. */
+  /**
+   * Reads the delivery. Undefined if an old entry was removed meanwhile. @throws RelayError that names an invalid file
+   */
   readonly load: () => Promise<RecordedDelivery | undefined>
 }
 
-/** One that was sent, and what was answered. */
+/** A sent delivery with its response. */
 export interface SentItem {
   readonly name: string
   readonly event: string
   readonly delivery: string
-  /** Its entry in the journal, where the running instance has stored it and this process can read that. */
+  /** Its entry in the journal, if the running instance stored it and this process can read that. */
   readonly n: number | null
   readonly ok: boolean
   readonly expected: string
-  /** Whether it was signed again, because the time that its signature covers is too long ago. */
+  /** True if it was signed again, because its signed time is too long ago. */
   readonly signedAgain: boolean
   readonly answer: SendResult
-  /** The columns of the widest name of the run. */
+  /** Columns of the widest name of the run. */
   readonly width: number
 }
 
-/** Requests below which no count is shown. */
+/** Fewest requests for which a count is shown. */
 const MIN_COUNTED = 50
-/** The columns before the name; a longer line continues below it. */
+/** Columns before the name. A longer line continues below it. */
 export const VERDICT = 5
 
 /**
- * Sends every item. One that cannot be read or signed ends the run, after those before it were sent.
- * `isTotalled`: it says at the end how many were sent, unless an answer was not as expected.
- * @throws RelayError `target_failed` when a status is not the expected one; `no_match` when all entries are gone; `usage` for an item that
- * cannot be edited or signed; `unavailable` without an address and an instance; `settings` without a secret; what loading an item throws
+ * Sends every item. An item that cannot be read or signed ends the run, after those before it were sent. `isTotalled`
+ * prints the number of sent items at the end, unless a response was unexpected.
+ * @throws RelayError `target_failed` for an unexpected status; `no_match` if all entries were removed; `usage` for an
+ * item that cannot be edited or signed; `unavailable` without an address and an instance; `settings` without a secret;
+ * errors of loading an item
  */
 export async function* send(
   shell: Shell,
@@ -117,14 +120,14 @@ export async function* send(
   await using closing = new Disposal()
   const mail = await createMailer(shell, plan, profile, closing)
   const width = items.reduce((widest, { name }) => Math.max(widest, textOf(name).width), 0)
-  // Where the results are on the same screen, each is a line already.
+  // If the results are on the same screen, each is a line already.
   const isCounted = !out.isTerminal && items.length >= MIN_COUNTED
   let [sent, failed, known] = [0, 0, 0]
   const refused: RecordedSource[] = []
   try {
     for (const { name, load } of items) {
       const recorded = await load()
-      // An entry that is gone from the journal by now.
+      // The entry was removed from the journal meanwhile.
       if (!recorded) continue
       const { source, isKnown, answer, ...made } = await mail(name, recorded)
       const { status } = answer
@@ -169,7 +172,7 @@ const KNOWN =
 const UNPROVED =
   'nothing proved it when it came, so it is not signed with the secret that its source has now. --keep-signature sends it as it came; --secret-env signs it'
 
-/** Why a scheme that only a file names does not get a secret. */
+/** Explains why a scheme that only a file names does not get a secret. */
 function unnamed(profile: Profile, { name, schemeText }: RecordedSource): string {
   const source = shellWord(name === schemeText ? name : `${name}=${schemeText}`)
   return `its scheme, which you have not named, sends the secret itself. If ${name} is a source of yours, run ${profile.command(`source add ${source}`)}; --keep-signature sends the delivery as it is`
@@ -188,21 +191,21 @@ async function createMailer(shell: Shell, plan: SendPlan, profile: Profile, clos
     data,
     purpose: 'sign with',
     named: plan.source,
-    // Elsewhere than here, a fixture with a key of its own needs no real secret.
+    // At another address, a fixture with its own key needs no real secret.
     usesOwnKeys: to !== undefined && secretEnv === undefined,
   })
   const senders = new Map<string, RequestSender>()
   return async (name: string, loaded: RecordedDelivery) => {
     const source = await sourceOf(loaded)
     const recorded = { ...loaded, scheme: source.schemeText }
-    // Anybody may have sent it before its source had a secret: signed, it would pass for a delivery of its sender.
+    // Anyone may have sent it before its source had a secret. With a signature, it would pass for a genuine delivery.
     const isUnproved = loaded.verifiedBy === 'none' && source.scheme.proofs.length > 0
     if (isUnproved && !keepSignature && secretEnv === undefined)
       throw new RelayError('usage', `${name}: ${UNPROVED}`)
     const { current: secret } = source.secrets
     if (!source.isNamed && !keepSignature && sendsSecret(secret, source.scheme))
       throw new RelayError('usage', `${name}: ${unnamed(profile, source)}`)
-    // Another sender's delivery goes to a target as it was; relay itself would take it for a duplicate.
+    // Another sender's delivery goes to a target unchanged; relay itself would count it as a duplicate.
     const isHost = source.place !== undefined
     const freshId = !keepId && (isHost || edits.length > 0 || to === undefined)
     const now = (seams?.clock ?? systemClock)()
@@ -212,18 +215,18 @@ async function createMailer(shell: Shell, plan: SendPlan, profile: Profile, clos
     senders.set(url, sender)
     const answer = await sender.send(outgoing, { signal })
     const delivery = deliveryId(outgoing, recorded)
-    // It was sent, whatever the journal says.
+    // It was sent, even if it is not in the journal.
     const isStored = to === undefined && answer.status === 200
     const known =
       isStored && data ? await new Journal(data.sql).known([delivery]).catch(() => undefined) : undefined
     const n = known?.get(delivery) ?? null
-    // The instance may take it for a duplicate, though it was to have an id of its own.
+    // The instance may count it as a duplicate, though it was to have its own id.
     const isKnown = freshId && !isHost && delivery === recorded.deliveryId
     return { source, delivery, n, isKnown, signedAgain: outgoing.isRenewed, answer }
   }
 }
 
-/** The error for answers that were not as expected; where the instance has another secret, or lacks the source, it says so. */
+/** Makes the error for unexpected responses. It says if the instance has another secret, or lacks the source. */
 function failure(
   text: string,
   { to }: SendPlan,
@@ -262,10 +265,13 @@ function prepareNamed(name: string, recorded: RecordedDelivery, options: Prepare
 
 /** Columns for the verdict, the status and the time. */
 const AROUND_NAME = 20
-/** Columns of an unexpected answer, or of why there is none. */
+/** Maximum columns of an unexpected response, or of the reason why there is none. */
 const MAX_REASON = 120
 
-/** `ok   #7  200  31ms  signed again`, `FAIL push.json  500  12ms  expected 2xx: {"error":"…"}`; names lose their start where they must. */
+/**
+ * Formats `ok #7 200 31ms signed again`, `FAIL push.json 500 12ms expected 2xx: {"error":"…"}`. Names lose their start
+ * if they do not fit.
+ */
 function resultLine(
   { name, ok, expected, signedAgain, answer }: SentItem,
   width: number,
@@ -281,7 +287,7 @@ function resultLine(
     : t`${red('FAIL')}${line}  expected ${expected}${reason.width === 0 ? '' : ': '}${reason}`
 }
 
-/** What replay and trigger declare. */
+/** Declaration shared by replay and trigger. */
 export const SEND = {
   options: [
     ['--to <url>', 'send to this URL, or port of this machine', { defaultText: 'the running relay serve' }],

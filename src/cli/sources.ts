@@ -21,24 +21,29 @@ import { requireSecret, webhookSecret } from './webhook-secret.js'
 import { parseSource } from './settings/parse.js'
 import { isOfFolder, type LoadedSettings, type Origin, secretReader } from './settings/read.js'
 
-/** A source that is set. */
+/** A source of the settings. */
 export interface SetSource extends ReadSource {
-  /** What set it. */
+  /** Origin of the source. */
   readonly origin: string
-  /** Where its secret is; undefined where it has none. */
+  /** Origin of its secret. Undefined without a secret. */
   readonly secretOrigin: Origin | undefined
-  /** A variable that has a secret for it, which is not used: only the folder names its scheme, which sends the secret itself. */
+  /**
+   * A variable with a secret that is not used, because only the folder names its scheme, which sends the secret itself.
+   */
   readonly withheld: Origin | undefined
 }
 
 const PROFILE: Origin = { kind: 'profile', text: 'profile' }
 
 /**
- * The sources that are set: those of the running instance, of the settings, and those that `relay source add` stored; of one name, the
- * first. The secret of each is from its variable, else from the profile, but not for another scheme that only a project's file names: some
- * schemes send the secret itself. For such a scheme a variable counts only where it is set next to it in `.env`, and for a sender that is
- * called by its own name, as `gitlab`. A source without one has an empty one, which proves nothing.
- * @param data the profile's data; undefined where it has none
+ * Reads the sources that are set: those of the running instance, of the settings, and those of `relay source add`; the
+ * first of each name.
+ *
+ * The secret of each is from its variable, else from the profile, but not for another scheme that only a project's file
+ * names, since some schemes send the secret itself. For such a scheme a variable is used only if it is set next to it
+ * in `.env`, and for a source that has the name of its sender, such as `gitlab`. A source without a secret has an empty
+ * one, which proves nothing.
+ * @param data the profile's data; undefined if it has none
  * @throws RelayError `settings` for a file of a secret that cannot be read; `storage`
  */
 export async function readSources(
@@ -70,7 +75,7 @@ export async function readSources(
   return sources
 }
 
-/** The names of the sources that are set. Reads no file of a secret, which can be a pipe. @throws RelayError `storage` */
+/** Lists the names of the sources. Reads no file of a secret, which can be a pipe. @throws RelayError `storage` */
 export async function sourceNames(
   profile: Profile,
   data: Pick<Database, 'store'> | undefined,
@@ -80,11 +85,11 @@ export async function sourceNames(
 
 /** A source without its secret. */
 interface Listed extends Pick<SetSource, 'name' | 'scheme' | 'origin'> {
-  /** The file of the folder, or of the folder in which the instance was started, that alone names it. */
+  /** The only file that names it, if that is of this folder or of the folder in which the instance was started. */
   readonly ofFolder?: Origin | undefined
 }
 
-/** The sources that are set, of one name the first; and those that the profile has, with their secrets. */
+/** Lists the sources, the first of each name, and the profile's own ones with their secrets. */
 async function listSources(
   {
     values,
@@ -110,17 +115,20 @@ async function listSources(
   return { all: all.filter(({ name }, i) => all.findIndex((other) => other.name === name) === i), stored }
 }
 
-/** Returns the address to enter at a sender: that of the running instance's tunnel, else one below the public address. */
+/**
+ * Makes a function that returns the address to enter at a sender: that of the running instance's tunnel, else one below
+ * the public address.
+ */
 export function addressesOf(profile: Profile): (source: string) => string {
   const tunnels = profile.instance?.tunnels ?? []
   return (name) => tunnels.find(({ source }) => source === name)?.url ?? publicAddress(profile) + pathOf(name)
 }
 
-/** What the running instance receives from, after a change of the profile's sources. */
+/** State of the running instance after a change of the profile's sources. */
 export interface Applied {
-  /** Undefined: no instance runs, or it does not use the change. */
+  /** Undefined if no instance runs, or it does not use the change. */
   readonly reloaded: Reloaded | undefined
-  /** What to do where an instance runs and does not use the change. */
+  /** Advice if an instance runs and does not use the change. */
   readonly problem: string | undefined
 }
 
@@ -145,12 +153,15 @@ export function restartHere(profile: Profile): string {
   return `${restartText(profile)} from here: its own settings do not name the source`
 }
 
-/** Whether a source lacks the secret that its scheme needs. */
+/** True if a source lacks the secret that its scheme needs. */
 export function lacksSecret({ scheme, secrets }: SourceSettings): boolean {
   return !isUnsigned(scheme) && isEmptySecret(secrets.current)
 }
 
-/** @throws RelayError `settings` for a source without a secret, whose scheme sends it, where only the folder names that scheme */
+/**
+ * Checks the scheme of a source. @throws RelayError `settings` for a source without a secret, whose scheme sends it, if
+ * only the folder names that scheme
+ */
 function checkNamed(about: Advised, { name, scheme, origin, ofFolder }: SetSource): void {
   if (ofFolder === undefined || scheme === name || tokenHeaders(schemeOf(scheme)).size === 0) return
   throw new RelayError(
@@ -159,7 +170,7 @@ function checkNamed(about: Advised, { name, scheme, origin, ofFolder }: SetSourc
   )
 }
 
-/** @throws RelayError `settings` for a source whose secret is {@link SetSource.withheld} */
+/** Checks the secret of a source. @throws RelayError `settings` if it is {@link SetSource.withheld} */
 function checkWithheld(about: Advised, { name, scheme, origin, withheld }: SetSource): void {
   if (!withheld) return
   const words = shellWord(`${name}=${scheme}`)
@@ -169,12 +180,12 @@ function checkWithheld(about: Advised, { name, scheme, origin, withheld }: SetSo
   )
 }
 
-/** Whether nothing proves the deliveries of a scheme. */
+/** True if a scheme has no proof. */
 export function isUnsigned(scheme: string): boolean {
   return scheme.split(' ', 1)[0] === 'none'
 }
 
-/** The source with that name. @throws RelayError `usage` that names those there are */
+/** Finds the source with a name. @throws RelayError `usage` that lists the existing ones */
 export function sourceNamed(about: Advised, sources: readonly SourceSettings[], name: string): Source {
   const found = sources.find((source) => source.name === name)
   if (found) return createSource(found)
@@ -187,9 +198,9 @@ export function sourceNamed(about: Advised, sources: readonly SourceSettings[], 
 }
 
 /**
- * The sources that a service receives from.
- * @throws RelayError `settings` for one without a secret; for one that nothing proves, where other machines may reach it and the user did
- * not allow that; `usage` for one that cannot have a tunnel; as `readSources`
+ * Returns the sources of a service.
+ * @throws RelayError `settings` for one without a secret; for one without a proof, if other machines may reach it and
+ * the user did not allow that; `usage` for one that cannot have a tunnel; as `readSources`
  */
 export async function servedSources(
   shell: Shell,
@@ -207,7 +218,7 @@ export async function servedSources(
   if (lacking.length > 0) {
     const missing = lacking.map(({ name }) => name)
     const adds = lacking.map(({ name, scheme }) => {
-      // A source of a flag is not known to another command.
+      // Another command does not know a source of a flag.
       const text = name === scheme ? name : `${name}=${scheme}`
       return commandFor(about, `source add ${text.includes(' ') ? shellWord(text) : text}`)
     })
@@ -236,17 +247,22 @@ export async function servedSources(
 
 /** The source of a recorded delivery, with the secret that signs for it. */
 export interface RecordedSource extends Source {
-  /** Where the secret is, for a person: a variable, `profile`. Undefined if the source is not the code host. */
+  /** Origin of the secret, for a person: a variable, `profile`. Undefined if the source is not the code host. */
   readonly place?: string
-  /** The path at which relay takes its deliveries. */
+  /** Path at which relay receives its deliveries. */
   readonly path: string
-  /** Whether the user has named its scheme: it is a code host's, or of a source that is set. A stranger can write any into a file. */
+  /**
+   * True if the user has named its scheme: it is a code host's, or of a source in the settings. A stranger can write
+   * any into a file.
+   */
   readonly isNamed: boolean
 }
 
 /**
- * Finds the source of any recorded delivery: the code host, or one of the sources that are set. What they need is read once.
- * @returns a function that throws RelayError `settings` without a secret for the `purpose` ("no webhook secret to …"); `usage` for a source that is not set
+ * Makes a function that finds the source of any recorded delivery: the code host, or one of the settings. Settings are
+ * read once.
+ * @returns a function that throws RelayError `settings` without a secret for the `purpose` ("no webhook secret to …");
+ * `usage` for an unknown source
  */
 export function openSources(
   shell: Shell,
@@ -261,9 +277,9 @@ export function openSources(
     readonly secretEnv: string | undefined
     readonly data: Database | undefined
     readonly purpose: string
-    /** The source that a flag of the command names. */
+    /** Source that a flag of the command names. */
     readonly named?: string | undefined
-    /** Whether a fixture with a key of its own is signed with that. */
+    /** True if a fixture with its own key is signed with that. */
     readonly usesOwnKeys?: boolean
   },
 ): (recorded: Pick<RecordedDelivery, 'provider' | 'scheme' | 'secret'>) => Promise<RecordedSource> {
@@ -282,7 +298,7 @@ export function openSources(
     const about = { name, schemeText, scheme: schemeOf(schemeText), isNamed }
     const isHost = known === undefined && isOfCodeHost({ provider: name, scheme: schemeText })
     const path = isHost ? '/webhook' : pathOf(name)
-    // What it sends is its own, whatever its scheme.
+    // The fixture's key is not the user's, so any scheme may send it.
     if (usesOwnKeys && secret !== undefined)
       return { ...about, path, secrets: { current: new Secret(secret) }, isNamed: true }
     if (!isHost && secretEnv === undefined) {

@@ -14,25 +14,27 @@ export function parseRepo(text: string): Repo {
   throw new RelayError('usage', `${JSON.stringify(text)} is not a repository. Give for example octo/demo`)
 }
 
-/** `owner/repo`. */
+/** Formats `owner/repo`. */
 export function formatRepo({ owner, repo }: Repo): string {
   return `${owner}/${repo}`
 }
 
 export interface ActionTarget extends IssueRef {
-  /** The comment that the address points at; `review`: one on a line of the diff. */
+  /** Comment of the address. `review` is one on a line of the diff. */
   readonly comment?: { readonly kind: 'issue' | 'review'; readonly id: number } | undefined
-  /** The address of the code host; undefined for `owner/repo#12`. */
+  /** Address of the code host. Undefined for `owner/repo#12`. */
   readonly host?: string | undefined
 }
 
 const NUMBER = '[1-9]\\d{0,14}'
 const SHORT = new RegExp(`^(?<owner>${NAME})/(?<repo>${NAME})#(?<number>${NUMBER})$`)
-/** GitHub has pages below a pull request, with other anchors. A Gitea can have a path. */
+/**
+ * Path of an issue or pull request. GitHub has pages below a pull request, with other anchors. A Gitea can have a path.
+ */
 const PATH = new RegExp(
   `^(?<base>.*)/(?<owner>${NAME})/(?<repo>${NAME})/(?<page>issues|pulls?)/(?<number>${NUMBER})(?:/(?:files|changes|commits|checks))?/*$`,
 )
-/** `#issue-5` is GitHub's anchor for the text of the issue itself. */
+/** Anchor of a comment. `#issue-5` is GitHub's anchor for the text of the issue itself. */
 const ANCHOR = new RegExp(
   `^(?:|#issue-\\d+|#(?:(?<issue>issuecomment-)|(?:discussion_r|r))(?<id>${NUMBER}))$`,
 )
@@ -68,7 +70,7 @@ function named({ owner = '', repo = '', number }: Partial<Record<string, string>
   return { owner, repo, number: Number(number) }
 }
 
-/** @throws RelayError `usage` for a web address of another code host than `providerUrl`'s, naming both. */
+/** Checks the code host of a web address. @throws RelayError `usage` if it is not that of `providerUrl`, naming both */
 export function requireOwnHost({ host }: ActionTarget, providerUrl: string): void {
   if (host === undefined || host === providerUrl) return
   throw new RelayError(
@@ -77,19 +79,19 @@ export function requireOwnHost({ host }: ActionTarget, providerUrl: string): voi
   )
 }
 
-/** `owner/repo#12`. */
+/** Formats `owner/repo#12`. */
 export function formatTarget({ owner, repo, number }: ActionTarget): string {
   return `${owner}/${repo}#${number}`
 }
 
-// The target that a delivery names
+// Target of a delivery
 
 /** A delivery that names the target of an action. */
 export interface NamedDelivery {
-  /** For messages: `#7 (issues)`. */
+  /** Name for messages: `#7 (issues)`. */
   readonly name: string
   readonly event: string
-  /** The JSON value of its body. */
+  /** Parsed JSON of its body. */
   readonly payload: unknown
 }
 
@@ -97,7 +99,7 @@ const page = z.object({ html_url: z.string() })
 const repository = z.object({ id: z.int(), html_url: z.string() })
 const ofIssue = z.object({ pull_request: page.optional(), issue: page.optional() })
 const ofComment = z.object({ comment: page })
-/** GitHub's events about a commit name the pull requests that it is the head of, also those of other repositories. */
+/** Events about a commit. GitHub lists the pull requests of which it is the head, also those of other repositories. */
 const listing = z.object({
   pull_requests: z.array(z.object({ number: z.int(), base: z.object({ repo: z.object({ id: z.int() }) }) })),
 })
@@ -110,9 +112,9 @@ const ofCommit = z.object({
 const LISTING_EVENTS = ['check_suite', 'check_run', 'workflow_run'] as const
 
 /**
- * The issue or pull request that a delivery is about: the one that its payload names, with the comment if it is about one, or the only
- * pull request of a check suite, a check run or a workflow run.
- * @throws RelayError `no_match` when it names none, or several.
+ * Finds the issue or pull request of a delivery: the one that its payload names, with the comment if it is about one,
+ * or the only pull request of a check suite, a check run or a workflow run.
+ * @throws RelayError `no_match` if it names none, or several
  */
 export function targetOfDelivery(delivery: NamedDelivery): ActionTarget {
   const { pull_request, issue } = ofIssue.safeParse(delivery.payload).data ?? {}
@@ -129,7 +131,7 @@ export function targetOfDelivery(delivery: NamedDelivery): ActionTarget {
   throw new RelayError('no_match', `${upper(delivery.name)} ${which}`)
 }
 
-/** The addresses of the pull requests that the event lists; undefined for an event that lists none by its kind. */
+/** Returns the addresses of the pull requests that the event lists. Undefined for an event without such a list. */
 function listedPulls({ event, payload }: NamedDelivery): string[] | undefined {
   const kind = LISTING_EVENTS.find((known) => known === event)
   const { data } = ofCommit.safeParse(payload)
@@ -146,7 +148,7 @@ function toTarget(address: string, { name }: NamedDelivery): ActionTarget {
   throw new RelayError('no_match', `${upper(name)} has no address of an issue or pull request`)
 }
 
-/** The comment's own address says of which kind it is. One on something else is no comment of the target. */
+/** The comment's own address tells its kind. A comment on something else is ignored. */
 function withComment(target: ActionTarget, { payload }: NamedDelivery): ActionTarget {
   const address = ofComment.safeParse(payload).data?.comment.html_url
   const named = address === undefined ? undefined : readTarget(address)

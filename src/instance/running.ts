@@ -145,10 +145,10 @@ export async function followInstance(
  * memory, or shared.
  * @throws RelayError as {@link lockProfile}
  */
-export async function takeProfile({
+export async function acquireProfile({
   store,
   folder,
-}: Pick<Settings, 'store' | 'folder'>): Promise<TakenProfile | undefined> {
+}: Pick<Settings, 'store' | 'folder'>): Promise<AcquiredProfile | undefined> {
   if (store !== 'file' && store !== 'keychain') return undefined
   const discard = remover(folder)
   const [home, profile] = [path.dirname(folder), path.basename(folder)]
@@ -172,7 +172,7 @@ export async function takeProfile({
 }
 
 /** A profile that this process owns. */
-export interface TakenProfile extends Disposable {
+export interface AcquiredProfile extends Disposable {
   /** Removes the files and folders that were not there before, after a failed start whose data is closed. */
   discard(): Promise<void>
 }

@@ -11,7 +11,7 @@ import { createRouter, requireForwardedHost } from '../http/router.js'
 import type { Journal, JournalObserver } from '../journal/journal.js'
 import type { RefusedKind, RefusedList } from '../webhook/refused.js'
 
-/** What the metrics are read of when somebody asks for them. */
+/** Sources of the metrics, read at each request. */
 export interface MetricsParts {
   readonly journal: Pick<Journal, 'counts'>
   readonly refusals: { readonly list: Pick<RefusedList, 'counts'> }

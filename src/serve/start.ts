@@ -11,7 +11,7 @@ import { Events, type EventListener } from '../events/events.js'
 import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
 import { createInstanceRecord } from '../instance/protocol.js'
-import { takeProfile } from '../instance/running.js'
+import { acquireProfile } from '../instance/running.js'
 import { isObject } from '../json/parse.js'
 import type { SendOnce } from '../net/client.js'
 import { lastSandboxUrl, SANDBOX_CLIENT, saveSandboxUrl } from '../sandbox/client.js'
@@ -136,7 +136,7 @@ async function open(
   const { seams = {}, env = {}, hooks, onEvent, sendOnce, shown = {} } = options
   const { clock = seams.clock ?? systemClock } = options
   const { folder, store: kind } = given
-  const taken = await takeProfile(given)
+  const taken = await acquireProfile(given)
   closing.defer(async () => taken?.[Symbol.dispose]())
   let isNew = true
   closing.defer(async () => {

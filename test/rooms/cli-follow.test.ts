@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { polls } from '../../src/cli/follow.js'
+import { pollWakeups } from '../../src/cli/follow.js'
 import { createFollower } from '../../src/cli/commands/log.js'
 import type { Plan } from '../../src/journal/types.js'
 import { Journal } from '../../src/journal/journal.js'
@@ -16,7 +16,7 @@ async function following(filter: { readonly status?: 'failed' }) {
   const follower = await createFollower(journal, filter, 1)
   const abort = new AbortController()
   const next = async () =>
-    (await follower.changes(polls(abort.signal, Infinity))[Symbol.asyncIterator]().next()).value
+    (await follower.changes(pollWakeups(abort.signal, Infinity))[Symbol.asyncIterator]().next()).value
   const close = async (): Promise<void> => {
     abort.abort()
     await database[Symbol.asyncDispose]()

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_KINDS, RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
-import { looks } from '../../src/cli/follow.js'
+import { wakeups } from '../../src/cli/follow.js'
 import { callInstance } from '../../src/cli/instance-client.js'
 import { type Listener, listen } from '../../src/http/listen.js'
 import { openChanges } from '../../src/instance/client.js'
@@ -167,12 +167,12 @@ describe('a command that follows', () => {
     const profile = { values: { home }, name: 'default', unreachable: undefined }
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a shell and its settings it needs no more
     const given = [{ signal: abort.signal, out: { log: silentLog } }, profile] as unknown as Parameters<
-      typeof looks
+      typeof wakeups
     >
     let count = 0
     const counted = new EventTarget()
     const following = (async () => {
-      for await (const _ of looks(...given)) {
+      for await (const _ of wakeups(...given)) {
         count += 1
         counted.dispatchEvent(new Event('look'))
       }

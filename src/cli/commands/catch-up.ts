@@ -28,7 +28,7 @@ import { openUserProfile, type UserProfile } from '../user-profile.js'
 import { formatRepo, parseRepo } from '../target.js'
 import { findOwnHook, payloadAddress, placeOf } from './hook.js'
 
-/** What was found in a log: what is missing or, without `--dry-run`, what became of it. */
+/** Result for one log: the missing deliveries or, without `--dry-run`, the result of catching up. */
 type Read = Pick<Source, 'name' | 'object'> &
   (
     | { readonly missing: readonly HookDelivery[] }
@@ -66,10 +66,16 @@ async function* runCatchUp(shell: Shell, flags: CatchUpInput): AsyncGenerator<Re
     throw new RelayError('provider_failed', `${lost} could not be had. ${askAgain(profile.command)}`)
 }
 
-/** The other logs may well be read: the repository, its hook or the rights there are what fails. */
+/**
+ * Failures of one log, which do not prevent reading the others: its repository, its hook or the rights there are the
+ * reason.
+ */
 const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set(['no_match', 'not_found', 'forbidden', 'gone'])
 
-/** Catches up once no other process does, or lists what is missing. Returns how many could not be had. */
+/**
+ * Catches up once no other process does, or lists the missing deliveries. Returns the number of those that could not be
+ * had.
+ */
 async function* readLog(
   { out, signal }: Shell,
   { database, journal, limits, host }: UserProfile,
@@ -125,16 +131,19 @@ function json({ object, ...read }: Read) {
 
 // The logs
 
-/** What is caught up from: the log of the App, or of a repository's hook. */
+/** A log to catch up from: that of the App, or of a repository's hook. */
 interface Source {
   readonly name: string
   readonly object: { readonly app: string } | { readonly repo: string }
-  /** Finds its hook, and waits where the code host asks for it. @throws RelayError `no_match` when it does not lead here */
+  /** Finds its hook, and waits if the code host asks for that. @throws RelayError `no_match` if no hook leads here */
   readonly open: (patience: RetryOptions) => Promise<DeliveryLog>
   readonly explain: (error: unknown) => unknown
 }
 
-/** The logs to catch up from: that of the named repository, otherwise those of the App and of all hooks that the profile made. */
+/**
+ * Finds the logs to catch up from: that of the named repository, otherwise those of the App and of all hooks that the
+ * profile made.
+ */
 async function findSources(
   shell: Shell,
   profile: UserProfile,

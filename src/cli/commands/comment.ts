@@ -5,7 +5,7 @@ import {
   ACTED,
   ACTION,
   type Action,
-  act,
+  performAction,
   type ActionFlags,
   DELIVERY,
   DRY_RUN,
@@ -15,7 +15,7 @@ import {
   readOperands,
   readTarget,
   TARGET_HELP,
-} from '../act.js'
+} from '../action.js'
 import { define, type Shell } from '../command.js'
 import { readInput, inputText } from '../input.js'
 import { marked, outside, own } from '../output/outside.js'
@@ -31,7 +31,7 @@ async function* runComment(shell: Shell, flags: CommentInput) {
   const sticky = flags.sticky === undefined ? undefined : parseStickyKey(flags.sticky)
   const operands = readOperands(flags, [flags.target, flags.text], 1)
   const { target: given, body } = await readComment(shell, flags, operands)
-  yield* act(shell, flags, 'comment', given, (target): Action<Commented> => {
+  yield* performAction(shell, flags, 'comment', given, (target): Action<Commented> => {
     const bytes = Buffer.byteLength(body)
     const size = `${bytes} byte${bytes === 1 ? '' : 's'}${sticky === undefined ? '' : `, sticky ${sticky}`}`
     const { owner, repo, number: issueNumber } = target
@@ -53,10 +53,13 @@ async function* runComment(shell: Shell, flags: CommentInput) {
   })
 }
 
-/** `created`: of a sticky comment. */
+/** A comment. `created` tells for a sticky comment if it is new. */
 type Commented = CommentRef & { readonly created?: boolean }
 
-/** Whether the address of a comment, which the code host chose, is exactly the one that the target and the comment's number make. */
+/**
+ * True if the address of a comment, which the code host chose, is exactly the one made of the target and the comment's
+ * number.
+ */
 function isAddressOf(
   url: string,
   { target: { owner, repo, number }, id, host }: { target: ActionTarget; id: number; host: string },
@@ -68,13 +71,13 @@ function isAddressOf(
   return expected.some((each) => each.toLowerCase() === url.toLowerCase())
 }
 
-/** 1 MiB: many times the longest comment that a code host accepts. */
+/** Longest text of a comment: 1 MiB, many times more than any code host accepts. */
 const MAX_TEXT = 1_048_576
 const TEXT_TOO_LARGE = 'larger than 1 MiB'
 
 /**
- * Reads target and text: the argument, a file, or standard input (`-` in both), without its byte order mark. Where both are on standard
- * input, the delivery is its first line and the text is the rest.
+ * Reads target and text. The text is the argument, a file, or standard input (`-` in both), without its byte order
+ * mark. If both are on standard input, the delivery is its first line and the text is the rest.
  */
 async function readComment(
   shell: Shell,
@@ -100,7 +103,7 @@ async function readComment(
       body: commentText(bytes, 'standard input', 'Standard input has no text after the delivery'),
     }
   }
-  // The text first: standard input may be a relay wait of minutes, and an error need not wait for it.
+  // The text is read first: standard input may be a relay wait of minutes, and an error need not wait for it.
   const name = source === '-' ? 'standard input' : `--body-file: ${source}`
   const isText = argument !== undefined && argument !== '-'
   const options = { name, tooLarge: TEXT_TOO_LARGE, limit: MAX_TEXT }

@@ -12,22 +12,25 @@ import { SOURCE_SCHEMES } from '../settings/parse.js'
 import { isSettingName, SETTING_NAMES, settingOf } from '../settings/table.js'
 import { readSources } from '../sources.js'
 
-/** Words that depend on the profile: numbers of entries and `last`, events, profiles, sources, events that can be triggered. */
+/**
+ * Kinds of words that depend on the profile: numbers of entries and `last`, events, profiles, sources, and events that
+ * can be triggered.
+ */
 type WordKind = 'entries' | 'events' | 'profiles' | 'sources' | 'triggers'
 
 interface Offer {
   readonly word: string
-  /** What the word means; empty for a value. */
+  /** Description of the word; empty for a value. */
   readonly help: string
 }
 
-/** The values of flags on the line, by their names. */
+/** Values of flags on the line, by flag name. */
 type TypedFlags = Readonly<Partial<Record<string, string>>>
 
-/** Has the shell offer its files, too. */
+/** Makes the shell offer its files, too. */
 const FILES: Offer = { word: ':files', help: '' }
 
-/** What can stand in a place, by the name of its argument or option, where the command line does not know it. */
+/** Words by the name of an argument or option, if the command line itself has no list. */
 const WORDS: Readonly<Record<string, WordKind | readonly string[]>> = {
   entry: 'entries',
   file: 'entries',
@@ -46,30 +49,30 @@ const WORDS: Readonly<Record<string, WordKind | readonly string[]>> = {
   '--reveal': SETTING_NAMES,
 }
 
-/** How each shell takes an offer. `start` is `--flag=` before a value. */
+/** Formats of an offer for each shell. `start` is `--flag=` before a value. */
 const FORMATS = {
-  // Inserts it as it is.
+  // bash inserts the word unchanged.
   bash: ({ word }: Offer) => word.replaceAll(' ', String.raw`\ `),
-  // Compares the whole word, the others what follows the sign.
+  // fish compares the whole word, the other shells only the part after the sign.
   fish: ({ word, help }: Offer, start: string) => `${start}${word}\t${help}`,
-  // The first colon ends the word.
+  // zsh ends the word at the first colon.
   zsh: ({ word, help }: Offer) =>
     word.replaceAll(/[\\:]/g, String.raw`\$&`) + (help === '' ? '' : `:${help}`),
 }
 
 interface CompletionInput extends Flags {
   readonly shell: keyof typeof SCRIPTS
-  /** The words after `relay`, as far as they are typed. */
+  /** Words after `relay` that are typed so far. */
   readonly typed: readonly string[]
   readonly program: Command
 }
 
-/** Prints the shell's script, or, with the words typed so far after `--`, what completes the last one, a line each. */
+/** Prints the shell's script or, with the typed words after `--`, the completions of the last one, one a line. */
 async function runCompletion(shell: Shell, flags: CompletionInput): Promise<Completed> {
   const { shell: name, typed, program } = flags
   const script = SCRIPTS[name]
   if (typed.length === 0) return { shell: name, script }
-  // bash makes a word of the sign in --flag=value.
+  // bash makes a separate word of the sign in --flag=value.
   const joined = typed.join('\0')
   const words = (name === 'bash' ? joined.replaceAll(/\0=(?:\0|$)/g, '=') : joined).split('\0')
   const offers = await complete(program, words, (kind, { profile, source }) =>
@@ -80,12 +83,15 @@ async function runCompletion(shell: Shell, flags: CompletionInput): Promise<Comp
   return { shell: name, offers: lines.join('') }
 }
 
-/** The shell's script, or offers, a line each. */
+/** The shell's script, or offers, one a line. */
 type Completed =
   | { readonly shell: string; readonly script: string }
   | { readonly shell: string; readonly script?: undefined; readonly offers: string }
 
-/** Completions of the last word after `relay`, files first. `find` finds words in the profile, and of the source, on the line. */
+/**
+ * Finds completions of the last word after `relay`, files first. `find` searches the profile and the source named on
+ * the line.
+ */
 async function complete(
   program: Command,
   typed: readonly string[],
@@ -95,7 +101,7 @@ async function complete(
   const current = words.at(-1) ?? ''
   const isAssigned = current !== typed.at(-1)
   let [command, position] = [program, 0]
-  /** The option whose value comes next. */
+  /** Option whose value comes next. */
   let open: Option | undefined
   const given: Record<string, string> = {}
   for (const word of words.slice(0, -1)) {
@@ -112,7 +118,7 @@ async function complete(
   }
   const offer = (offers: readonly Offer[]): Offer[] =>
     offers.filter(({ word }) => word !== '' && word.startsWith(current))
-  // The value of `--tunnel [url]` may be missing.
+  // The value of `--tunnel [url]` is optional.
   if (current.startsWith('-') && !open?.required) return offer(flagsOf(command))
   const { commands, registeredArguments: all } = command
   if (!open && !isAssigned && position === 0 && commands.length > 0)
@@ -135,7 +141,7 @@ function optionsOf(command: Command): readonly Option[] {
   ]
 }
 
-/** The flags of the command with the text of their help, without its notes, as one line. */
+/** Lists the flags of the command with their help, without its notes, as one line. */
 function flagsOf(command: Command): Offer[] {
   const flags = optionsOf(command).map(({ long = '', description }) => ({
     word: long,
@@ -152,17 +158,17 @@ function wordsOf(place: Option | Argument): WordKind | readonly string[] {
   return place.argChoices ?? words ?? ofSetting ?? []
 }
 
-/** Entries that are offered: as many as fit on a screen, and what people look at is recent. */
+/** Number of entries that are offered: as many as fit on a screen. */
 const RECENT = 20
 
-/** Reads the words of a profile. Makes none. */
+/** Reads the words of a profile. Creates no profile. */
 async function findWords(
   shell: Shell,
   flags: Flags,
   kind: WordKind,
   ofSource: string | undefined,
 ): Promise<readonly string[]> {
-  // Where several instances run, this is how one is named.
+  // Needed to choose among several running instances.
   if (kind === 'profiles') return listProfiles((await openSettings(shell, flags)).home)
   await using profile = await openProfile(shell, flags, { mustExist: false, problems: 'report' })
   const { provider } = profile.values
@@ -184,7 +190,7 @@ async function findWords(
 }
 
 const SCRIPTS = {
-  // For bash 3.2 and later, whose `compopt` may be missing.
+  // bash 3.2 and later may lack `compopt`.
   bash: String.raw`# bash completion for relay. Load it with: source <(relay completion bash)
 _relay() {
   local IFS=$'\n' cur=${'$'}{COMP_WORDS[COMP_CWORD]}
@@ -196,7 +202,7 @@ _relay() {
 complete -F _relay relay
 `,
 
-  // To be sourced after compinit, or saved as `_relay` in a folder of fpath.
+  // This script is sourced after compinit, or saved as `_relay` in a folder of fpath.
   zsh: String.raw`#compdef relay
 # zsh completion for relay. Load it with: source <(relay completion zsh)
 _relay() {

@@ -26,15 +26,15 @@ import {
   userFile,
 } from '../settings/table.js'
 
-/** A value as a user would write it. Of a secret, the secret. */
+/** A value as a user would write it. For a secret, the secret itself. */
 type Value = string | number | readonly string[]
 
-/** One setting. */
+/** Description of one setting. */
 type Described = ReturnType<typeof describeSetting>
 
 type ConfigInput = Flags & { readonly reveal?: string }
 
-/** One setting that is to be printed, or all of them with the sources. */
+/** One setting to print, or all of them with the sources. */
 type Configured =
   | { readonly type: 'one'; readonly name: SettingName; readonly value: Value }
   | { readonly type: 'all'; readonly settings: readonly Described[]; readonly sources: readonly SourceRow[] }
@@ -55,7 +55,7 @@ async function runConfig(shell: Shell, flags: ConfigInput): Promise<Configured> 
   }
   const data = await profile.data().catch(unreadable)
   const setup = await (data && readStoredClient(data.secrets, profile).catch(unreadable))
-  // What counts without the running instance, or for the next one. The last relay serve is the running one.
+  // Settings without the running instance, or for the next one. The saved use is that of the running instance.
   const here = joinSettings({ own, setup, saved: instance ? undefined : saved })
   const secret = await describeSecret(shell, profile, data)
   const settings = SETTING_NAMES.map((each) =>
@@ -98,7 +98,10 @@ function findName(word: string): SettingName {
   )
 }
 
-/** A setting as the running instance has it, otherwise as it counts here. `note`: how this shell and the instance differ. */
+/**
+ * Describes a setting as the running instance has it, otherwise as it applies here. `note` is the difference between
+ * this shell and the instance.
+ */
 function describeSetting(
   name: SettingName,
   { values, origins }: LoadedSettings,
@@ -125,7 +128,7 @@ function loginName(): string | undefined {
   }
 }
 
-/** What other processes know of an instance's settings. */
+/** Returns the settings of an instance that other processes know. */
 function servedValues(instance: RunningInstance): Partial<Values> {
   const { url, publicUrl, clientId, maxBody } = instance
   return {
@@ -139,7 +142,10 @@ function servedValues(instance: RunningInstance): Partial<Values> {
 
 const HTTP_PORT = 80
 
-/** The secret that deliveries are signed with: that of this shell, the one that the instance made, or the profile's. */
+/**
+ * Describes the secret that signs deliveries: that of this shell, the one that the instance generated, or the
+ * profile's.
+ */
 async function describeSecret(
   shell: Shell,
   profile: Profile,
@@ -157,7 +163,7 @@ async function describeSecret(
   }
 }
 
-/** @throws RelayError `settings` for a setting without a value */
+/** Returns a setting with its secret. @throws RelayError `settings` for a setting without a value */
 function reveal({ name, value, note }: Described) {
   if (value !== undefined) return { name, value, note }
   const text = note ?? (defaultText(name) && `default: ${defaultText(name)}`)

@@ -29,29 +29,32 @@ import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
 import { formatRepo, parseRepo } from '../target.js'
 
-// What the checks of `relay doctor` have in common, and those that ask the code host.
+// Common parts of the checks of `relay doctor`, and the checks that call the code host.
 
-/** What a check found. Its texts contain no secret. */
+/** Result of a check. Its texts contain no secret. */
 export interface CheckResult {
   /** `skip`: the check does not apply, or nothing is known. */
   readonly state: 'ok' | 'fail' | 'skip'
   readonly text: string
-  /** How to fix a failure: a command, or what to set. */
+  /** Fix of a failure: a command, or a setting. */
   readonly fix?: string
 }
 
-/** The profile that is checked. */
+/** The profile that is examined. */
 export interface Examined {
   readonly shell: Shell
-  /** With the OAuth client that relay setup stored, where none is set. */
+  /** Settings, with the OAuth client that relay setup stored if none is set. */
   readonly profile: Profile
-  /** Undefined when the profile has no data yet, or it cannot be opened. */
+  /** Undefined if the profile has no data yet, or it cannot be opened. */
   readonly data: Database | undefined
-  /** Why the data cannot be opened. */
+  /** Reason why the data cannot be opened. */
   readonly problem: { readonly text: string; readonly fix: string | undefined } | undefined
 }
 
-/** Resolves to what is fine. @throws {@link fail} or {@link skip}; RelayError, whose message is that of a failure */
+/**
+ * A check. Resolves to a description of the good state. @throws {@link fail} or {@link skip}; RelayError, whose message
+ * is that of a failure
+ */
 export type Check = (subject: Examined) => Promise<string>
 
 class Finding extends Error {
@@ -63,12 +66,12 @@ class Finding extends Error {
   }
 }
 
-/** What a check throws that found a problem. */
+/** Makes the error of a check that found a problem. */
 export const fail = (text: string, fix: string): Error => new Finding({ state: 'fail', text, fix })
-/** What a check throws that does not apply. */
+/** Makes the error of a check that does not apply. */
 export const skip = (text: string): Error => new Finding({ state: 'skip', text })
 
-/** The result of a check. */
+/** Runs a check and returns its result. */
 export async function settle(check: () => Promise<string>): Promise<CheckResult> {
   try {
     return { state: 'ok', text: await check() }
@@ -81,30 +84,41 @@ export async function settle(check: () => Promise<string>): Promise<CheckResult>
   }
 }
 
-/** The time limit of a check. Milliseconds. */
+/** Time limit of a check. Milliseconds. */
 export const LIMIT_MS = 5000
 
 export const SET_CLOCK =
   process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : "set this machine's clock"
 
-/** Undefined when its address is not known. @throws RelayError `settings` for one that relay does not use, such as http elsewhere */
+/**
+ * Opens the code host. Undefined if its address is not known. @throws RelayError `settings` for one that relay does not
+ * use, such as http on another machine
+ */
 function hostOf(profile: Profile): CodeHost | undefined {
   return profile.values.providerUrl === undefined ? undefined : openNamedHost(profile, LIMIT_MS)
 }
 
 // The code host and the OAuth client
 
-/** Whether the code host answers, is of the configured kind, agrees on the time, knows the client, and can return browsers. */
+/**
+ * Checks that the code host responds, is of the configured kind, agrees on the time, knows the client, and can return
+ * browsers.
+ */
 export async function checkCodeHost(subject: Examined): Promise<string> {
   const answer = await checkAnswer(subject)
   const found = [answer, await checkClient(subject), checkAddress(subject.profile)]
   return found.filter((text) => text !== undefined).join('; ')
 }
 
-/** OAuth and TLS tolerate a minute; with more, states and tokens expire too early or too late. Milliseconds. */
+/**
+ * Largest clock difference. OAuth and TLS tolerate a minute; with more, states and tokens expire too early or too late.
+ * Milliseconds.
+ */
 const MAX_CLOCK_DIFFERENCE = 60_000
 
-/** Whether the code host answers at its address, is of the configured kind, and agrees on the time. Sends no token. */
+/**
+ * Checks that the code host responds at its address, is of the configured kind, and agrees on the time. Sends no token.
+ */
 async function checkAnswer({ profile, shell }: Examined): Promise<string> {
   const host = hostOf(profile)
   const { provider: name } = profile.values
@@ -154,13 +168,16 @@ async function checkAnswer({ profile, shell }: Examined): Promise<string> {
   return `${url} is ${isEmulated ? 'the sandbox' : software}${clocks}`
 }
 
-/** How to have a sandbox again that does not answer: that of this profile, or of another relay. */
+/** Explains how to start a sandbox again that does not respond: that of this profile, or of another relay. */
 function whereSandbox(profile: Profile): string {
   if (profile.saved?.sandbox) return startCommand(profile)
   return 'start the relay that has this sandbox, or set RELAY_PROVIDER_URL to the address of another'
 }
 
-/** `software`: undefined when it is not of the expected kind. `ahead`: milliseconds by which our clock is; NaN if it sent no time. */
+/**
+ * Calls the code host. `software` is undefined if it is not of the expected kind. `ahead` is the milliseconds by which
+ * our clock is ahead; NaN if it sent no time.
+ */
 async function ask({ address, recognise }: Probe, signal: AbortSignal) {
   const headers = { accept: 'application/json', 'user-agent': 'webhook-relay' }
   const before = systemClock()
@@ -174,8 +191,8 @@ async function ask({ address, recognise }: Probe, signal: AbortSignal) {
 }
 
 /**
- * Whether users can sign in: relay, or its instance if one runs, has an OAuth client, and the code host knows it. Undefined for the
- * sandbox of another relay, whose client is unknown here.
+ * Checks that users can sign in: relay, or its running instance, has an OAuth client, and the code host knows it.
+ * Undefined for the sandbox of another relay, whose client is unknown here.
  */
 async function checkClient(subject: Examined): Promise<string | undefined> {
   const { profile, shell } = subject
@@ -209,19 +226,22 @@ async function checkClient(subject: Examined): Promise<string | undefined> {
   )
 }
 
-/** Whether deliveries come from other senders than the code host, and no OAuth client says that users sign in there. */
+/**
+ * True if deliveries come from other sources than the code host, and no OAuth client indicates that users sign in
+ * there.
+ */
 async function usesSourcesAlone(subject: Examined): Promise<boolean> {
   const { profile, data } = subject
   if ((await findClient(subject)) !== undefined) return false
   return (await sourceNames(profile, data)).length > 0
 }
 
-/** Half a client is none. */
+/** Returns the OAuth client if both of its parts are set. */
 function wholeClient(values: Values): OAuthClient | undefined {
   return values.clientId && values.clientSecret ? clientOf(values) : undefined
 }
 
-/** Which OAuth client relay, or its instance if one runs, has. Asks nothing. */
+/** Describes the OAuth client of relay or of its running instance, without calling the code host. */
 async function findClient({ profile, data }: Examined): Promise<string | undefined> {
   const { instance, values, origins } = profile
   if (instance && data && (await findSandboxClient(data.secrets, instance.providerUrl)))
@@ -232,7 +252,7 @@ async function findClient({ profile, data }: Examined): Promise<string | undefin
   return client && `client id ${client.id} (${origins.clientSecret?.text ?? origins.clientId?.text})`
 }
 
-/** Whether a browser can return from the code host when it signs in. Undefined where the port is not known yet. */
+/** Checks that a browser can return from the code host when it signs in. Undefined while the port is not known. */
 function checkAddress({ instance, values }: Profile): string | undefined {
   const address = publicAddress({ instance, values })
   const { protocol, hostname, host, port } = new URL(address)
@@ -256,7 +276,10 @@ function checkAddress({ instance, values }: Profile): string | undefined {
 
 // The user
 
-/** Whether the user has an unexpired token of this code host that works. The token is sent only to the host it came from. */
+/**
+ * Checks that the user has an unexpired token of this code host that works. The token is sent only to the host that
+ * issued it.
+ */
 export async function checkSignIn(subject: Examined): Promise<string> {
   const { shell, profile, data, problem } = subject
   if (problem !== undefined) throw skip('the database cannot be opened')
@@ -297,17 +320,17 @@ export async function checkSignIn(subject: Examined): Promise<string> {
 
 // The hooks
 
-/** What the checks of hooks work with. */
+/** Parts of the checks of hooks. */
 interface Hooks extends Examined {
   readonly data: Database
   readonly host: CodeHost
-  /** The addresses at which deliveries reach this relay. */
+  /** Addresses at which deliveries reach this relay. */
   readonly here: readonly string[]
 }
 
 /**
- * Whether the hooks that send here, and the webhook of the profile's App, have fitting settings. What the code host does not show is not
- * judged.
+ * Checks the settings of the hooks that send here, and of the App's webhook. Settings that the code host does not show
+ * are not checked.
  */
 export async function checkHook(subject: Examined): Promise<string> {
   const { profile, data, shell, problem } = subject
@@ -318,7 +341,7 @@ export async function checkHook(subject: Examined): Promise<string> {
   // The port is not known before relay listens.
   const here = addresses.filter((address) => parseUrl(address) !== undefined)
   const hooks = { ...subject, data, here, host }
-  // Another check reports what cannot be read.
+  // Another check reports unreadable data.
   const app = await findOwnApp(data.secrets, host, {
     signal: shell.signal,
     command: profile.command,
@@ -338,7 +361,7 @@ export async function checkHook(subject: Examined): Promise<string> {
   throw skip(results[0]?.text ?? (isSignedIn ? none : 'asking about them needs a sign-in'))
 }
 
-/** Whether the webhook of the App fits, as far as it shows that to the App's key. */
+/** Checks the webhook of the App, as far as it is visible with the App's key. */
 async function checkApp(app: OwnApp, { profile, here }: Hooks): Promise<string> {
   const { instance } = profile
   const { slug } = app
@@ -368,7 +391,7 @@ async function checkApp(app: OwnApp, { profile, here }: Hooks): Promise<string> 
     )
   if (installations === 0)
     throw skip(`${slug} is installed on no repository yet: open ${installUrl} in a browser`)
-  // A ping came before relay had agreed with the App on a secret. Whether the webhook is active, only its deliveries show.
+  // A ping was sent before relay had agreed with the App on a secret. Only deliveries show if the webhook is active.
   const last = deliveries.find(({ event }) => event !== 'ping')
   if (!last) return `the webhook of ${slug} fits`
   const { statusCode, status } = last
@@ -390,12 +413,12 @@ function isAnswered(status: number): boolean {
   return status >= 200 && status < 300
 }
 
-/** Entries of the journal whose repositories are asked about. */
+/** Number of entries of the journal whose repositories are checked. */
 const RECENT = 200
-/** Repositories that are asked about, those of `--hook` first. */
+/** Maximum of repositories that are checked, those of `--hook` first. */
 const MAX_REPOS = 10
 
-/** A check for each repository with a hook of `--hook` or one that the profile made, and for those in the journal. */
+/** Makes a check for each repository with a hook of `--hook`, with a hook that the profile made, or in the journal. */
 async function checksOfRepos(hooks: Hooks, account: Account): Promise<(() => Promise<string>)[]> {
   const { profile, data, host } = hooks
   const planned = profile.instance?.hooks ?? []
@@ -403,7 +426,7 @@ async function checksOfRepos(hooks: Hooks, account: Account): Promise<(() => Pro
   const recent: string[] = []
   for await (const { repo } of new Journal(data.sql).select({ last: RECENT }))
     if (repo !== null) recent.push(repo)
-  // Names of repositories have no capitals of their own.
+  // Repository names ignore case.
   const names = new Map<string, string>()
   for (const name of [...planned, ...saved.map(formatRepo), ...recent])
     if (!names.has(name.toLowerCase())) names.set(name.toLowerCase(), name)
@@ -417,7 +440,7 @@ async function checksOfRepos(hooks: Hooks, account: Account): Promise<(() => Pro
 /** Failures that do not end by themselves. */
 const LASTING: ReadonlySet<ErrorKind> = new Set(['forbidden', 'invalid_token', 'not_found', 'unprocessable'])
 
-/** `isWanted`: the repository is to have a hook. `saved`: what the profile saved about it. */
+/** Checks the hooks of a repository. `isWanted`: it should have one. `saved`: the record of the profile's own hook. */
 async function checkRepo(
   { profile, here }: Hooks,
   { hooks }: Account,
@@ -442,7 +465,7 @@ async function checkRepo(
     if (problem !== undefined) throw fail(`that of ${name} ${problem}`, fix)
   }
   const failed = own.map(problemOfAnswer).find((problem) => problem !== undefined)
-  // The next delivery may be long in coming.
+  // Reported now, since the next delivery may take long.
   if (failed !== undefined)
     throw fail(
       `that of ${name} ${failed}`,
@@ -458,7 +481,7 @@ function problemOf(hook: RepoHook, saved: SavedHook | undefined): string | undef
   if (hookLacksSecret(hook, saved)) return NO_SECRET
   if (!['json', 'form'].includes(contentType)) return `sends ${contentType}, not JSON`
   if (events.length === 0) return 'sends no event'
-  // As the code host showed them when relay gave them to it: Gitea shows several for one.
+  // Compared as the code host showed them after relay set them, since Gitea shows several events for one.
   const given = saved?.shown?.events ?? []
   const lacking = given.filter((event) => !events.includes(event) && !events.includes('*'))
   if (lacking.length === 0) return undefined
@@ -469,7 +492,7 @@ function problemOfAnswer({ lastResponse, hasSecret }: RepoHook): string | undefi
   if (!lastResponse || isAnswered(lastResponse.code)) return undefined
   const { code, message } = lastResponse
   if (code !== 401) return `failed last: ${code} ${message}`.trimEnd()
-  // Where the code host does not show whether it has a secret, it may have none.
+  // If the code host does not show that it has a secret, it may have none.
   const what = hasSecret ? 'signs with another secret than' : 'does not sign with the secret of'
   return `${what} this profile: its last delivery was answered 401`
 }

@@ -60,7 +60,7 @@ function isFailure({ state }: CheckResult): boolean {
 
 const MARKS = { ok: green('ok'), fail: red('x '), skip: dim('- ') } as const
 
-/** Prints results of checks for a person. */
+/** Prints the results of checks for a person. */
 export function printChecks(checks: readonly NamedResult[], out: Output): void {
   const width = Math.max(...checks.map(({ check }) => check.length))
   for (const { check, state, text, fix } of checks) {
@@ -69,7 +69,9 @@ export function printChecks(checks: readonly NamedResult[], out: Output): void {
   }
 }
 
-/** How long to wait for a process that holds the database: the whole command is to answer within 5 s. Milliseconds. */
+/**
+ * Time to wait for a process that holds the database, since the whole command should finish within 5 s. Milliseconds.
+ */
 const PATIENCE_MS = 1500
 
 /**
@@ -110,7 +112,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   return [machine, ...shown].toSpliced(3, 0, database)
 }
 
-/** Those that run at the same time. */
+/** Checks that run at the same time. */
 const CHECKS: Readonly<Record<string, Check>> = {
   settings: checkSettings,
   relay: checkRelay,
@@ -121,7 +123,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   sources: checkSources,
 }
 
-/** Runs a check within a limit that is somewhat later than that of a request, whose error says more. */
+/** Runs a check within a limit that is a little longer than that of a request, whose error is more precise. */
 async function bounded(about: Advised, check: string, run: () => Promise<string>): Promise<NamedResult> {
   const result = await settle(() => awaitWithin(LIMIT_MS + 250, run()))
   const fix = `run ${commandFor(about, 'config')}, which shows the settings`
@@ -130,7 +132,7 @@ async function bounded(about: Advised, check: string, run: () => Promise<string>
 
 // Node and the disk
 
-/** File systems whose locks and flushes SQLite cannot rely on (`man 2 statfs`). */
+/** File systems whose locks and flushes are not reliable for SQLite (`man 2 statfs`). */
 const NETWORK: Readonly<Record<number, string>> = {
   0x6969: 'NFS',
   0x517b: 'SMB',
@@ -145,7 +147,7 @@ const NETWORK: Readonly<Record<number, string>> = {
   0x53464846: 'drvfs',
 }
 
-/** Those that are known to work, and others that people have, with what to know of them. */
+/** File systems that are known to work, and other common ones, with notes. */
 const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   0xef53: 'ext4, a local disk',
   0x58465342: 'XFS, a local disk',
@@ -162,17 +164,19 @@ const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   0x5346544e: 'NTFS',
 }
 
-/** Windows and macOS number theirs in another way. */
+/** Describes a file system by its Linux type. Windows and macOS use other numbers. */
 function describeFileSystem(type: number, platform = process.platform): string {
   const known = FILE_SYSTEMS[type] ?? `a file system of type 0x${type.toString(16)}`
   return platform === 'linux' ? ` (${known})` : ''
 }
 
-/** Whether Node is new enough, and the profile's folder is private, has room, and is on a disk of this machine. */
+/**
+ * Checks that Node is new enough, and that the profile's folder is private, has room, and is on a disk of this machine.
+ */
 export function checkMachine({ values, folder }: Profile, machine = machineOf(folder)): string {
   const { node, type, free } = machine
   const [major = 0, minor = 0] = node.split('.').map(Number)
-  // As in package.json.
+  // Same version as in package.json.
   if (major < 20 || (major === 20 && minor < 18))
     throw fail(`Node ${node} is older than 20.18`, 'install Node 20.18 or later: https://nodejs.org')
   if (values.store === 'memory') return `Node ${node}; nothing is stored`
@@ -205,7 +209,10 @@ export function checkMachine({ values, folder }: Profile, machine = machineOf(fo
   return `Node ${node}; ${privacy}; ${room}`
 }
 
-/** The version of Node, the type of the folder's file system (`man 2 statfs`), and the bytes there that are free for this user. */
+/**
+ * Reads the version of Node, the type of the folder's file system (`man 2 statfs`), and its bytes that are free for
+ * this user.
+ */
 function machineOf(folder: string): { readonly node: string; readonly type: number; readonly free: number } {
   if (!existsSync(folder) && folder !== path.dirname(folder)) return machineOf(path.dirname(folder))
   return { node: process.versions.node, type: statfsSync(folder).type, free: freeBytes(folder) }
@@ -217,15 +224,18 @@ function mebibytes(bytes: number): string {
 
 // Settings
 
-/** Whoever has seen one delivery can guess a shorter secret offline. */
+/** Shortest good secret: a shorter one can be guessed offline by anyone with one delivery. Characters. */
 const MIN_SECRET = 20
-/** A random text of that length has more different characters. */
+/** Fewest different characters: a random text of that length has more. */
 const MIN_DIFFERENT = 8
 
-/** Commands that relay runs for deliveries have the last one, and can run relay. */
+/** Known variables. Commands that relay runs for deliveries have the last one, and can run relay. */
 const KNOWN: readonly string[] = [...SETTING_NAMES.flatMap(variablesOf), 'RELAY_DEBUG', 'RELAY_SOURCE']
 
-/** Whether no variable is a misspelt setting, none contradicts the instance, and secrets are in the right place and hard to guess. */
+/**
+ * Checks that no variable is a misspelt setting, none contradicts the instance, and secrets are in the right place and
+ * hard to guess.
+ */
 async function checkSettings({ shell, profile, data }: Examined): Promise<string> {
   const { own, conflict, instance, values } = profile
   for (const name of Object.keys(shell.env)) {
@@ -236,7 +246,7 @@ async function checkSettings({ shell, profile, data }: Examined): Promise<string
   if (profile.hostRefusal && own.origins.clientSecret) throw profile.hostRefusal
   if (conflict)
     throw fail(conflict.text, `${conflict.fix.toLowerCase()}, or name another profile with --profile`)
-  // That the data cannot be read is a result of its own check.
+  // Another check reports unreadable data.
   const found = await webhookSecret(shell, profile, { data }).catch(() => undefined)
   if (found && instance && secretPrint(instance, found.secret) !== instance.secretPrint)
     throw fail(
@@ -256,7 +266,7 @@ async function checkSettings({ shell, profile, data }: Examined): Promise<string
 
 // The relay and its port
 
-/** Whether the profile's instance has proved itself or, if none runs, whether one could listen on its port. */
+/** Checks that the profile's instance has proved itself or, if none runs, that one could listen on its port. */
 async function checkRelay({ profile, shell }: Examined): Promise<string> {
   const { instance, unreachable, values } = profile
   const { host, port, home } = values
@@ -288,7 +298,10 @@ async function checkRelay({ profile, shell }: Examined): Promise<string> {
   throw fail(`not running, and port ${port} ${why}`, profile.command(`serve --port ${free}`))
 }
 
-/** Listens for a moment, and answers nothing; 0 is any free port. Its number, or the code of the system's error. */
+/**
+ * Listens for a moment without serving anything; 0 is any free port. Returns the port, or the code of the system's
+ * error.
+ */
 async function tryPort(host: string, port: number): Promise<number | string> {
   const server = createServer((socket) => socket.destroy())
   try {
@@ -303,10 +316,10 @@ async function tryPort(host: string, port: number): Promise<number | string> {
 
 // The database
 
-/** The lifetime of the test record, in case the check is interrupted. Milliseconds. */
+/** Lifetime of the test record, in case the check is interrupted. Milliseconds. */
 const RECORD_TTL_MS = 60_000
 
-/** Whether the database takes and returns a record, also a secret one, and is not damaged as far as SQLite finds. */
+/** Checks that the database stores and returns a record, also a secret one, and is not damaged according to SQLite. */
 async function checkDatabase(subject: Examined): Promise<string> {
   const { profile, data, problem, shell } = subject
   const { values, folder } = profile
@@ -335,7 +348,7 @@ async function checkDatabase(subject: Examined): Promise<string> {
   return `can write and read; schema version ${currentVersion()}; not damaged${tokens}`
 }
 
-/** Writes a record and takes it back. @throws {@link fail} */
+/** Writes a record and reads it back. @throws {@link fail} */
 async function roundTrip(store: Database['store'], prefix: string, fix: string): Promise<void> {
   const id = randomBytes(8).toString('hex')
   const write = store.put(prefix + id, id, Date.now() + RECORD_TTL_MS)
@@ -347,10 +360,13 @@ async function roundTrip(store: Database['store'], prefix: string, fix: string):
   if (found !== id) throw fail('The store did not return the record that was written', fix)
 }
 
-/** Relays write their own time into what they share. With a larger difference its order and expiry surprise. Milliseconds. */
+/**
+ * Largest clock difference of a shared database, into which relays write their own time. A larger one distorts order
+ * and expiry. Milliseconds.
+ */
 const MAX_CLOCK_DIFFERENCE_MS = 5000
 
-/** The same of a shared one, and whether it keeps what it acknowledges, its clock agrees, and the key of this shell fits. */
+/** Checks a shared database: a record, its durability, its clock, and the key of this shell. */
 async function checkServer({ profile, data, problem }: Examined): Promise<string> {
   const { values, folder, name } = profile
   const look = `${profile.command('config')}, which shows the address`
@@ -395,7 +411,7 @@ async function checkServer({ profile, data, problem }: Examined): Promise<string
 
 // The tunnel
 
-/** Whether the instance's tunnels are connected and work, as the instance reports. The first that does not is named. */
+/** Checks that the instance's tunnels are connected and work, as it reports them. The first that does not is named. */
 async function checkTunnel({ profile }: Examined): Promise<string> {
   const { instance } = profile
   if (!instance) throw skip('no instance is running')
@@ -431,7 +447,7 @@ function tunnelText(status: Omit<TunnelStatus, 'source'>, restart: string): stri
 
 // The sources
 
-/** Whether each source besides the code host has a secret. */
+/** Checks that each source besides the code host has a secret. */
 async function checkSources({ shell, profile, data }: Examined): Promise<string> {
   const sources = await readSources(shell, profile, data)
   if (sources.length === 0) throw skip('none')
@@ -449,7 +465,7 @@ async function checkSources({ shell, profile, data }: Examined): Promise<string>
   return [...places].map((place) => `${place}: ${namesIn(place).join(', ')}`).join('; ')
 }
 
-/** The settings that `relay doctor` has a flag for, to try another value in this one diagnosis. */
+/** Settings that have a flag of `relay doctor`, to try another value in one diagnosis. */
 const DOCTOR_FLAGS = [
   'user',
   'provider',

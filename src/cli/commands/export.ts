@@ -75,6 +75,6 @@ relay export 7 --pretty --out test/fixtures/opened.json`,
   ],
   run: runExport,
   print,
-  // A fixture is JSON, and its version is `"relay":1`.
+  // Printed unchanged: a fixture is JSON, and its version is `"relay":1`.
   json: (exported) => (exported.file === undefined ? exported.fixture : exported),
 })

@@ -34,7 +34,7 @@ import { openUserProfile, type UserProfile } from '../user-profile.js'
 import { sharedSecretText, webhookSecret } from '../webhook-secret.js'
 import { formatRepo, parseRepo } from '../target.js'
 
-/** What a command about the hooks of one repository works with; its `name` is `octo/demo`. */
+/** Parts of a command about the hooks of one repository, such as `octo/demo`. */
 type HookProfile = Awaited<ReturnType<typeof openHookProfile>>
 
 async function openHookProfile(shell: Shell, flags: Flags, text: string, options: ProfileOptions = {}) {
@@ -43,7 +43,7 @@ async function openHookProfile(shell: Shell, flags: Flags, text: string, options
   return { ...profile, place: placeOf(shell, profile, repo), name: formatRepo(repo) }
 }
 
-/** The hooks of a repository, as the signed-in user may manage them: the token is renewed if it has to be. */
+/** Makes the context in which the signed-in user manages a repository's hooks. The token is renewed if necessary. */
 export function placeOf({ signal }: Shell, profile: UserProfile, repo: Repo): HookContext {
   const { host, database } = profile
   const login = loginCommandLine(profile)
@@ -60,7 +60,7 @@ export function payloadAddress(profile: Profile): string | undefined {
   return tunnelAddress(profile) ?? (base === undefined ? undefined : `${base}/webhook`)
 }
 
-/** The repository's hook that leads here. @throws RelayError `no_match` when there is none, with the next step */
+/** Finds the repository's hook that leads here. @throws RelayError `no_match` if there is none, with the next step */
 export async function findOwnHook(profile: UserProfile, place: HookContext): Promise<RepoHook> {
   const [hook] = await findOwnHooks(place, payloadAddress(profile))
   if (hook) return hook
@@ -71,7 +71,7 @@ export async function findOwnHook(profile: UserProfile, place: HookContext): Pro
   )
 }
 
-/** A hook for a program. `ours`: it leads here. */
+/** Describes a hook for a program. `ours`: it leads here. */
 function hookObject(hook: RepoHook, ours: boolean) {
   const { id, url, active, contentType, events, hasSecret = null, lastResponse = null } = hook
   const how = { active, contentType: outside(contentType), events: outside(events), hasSecret }
@@ -93,7 +93,7 @@ async function runAdd(shell: Shell, flags: AddInput) {
   await using profile = await openHookProfile(shell, flags, flags.repo)
   const { place, name } = profile
   const { name: provider } = profile.host
-  // Gitea has other names for hooks than for deliveries.
+  // Gitea names the events of hooks differently from those of deliveries.
   for (const event of provider === 'gitea' ? [] : (events ?? [])) {
     const why = neverSentReason(event, provider, hostScheme(provider).events)
     if (why !== undefined) out.log.warn(why)
@@ -171,7 +171,7 @@ function printList(list: HookList, out: Output): void {
     if (list.saved.length === 0) return out.say(list.none)
     const rows = list.saved.map(({ id, url, ...repo }) => {
       const name = formatRepo(repo)
-      // Its creation was interrupted.
+      // The hook's creation was interrupted.
       return [name, url, id === null ? `perhaps not there; finish with ${list.finish(name)}` : '']
     })
     return out.table(rows)
@@ -250,7 +250,7 @@ async function runTest(shell: Shell, flags: RepoInput) {
   if (!profile.instance) throw notServed(profile)
   const hook = await findOwnHook(profile, place)
   const { testEvent, words } = profile.host
-  // Every hook gets a ping. For want of another event, the code host sends nothing, and answers no error.
+  // Every hook gets a ping. Without any other event, the code host sends nothing and reports no error.
   if (testEvent !== 'ping' && !hook.events.includes(testEvent))
     throw new RelayError(
       'conflict',
@@ -260,10 +260,10 @@ async function runTest(shell: Shell, flags: RepoInput) {
   return { repo: name, hook: hook.id, n, event }
 }
 
-/** Newest deliveries of the event among which the test is looked for. */
+/** Number of recent deliveries of the event among which the test is searched. */
 const RECENT = 20
 
-/** Has the code host send a test, and waits until it is in the journal. */
+/** Makes the code host send a test, and waits until it is in the journal. */
 async function testHook(profile: HookProfile, hook: RepoHook, signal: AbortSignal): Promise<Summary> {
   const { place, name, host, limits } = profile
   const { testEvent: event } = host
@@ -273,17 +273,17 @@ async function testHook(profile: HookProfile, hook: RepoHook, signal: AbortSigna
     throw explainHookError(error, place)
   })
 
-  /** The id of the test, once the log shows it. */
+  /** Id of the test, once the log shows it. */
   let guid: string | undefined
-  /** Whether the time decides: there is no log, and nothing that names the repository has come. */
+  /** True if only the time decides: there is no log, and no delivery that names the repository. */
   let isByTime = false
   const isOwnHook = ({ deliveryId, hookId, repo }: Summary): boolean => {
     if (deliveryId === guid) return true
-    // That counts, where it is named: a repository that was renamed sends its new name.
+    // The hook's id decides, since a renamed repository sends its new name.
     if (hookId !== '') return hookId === String(hook.id)
     return isByTime || repo === null || repo.toLowerCase() === name.toLowerCase()
   }
-  /** Finds it in the log; throws if it failed, so that this is known at once. */
+  /** Searches the log for the test. Throws if it failed, so that this is reported at once. */
   const lookInLog = async (): Promise<void> => {
     isByTime = !logged
     const newest = logged && (await newestLogged(profile, hook))?.find((entry) => entry.event === event)
@@ -299,7 +299,7 @@ async function testHook(profile: HookProfile, hook: RepoHook, signal: AbortSigna
   let logLook = limits.logLook
   try {
     for (;;) {
-      // An equal delivery is a duplicate of an earlier one: its count says that another arrived.
+      // An equal delivery is counted as a duplicate of an earlier one.
       const arrived = (await recent(profile)).find(
         (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOwnHook(entry),
       )
@@ -326,7 +326,7 @@ async function recent({ journal, host }: UserProfile): Promise<readonly Summary[
   return found
 }
 
-/** The newest entries of the hook's log; undefined where the code host has none, or fails. */
+/** Returns the newest entries of the hook's log. Undefined if the code host has none, or fails. */
 async function newestLogged({ place: { hooks, repo } }: HookProfile, { id }: RepoHook) {
   return (await hooks.log?.(repo, id).page().catch(ignoreFailure))?.deliveries
 }

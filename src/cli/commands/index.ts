@@ -1,7 +1,7 @@
 import type { CommandName } from '../catalog.js'
 import type { AnyCommand } from '../command.js'
 
-/** Where each command is. Its file is loaded when the command line names it. */
+/** Loaders of the commands. A command's file is loaded when the command line names it. */
 const LOADERS: Readonly<Record<CommandName, () => Promise<AnyCommand>>> = {
   serve: async () => (await import('./serve.js')).serveCommand,
   mcp: async () => (await import('./mcp.js')).mcpCommand,
@@ -36,7 +36,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<AnyCommand>>> = {
 
 export type Commands = Readonly<Partial<Record<CommandName, AnyCommand>>>
 
-/** Loads these commands. */
+/** Loads the named commands. */
 export async function loadCommands(names: readonly CommandName[]): Promise<Commands> {
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await LOADERS[name]()])))
 }

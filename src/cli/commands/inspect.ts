@@ -1,7 +1,7 @@
 import { RelayError } from '../../base/errors.js'
 import { forwardingHint, isRemote, openInspector } from '../browser.js'
 import { define, type Flags, type Shell } from '../command.js'
-import { looks } from '../follow.js'
+import { wakeups } from '../follow.js'
 import { callInstance } from '../instance-client.js'
 import { parseEntry } from '../journal.js'
 import { STORED } from '../options.js'
@@ -19,12 +19,12 @@ async function runInspect(shell: Shell, flags: InspectInput) {
   const { url } = instance
   const { code } = await callInstance(instance, 'inspect', {}, shell)
   const isPending = async () => (await callInstance(instance, 'inspect pending', { code }, shell)).pending
-  const within = (limit: number) => looks(shell, profile, { limit })
+  const within = (limit: number) => wakeups(shell, profile, { limit })
   const address = `${url}/inspect/${entry === undefined ? '' : `deliveries/${entry}`}`
   const opened =
     flags.browser === false
       ? 'not started'
-      : await openInspector(shell, { url, code, entry, isPending, looks: within })
+      : await openInspector(shell, { url, code, entry, isPending, wakeups: within })
   if (opened === 'not used')
     throw new RelayError(
       'timed_out',

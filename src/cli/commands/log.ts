@@ -17,7 +17,7 @@ import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '
 import { type Listed, listed, Printer, summaryObject } from '../output/deliveries.js'
 import type { Output } from '../output/output.js'
 import { dim } from '../output/text.js'
-import { looks } from '../follow.js'
+import { wakeups } from '../follow.js'
 import { openProfile } from '../profile.js'
 import { refusedItems, printRefused, type RefusedItem, refusedJson } from '../refused.js'
 
@@ -25,15 +25,15 @@ type LogFlags = Flags & FilterFlags & { readonly follow?: boolean; readonly refu
 
 type LogItem =
   | RefusedItem
-  /** Of the targets, before the first entry. */
+  /** Names of the targets, before the first entry. */
   | { readonly type: 'names'; readonly named: readonly NamedTarget[] }
-  /** Entries that come next, whose columns are aligned. */
+  /** Following entries, with aligned columns. */
   | { readonly type: 'page'; readonly page: readonly Summary[] }
   | ({ readonly type: 'entry' } & Listed)
-  /** How many there are, for a person. */
+  /** Number of entries, for a person. */
   | { readonly type: 'total'; readonly text: string }
 
-/** Ctrl-C ends `--follow` normally. */
+/** Lists or follows entries. Ctrl-C ends `--follow` without an error. */
 async function* runLog(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
   try {
     yield* flags.refused ? refusedItems(shell, flags) : list(shell, flags)
@@ -56,16 +56,17 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
   const entry = async (summary: Summary): Promise<LogItem> => {
     return { type: 'entry', ...(await listed(journal, summary)) }
   }
-  // Read first, so that every entry appended meanwhile is printed by one of the two functions.
+  // Read first, so that an entry that is appended meanwhile is printed exactly once.
   const last = await journal.newest()
   const follower = flags.follow ? await createFollower(journal, filter, last) : undefined
   const numbers: number[] = []
   for await (const { n } of journal.select({ ...filter, before: last + 1 })) {
     numbers.push(n)
-    if (numbers.length % PAGE === 0) await hearSignal(signal)
+    if (numbers.length % PAGE === 0) await checkSignal(signal)
   }
   numbers.reverse()
-  // Pages, not one statement that stays open while it writes: a paused pager would make the database's log grow without end.
+  // Read in pages, since one statement would stay open while it writes: a paused pager would make the database's log
+  // grow without end.
   for (let at = 0; at < numbers.length; at += PAGE) {
     const page = await journal.summaries(numbers.slice(at, at + PAGE))
     yield { type: 'page', page }
@@ -73,11 +74,11 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
       yield await entry(summary)
       follower?.printed(summary)
     }
-    await hearSignal(signal)
+    await checkSignal(signal)
   }
   const found = numbers.length
   if (follower)
-    for await (const summary of follower.changes(looks(shell, profile))) yield await entry(summary)
+    for await (const summary of follower.changes(wakeups(shell, profile))) yield await entry(summary)
   else if (found === 0)
     throw new RelayError(
       'no_match',
@@ -104,7 +105,7 @@ function json(item: LogItem) {
   return item.type === 'refused' || item.type === 'counts' ? refusedJson(item) : undefined
 }
 
-/** `20 of 6,173 deliveries`, and how to see more of them. */
+/** Formats `20 of 6,173 deliveries`, with advice to see more. */
 async function totalText(journal: Journal, filter: Filter, found: number): Promise<string> {
   const total = await journal.count()
   const { last, ...others } = filter
@@ -114,19 +115,19 @@ async function totalText(journal: Journal, filter: Filter, found: number): Promi
   return `${number(found)}${matching} of ${number(total)} deliver${total === 1 ? 'y' : 'ies'}${more}`
 }
 
-/** Entries read at once, and whose columns are aligned with each other. There may be a million. */
+/** Number of entries read at once, with aligned columns. There may be a million. */
 const PAGE = 1000
 
-/** Lets Ctrl-C and a closed pipe be noticed. @throws the signal's reason. */
-async function hearSignal(signal: AbortSignal): Promise<void> {
+/** Lets Ctrl-C and a closed pipe be noticed. @throws the signal's reason */
+async function checkSignal(signal: AbortSignal): Promise<void> {
   await setImmediate()
   signal.throwIfAborted()
 }
 
-/** The newest matching entries that are watched for changes: some milliseconds of work per look. */
+/** Number of matching entries that are watched for changes: some milliseconds of work each time. */
 const MAX_WATCHED = 100
 
-/** Follows the entries after number `after`, and the changes of earlier ones from now on. */
+/** Follows the entries after number `after`, and later changes of earlier ones. */
 export async function createFollower(journal: Journal, filter: Filter, after: number) {
   const { status: _, ...lasting } = filter
   const states = new Map<number, string>()
@@ -134,13 +135,13 @@ export async function createFollower(journal: Journal, filter: Filter, after: nu
   for await (const summary of journal.select({ ...lasting, last: MAX_WATCHED, before: after + 1 }))
     states.set(summary.n, stateOf(summary))
   return {
-    /** Notes the state in which an entry was printed, so that it is not printed again in that state. */
+    /** Records the state in which an entry was printed, so that it is not printed again in that state. */
     printed(summary: Summary): void {
       if (states.has(summary.n)) states.set(summary.n, stateOf(summary))
     },
     /**
-     * New entries that match, and the newest matching entries again when a duplicate or the state of their forwarding changes them. An
-     * entry can begin to match by such a change: no status lasts. Ends with the looks, at which the journal is read.
+     * Yields new entries that match, and the newest matching entries again when a duplicate or their forwarding status
+     * changes them. A change can make an entry match. Reads the journal at each wakeup, and ends with them.
      */
     async *changes(moments: AsyncIterable<unknown>): AsyncGenerator<Summary> {
       for await (const batch of entriesAfter(journal, after, filter, moments)) {

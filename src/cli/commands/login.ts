@@ -24,7 +24,7 @@ import { type SignedIn, signedIn } from '../account.js'
 import { hasDisplay, showAddress } from '../browser.js'
 import { define, type Flags, type Shell } from '../command.js'
 import { readInput, inputText } from '../input.js'
-import { looks } from '../follow.js'
+import { wakeups } from '../follow.js'
 import { USER_COMMAND } from '../options.js'
 import { publicAddress, redirectUri } from '../addresses.js'
 import { explainPort } from '../port-owner.js'
@@ -42,7 +42,7 @@ interface LoginFlags extends Flags {
 async function runLogin(shell: Shell, flags: LoginFlags): Promise<SignedIn> {
   if (flags.device && flags.withToken)
     throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
-  // Standard input first: an error there needs neither the profile nor the code host.
+  // Standard input is read first, since its errors need neither the profile nor the code host.
   const token = flags.withToken ? await readGivenToken(shell, flags) : undefined
   await using opened = await openProfile(shell, flags, {
     mustExist: token === undefined && 'without a client',
@@ -69,7 +69,7 @@ function print(account: SignedIn, out: Output): void {
   out.say(`the token is in ${tilde(account.store)} and expires ${account.expiresAt}`)
 }
 
-/** Why there can be no device flow, and the browser is tried unless the user asked for it. */
+/** Failures without a device flow, after which the browser is tried unless the user asked for the device flow. */
 const NO_DEVICE_FLOW: ReadonlySet<ErrorKind> = new Set(['usage', 'settings', 'not_configured'])
 
 async function signIn(
@@ -89,12 +89,12 @@ async function signIn(
 
 // --with-token
 
-/** 8,192 bytes are the longest token that relay stores; two are for a line end. */
+/** Limit of standard input: 8,192 bytes are the longest token that relay stores, and two are for a line end. */
 const INPUT = { tooLarge: 'longer than any token (8 KiB)', limit: 8_194 }
 /** Visible ASCII, as an Authorization header requires. */
 const TOKEN = /^[\x21-\x7e]+$/
 
-/** Reads an access token from standard input, without one newline at its end. Text that is none is not quoted. */
+/** Reads an access token from standard input, without one newline at its end. Invalid text is not quoted. */
 async function readGivenToken(shell: Shell, flags: LoginFlags): Promise<string> {
   if (shell.stdin.isTTY === true) {
     await using profile = await openProfile(shell, flags, { mustExist: false, instance: 'ignore' })
@@ -151,7 +151,7 @@ async function storeToken(
 
 type DeviceSignIn = Awaited<ReturnType<typeof beginDeviceSignIn>>
 
-/** Needs the OAuth client's id, that of the instance if one runs, and no secret. */
+/** Begins a device flow. It needs the OAuth client's id, that of a running instance first, and no secret. */
 async function beginWithDevice({ signal }: Shell, profile: UserProfile): Promise<DeviceSignIn> {
   const { host, client } = profile
   const clientId = profile.instance?.clientId ?? client?.id
@@ -183,7 +183,7 @@ async function signInWithDevice(
   ]
   for (const line of lines) out.say(line)
   const issued = await begun.awaitToken()
-  // Before it is stored: a command that fails has signed nobody in.
+  // Requested before the token is stored, since a command that fails must sign nobody in.
   const { login } = await accountOf(host, issued.accessToken, { signal })
   await tokens.save(user, { ...issued, url: host.url, account: login })
   await tokens.rememberLogin(user, { origin: issued.origin, account: login })
@@ -195,7 +195,10 @@ async function signInWithDevice(
 
 // In the browser
 
-/** The instance receives the code host's answer or, if none runs, this process. */
+/**
+ * Signs the user in with a browser. The running instance receives the code host's response or, if none runs, this
+ * process.
+ */
 async function signInWithBrowser(shell: Shell, profile: UserProfile, opens: boolean): Promise<SignedIn> {
   const { signal } = shell
   const { database, tokens, user, host, instance, values } = profile
@@ -207,14 +210,17 @@ async function signInWithBrowser(shell: Shell, profile: UserProfile, opens: bool
   const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
   const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
   await showAddress(shell, address, { opens, waiting })
-  const outcome = await awaitLogin(database.store, login, looks(shell, profile, { limit: LOGIN_LIMIT_MS }))
+  const outcome = await awaitLogin(database.store, login, wakeups(shell, profile, { limit: LOGIN_LIMIT_MS }))
   await receiver?.lastPage()
   if (outcome.auth === 'error') throw failed(outcome, profile)
   await tokens.rememberLogin(user, { origin: host.origin, account: outcome.account })
   return signedIn(profile, await profile.owner(), outcome.account)
 }
 
-/** Asks the start address first, so that an error appears in the terminal and not in the browser. `limit` is in milliseconds. */
+/**
+ * Requests the start address first, so that an error appears in the terminal and not in the browser. `limit` is in
+ * milliseconds.
+ */
 async function checkStart(address: URL, limit: number, signal: AbortSignal): Promise<void> {
   using client = createLoopbackClient()
   const limited = { signal: deadline(limit, signal) }
@@ -227,7 +233,7 @@ async function checkStart(address: URL, limit: number, signal: AbortSignal): Pro
   throw new RelayError('not_configured', errorOf(text) ?? `relay at ${address.origin} answered ${status}`)
 }
 
-/** The text of an answer's `error`; undefined if it has none, or is no JSON. */
+/** Returns the `error` of a JSON response. Undefined if there is none. */
 function errorOf(text: string): string | undefined {
   try {
     const error = ownMember(parseJson(text), 'error')
@@ -237,10 +243,13 @@ function errorOf(text: string): string | undefined {
   }
 }
 
-/** For a browser to follow the redirect to the last page, in milliseconds. Programs do not follow it. */
+/** Time for a browser to follow the redirect to the last page. Programs do not follow it. Milliseconds. */
 const LAST_PAGE_LIMIT = 1_000
 
-/** Answers a sign-in's requests on the configured port, and nothing else: a delivery that comes meanwhile gets 404. Takes no profile. */
+/**
+ * Serves only the requests of a sign-in, on the configured port. A delivery that arrives meanwhile gets 404. Does not
+ * take the profile.
+ */
 async function receiveCallback(shell: Shell, profile: UserProfile, login: string) {
   const { out, seams } = shell
   const { client, host, tokens, database, limits } = profile
@@ -269,7 +278,7 @@ async function receiveCallback(shell: Shell, profile: UserProfile, login: string
     throttle: createLogThrottle(log),
     starts: new SignInLimiter(),
     timeLimit: limits.tokenEndpoint,
-    // Of its own sign-in the command says more.
+    // The command itself reports its own sign-in.
     onAccount: (change: AccountChange) => change.login === login || log.warn(accountText(change)),
   }
   router
@@ -283,7 +292,10 @@ async function receiveCallback(shell: Shell, profile: UserProfile, login: string
   })
   return {
     url: listener.url,
-    /** Resolves once the browser has asked for the last page, or does not ask for it here. What it asked for is still answered. */
+    /**
+     * Resolves once the browser has requested the last page, or does not request it here. Its request is still
+     * answered.
+     */
     async lastPage(): Promise<void> {
       if (baseUrl === undefined) await aborted(deadline(LAST_PAGE_LIMIT, asked.signal))
     },
@@ -313,7 +325,7 @@ function failed(
   { reason, why }: Extract<LoginOutcome, { auth: 'error' }>,
   { user, host }: UserProfile,
 ): RelayError {
-  // It says which address failed.
+  // The message names the failing address.
   const detail = reason === 'provider_unavailable' ? `: ${why}` : ''
   return new RelayError(
     'unauthenticated',

@@ -4,14 +4,14 @@ import { requireGreen } from '../../codehost/pipelines.js'
 import {
   ACTED,
   ACTION,
-  act,
+  performAction,
   type Action,
   type ActionFlags,
   DRY_RUN,
   FROM,
   readOperands,
   readTarget,
-} from '../act.js'
+} from '../action.js'
 import { define, type Shell } from '../command.js'
 import { marked, own } from '../output/outside.js'
 import { formatTarget, type ActionTarget } from '../target.js'
@@ -26,11 +26,11 @@ interface MergeInput extends ActionFlags {
 
 async function* runMerge(shell: Shell, flags: MergeInput) {
   const { method, title, message, ifGreen, matchHead: sha } = flags
-  // A shortened id matches no head, and would read like a changed head.
+  // Rejected, since a shortened id matches no head, and the error would look like a changed head.
   if (sha !== undefined && !/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i.test(sha))
     throw new RelayError('usage', '--match-head: must be a full commit id of 40 or 64 hexadecimal digits')
   const [named] = readOperands(flags, [flags.target], 0)
-  yield* act(shell, flags, 'merge', await readTarget(shell, flags.from, named), (target) => {
+  yield* performAction(shell, flags, 'merge', await readTarget(shell, flags.from, named), (target) => {
     const name = formatTarget(target)
     if (target.kind === 'issue')
       throw new RelayError(
@@ -42,7 +42,7 @@ async function* runMerge(shell: Shell, flags: MergeInput) {
   })
 }
 
-/** Merges; `condition` completes the description. */
+/** Plans a merge. `condition` completes the description. */
 function merge(target: ActionTarget, options: MergeOptions, condition = ''): Action<MergeResult> {
   const { owner, repo, number: pullNumber } = target
   const { method } = options
@@ -62,7 +62,7 @@ function merge(target: ActionTarget, options: MergeOptions, condition = ''): Act
   }
 }
 
-/** Merges exactly the head whose checks it has read, so that a push in between is not merged unchecked. */
+/** Plans a merge of exactly the head whose checks were read, so that a later push is not merged unchecked. */
 function mergeIfGreen(target: ActionTarget, options: MergeOptions): Action<MergeResult> {
   const name = formatTarget(target)
   return {

@@ -4,19 +4,19 @@ import {
   ACTED,
   type Action,
   ACTION,
-  act,
+  performAction,
   type ActionFlags,
   DRY_RUN,
   FROM,
   readOperands,
   readTarget,
   TARGET_HELP,
-} from '../act.js'
+} from '../action.js'
 import { define, type Shell } from '../command.js'
 import { marked } from '../output/outside.js'
 import { formatTarget } from '../target.js'
 
-/** Other spellings of the reactions: the emoji that the code hosts show, and the names of the emoji. */
+/** Other spellings of the reactions: the emoji that the code hosts show, and their names. */
 const ALIASES: Readonly<Record<Reaction, readonly string[]>> = {
   '+1': ['👍', 'thumbsup'],
   '-1': ['👎', 'thumbsdown'],
@@ -28,10 +28,13 @@ const ALIASES: Readonly<Record<Reaction, readonly string[]>> = {
   eyes: ['👀'],
 }
 
-/** Variation selectors (text or emoji style) and skin tones, which change only the look of an emoji. */
+/** Variation selectors (text or emoji style) and skin tones, which only change the look of an emoji. */
 const VARIANTS = /\p{Variation_Selector}|\p{Emoji_Modifier}/gu
 
-/** A reaction by its name, with or without colons, or the emoji itself. @throws RelayError `usage` that lists all reactions */
+/**
+ * Parses a reaction: its name, with or without colons, or the emoji. @throws RelayError `usage` that lists all
+ * reactions
+ */
 function parseReaction(text: string | undefined): Reaction {
   if (text === undefined)
     throw new RelayError('usage', `No reaction given. Give one of ${REACTIONS.join(', ')}, or the emoji`)
@@ -48,7 +51,7 @@ type ReactInput = ActionFlags & { readonly reaction?: string | undefined }
 async function* runReact(shell: Shell, flags: ReactInput) {
   const [address, word] = readOperands(flags, [flags.target, flags.reaction], 1)
   const content = parseReaction(word)
-  yield* act(
+  yield* performAction(
     shell,
     flags,
     'react',

@@ -77,18 +77,21 @@ interface Selection {
   readonly journal: () => Promise<Journal>
   /** The provider of files that hold only a payload. */
   readonly provider: string | undefined
-  /** The source that all are of, in place of their own. */
+  /** Source that replaces the deliveries' own. */
   readonly source?: Source | undefined
 }
 
-/** Bytes of fixtures that are read before anything is sent: those of most tests. Bounds memory and the wait before sending. */
+/**
+ * Bytes of fixtures that are read before anything is sent: enough for most tests. Bounds memory and the wait before
+ * sending.
+ */
 const READ_AHEAD = 8_388_608
 /** Bytes of a fixture besides its body: headers and names. */
 const OVERHEAD = 4096
 
 /**
- * The deliveries that the words name, in their order; without words, those that the flags select in the journal, oldest first. They are read
- * when they are sent, but for the first files, so that one that is wrong is found before.
+ * Selects the named deliveries in the given order; without names, those that the flags select in the journal, oldest
+ * first. They are read when they are sent, except for the first files, so that an invalid one is found before.
  */
 export async function selectItems(
   shell: Shell,
@@ -119,7 +122,7 @@ export async function selectItems(
     }
     const isPiped = word === '-'
     for await (const { name, load } of findFixtures([isPiped ? word : path.resolve(cwd, word)], options)) {
-      // Only the bytes of its body stay, not the text of its file.
+      // Only the body's bytes stay in memory, not the text of its file.
       const read = (): RecordedDelivery => ({ ...fromFixture(load()), ...of })
       const recorded = size < READ_AHEAD ? read() : undefined
       size += OVERHEAD + (recorded?.body.length ?? 0)
@@ -131,10 +134,10 @@ export async function selectItems(
   return items
 }
 
-/** How long to wait for the targets: as long as `relay wait`. Milliseconds. */
+/** Time to wait for the targets, as in `relay wait`. Milliseconds. */
 const LIMIT_MS = 300_000
 
-/** Waits until the deliveries with these ids, which the instance has answered 200, were forwarded to all their targets. */
+/** Waits until the deliveries with these ids, which the instance has accepted, were forwarded to all their targets. */
 async function awaitForwards(
   shell: Shell,
   profile: Profile,

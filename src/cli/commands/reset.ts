@@ -34,12 +34,12 @@ async function runReset(shell: Shell, flags: ResetFlags) {
   try {
     rmdirSync(folder)
   } catch {
-    // Files that are not relay's are in it.
+    // The folder has files that are not relay's.
   }
   return { profile: name, removed: true, users }
 }
 
-/** While no relay can serve the profile: one that is stopped, or starting, does not answer. */
+/** Runs work while no relay can serve the profile: a stopped or starting relay does not respond. */
 async function whileUnserved<Result>(folder: string, work: () => Promise<Result>): Promise<Result> {
   const file = path.join(folder, LOCK_FILE)
   const wasThere = existsSync(file)
@@ -52,7 +52,10 @@ async function whileUnserved<Result>(folder: string, work: () => Promise<Result>
   }
 }
 
-/** Says what will be removed, asks, and revokes the tokens of every user, up to the first that fails. Returns the users. */
+/**
+ * Prints what will be removed, asks, and revokes the tokens of every user, up to the first that fails. Returns the
+ * users.
+ */
 async function endTokens(shell: Shell, flags: ResetFlags, profile: Profile): Promise<readonly string[]> {
   const { out, signal } = shell
   const { values, saved, folder, name } = profile
@@ -64,7 +67,7 @@ async function endTokens(shell: Shell, flags: ResetFlags, profile: Profile): Pro
   const kind = values.store === 'memory' ? 'file' : values.store
   await using database = await openStored(shell, profile, { kind })
   const { store, secrets } = database
-  // Those with a token, or with what renews one.
+  // Users with a token, or with a refresh token.
   const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]
   const users = [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))].toSorted()
   const setup = await readStoredClient(secrets, profile)
@@ -95,7 +98,7 @@ async function endTokens(shell: Shell, flags: ResetFlags, profile: Profile): Pro
       })
   }
   if (setup) await removeSetup(secrets)
-  // The keychain has it outside the folder.
+  // The keychain stores the key outside the folder.
   if (kind === 'keychain') await removeKey(folder)
   return users
 }

@@ -22,9 +22,9 @@ import { routeSettings } from '../settings/derived.js'
 
 interface Listed extends LiveRoutes {
   readonly isLive: boolean
-  /** Whether an instance is there, and cannot be asked. */
+  /** True if an instance exists that cannot be called. */
   readonly isUnreachable: boolean
-  /** What to say where there are none. */
+  /** Message if there are no routes. */
   readonly none: string
 }
 
@@ -49,14 +49,14 @@ function print({ routes, ignore, isLive, isUnreachable, none }: Listed, out: Out
   if (ignore.length > 0) out.result(`ignored: ${ignore.join(', ')}`)
 }
 
-/** The routes of the settings, with the counts of the journal if there is one. */
+/** Returns the routes of the settings, with the counts of the journal if there is one. */
 async function routesOfSettings(profile: Profile): Promise<LiveRoutes> {
   const data = await profile.data()
   const counts = await (data && new Journal(data.sql).counts())
   return liveRoutes(new Routing(routeSettings(profile)), [], counts ?? new Map())
 }
 
-/** The target is last: on a narrow terminal its address, which is never cut, goes on a line of its own. */
+/** Column headings. The target is last: on a narrow terminal its address, which is never cut, gets its own line. */
 const HEADINGS = ['forwarded', 'failed', 'waiting', 'state', 'target']
 
 function describeRoute(route: LiveRoute): string[] {

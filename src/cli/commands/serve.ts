@@ -18,7 +18,7 @@ relay serve --tunnel --hook octo/demo --catch-up`,
   settings: SETTING_NAMES.filter((name) => name !== 'profile' && name !== 'user' && settingOf(name).flag),
   env: ['user', 'clientId', 'clientSecret', 'webhookSecret', 'webhookSecretPrevious', 'tokenTtl', 'home'],
   exits: [[0, 'success, also after Ctrl-C']],
-  // It prints while it runs.
+  // Uses a printing shell, since it prints while it runs.
   run: async (shell: PrintingShell, input: ServeFlags) =>
     (await import('./serve/serve.js')).runServe(shell, input),
   print: () => {},

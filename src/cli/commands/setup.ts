@@ -28,7 +28,9 @@ interface SetupFlags extends Flags {
   readonly yes?: boolean
 }
 
-/** Runs `relay setup`. Nothing is stored before something was registered: a setup that is cancelled leaves no profile behind. */
+/**
+ * Runs `relay setup`. Nothing is stored before something was registered, so a cancelled setup leaves no profile behind.
+ */
 async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
   await using profile = await openProfile(shell, flags, { mustExist: false })
   const plan = planSetup(profile)
@@ -60,12 +62,12 @@ async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
   return report(shell, flags, profile, client)
 }
 
-/** Stores what was registered. `hookUrl`: the address of the App's webhook, if that is active. */
+/** Stores the registration. `hookUrl` is the address of the App's webhook, if that is active. */
 type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Promise<void>
 
 type Plan = ReturnType<typeof planSetup>
 
-/** Checks, before anything is asked or registered, that what setup stores would take effect. */
+/** Checks that the result of setup would take effect, before the user is asked or anything is registered. */
 function planSetup(profile: Profile) {
   const { values, origins, instance, name, hostRefusal } = profile
   if (hostRefusal) throw hostRefusal
@@ -91,7 +93,7 @@ function planSetup(profile: Profile) {
 
 const WAITING = 'Waiting up to 15 minutes for you to register the App there. Ctrl-C cancels.'
 
-/** Registers an App in the browser. `save` stores it before the browser's page says so. */
+/** Registers an App in the browser. `save` stores it before the browser's page reports success. */
 async function registerApp(
   shell: Shell,
   flags: SetupFlags,
@@ -103,7 +105,7 @@ async function registerApp(
     apps,
     providerUrl: host.url,
     organization: flags.org,
-    // GitHub's names of AppsApi are unique in all of GitHub.
+    // Names of Apps are unique in all of GitHub.
     app: { name: `relay-${randomBytes(4).toString('hex')}`, callbackUrl, hook },
     log: shell.out.log,
     command: profile.command,
@@ -116,7 +118,10 @@ async function registerApp(
   return registered
 }
 
-/** The App's own webhook leads to the tunnel, or to the public address. Undefined if it is inactive and the code host cannot reach relay. */
+/**
+ * Chooses the address of the App's own webhook: the tunnel, or the public address. Undefined for an inactive webhook
+ * if the code host cannot reach relay.
+ */
 async function webhookOf(
   profile: Profile,
   host: Pick<CodeHost, 'url'>,
@@ -135,8 +140,8 @@ async function webhookOf(
 }
 
 /**
- * Has the App's webhook sign with the profile's secret, which hooks at the code host may have already. A profile without one adopts
- * that of the App. A failure is a warning, since the App itself is registered.
+ * Makes the App's webhook sign with the profile's secret, which hooks at the code host may already use. A profile
+ * without a secret uses that of the App. A failure is only a warning, since the App itself is registered.
  */
 async function agreeOnSecret(
   { out }: Shell,
@@ -166,7 +171,7 @@ async function agreeOnSecret(
 
 const NAME = 'relay'
 
-/** Has the user register an OAuth application in the browser, and asks for its id and secret. */
+/** Guides the user to register an OAuth application in the browser, and asks for its id and secret. */
 async function registerByHand(
   shell: Shell,
   flags: SetupFlags,
@@ -188,7 +193,9 @@ async function registerByHand(
   return { id, secret: new Secret(secret) }
 }
 
-/** Registers an OAuth application with an access token of the user, which is not stored. Undefined if the user has none. */
+/**
+ * Registers an OAuth application with an access token of the user, which is not stored. Undefined if the user has none.
+ */
 async function registerWithToken(
   { signal }: Shell,
   { host, callbackUrl }: Plan,

@@ -71,7 +71,7 @@ async function readEntry(profile: Profile, word: string) {
   return { entry, progress: summary ? await progressOf(journal, summary) : [] }
 }
 
-/** The lines that show an entry to a person: what it is and what became of it, then its headers and body. */
+/** Formats an entry for a person: its delivery and targets, then its headers and body. */
 function entryPage(
   entry: Entry,
   progress: readonly TargetProgress[],
@@ -79,7 +79,7 @@ function entryPage(
   isTerminal: boolean,
 ): Line[] {
   const names = shortNames([...namedTargets(profile), ...progress])
-  // The day of an attempt is shown only where it differs.
+  // The day of an attempt is shown only if it differs.
   const timeOf = (at: number): string =>
     isTerminal && localDay(at) === localDay(entry.receivedAt) ? timeOfDay(at) : localTime(at)
   const nowhere =
@@ -132,7 +132,7 @@ function targetLines(
   return [t`${bold(name)}  ${color(`${sign} ${status}`)}${why}${dim(`  ${label}`)}`, ...lines]
 }
 
-/** Enough to recognize an answer; `--json` prints all that was stored. */
+/** Lines of a response that are shown, enough to recognize it. `--json` prints everything that was stored. */
 const MAX_LINES = 10
 const MAX_WIDTH = 201
 
@@ -145,7 +145,7 @@ function answerLines({ answer, headers = [] }: Attempt): string[] {
   return lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), '…'] : lines
 }
 
-/** Whether the start of a text may be text: its last character may be cut off. */
+/** True if the start of a body can be text. Its last character may be cut off. */
 function isText(start: Uint8Array): boolean {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true }) !== undefined

@@ -84,13 +84,13 @@ function printAdded({ name, address, tunnelling, pid }: Added, out: Output): voi
     out.say(`Only this machine reaches that. ${tunnelling} prints an address for the internet`)
 }
 
-/** A source that is there, or a new one. @throws RelayError `usage` */
+/** Finds an existing source, or parses a new one. @throws RelayError `usage` */
 async function readNamed(shell: Shell, profile: Profile, text: string): Promise<Named> {
   const data = await profile.data().catch(noDataYet)
   const known = (await readSources(shell, profile, data)).find(({ name }) => name === text.trim())
   const named = known ?? parseNamed(text)
   const { sources: origin } = profile.origins
-  // With `token` it would send a secret that is meant to sign.
+  // A scheme such as `token` would send a secret that is meant to sign.
   if (origin && isOfFolder(origin) && SOURCE_SCHEMES.includes(named.name) && named.scheme !== named.name)
     throw new RelayError(
       'usage',
@@ -112,10 +112,13 @@ function parseNamed(text: string): Named {
   }
 }
 
-/** 4 KiB: longer than any sender's secret. */
+/** Longest secret: 4 KiB, more than any sender's. */
 const INPUT = { tooLarge: 'longer than any secret (4 KiB)', limit: 4096 }
 
-/** From a terminal, which does not show it, or the whole of standard input. Without white space around it. */
+/**
+ * Reads a secret from a terminal, which does not show it, or from all of standard input. Surrounding white space is
+ * removed.
+ */
 async function readSecret(shell: Shell, profile: Profile, name: string): Promise<string> {
   if (canAsk(shell)) {
     using prompt = new Prompt(shell)
@@ -136,13 +139,13 @@ async function readSecret(shell: Shell, profile: Profile, name: string): Promise
   return secret
 }
 
-/** How an API key, a public key, a secret with its version before it, and one in quotation marks begin. */
+/** Beginnings of other values: API keys, public keys, a secret with a version before it, and one in quotation marks. */
 const PROBABLY_OTHER = /^(?:[srp]k_|whpk_|v1,|['"`])/
 
-/** What is known of a source. */
+/** Description of a source. */
 interface Listed extends Pick<SetSource, 'name' | 'scheme' | 'secrets'> {
   readonly address: string
-  /** Where its secret is; null for none. */
+  /** Place of its secret. Null for none. */
   readonly secret: string | null
   readonly delivery: Summary | undefined
   readonly refused: RefusedSummary | undefined
@@ -218,7 +221,9 @@ function listJson(found: SourceList) {
   })
 }
 
-/** The rows of a terminal, which is too narrow for their table: two lines for each source, without headings and what there is not. */
+/**
+ * Formats sources for a terminal that is too narrow for a table: two lines each, without headings and empty columns.
+ */
 function paragraphs(sources: readonly (readonly string[])[]): Text[] {
   const width = Math.max(...sources.map(([name = '']) => name.length))
   return sources.flatMap(

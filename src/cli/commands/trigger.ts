@@ -40,14 +40,14 @@ type Triggered =
 function runTrigger(shell: Shell, flags: TriggerFlags): AsyncIterable<Triggered> {
   const { source, event, list: isList, print: isPrinted } = flags
   if (isList) return list(shell, flags)
-  // As routes and filters name it: stripe/invoice.paid.
+  // The form that routes and filters use: stripe/invoice.paid.
   const [, named, ofNamed] = /^([^/]+)\/(.+)$/.exec(event ?? '') ?? []
   if (source === undefined && named !== undefined && ofNamed !== undefined)
     return runTrigger(shell, { ...flags, source: named, event: ofNamed })
   return isPrinted ? print(shell, flags) : sendOne(shell, flags)
 }
 
-/** @throws RelayError `usage` where neither an event is given nor a body that names one */
+/** @throws RelayError `usage` without an event, or a body that names one */
 async function requireEvent(shell: Shell, { event, body, ...flags }: TriggerFlags): Promise<void> {
   if (event !== undefined || body !== undefined) return
   await using profile = await openMade(shell, flags)
@@ -103,7 +103,10 @@ async function make(
   return recorded
 }
 
-/** The code host, a source that is set, or a sender of that name that is not set: to print what it sends, or to send it elsewhere. */
+/**
+ * Finds the source: the code host, a source of the settings, or a scheme of that name, to print its request or send it
+ * elsewhere.
+ */
 async function findSource(
   shell: Shell,
   profile: Profile,
@@ -117,7 +120,7 @@ async function findSource(
     : sourceNamed(profile, sources, name)
 }
 
-/** `Sent push: answered 200 in 31ms, entry #7`; undefined for an answer that was not expected. */
+/** Formats `Sent push: answered 200 in 31ms, entry #7`. Undefined for an unexpected response. */
 function sentence({ ok, name, n, answer, to }: Extract<Triggered, { type: 'sent' }>): string | undefined {
   if (!ok) return undefined
   const sent = `Sent ${name}: answered ${answer.status} in ${shortTime(Math.round(answer.ms))}`
@@ -153,7 +156,7 @@ async function openMade(shell: Shell, flags: TriggerFlags): Promise<Profile> {
   })
 }
 
-/** A fixture. It is signed if there is a secret; otherwise replay signs it. */
+/** Makes a fixture. It is signed if there is a secret; otherwise replay signs it. */
 async function* print(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
   await requireEvent(shell, flags)
   const plan = readPlan(flags)

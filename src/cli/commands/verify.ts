@@ -26,11 +26,11 @@ interface Verdict {
   readonly name: string
   readonly recorded: RecordedDelivery
   readonly explanation: SignatureExplanation
-  /** The columns of the widest name. */
+  /** Columns of the widest name. */
   readonly width: number
 }
 
-/** A delivery to verify. `instead`: what is said instead of an explanation, if anything. */
+/** A delivery to verify. `instead` replaces the explanation. */
 type VerifyItem = Item & {
   readonly instead?: (explanation: SignatureExplanation) => SignatureExplanation | undefined
 }
@@ -60,7 +60,7 @@ async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verd
     const recorded = await load()
     if (!recorded) continue
     const source = await sourceOf(recorded)
-    // The headers count as recorded.
+    // Checked at the time of receipt, so that an old signature is not reported as too old.
     const known = await explainSignature(recorded, source, recorded.receivedAt)
     const [proof] = proofsFor(source.secrets.current, source.scheme)
     const isToken = proof?.algorithm === 'token' && !known.valid
@@ -70,7 +70,7 @@ async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verd
       unmatched = OTHERWISE[explanation.reason] ?? unmatched
     }
     yield { name, recorded, explanation, width }
-    // A large file takes seconds, and Ctrl-C is noticed only between two.
+    // Yields, since a large file takes seconds and Ctrl-C is noticed only between two.
     await setImmediate(undefined, { signal })
   }
   if (wrong === 0) return
@@ -82,7 +82,7 @@ function printVerdict({ name, explanation, width }: Verdict, out: Output): void 
   for (const line of verdictLines(name, explanation, width, out.width)) out.result(line, INDENT + HANGING)
 }
 
-/** The hint of these names a header that the request has. */
+/** Reasons whose hint names a header of the request. */
 const QUOTING: ReadonlySet<UnprovedReason> = new Set([
   'wrong_header',
   'other_template',
@@ -99,7 +99,7 @@ function json({ name, recorded: { provider, event, deliveryId }, explanation }: 
   return marked({ ...about, ...claims, ...why })
 }
 
-/** What a signature lacks that may match. */
+/** Replacements for these hints, by reason. */
 const OTHERWISE: Partial<Readonly<Record<UnprovedReason, string>>> = {
   stale: 'The signature matches, and its time does not count',
   unverifiable: 'The signature cannot be verified',
@@ -107,12 +107,15 @@ const OTHERWISE: Partial<Readonly<Record<UnprovedReason, string>>> = {
 
 const TOKEN = 'its source proves it with a token alone, which is a credential, and not stored'
 
-/** The columns before the name and the reason. */
+/** Columns before the name and the reason. */
 const INDENT = 'invalid  '.length
 const HANGING = 4
 const SIGNED = { current: '', previous: 'signed with the previous secret', none: 'its source proves nothing' }
 
-/** `valid    push.json`, `invalid  push.json  the signature is empty: …`; a reason that does not fit gets lines of its own. */
+/**
+ * Formats `valid push.json`, `invalid push.json the signature is empty: …`. A reason that does not fit gets its own
+ * lines.
+ */
 function verdictLines(
   name: string,
   explanation: SignatureExplanation,

@@ -19,7 +19,7 @@ import {
 } from '../journal.js'
 import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '../options.js'
 import { entryObject, type Listed, listed, Printer } from '../output/deliveries.js'
-import { looks } from '../follow.js'
+import { wakeups } from '../follow.js'
 import { notServed } from '../advice.js'
 import { openProfile, type Profile } from '../profile.js'
 
@@ -81,16 +81,16 @@ async function* runWait(shell: Shell, flags: WaitInput): AsyncGenerator<Waited> 
   if (flags.forwarded) await checkForwarded(shell, profile, [summary])
 }
 
-/** `push of octo/demo and ref==refs/heads/main` */
+/** Formats `push of octo/demo and ref==refs/heads/main`. */
 function wantedText(match: string, { repo, source, text, where = [] }: WaitFlags): string {
   const place = [source, repo].map((each) => (each === undefined ? '' : ` of ${each}`)).join('')
   return [match + place, ...(text === undefined ? [] : [JSON.stringify(text)]), ...where].join(' and ')
 }
 
 /**
- * The first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). The filter's `since` counts
- * for the entries that exist: every one that is appended later counts as received since, whatever its time. `onWait` is called when no
- * existing entry matches.
+ * Finds the first matching entry by number, whether it exists or is appended until `end` (of `performance.now`). The
+ * filter's `since` applies to existing entries; later ones always pass it, whatever their time. `onWait` is called if
+ * no existing entry matches.
  */
 async function findFirst(
   shell: Shell,
@@ -116,7 +116,7 @@ async function findFirst(
     if (found) return found
   }
   onWait()
-  const limited = looks(shell, profile, { limit: end - performance.now() })
+  const limited = wakeups(shell, profile, { limit: end - performance.now() })
   for await (const batch of entriesAfter(journal, last, filter, limited))
     for (const summary of batch) {
       const found = matchesFilter(summary, filter) && (await find(summary))
@@ -127,7 +127,7 @@ async function findFirst(
 
 export type Where = (payload: unknown) => boolean
 
-/** Far longer than any useful expression. */
+/** Longest expression, far above any useful one. Characters. */
 const MAX_LENGTH = 1000
 
 const NAME = String.raw`[^\s.[\]=!~"']+`
@@ -139,10 +139,10 @@ const STRING = /^"(?:[^"\\]|\\.)*"$/s
 const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
 /**
- * Parses `path==literal`, `path!=literal` or `path~pattern`. A path is names joined by dots, and `[0]`. A literal in quotes
- * is text; without quotes it matches text, a number, `true`, `false` or `null` of that form. A missing field is `null`.
- * A pattern is a regular expression, tested on text, numbers, `true` and `false`.
- * @throws RelayError `usage` that says what was expected, and where.
+ * Parses `path==literal`, `path!=literal` or `path~pattern`. A path is names joined by dots, and `[0]`. A literal in
+ * quotes is text. Without quotes it matches text, a number, `true`, `false` or `null` of that form. A missing field is
+ * `null`. A pattern is a regular expression, tested on text, numbers, `true` and `false`.
+ * @throws RelayError `usage` with the expected syntax and the position
  */
 export function parseWhere(given: string): Where {
   const text = given.trim()
@@ -193,7 +193,9 @@ function readPattern(text: string, at: number): (value: unknown) => boolean {
   }
 }
 
-/** The quoted text at the end; undefined when that does not start with a quote. Backslashes in a pattern are its own. */
+/**
+ * Parses quoted text at the end. Undefined if it does not start with a quote. Backslashes in a pattern are unchanged.
+ */
 function unquoted(text: string, at: number, { isPattern }: { isPattern: boolean }): string | undefined {
   const rest = text.slice(at)
   const quote = rest.charAt(0)

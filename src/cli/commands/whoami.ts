@@ -17,7 +17,7 @@ async function runWhoami(shell: Shell, flags: Flags) {
     .facts()
     .catch((error: unknown) => {
       if (!(error instanceof RelayError) || !error.kind.startsWith('provider_')) throw error
-      // The token may be valid.
+      // The token may still be valid.
       const message = `Could not get the account of ${user}: ${error.message}`
       throw new RelayError(error.kind, message, { cause: error })
     })

@@ -15,7 +15,7 @@ import { createServer } from './server.js'
 import type { Call, Tool, Tools } from './tool.js'
 import { ACTIONS, TOOLS } from './tools.js'
 
-/** What only the relay of `--serve` takes. */
+/** Settings of `--serve`'s relay only. */
 const OF_SERVE = ['sandbox', 'port', 'forward', 'exec', 'ignore', 'sources', 'tunnel'] as const
 export type McpFlags = Flags & {
   readonly serve?: boolean
@@ -23,7 +23,10 @@ export type McpFlags = Flags & {
   readonly allowActions?: boolean
 }
 
-/** Runs `relay mcp`, until its input ends or a signal comes. Standard output carries the protocol alone. @throws RelayError `usage`, `too_large` */
+/**
+ * Runs `relay mcp` until its input ends or a signal arrives. Standard output carries only the protocol. @throws
+ * RelayError `usage`, `too_large`
+ */
 export async function runMcp(given: PrintingShell, flags: McpFlags): Promise<void> {
   const idle = OF_SERVE.find((name) => flags[name] !== undefined)
   if (idle !== undefined && !flags.serve)
@@ -37,11 +40,11 @@ export async function runMcp(given: PrintingShell, flags: McpFlags): Promise<voi
   const out = new Output({ stdout: stderr, stderr, env }, flags)
   const own = shellWith(given, { out, signal: AbortSignal.any([signal, ended.signal]) })
   const relay = flags.serve ? startRelay(own, flags) : undefined
-  // Why it could not start is said by the tools that need it.
+  // Ignored here: the tools that need the relay report why it could not start.
   relay?.catch(() => {})
   const profile = flags.profile ?? (flags.sandbox ? SANDBOX_PROFILE : env['RELAY_PROFILE'])
   const shell = shellWith(own, { env: { ...env, RELAY_PROFILE: profile?.toString() } })
-  /** @throws RelayError that says what to run where no relay runs */
+  /** Checks that a relay runs. @throws RelayError with the command to run if none does */
   const needRelay = async (): Promise<void> => {
     await relay
     await using profile = await openProfile(shell, {})
@@ -74,21 +77,24 @@ export async function runMcp(given: PrintingShell, flags: McpFlags): Promise<voi
   if (own.signal.reason === TOO_LONG) throw TOO_LONG
 }
 
-/** Of a message, and of what is read with it: a body of 15 MiB, and more than an agent writes. Bytes. */
+/** Longest message, and other bytes read with it: a body of 15 MiB, and more than an agent writes. Bytes. */
 const MAX_MESSAGE = 16 * 2 ** 20
-// It cannot be answered: its id is not read.
+// Not answered, since its id is not read.
 const TOO_LONG = new RelayError('too_large', 'The client has sent a message of more than 16 MiB')
 
-/** A relay that this process has started, or nothing of one that ran before. */
+/** A relay that this process has started; empty if one ran before. */
 interface Started {
   readonly ended?: Promise<void>
-  /** What to say of commands that a file of the folder names now, and this relay leaves out; undefined if there are none. */
+  /**
+   * Returns a message about commands that a file of the folder now names and this relay leaves out. Undefined if there
+   * are none.
+   */
   readonly leftOut?: () => Promise<string | undefined>
 }
 
 /**
- * Starts a relay unless one runs, which ends with the client of this process. Resolves once other commands find it. An agent's client starts
- * it, and shows its messages to no person: the commands of a checkout would run unread.
+ * Starts a relay unless one runs, which ends with the client of this process. Resolves once other commands find it. An
+ * agent's client starts it, and shows its messages to no person, so the commands of a checkout would run unread.
  */
 async function startRelay(shell: PrintingShell, given: McpFlags): Promise<Started> {
   const flags = { ...given, projectExec: given.allowProjectExec === true }
@@ -110,7 +116,7 @@ async function startRelay(shell: PrintingShell, given: McpFlags): Promise<Starte
   return { ended, leftOut }
 }
 
-/** These tools, which note something besides. */
+/** Adds a note to the results of some tools. */
 function noted(names: readonly string[], note: (call: Call) => Promise<void>): Tools {
   const chosen = Object.entries(TOOLS).filter(([name]) => names.includes(name))
   const run = (tool: Tool) => async (call: Call) => {

@@ -4,14 +4,14 @@ import { Outside, Own } from '../output/outside.js'
 import type { CommandMessages } from '../output/output.js'
 import { type Line, textOf } from '../output/text.js'
 
-/** A message of relay; one that may quote the outside is marked. */
-export type Said = string | Outside
+/** A message of relay. Text that may quote the outside is marked. */
+export type Note = string | Outside
 
-/** The messages of a command, for an agent. Each may quote the outside, unless it is marked as relay's own. */
+/** Messages of a command, for an agent. Each may quote the outside, unless it is marked as relay's own. */
 export class Notes implements CommandMessages {
   readonly isTerminal = false
   readonly quiet = false
-  readonly said: Said[] = []
+  readonly list: Note[] = []
   /** Further members of each result. */
   members: object = {}
   readonly log: Log = {
@@ -38,11 +38,11 @@ export class Notes implements CommandMessages {
 
   #add(label: string, line: Line): void {
     const text = String(textOf(line))
-    if (text !== '') this.said.push(line instanceof Own ? label + text : new Outside(label + text))
+    if (text !== '') this.list.push(line instanceof Own ? label + text : new Outside(label + text))
   }
 }
 
-export function saidBy(thrown: unknown): Said {
+export function noteFrom(thrown: unknown): Note {
   const error = toRelayError(thrown)
   return error.isOwnWords ? error.message : new Outside(error.message)
 }

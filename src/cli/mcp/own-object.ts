@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { Outside, Own } from '../output/outside.js'
 
-/** The name under which an object has what came from outside. */
+/** Field of an object with the values from outside. */
 export const FROM_OUTSIDE = 'fromOutside'
 
 /**
- * An object for a program, with the fields of relay's own. What else it has is from outside. Each of the fields may be absent or null: a value
- * that does not fit is from outside, too, and null says nothing.
+ * Makes a schema for relay's own fields of an object. Other fields are from outside. Each field may be absent or null.
+ * A value that does not match is from outside, too.
  */
 export function ownObject(fields: z.ZodRawShape) {
   const own = Object.entries(fields).map(([name, field]) => [name, z.nullish(field)] as const)
@@ -19,8 +19,8 @@ export function ownObject(fields: z.ZodRawShape) {
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The same object, and those in it, with all that is not of relay's own under {@link FROM_OUTSIDE}: a field that the schema does not have, one
- * whose value does not fit, and what is {@link Outside}. So a field that is new is from outside until a schema says otherwise.
+ * Moves everything that is not relay's own, at any depth, to {@link FROM_OUTSIDE}: fields that the schema does not
+ * have, values that do not match, and {@link Outside}. A new field is therefore from outside until a schema names it.
  */
 export function separated(schema: z.ZodObject, object: object): Fields {
   const own: [string, unknown][] = []
@@ -31,11 +31,11 @@ export function separated(schema: z.ZodObject, object: object): Fields {
     if (part === undefined) outside.push([name, plain(value)])
     else own.push([name, part])
   }
-  // From entries, because a name may be `__proto__`.
+  // Made from entries, because a name may be `__proto__`.
   return Object.fromEntries(outside.length > 0 ? [...own, [FROM_OUTSIDE, Object.fromEntries(outside)]] : own)
 }
 
-/** What of a value is relay's own; undefined for a value that is from outside as a whole. */
+/** Returns relay's own part of a value. Undefined for a value that is from outside as a whole. */
 function ownPart(schema: z.core.$ZodType, value: unknown): unknown {
   if (value === null) return null
   if (schema instanceof z.ZodObject)
@@ -55,7 +55,7 @@ function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
   return isWrapped ? unwrapped(schema.unwrap()) : schema
 }
 
-/** A value as JSON, without marks: all of it is from outside. */
+/** Converts a value to JSON without marks, since all of it is from outside. */
 function plain(value: unknown): unknown {
   if (value instanceof Outside) return plain(value.value)
   if (value instanceof Own) return value.text

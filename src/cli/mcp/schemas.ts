@@ -5,31 +5,32 @@ import type { UnprovedReason } from '../../webhook/explain.js'
 import type { RefusedKind } from '../../webhook/refused.js'
 import { ownObject } from './own-object.js'
 
-// What of the results of `relay mcp` is relay's own: numbers that it counts, words that it has a closed list of, times, and names that the
-// user has set. Everything else is from outside (`separated`).
+// Schemas of relay's own values in the results of `relay mcp`: numbers that it counts, words of closed lists, times,
+// and names that the user has set. Everything else is from outside (`separated`).
 
 /** Names that the user has set: of profiles, sources, targets, matches, users, and addresses of settings. */
 const configured = z.string()
-// The same of names that a file of the working folder can set, whose author can be anyone: what can hold a sentence is from outside.
-/** Of a profile, source or scheme: at most two words. */
+// Names that a file of the working folder can set, whose author can be anyone. A text that can hold a sentence is from
+// outside.
+/** Name of a profile, source or scheme: at most two words. */
 const name = z.string().regex(/^\w{1,20}(?:[-.]\w{1,20})?$/)
-/** The variable that holds a source's secret, or the profile. */
+/** Place of a source's secret: a variable, or the profile. */
 const place = z
   .string()
   .regex(/^(?:RELAY_SOURCE_[A-Z\d]{1,20}(?:_[A-Z\d]{1,20})?_SECRET(?:_FILE)?(?: in \.env)?|profile)$/)
 const MATCH = String.raw`[\w*]{1,32}(?:[./-][\w*]{1,32}){0,2}`
-/** Of a target or match. */
+/** Name of a target, or a match. */
 const label = z
   .string()
   .regex(new RegExp(String.raw`^(?:${MATCH}=)?(?:https?://[\w.:[\]-]{1,64}(?:/\w{1,16}){0,2}/?|${MATCH})$`))
 const count = z.number()
 const flag = z.boolean()
-/** As `toISOString` writes it. */
+/** Time in the format of `toISOString`. */
 const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-/** A field that has words from outside unless it is null. */
+/** Null, in place of words from outside. */
 const absent = z.null()
 
-/** The words of a closed list; the compiler wants each of them. */
+/** Words of a closed list. The compiler requires each of them. */
 const words = <Word extends string>(list: Readonly<Record<Word, true>>) => z.enum(Object.keys(list))
 
 const verifiedBy = words<VerifiedBy>({ current: true, previous: true, none: true })
@@ -88,7 +89,7 @@ const attempt = ownObject({
   count: count.optional(),
 })
 
-/** An entry as a list has it. */
+/** An entry in a list. */
 export const summary = ownObject({
   n: z.int().describe('the entry'),
   time: time.optional(),
@@ -104,7 +105,7 @@ export const summary = ownObject({
   ignoredBy: label.nullable().optional(),
   targets: z.array(target),
 })
-/** Attempts in a result, the newest: a target that is down for long gets thousands. */
+/** Number of attempts in a result, the newest: a target that is down for long gets thousands. */
 export const MAX_ATTEMPTS = 10
 export const delivery = ownObject({
   ...summary.shape,
@@ -120,14 +121,14 @@ export const refused = ownObject({
   size: count.optional(),
   complete: flag.optional(),
 })
-/** `hint`: that of a reason which quotes nothing of the request. */
+/** A verdict. `hint` is present only for reasons that quote nothing of the request. */
 export const verdict = ownObject({
   valid: z.boolean(),
   by: verifiedBy.optional(),
   reason: reason.optional(),
   hint: z.string().optional(),
 })
-/** A made-up or stored delivery that was sent. */
+/** A generated or stored delivery that was sent. */
 const sent = ownObject({
   ok: z.boolean(),
   status: z.number().nullable(),
@@ -158,7 +159,7 @@ export const routesTest = ownObject({
 const source = ownObject({
   name,
   scheme: name,
-  /** On this machine. That of a tunnel was chosen by its server. */
+  /** An address on this machine. That of a tunnel was chosen by its server. */
   address: z
     .string()
     .regex(/^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?\/webhook\/\w{1,20}(?:[-.]\w{1,20})?$/),
@@ -187,7 +188,7 @@ export const STATE = {
   }).nullable(),
 }
 
-/** What `comment`, `merge` and `react` print. `url`: where it is exactly the address that the target has. */
+/** Result of `comment`, `merge` and `react`. `url` is present if it is exactly the target's address. */
 export const done = ownObject({
   id: count.nullable().optional(),
   url: configured.optional(),

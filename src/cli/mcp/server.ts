@@ -7,15 +7,15 @@ import { fieldsOf } from '../../json/parse.js'
 import { type Shell, shellWith } from '../command.js'
 import { Outside, Own } from '../output/outside.js'
 import { openProfile } from '../profile.js'
-import { type Said, saidBy } from './notes.js'
+import { type Note, noteFrom } from './notes.js'
 import { FROM_OUTSIDE, ownObject, separated } from './own-object.js'
 import { type Call, Failed, type ToolFields, type Tools } from './tool.js'
 import { INSTRUCTIONS } from './tools.js'
 
-/** Between two messages about a call, and looks whether relay still runs. Milliseconds. */
+/** Interval of progress messages, and of checks that relay still runs. Milliseconds. */
 const PROGRESS_MS = 2000
 
-/** A failure of a tool's command is a result that says what to do. */
+/** Makes the MCP server. A failure of a tool's command is a result with advice. */
 export function createServer(tools: Tools, shell: Shell, needRelay: () => Promise<void>): McpServer {
   const about = { name: 'relay', version: packageJson.version }
   const server = new McpServer(about, { instructions: INSTRUCTIONS })
@@ -33,7 +33,7 @@ export function createServer(tools: Tools, shell: Shell, needRelay: () => Promis
       const look = async (): Promise<void> => {
         const progress = Math.round((Date.now() - began) / 1000)
         const params = { progressToken, progress, message: `${name}: ${progress} s` }
-        // Nothing reads it once the client has gone.
+        // Not sent to a client that has gone.
         if (progressToken !== undefined)
           mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
         if (needsRelay && given['to'] === undefined && !given['list']) await needRelay()
@@ -42,7 +42,7 @@ export function createServer(tools: Tools, shell: Shell, needRelay: () => Promis
       try {
         await look()
         const signal = AbortSignal.any([shell.signal, mcpReq.signal, gone.signal])
-        const call: Call = { shell: shellWith(shell, { signal }), given, notes: new Set<Said>() }
+        const call: Call = { shell: shellWith(shell, { signal }), given, notes: new Set<Note>() }
         const made = withoutRest(await run(call))
         const structuredContent = withNotes(separated(ownObject(output), made), call.notes)
         return { content: [textOf(structuredContent)], structuredContent }
@@ -57,10 +57,10 @@ export function createServer(tools: Tools, shell: Shell, needRelay: () => Promis
   return server
 }
 
-/** What a result says otherwise: the payload is the body once more. */
+/** Fields that repeat other parts of a result, such as `payload`, which is the body. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['v', 'type', 'payload', 'bodyBase64', 'expected'])
 
-/** The same without {@link LEFT_OUT}, also in lists and objects, but for what is in an object of the outside. */
+/** Removes {@link LEFT_OUT} at any depth, except in objects from outside. */
 function withoutRest(object: object): ToolFields {
   const rest = (value: unknown): unknown =>
     Array.isArray(value) ? value.map(rest) : isPlain(value) ? withoutRest(value) : value
@@ -73,8 +73,8 @@ function isPlain(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !(value instanceof Outside || value instanceof Own)
 }
 
-/** The result with the messages of relay; those that quote the outside are there. */
-function withNotes(result: ToolFields, all: Iterable<Said>): ToolFields {
+/** Adds relay's messages to a result. Those that quote the outside go there. */
+function withNotes(result: ToolFields, all: Iterable<Note>): ToolFields {
   const notes: string[] = []
   const quoting: unknown[] = []
   for (const note of all)
@@ -88,20 +88,23 @@ function textOf(content: object) {
   return { type: 'text' as const, text: printableJson(JSON.stringify(content)) }
 }
 
-/** The failures that only a sign-in resolves, whose messages may quote a code host. */
+/** Failures that only a sign-in resolves, whose messages may quote a code host. */
 const SIGNED_OUT: ReadonlySet<ErrorKind> = new Set(['unauthenticated', 'invalid_token'])
 
-/** What to do about them, in words of relay's own. @throws RelayError `settings` */
+/** Makes the advice about them, in relay's own words. @throws RelayError `settings` */
 async function signInText(shell: Shell): Promise<string> {
   await using profile = await openProfile(shell, {}, { mustExist: false, instance: 'ignore' })
   return `Ask the user to sign in to this profile with ${profile.command('login')}, then call again`
 }
 
-/** What a tool error says: its messages or, where one may quote the outside, an object with the kind of the failure, and that message marked. */
+/**
+ * Makes the content of a tool error: its messages or, if one may quote the outside, an object with the kind of the
+ * failure and that message marked.
+ */
 function failureOf(thrown: unknown, next: readonly string[]) {
   const { kind } = toRelayError(thrown)
-  const said = thrown instanceof Failed ? thrown.said : [saidBy(thrown)]
-  const all = [...said, ...next]
+  const before = thrown instanceof Failed ? thrown.notes : [noteFrom(thrown)]
+  const all = [...before, ...next]
   const own = all.filter((one) => typeof one === 'string')
   const content =
     own.length === all.length

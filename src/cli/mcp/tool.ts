@@ -13,26 +13,32 @@ import {
 } from '../command.js'
 import { optionsOf } from '../help.js'
 import { toOption } from '../option.js'
-import { Notes, type Said, saidBy } from './notes.js'
+import { Notes, type Note, noteFrom } from './notes.js'
 
-/** By name: what a tool is given. */
+/** Arguments of a tool, by name. */
 export type ToolFields = Readonly<Record<string, unknown>>
 
 /** A call of a tool. */
 export interface Call {
   readonly shell: Shell
   readonly given: ToolFields
-  /** What relay says besides the result. */
-  readonly notes: Set<Said>
+  /** Messages of relay besides the result. */
+  readonly notes: Set<Note>
 }
 
-/** A command of which it is marked what of its results came from outside. */
+/** A command whose results mark the text from outside. */
 type AgentCommand<Input extends Flags, R extends CommandResult> = RelayCommand<Input, R, MarkedProgrammatic>
 
-/** A tool runs commands, and makes its result of theirs. What of that is relay's own, `output` says: all else is under one name. */
+/**
+ * A tool. It runs commands, and makes its result of theirs. `output` describes relay's own part; everything else goes
+ * under one name.
+ */
 export interface Tool {
   readonly does: string
-  /** What it does with the running relay: waits for it, or sends deliveries to it. Or that it acts on the code host. Default: it only reads. */
+  /**
+   * Use of the running relay: waits for it, or sends deliveries to it. `acts` writes to the code host. Default: only
+   * reads.
+   */
   readonly kind?: 'waits' | 'sends' | 'acts' | undefined
   readonly input: z.ZodObject
   readonly output: z.ZodRawShape
@@ -40,7 +46,7 @@ export interface Tool {
 }
 export type Tools = Readonly<Record<string, Tool>>
 
-/** What a command gave: its values, and the objects that `--json` would print of them. */
+/** Result of a command: its values, and the objects that `--json` would print. */
 export interface Found<R extends CommandResult> {
   readonly items: readonly ResultItem<R>[]
   readonly objects: readonly object[]
@@ -51,18 +57,18 @@ interface ToolSpec<Input extends Flags, R extends CommandResult, Args extends z.
   'does' | 'kind' | 'output'
 > {
   readonly command: AgentCommand<Input, R>
-  /** The options of the command that it takes as the declaration says. */
+  /** Options of the command that the tool offers, as declared. */
   readonly options?: readonly string[]
-  /** What it takes besides. */
+  /** Further arguments. */
   readonly args: Args
-  /** The input of the command besides those options. Default: nothing. */
+  /** Makes the further input of the command. Default: none. */
   readonly input?: (given: z.infer<z.ZodObject<Args>>) => Partial<Input>
-  /** It lists what is there: that there is nothing is no failure. */
+  /** Set for a list, whose emptiness is no failure. */
   readonly isList?: true
   readonly result: (found: Found<R>, call: Call) => object | Promise<object>
 }
 
-/** A tool that runs one command first. */
+/** Makes a tool that runs one command first. */
 export function tool<
   Input extends Flags,
   R extends CommandResult,
@@ -80,12 +86,15 @@ export function tool<
         ([name, value]) => options.includes(name) && value !== false,
       )
       const further = input(own.parse(call.given))
-      return result(await hear(call, command, { ...Object.fromEntries(chosen), ...further }, isList), call)
+      return result(
+        await runForAgent(call, command, { ...Object.fromEntries(chosen), ...further }, isList),
+        call,
+      )
     },
   }
 }
 
-/** What a tool can be given for the options of its command. One with a parser, but without choices, can be repeated. */
+/** Makes the schema of an option. One with a parser, but without choices, can be repeated. */
 function optionSchema(
   command: Pick<RelayCommand, 'options' | 'settings'>,
   names: readonly string[],
@@ -100,7 +109,7 @@ function optionSchema(
   return z.object(Object.fromEntries(fields.filter(([name]) => names.includes(name))))
 }
 
-/** The input of a command, with the defaults of the options that are not given. */
+/** Makes the input of a command, with the defaults of missing options. */
 function withDefaults<Input extends Flags, R extends CommandResult>(
   command: AgentCommand<Input, R>,
   given: Partial<Input>,
@@ -113,10 +122,10 @@ function withDefaults(command: Pick<RelayCommand, 'options' | 'settings'>, given
 }
 
 /**
- * Runs a command for a call. Its messages are notes; so are a verdict on what it found, and that a list is empty.
- * @throws RelayError of the command, its messages with it
+ * Runs a command for a call. Its messages become notes, and so do its verdict and the emptiness of a list.
+ * @throws RelayError of the command, with its messages
  */
-export async function hear<Input extends Flags, R extends CommandResult>(
+export async function runForAgent<Input extends Flags, R extends CommandResult>(
   call: Call,
   command: AgentCommand<Input, R>,
   given: Partial<Input>,
@@ -140,24 +149,24 @@ export async function hear<Input extends Flags, R extends CommandResult>(
     const failure = toRelayError(thrown)
     const isVerdict = failure.kind === 'target_failed' || failure.kind === 'invalid_signature'
     const isNote = items.length > 0 ? isVerdict : failure.kind === 'no_match' && isList
-    notes.said.push(saidBy(failure))
-    if (!isNote) throw new Failed(failure, notes.said)
+    notes.list.push(noteFrom(failure))
+    if (!isNote) throw new Failed(failure, notes.list)
   }
-  for (const note of notes.said) call.notes.add(note)
+  for (const note of notes.list) call.notes.add(note)
   return { items, objects }
 }
 
-/** The failure of a command, with what it said before that. */
+/** Failure of a command, with its messages so far. */
 export class Failed extends RelayError {
-  readonly said: readonly Said[]
+  readonly notes: readonly Note[]
 
-  constructor(failure: RelayError, said: readonly Said[]) {
+  constructor(failure: RelayError, notes: readonly Note[]) {
     super(failure.kind, failure.message, { cause: failure })
-    this.said = said
+    this.notes = notes
   }
 }
 
 /** Adds the message of an error to the notes of a call. */
 export function addError({ notes }: Call, thrown: unknown): void {
-  for (const said of thrown instanceof Failed ? thrown.said : [saidBy(thrown)]) notes.add(said)
+  for (const note of thrown instanceof Failed ? thrown.notes : [noteFrom(thrown)]) notes.add(note)
 }

@@ -29,24 +29,24 @@ import type { Output } from './output.js'
 import { bold, dim, green, joined, jsonLines, type Line, red, t, type Text, textOf, yellow } from './text.js'
 import { localTime, spokenTime } from './time.js'
 
-// How deliveries, attempts, targets and hooks are shown: for people as text, for programs as objects.
+// Formats of deliveries, attempts, targets and hooks: text for people, objects for programs.
 
 type DeliveryName = Pick<Delivery, 'event' | 'action' | 'repo' | 'number' | 'ref' | 'provider' | 'deliveryId'>
 
-/** `issue_comment.created` */
+/** Formats `issue_comment.created`. */
 export function eventName({ event, action }: Pick<DeliveryName, 'event' | 'action'>): string {
   return action === null ? event : `${event}.${action}`
 }
 
-/** `issue_comment.created`; of another source than the code host `stripe  invoice.paid`. */
+/** Formats `issue_comment.created`, or `stripe  invoice.paid` for another source than the code host. */
 export function sourcedName(delivery: Pick<DeliveryName, 'event' | 'action' | 'provider'>): string {
   const { provider } = delivery
   return isCodeHost(provider) ? eventName(delivery) : `${provider}  ${eventName(delivery)}`
 }
 
 /**
- * `octo/demo#1`, `octo/demo  main`. Where the payload names neither a repository nor a branch, it is empty or, of another source than the
- * code host, the delivery's id.
+ * Formats `octo/demo#1`, `octo/demo main`. If the payload names neither a repository nor a branch, it is empty or, for
+ * another source than the code host, the delivery's id.
  */
 export function placeName({ repo, number, ref, provider, deliveryId }: DeliveryName): string {
   const subject = `${repo ?? ''}${number === null ? '' : `#${number}`}`
@@ -56,12 +56,12 @@ export function placeName({ repo, number, ref, provider, deliveryId }: DeliveryN
 
 export const UNVERIFIED = 'unverified'
 
-/** `38ms`, `1.2s` */
+/** Formats `38ms`, `1.2s`. */
 export function shortTime(ms: number): string {
   return ms < 1000 ? `${ms}ms` : `${(ms / 1000).toFixed(1)}s`
 }
 
-/** `202`, `exit 1`, `unreachable` */
+/** Formats `202`, `exit 1`, `unreachable`. */
 export function attemptResult({ target, outcome, status }: Attempt): string {
   return status === null ? outcome : formatStatus(target, status)
 }
@@ -72,11 +72,11 @@ export interface TargetProgress {
   /** The target without the password and query of an address. */
   readonly label: string
   readonly forward: Forward
-  /** In order; repeated attempts with the same outcome are one, with a count. */
+  /** Attempts in order. Repeated attempts with the same outcome are one, with a count. */
   readonly attempts: readonly Attempt[]
 }
 
-/** The state of forwarding an entry to each of its targets, in the order of the routes. @throws RelayError `storage` */
+/** Reads the forwarding of an entry to each of its targets, in the order of the routes. @throws RelayError `storage` */
 export async function progressOf(
   journal: Pick<Journal, 'attempts'>,
   { n, forwards }: Pick<Summary, 'n' | 'forwards'>,
@@ -102,7 +102,7 @@ export interface Listed {
   readonly progress: readonly TargetProgress[]
 }
 
-/** @throws RelayError `storage` */
+/** Reads the attempts of an entry in a list. @throws RelayError `storage` */
 export async function listed(journal: Pick<Journal, 'attempts'>, summary: Summary): Promise<Listed> {
   return { summary, progress: await progressOf(journal, summary) }
 }
@@ -168,14 +168,17 @@ export function entryObject(entry: Entry, progress: readonly TargetProgress[]) {
   })
 }
 
-/** Bytes from outside for a program: as the field of this name or, where they are no UTF-8, as that with `Base64` at its end. */
+/**
+ * Makes the field of bytes from outside for a program. Bytes that are not UTF-8 are in base64, with `Base64` added to
+ * the name.
+ */
 export function bytesField(name: string, bytes: Uint8Array): Readonly<Record<string, Outside<string>>> {
   const buffer = Buffer.from(bytes)
   const [field, encoding] = isUtf8(buffer) ? [name, 'utf8' as const] : [`${name}Base64`, 'base64' as const]
   return { [field]: new Outside(buffer.toString(encoding)) }
 }
 
-/** A body for a person, indented: its JSON laid out, or its text. */
+/** Formats a body for a person, indented: its JSON formatted, or its text. */
 export function readableBody(request: Pick<Entry, 'headers' | 'body'>): {
   readonly kind: 'JSON' | 'JSON in a form' | 'text'
   readonly lines: readonly Line[]
@@ -192,7 +195,7 @@ export function readableBody(request: Pick<Entry, 'headers' | 'body'>): {
 
 // Lines
 
-/** Each state has a sign, since colour alone says nothing to some readers. */
+/** Signs and names of the states. Each has a sign, since some readers do not see colours. */
 export const STATES = {
   succeeded: { sign: '✓', color: green },
   failed: { sign: '✗', color: red },
@@ -200,10 +203,16 @@ export const STATES = {
   waiting: { sign: '◦', color: yellow },
 } as const
 
-/** What happened to a delivery at one target: its state, the result such as `exit 1`, and a detail such as `38ms`; empty for none. */
+/**
+ * Result of a delivery at one target: its state, a result such as `exit 1`, and a detail such as `38ms`; empty for
+ * none.
+ */
 type Cell = readonly [state: keyof typeof STATES, result: string, detail: string]
 
-/** `✓ 202 38ms`, `✗ exit 1 20ms`, `↻ 503 again in 2s`; `retryAt` is when the target asked for another attempt. */
+/**
+ * Formats `✓ 202 38ms`, `✗ exit 1 20ms`, `↻ 503 again in 2s`. `retryAt` is the time at which the target asked for
+ * another attempt.
+ */
 export function attemptText(forward: Forward, attempt: Attempt | undefined, retryAt?: number): Text {
   return cellText(cellOf(forward, attempt, retryAt))
 }
@@ -233,7 +242,7 @@ function cellText([state, result, detail]: Cell): Text {
   return spaced([color(sign), color(result), dim(detail)], ' ')
 }
 
-/** Those that are not empty. */
+/** Joins the parts that are not empty. */
 function spaced(parts: readonly Text[], gap: string): Text {
   return joined(
     parts.filter(({ ansi }) => ansi !== ''),
@@ -242,22 +251,22 @@ function spaced(parts: readonly Text[], gap: string): Text {
 }
 
 const GAP = '  '
-/** The columns of a terminal below which the event, the place and the targets do not all fit. */
+/** Terminal width below which event, place and targets do not all fit. Columns. */
 const MIN_WIDTH = 40
-/** The columns of an event that are enough to know it. */
+/** Shortest recognizable event. Columns. */
 const MIN_EVENT = 5
 const UNROUTED = 'no route'
 
 /**
- * Prints entries, one per line: on a terminal `12:04:11  #7  push  octo/demo  main  app ✓ 202 38ms`, as wide as the widest row so
- * far, as far as that fits; elsewhere `#7  2026-01-31 12:04:11  push  octo/demo  → http://localhost:3000 202 38ms`, in full, with `-` for an
- * empty column.
+ * Prints entries, one per line: on a terminal `12:04:11 #7 push octo/demo main app ✓ 202 38ms`, as wide as the widest
+ * row so far if that fits; elsewhere `#7 2026-01-31 12:04:11 push octo/demo → http://localhost:3000 202 38ms`, in full,
+ * with `-` for an empty column.
  */
 export class Printer {
   readonly #now = Date.now()
   readonly #out: Output
   readonly #named: readonly NamedTarget[]
-  /** Of the two first columns, of event and place, and what the targets need at least. */
+  /** Widths of the first two columns, of event and place, and the least width of the targets. */
   #widths = [0, 0, 0, 0, 'targets'.length]
 
   constructor(out: Output, named: readonly NamedTarget[] = []) {
@@ -306,7 +315,10 @@ export class Printer {
     return joined([...columns, end(room)], GAP).cut(this.#out.width)
   }
 
-  /** The columns of event and place, cut where the targets need room for their names and signs, up to half of the line; and that room. */
+  /**
+   * Divides the line: event and place are cut if the targets need room for their names and signs, up to half of the
+   * line. `room` is for the targets.
+   */
   #share(): { readonly event: number; readonly place: number; readonly room: number } {
     const [first = 0, second = 0, wholeEvent = 0, wholePlace = 0, targets = 0] = this.#widths
     const { width } = this.#out
@@ -317,7 +329,10 @@ export class Printer {
     return { event, place, room: width - first - second - event - place - 4 * GAP.length }
   }
 
-  /** The targets as far as they fit, with what is unusual about the entry if that fits too; for no target why there is none. */
+  /**
+   * Formats the targets as far as they fit, with a note about an unusual entry if that fits too, or the reason why
+   * there is no target.
+   */
   #end(summary: Summary, progress: readonly TargetProgress[], room: number): Text {
     const { ignoredBy } = summary
     const note = noteOf(summary)
@@ -332,7 +347,10 @@ export class Printer {
     return [...noted, ...forms].find(({ width }) => width <= room) ?? forms.at(-1) ?? textOf('')
   }
 
-  /** The targets in forms that get shorter: `app ✓ 202 38ms`, `app ✓ 202`, `:3000 ✓ 202`, `:3000 ✓`; what is no success stays longest. */
+  /**
+   * Formats the targets, shorter and shorter: `app ✓ 202 38ms`, `app ✓ 202`, `:3000 ✓ 202`, `:3000 ✓`. Failures stay
+   * longest.
+   */
   #forms(progress: readonly TargetProgress[]): readonly Text[] {
     const names = shortNames([...this.#named, ...progress])
     return [0, 1, 2, 3].map((form) => {
@@ -348,18 +366,18 @@ export class Printer {
     })
   }
 
-  /** No route took it, though there are some. */
+  /** True if no route matched although there are some. */
   #isUnrouted({ forwards, ignoredBy }: Summary): boolean {
     return Object.keys(forwards).length === 0 && ignoredBy === undefined && this.#named.length > 0
   }
 }
 
-/** Before all else about what nothing proves, so that it is seen where there is little room. */
+/** Marks an unproved delivery, first, so that it is visible in little room. */
 function markOf({ verifiedBy }: Pick<Summary, 'verifiedBy'>): Text {
   return yellow(verifiedBy === 'none' ? UNVERIFIED : '')
 }
 
-/** `edited copy of #3, 1 duplicate`; empty for a usual entry. */
+/** Formats `edited copy of #3, 1 duplicate`; empty for a usual entry. */
 function noteOf(summary: Summary): string {
   const from = editedFrom(summary)
   const { duplicates: count } = summary
@@ -367,7 +385,7 @@ function noteOf(summary: Summary): string {
   return [from === undefined ? '' : `edited copy of #${from}`, duplicates].filter(Boolean).join(', ')
 }
 
-/** Shows the last answer of a single target, and counts of several. */
+/** Formats the last response of a single target, or counts for several. */
 function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summary): Text {
   const [only] = progress
   if (!only) return textOf(ignoredBy === undefined ? '-' : ignoredText(ignoredBy))
@@ -387,7 +405,9 @@ function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summar
   return counts.length === 0 ? textOf(`→ ${total} targets`) : joined(counts, ', ')
 }
 
-/** `pull_requ….opened`: the action says more than the end of the event, as long as enough of the event is left to know it. */
+/**
+ * Formats `pull_requ….opened`: the action says more than the end of the event, as long as the event stays recognizable.
+ */
 function cutEvent(delivery: DeliveryName, width: number): Text {
   const whole = textOf(sourcedName(delivery))
   const action = textOf(delivery.action === null ? '' : `.${delivery.action}`)
@@ -398,7 +418,7 @@ function cutEvent(delivery: DeliveryName, width: number): Text {
 
 // Hooks and catching up
 
-/** `hook of octo/demo created: https://smee.io/…` */
+/** Formats `hook of octo/demo created: https://smee.io/…`. */
 export function hookStateText(repo: string, { hook, created, repaired, found }: RegisteredHook): string {
   const what = created ? 'created' : repaired.length > 0 ? `repaired (${repaired.join(', ')})` : 'is ready'
   const others = found
@@ -407,7 +427,7 @@ export function hookStateText(repo: string, { hook, created, repaired, found }: 
   return `hook of ${repo} ${what}: ${hook.url}${others}`
 }
 
-/** `webhook of the App relay-1a2b3c4d leads here: https://smee.io/…` */
+/** Formats `webhook of the App relay-1a2b3c4d leads here: https://smee.io/…`. */
 export function appHookText(
   app: string,
   { url, repaired }: { readonly url: string; readonly repaired: readonly string[] },
@@ -416,7 +436,9 @@ export function appHookText(
   return `webhook of ${app} ${what}: ${url}`
 }
 
-/** `caught up with octo/demo: 40 missing, 38 arrived, 2 could not be had (…)`. The first reason stands for all. */
+/**
+ * Formats `caught up with octo/demo: 40 missing, 38 arrived, 2 could not be had (…)`. The first reason stands for all.
+ */
 export function caughtUpText(repo: string, { missing, arrived, failed }: CatchUpResult): string {
   if (missing === 0) return `caught up with ${repo}: nothing was missing`
   const [first] = failed
@@ -424,12 +446,12 @@ export function caughtUpText(repo: string, { missing, arrived, failed }: CatchUp
   return `caught up with ${repo}: ${missing} missing, ${arrived} arrived${rest}`
 }
 
-/** What to do about deliveries that could not be had. */
+/** Formats the advice about deliveries that could not be had. */
 export function askAgain(command: (line: string) => string): string {
   return `${command('doctor')} checks the hook; ${command('catch-up')} asks again`
 }
 
-/** `issues.opened of 2026-01-31 12:00:00: it did not arrive within 30 s` */
+/** Formats `issues.opened of 2026-01-31 12:00:00: it did not arrive within 30 s`. */
 export function failedText({ delivery, why }: FailedDelivery): string {
   return `${eventName(delivery)} of ${localTime(delivery.deliveredAt)}: ${why}`
 }
@@ -438,7 +460,7 @@ export function failedObject({ delivery, why }: FailedDelivery) {
   return marked({ ...missedObject(delivery), why: outside(why) })
 }
 
-/** A delivery of the code host's log, for a program. */
+/** Describes a delivery of the code host's log for a program. */
 export function missedObject({ id, guid, event, action, deliveredAt }: FailedDelivery['delivery']) {
   const known = { id: outside(id), guid: outside(guid), event: outside(event), action: outside(action) }
   return marked({ ...known, deliveredAt: timeField(deliveredAt) })

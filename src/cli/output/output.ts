@@ -13,36 +13,39 @@ type Fields = Readonly<Record<string, unknown>>
 
 export interface OutputOptions {
   readonly color?: ColorMode | undefined
-  /** Without info and debug messages. */
+  /** Hides info and debug messages. */
   readonly quiet?: boolean | undefined
-  /** With debug messages. */
+  /** Shows debug messages. */
   readonly verbose?: boolean | undefined
-  /** Whether a failure is an object. */
+  /** Prints a failure as an object. */
   readonly json?: boolean | undefined
-  /** Whether messages are JSON. */
+  /** Prints messages as JSON. */
   readonly jsonLog?: boolean | undefined
 }
 
-/** Where a command writes what it says besides its result: on standard error, or in the notes for an agent. */
+/** Messages of a command besides its result: on standard error, or as notes for an agent. */
 export interface CommandMessages {
-  /** Whether results are for a person: standard output is a terminal. */
+  /** True if results are for a person: standard output is a terminal. */
   readonly isTerminal: boolean
-  /** Whether `say` is silent, so that callers can skip the work for it. */
+  /** True if `say` prints nothing, so that callers can skip the work for it. */
   readonly quiet: boolean
   readonly log: Log
-  /** A line of a message, broken like a result; silent under `--quiet`. */
+  /** Prints a line of a message, wrapped like a result. Prints nothing with `--quiet`. */
   say(line: Line, indent?: number): void
   warn(line: Line): void
-  /** A count of long work, such as `120/10000`, on a terminal. The next count replaces it, any other output and undefined remove it. */
+  /**
+   * Shows a count of long work, such as `120/10000`, on a terminal. The next count replaces it; other output and
+   * undefined remove it.
+   */
   count(text?: string): void
-  /** A warning for a person and, as further members of every result from now on, for a program. */
+  /** Prints a warning for a person, and adds `members` to every later result for a program. */
   remark(text: string, members: MarkedObject): void
 }
 
-/** Under the text of a line that begins with the time of day. */
+/** Indentation of text under a line that begins with the time of day. Columns. */
 export const TIMED_INDENT = 10
 
-/** What a line of the log begins with. */
+/** Beginnings of the log's lines. */
 const LABELS: Readonly<Record<keyof Log, Line>> = {
   debug: '',
   info: '',
@@ -50,30 +53,30 @@ const LABELS: Readonly<Record<keyof Log, Line>> = {
   error: t`${red('error:')} `,
 }
 
-/** A stream, and whether it shows styles. */
+/** A stream, with or without styles. */
 interface Pen {
   readonly stream: TextStream
   readonly color: boolean
 }
 
 /**
- * Results on stdout, messages on stderr. Every method escapes what could rewrite a terminal's display, since text may come
- * from outside. Only `exactly` writes raw bytes, and only where stdout is no terminal.
+ * Results on stdout, messages on stderr. Every method escapes what could rewrite a terminal's display, since text may
+ * come from outside. Only `exactly` writes raw bytes, and only if stdout is no terminal.
  */
 export class Output implements CommandMessages {
   readonly isTerminal: boolean
   readonly quiet: boolean
-  /** Whether messages are JSON: each one object on a line of standard error. */
+  /** True if messages are JSON: each is one object on a line of standard error. */
   readonly jsonLog: boolean
   readonly log: Log
-  /** The same log with the time of day before each line, for a service. */
+  /** The log with the time of day before each line, for a service. */
   readonly timedLog: Log
   readonly #context: Pick<Context, 'stdout' | 'stderr' | 'env'>
   readonly #options: OutputOptions
   readonly #results: Pen
   readonly #messages: Pen
   #remarks: Fields = {}
-  /** A counter stands on the last line of the terminal. */
+  /** True while a count is on the last line of the terminal. */
   #isCounting = false
 
   constructor(context: Pick<Context, 'stdout' | 'stderr' | 'env'>, options: OutputOptions = {}) {
@@ -90,32 +93,34 @@ export class Output implements CommandMessages {
     this.timedLog = this.#createLog(true)
   }
 
-  /** The same output, with messages as JSON or as text: a settings file can say so, too. */
+  /** Returns this output with messages as JSON or as text, since a settings file can choose that, too. */
   withLogFormat(format: 'text' | 'json' = 'text'): Output {
     return new Output(this.#context, { ...this.#options, jsonLog: format === 'json' })
   }
 
-  /** The columns of a line of a result; no limit where it is no terminal. */
+  /** Width of a result's line in columns. No limit without a terminal. */
   get width(): number {
     return columnsOf(this.#results.stream)
   }
 
-  /** The same of a message. */
+  /** Width of a message's line in columns. */
   get messageWidth(): number {
     return columnsOf(this.#messages.stream)
   }
 
-  /** A line of a result. On a terminal it is broken at spaces, with the further lines indented by so many columns. */
+  /**
+   * Prints a line of a result. On a terminal it is wrapped at spaces, with `indent` columns before the further lines.
+   */
   result(line: Line, indent?: number): void {
     this.#print(this.#results, line, indent)
   }
 
-  /** Rows of a result, in columns. */
+  /** Prints rows of a result, in columns. */
   table(rows: readonly (readonly Line[])[]): void {
     for (const line of table(rows)) this.result(line)
   }
 
-  /** The lines of a long result; on a terminal that is too small for them in a pager. */
+  /** Prints the lines of a long result, in a pager if the terminal is too small. */
   async pages(lines: readonly Line[]): Promise<void> {
     const { stdout, env } = this.#context
     const { width } = this
@@ -126,12 +131,12 @@ export class Output implements CommandMessages {
     if (!isLong || !(await showInPager(text, env))) this.#write(this.#results, text)
   }
 
-  /** A result byte for byte, with nothing added. On a terminal it is escaped, except line feeds and tabs. */
+  /** Prints a result byte for byte, with nothing added. On a terminal it is escaped, except line feeds and tabs. */
   exactly(bytes: string | Uint8Array): void {
     this.#write(this.#results, this.isTerminal ? printableText(Buffer.from(bytes).toString()) : bytes)
   }
 
-  /** A result for a program: one JSON object on a line, marked `"v":1`. */
+  /** Prints a result for a program: one JSON object on a line, marked `"v":1`. */
   object(value: object): void {
     this.#write(this.#results, jsonLine({ ...value, ...this.#remarks }))
   }
@@ -152,8 +157,8 @@ export class Output implements CommandMessages {
   }
 
   /**
-   * What happens in a service, under the time of day; where messages are JSON, with the fields of the object. Under `--quiet` only what is
-   * needed.
+   * Prints an event of a service, after the time of day; with JSON messages, with the fields of the object. With
+   * `--quiet` only if it is needed.
    */
   event(level: 'info' | 'warn', line: Line, object: Fields, isNeeded = level === 'warn'): void {
     if (this.quiet && !isNeeded) return
@@ -168,7 +173,7 @@ export class Output implements CommandMessages {
     this.#isCounting = text !== ''
   }
 
-  /** A failure that ends the command, as an object where programs read it. */
+  /** Prints a failure that ends the command, as an object if programs read it. */
   failure(error: RelayError): void {
     const { message, kind, cause = error } = error
     const object = { type: 'error', code: kind, error: message, ...this.#remarks }
@@ -196,7 +201,7 @@ export class Output implements CommandMessages {
     }
   }
 
-  /** A message as JSON, with what it is about; a time of its own is left out. */
+  /** Prints a message as JSON with its fields, except a time of its own. */
   #message(level: keyof Log, line: Line, fields: Fields = {}): void {
     const { time: _, ...about } = fields
     const time = new Date().toISOString()
@@ -213,7 +218,7 @@ export class Output implements CommandMessages {
     if (text.length > 0) stream.write(text)
   }
 
-  /** An error's cause with its stack, where the user asks for it. */
+  /** Returns an error's cause with its stack, if the user asks for it. */
   #causeField(cause: unknown): { readonly cause?: string } {
     const isShown = this.#context.env['RELAY_DEBUG'] && cause !== undefined
     return isShown ? { cause: inspect(cause) } : {}
@@ -228,17 +233,20 @@ function rendered({ color }: Pen, lines: readonly Text[]): string {
   return lines.map((line) => `${line.render(color)}\n`).join('')
 }
 
-/** The object on one line, marked `"v":1`; what could rewrite a terminal's display is escaped, which is the same JSON. */
+/**
+ * Formats an object on one line, marked `"v":1`. Characters that could rewrite a terminal's display are escaped, which
+ * is equal JSON.
+ */
 function jsonLine(value: object): string {
   return `${printableJson(JSON.stringify({ v: 1, ...value }))}\n`
 }
 
-/** A terminal's columns; elsewhere lines are not broken. */
+/** Returns a terminal's columns. Without a terminal lines are not wrapped. */
 function columnsOf({ isTTY, columns }: TextStream): number {
   return isTTY === true && columns ? columns : Infinity
 }
 
-/** `--color` decides, then NO_COLOR and FORCE_COLOR when not empty, then whether the stream is a terminal. */
+/** Decides about styles: by `--color`, then NO_COLOR and FORCE_COLOR if not empty, then by the stream. */
 function wantsColor(stream: TextStream, env: Context['env'], mode: ColorMode = 'auto'): boolean {
   if (mode !== 'auto') return mode === 'always'
   if (env['NO_COLOR']) return false
@@ -246,10 +254,10 @@ function wantsColor(stream: TextStream, env: Context['env'], mode: ColorMode = '
   return stream.isTTY === true && env['TERM'] !== 'dumb'
 }
 
-/** What a shell answers for a program that is not there. */
+/** Exit code of a shell for a missing program. */
 const NOT_FOUND = 127
 
-/** Shows text in the pager that PAGER names, `less` by default, until the reader leaves it. False when there is none. */
+/** Shows text in the pager of PAGER, `less` by default, until the reader leaves it. False if there is none. */
 async function showInPager(text: string, env: Context['env']): Promise<boolean> {
   const pager = env['PAGER'] ?? 'less'
   // Windows has no such shell.
@@ -257,7 +265,8 @@ async function showInPager(text: string, env: Context['env']): Promise<boolean> 
   const { spawn } = await import('node:child_process')
   const child = spawn('/bin/sh', ['-c', pager], {
     stdio: ['pipe', 1, 2],
-    // As git does: F leaves at once what fits on the screen, R shows colours, X leaves the text there afterwards.
+    // As git does: F leaves at once if the text fits on the screen, R shows colours, X leaves the text there
+    // afterwards.
     env: { LESS: 'FRX', ...env },
   })
   // A reader who leaves early has not read everything.

@@ -1,4 +1,7 @@
-/** A text, or any other value, that relay did not make itself: it came from a sender, a target, a code host or a tunnel. In JSON it is itself. */
+/**
+ * A value, such as a text, that relay did not make itself: it came from a sender, a target, a code host or a tunnel.
+ * JSON has the value itself.
+ */
 export class Outside<Value = unknown> {
   readonly value: Value
 
@@ -12,8 +15,8 @@ export class Outside<Value = unknown> {
 }
 
 /**
- * A text of relay's own, or a name that the user has set. Of a value, it still counts as from outside for an agent where it does not have the
- * form that the schema of the tool allows: a file of the working folder can name things, too.
+ * A text of relay's own, or a name that the user has set. For an agent it still counts as from outside unless it
+ * matches the schema of the tool, since a file of the working folder can name things, too.
  */
 export class Own {
   readonly text: string
@@ -31,7 +34,7 @@ export class Own {
   }
 }
 
-/** Marks a value as from outside. Null says nothing, and stays. */
+/** Marks a value as from outside. Null is unchanged. */
 export function outside<Value>(value: Value): Outside<NonNullable<Value>> | Extract<Value, null | undefined>
 export function outside(value: unknown): unknown {
   return value === null || value === undefined ? value : new Outside(value)
@@ -45,10 +48,13 @@ export function own(text: string | null | undefined): unknown {
   return typeof text === 'string' ? new Own(text) : text
 }
 
-/** A time in milliseconds since 1970, as programs get it. */
+/** Formats a time in milliseconds since 1970 for programs. */
 export const timeField = (at: number): Own => own(new Date(at).toISOString())
 
-/** The type of a value in which each text is a word of a closed list, {@link Own} or {@link Outside}; `never` where one is any other. */
+/**
+ * Type of a value in which each text is a word of a closed list, {@link Own} or {@link Outside}; `never` for any other
+ * text.
+ */
 type Marked<Value> = Value extends Outside | Own | number | boolean | null | undefined
   ? Value
   : Value extends string
@@ -63,12 +69,12 @@ type Marked<Value> = Value extends Outside | Own | number | boolean | null | und
 
 declare const MARKED: unique symbol
 
-/** An object for a program that says of each text in it whether it came from outside. */
+/** An object for a program in which each text is marked if it came from outside. */
 export interface MarkedObject {
   readonly [MARKED]: true
 }
 
-/** The same object. It compiles only where each text in it is marked, or a word of a closed list. */
+/** Checks an object at compile time: each text in it must be marked, or a word of a closed list. */
 export function marked<const Value extends object>(object: Value & Marked<Value>): Value & MarkedObject
 export function marked(object: object): object {
   return object

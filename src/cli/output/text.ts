@@ -5,29 +5,32 @@ import truncatedWidth from 'fast-string-truncated-width'
 import { printable, wrap } from '../../base/text.js'
 import type { Own } from './outside.js'
 
-/** Whether a stream shows styles is for the output to say. */
+/** Always has styles: the output decides if they are printed. */
 const CHALK = new Chalk({ level: 1 })
 const RESET = '\u001b[0m'
 /** A sequence for a style, or a character with its marks. */
 const PIECE = /\p{Cc}\[\d+m|.\p{M}*/gsu
-/** A word in a style that is padded to a column. */
+/** A styled word that is padded to a column. */
 const LABEL = /^\p{Cc}\[\d+m(\P{Cc}*\S {2,})\p{Cc}/u
 
-/** A line, or something to make one of. Plain text may come from outside: it is escaped. */
+/** A line, or something to make one of. Plain text may come from outside, so it is escaped. */
 export type Line = Text | Own | string
 
-/** Escapes what is put in, unless it is a {@link Text}, whose styles stay: ``t`${bold(name)} of ${repo}` ``. */
+/**
+ * Makes a line from a template. Inserted text is escaped, except a {@link Text}, whose styles stay: ``t`${bold(name)}
+ * of ${repo}` ``.
+ */
 export function t(strings: TemplateStringsArray, ...inserted: readonly (Line | number)[]): Text {
   const [first = '', ...others] = strings
   return joined([first, ...others.flatMap((text, i) => [inserted[i] ?? '', text])])
 }
 
-/** The lines one after the other, with the separator between them. */
+/** Joins lines with a separator between them. */
 export function joined(lines: readonly (Line | number)[], separator: Line = ''): Text {
   return new Text(lines.map((line) => textOf(line).ansi).join(textOf(separator).ansi))
 }
 
-/** Plain text escaped; a {@link Text} as it is. */
+/** Makes a {@link Text}, with plain text escaped. */
 export function textOf(line: Line | number): Text {
   return line instanceof Text ? line : new Text(printable(String(line)))
 }
@@ -43,17 +46,17 @@ export const red = styled('red')
 export const yellow = styled('yellow')
 export const cyan = styled('cyan')
 
-/** Of the further lines of one that has no label. */
+/** Indentation of the further lines of one without a label. Columns. */
 const INDENT = 2
 
 /**
- * One line for a terminal: everything in it that could rewrite the display is escaped, before it is measured. Widths are columns: two for
- * East Asian characters and emoji, none for combining marks.
+ * One line for a terminal. Characters that could rewrite the display are escaped before it is measured. Widths are
+ * columns: two for East Asian characters and emoji, none for combining marks.
  */
 export class Text {
-  /** Escaped, with the terminal's sequences for its styles. */
+  /** Escaped text, with the terminal's sequences for its styles. */
   readonly ansi: string
-  /** Never broken or cut by relay: text to be copied, such as a payload's. */
+  /** True for text to be copied, such as a payload's, which is never wrapped or cut. */
   readonly isWhole: boolean
 
   constructor(ansi: string, { isWhole = false }: { readonly isWhole?: boolean } = {}) {
@@ -65,7 +68,7 @@ export class Text {
     return widthOf(this.ansi)
   }
 
-  /** Without styles. */
+  /** Text without styles. */
   toString(): string {
     return stripVTControlCharacters(this.ansi)
   }
@@ -74,7 +77,7 @@ export class Text {
     return color ? this.ansi : this.toString()
   }
 
-  /** The start in at most `width` columns; what is cut off is shown as `…`. */
+  /** Returns the start in at most `width` columns, with `…` for the rest. */
   cut(width: number): Text {
     if (this.#fits(width)) return this
     if (width <= 0) return new Text('')
@@ -87,7 +90,7 @@ export class Text {
     return new Text(`${shown}…${shown.includes('\u001b') ? RESET : ''}`)
   }
 
-  /** The end in at most `width` columns, after a `…` if something is cut off, without styles. */
+  /** Returns the end in at most `width` columns without styles, after a `…` if something is cut off. */
   cutStart(width: number): Text {
     if (this.width <= width) return this
     if (width <= 0) return new Text('')
@@ -96,18 +99,21 @@ export class Text {
     return new Text(`…${rest}`)
   }
 
-  /** With spaces up to `width` columns. */
+  /** Adds spaces up to `width` columns. */
   pad(width: number): Text {
     return new Text(this.ansi + ' '.repeat(Math.max(0, width - this.width)))
   }
 
-  /** As {@link wrap}: further lines are indented a little more than this one, or as far as what follows its label, without `indent`. */
+  /**
+   * Wraps as {@link wrap} does. Without `indent`, further lines are indented a little more than this one, or as far as
+   * the text after its label.
+   */
   wrap(width: number, indent = this.#indent()): readonly Text[] {
     if (this.#fits(width)) return [this]
     return wrap(this.ansi, width, indent, widthOf).map((ansi) => new Text(ansi))
   }
 
-  /** Where lines have no limit nothing is measured, which takes longest of all for the first line. */
+  /** Not measured for unlimited lines, since the first measurement takes long. */
   #fits(width: number): boolean {
     return this.isWhole || width === Infinity || this.width <= width
   }
@@ -122,7 +128,7 @@ function widthOf(text: string): number {
   return truncatedWidth(text).width
 }
 
-/** Rows with their cells in columns, two spaces apart. */
+/** Puts the cells of rows into columns, two spaces apart. */
 export function table(rows: readonly (readonly Line[])[]): Text[] {
   const cells = rows.map((row) => row.map(textOf))
   const widths: number[] = []
@@ -137,10 +143,12 @@ export function table(rows: readonly (readonly Line[])[]): Text[] {
   })
 }
 
-/** A string with its colon, a string, a number or literal; what is left is punctuation and white space. */
+/** A token of JSON: a string with its colon, a string, a number or literal, or punctuation and white space. */
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|([-\d.eE+]+|true|false|null)|([^"\w-]+)/g
 
-/** Pretty-printed JSON in colours, line by line, each indented. Its text is not changed, and no line is broken. */
+/**
+ * Formats pretty-printed JSON in colours, line by line, each indented. Its text is unchanged, and no line is wrapped.
+ */
 export function jsonLines(json: string, indent = ''): Text[] {
   return json.split('\n').map((line) => {
     const painted = [...line.matchAll(TOKEN)].map(([whole, text, colon, scalar]) => {
@@ -151,7 +159,7 @@ export function jsonLines(json: string, indent = ''): Text[] {
   })
 }
 
-/** A path with `~` for the user's home. */
+/** Formats a path with `~` for the user's home. */
 export function tilde(file: string): string {
   const home = homedir()
   return file.startsWith(`${home}/`) ? `~${file.slice(home.length)}` : file

@@ -1,15 +1,15 @@
-/** `12:04:11`, in the time zone of this machine. */
+/** Formats `12:04:11`, in the time zone of this machine. */
 export function timeOfDay(at: number): string {
   return new Date(at).toTimeString().slice(0, 8)
 }
 
-/** `2026-01-31 12:00:00`, local. */
+/** Formats `2026-01-31 12:00:00`, in local time. */
 export function localTime(at: number): string {
   const zone = new Date(at).getTimezoneOffset() * 60_000
   return new Date(at - zone).toISOString().slice(0, 19).replace('T', ' ')
 }
 
-/** The day of {@link localTime}. */
+/** Returns the day of {@link localTime}. */
 export function localDay(at: number): string {
   return localTime(at).slice(0, 10)
 }
@@ -18,12 +18,15 @@ const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const WEEK_MS = 6 * 86_400_000
 
-/** A time in a sentence for a person, as {@link spokenInstant}; where no person reads it, as {@link localTime}. */
+/** Formats a time in a sentence: for a person as {@link spokenInstant}, otherwise as {@link localTime}. */
 export function shownTime(at: number, isTerminal: boolean, now = Date.now()): string {
   return isTerminal ? spokenInstant(at, now) : localTime(at)
 }
 
-/** `12:04:11 today, 2 min ago`, `Tue 17 Nov 12:04:11, 5 days ago`, `31 Jan 2025 12:04:11, 660 days ago`, `…, in 29 days`. */
+/**
+ * Formats `12:04:11 today, 2 min ago`, `Tue 17 Nov 12:04:11, 5 days ago`, `31 Jan 2025 12:04:11, 660 days ago`, `…, in
+ * 29 days`.
+ */
 export function spokenInstant(at: number, now: number): string {
   const date = new Date(at)
   const time = timeOfDay(at)
@@ -34,7 +37,7 @@ export function spokenInstant(at: number, now: number): string {
   return `${isNear ? `${DAYS[date.getDay()]} ${day}` : `${day} ${date.getFullYear()}`} ${time}, ${distance}`
 }
 
-/** A duration in the largest unit that it has two or more of: `90 min`, `3 h`, `29 days`. */
+/** Formats a duration in the largest unit that it has two or more of: `90 min`, `3 h`, `29 days`. */
 export function roughly(ms: number): string {
   const minutes = Math.floor(ms / 60_000)
   if (minutes < 2) return `${Math.floor(ms / 1000)} s`
@@ -42,7 +45,7 @@ export function roughly(ms: number): string {
   return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h` : `${Math.floor(minutes / 1440)} days`
 }
 
-/** The local time in a column, as people say it: `12:04:11` today, `Tue 12:04` within a week, `31 Jan 12:04`, `31 Jan 2025`. */
+/** Formats a local time in a column: `12:04:11` today, `Tue 12:04` within a week, `31 Jan 12:04`, `31 Jan 2025`. */
 export function spokenTime(at: number, now: number): string {
   const date = new Date(at)
   const time = timeOfDay(at)

@@ -11,8 +11,9 @@ import { userFile } from './table.js'
 import { attempt, readText } from './text.js'
 
 /**
- * The secret in a file, without the line end that editors add. It can be a pipe (`<(pass …)`). `folder`: the file has to be in this folder, all
- * links resolved, since a project names it: as a secret, any other file of the user would sign or be sent.
+ * Reads the secret in a file, without the line end that editors add. It can be a pipe (`<(pass …)`). With `folder`, the
+ * file must be in this folder after resolving links, since a project names it: any other file of the user would sign or
+ * be sent as a secret.
  * @throws RelayError `settings`; AbortError
  */
 export async function readSecretFile(
@@ -26,7 +27,7 @@ export async function readSecretFile(
     const text = await readText(shell, resolved, 'device')
     if (text === undefined) throw new RelayError('settings', `${file} cannot be read`)
     const secret = text.replace(/(?:\r\n|\n|\r)$/, '')
-    // An error, since the file was meant to set the secret: ignoring it would silently make another secret.
+    // Refused, since ignoring the empty file would silently generate another secret.
     if (secret === '') throw new RelayError('settings', `${file} is empty`)
     return secret
   } catch (cause) {
@@ -44,7 +45,7 @@ function resolveWithin(folder: string, file: string): string {
   )
 }
 
-/** Whether a file, all links resolved, is in a folder. */
+/** True if a file is in a folder, after resolving links. */
 function isWithin(folder: string, resolved: string): boolean {
   const inside = path.relative(
     attempt(folder, () => realpathSync(folder)),
@@ -53,7 +54,10 @@ function isWithin(folder: string, resolved: string): boolean {
   return inside !== '..' && !inside.startsWith(`..${path.sep}`) && !path.isAbsolute(inside)
 }
 
-/** The JSON object in a regular file; undefined when there is none. @throws RelayError `settings` with the line of a syntax error */
+/**
+ * Reads the JSON object in a regular file. Undefined if there is none. @throws RelayError `settings` with the line of a
+ * syntax error
+ */
 export async function readJsonObject(
   shell: Shell,
   file: string,
@@ -64,7 +68,7 @@ export async function readJsonObject(
   try {
     value = parseJson(text)
   } catch (cause) {
-    // The parser's own message quotes the text, and names the position only in some cases.
+    // The parser's own message quotes the text, and has the position only in some cases.
     throw new RelayError('settings', `${file}, line ${lineOf(text)}: not JSON`, { cause })
   }
   if (isObject(value)) return value
@@ -76,15 +80,16 @@ const REMEDY = 'To use it, check its content, then make it yours with chown and 
 
 type Place = Pick<Context, 'cwd' | 'env'>
 
-/** The settings files whose changes take effect while relay runs, also those that do not exist yet. */
+/** Lists the settings files whose changes take effect while relay runs, including those that do not exist yet. */
 export function watchedFiles(context: Place & Pick<Context, 'configFolder'>): readonly string[] {
   const { usable } = projectFiles(context, createTrust(context.env))
   return [...usable, userFile(context)]
 }
 
 /**
- * `.env` of the working folder (no folder of that name, as Python has), and the nearest `relay.json`. Another user's is ignored, and a link that
- * leads out of the checkout: git stores links, so its author could name any file of the user.
+ * Finds `.env` of the working folder (not a folder of that name, as for Python), and the nearest `relay.json`. Files of
+ * other users are ignored, and links that lead out of the checkout: git stores links, so their author could name any
+ * file of the user.
  */
 export function folderFiles(
   context: Place,
@@ -121,15 +126,16 @@ export function folderFiles(
 const IN_ENVIRONMENT = 'set its variables in the environment'
 const IN_OWN_FILE = 'move its settings into your own config.json'
 
-/** Whether a file, or a link of that name, is there. */
+/** True if a file, or a link of that name, exists. */
 function isThere(file: string): boolean {
   return attempt(file, () => lstatSync(file, { throwIfNoEntry: false })) !== undefined
 }
 
 /**
- * Where `relay.json` can be, nearest first: in the working folder, and up to the root of its git checkout. Outside a checkout only the working
- * folder counts, so that no file in a shared parent folder does; nor where `.git` is another user's, which any program would run commands
- * from (CVE-2022-24765). `root`: that of the checkout, else the working folder.
+ * Lists the places of `relay.json`, nearest first: in the working folder, and up to the root of its git checkout.
+ * Outside a checkout only the working folder counts, so that no file in a shared parent folder does. Neither does a
+ * checkout whose `.git` is another user's, from which any program would run commands (CVE-2022-24765). `root` is that
+ * of the checkout, else the working folder.
  */
 function projectFiles({ cwd }: Place, distrust: (file: string) => string | undefined) {
   const files: string[] = []

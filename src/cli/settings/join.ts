@@ -10,28 +10,31 @@ import type { Values } from './parse.js'
 import { isOfFolder, type LoadedSettings, type Origin } from './read.js'
 import { GITHUB_URL } from './table.js'
 
-/** What `relay setup` stored, with the client's secret. */
+/** Data of `relay setup`, with the client's secret. */
 export type StoredClient = Setup & { readonly client: OAuthClient }
 
 export interface Parts {
-  /** What flags, variables and files set for this process. */
+  /** Settings of flags, variables and files for this process. */
   readonly own: LoadedSettings
   /** The running instance that the process works with. */
   readonly instance?: RunningInstance | undefined
   readonly setup?: StoredClient | undefined
-  /** What the profile remembers of its last use. */
+  /** Saved last use of the profile. */
   readonly saved?: SavedProfile | undefined
-  /** The addresses of the code hosts at which the user has signed in. */
+  /** Addresses of the code hosts at which the user has signed in. */
   readonly signIns?: readonly string[]
-  /** Whether a token, or a client secret, is about to be given: one that is stored goes to its own code host alone. */
+  /** True if a new token or a client secret is about to be sent. A stored token is sent only to its own code host. */
   readonly signsIn?: boolean
 }
 
-/** The settings that count for a process, and whether its code host may be sent anything. */
+/** Effective settings of a process, with a possible refusal of its code host. */
 export interface Joined extends LoadedSettings {
-  /** What alone names the code host, where that is a file of the working folder. Undefined: the user names it, or nothing does. */
+  /**
+   * The setting that alone names the code host, if that is in a file of the working folder. Undefined if the user names
+   * it, or nothing does.
+   */
   readonly folderHost: string | undefined
-  /** The error of whatever would send something to a code host that only the folder names. */
+  /** Error for any request to a code host that only the folder names. */
   readonly hostRefusal: RelayError | undefined
 }
 
@@ -39,7 +42,7 @@ const SETUP: Origin = { kind: 'setup', text: 'setup' }
 const SAVED: Origin = { kind: 'profile', text: 'the last relay serve' }
 
 /**
- * The settings that count for a process. Each comes from the first of these places that has it:
+ * Joins the settings of a process. Each comes from the first of these places that has it:
  *
  * 1. the running instance: code host and store
  * 2. a flag
@@ -47,15 +50,15 @@ const SAVED: Origin = { kind: 'profile', text: 'the last relay serve' }
  * 4. `.env` in the working folder
  * 5. the project's relay.json
  * 6. the user's config.json: its section for the profile, then its common part
- * 7. what `relay setup` stored: code host and OAuth client
- * 8. what the profile remembers of its last use: store and code host
+ * 7. the data of `relay setup`: code host and OAuth client
+ * 8. the saved last use of the profile: store and code host
  * 9. the default, for `--tunnel` without a value that of the flag
  *
- * `openSettings` reads 2 to 6 and 9. Provider and address are one setting: a place that sets either of them sets the code host. The stored
- * client counts only for its own code host, since its secret must reach no other, and not where this process or the instance has another
- * client.
- * @throws RelayError `settings` when this version of relay does not know the instance's code host, and for a shared store of a profile that only
- * the folder names: the password and the key of this shell would go there
+ * `openSettings` reads 2 to 6 and 9. Provider and address are one setting: a place that sets either of them sets the
+ * code host. The stored client is used only for its own code host, since its secret must reach no other, and only if
+ * neither this process nor the instance has another client.
+ * @throws RelayError `settings` if this version of relay does not know the instance's code host, and for a shared store
+ * of a profile that only the folder names: the password and the key of this shell would be sent there
  */
 export function joinSettings(parts: Parts): Joined {
   const joined = joinValues(parts)
@@ -79,30 +82,36 @@ export function joinSettings(parts: Parts): Joined {
   return { ...joined, folderHost, hostRefusal }
 }
 
-/** What alone names the profile, where that is a file of the working folder: it chooses among the code hosts and stores that profiles have. */
+/**
+ * Returns the setting that alone names the profile, if that is in a file of the working folder: it chooses among the
+ * code hosts and stores of profiles.
+ */
 function profileOfFolder({ own: { origins } }: Pick<Parts, 'own'>): string | undefined {
   return origins.profile && isOfFolder(origins.profile) ? origins.profile.text : undefined
 }
 
 /**
- * What alone names the code host's address, where that is a file of the working folder, or of the folder in which the instance was started:
- * its author can be anyone, and its next version can name any other. Undefined for an address that the user has named: in flags, in the
- * environment or in config.json; by `relay setup`, by a sign-in, or by serving the profile there; and for GitHub's, where that would count
- * without the folder. Where the folder names the profile alone, only a sign-in counts, for its own token. A client secret of the settings
- * belongs to no address, so only what is set next to it names one for it.
+ * Returns the setting that alone names the code host's address, if that is in a file of the working folder, or of the
+ * folder in which the instance was started. Its author can be anyone, and its next version can name any other address.
+ *
+ * Undefined for an address that the user has named: in flags, in the environment or in config.json; by `relay setup`,
+ * by a sign-in, or by serving the profile there; and for GitHub's, if it would be used without the folder. If the
+ * folder names only the profile, only a sign-in counts, for its own token. A client secret of the settings belongs to
+ * no address, so only a setting next to it names one for it.
  */
 function folderHostOf(parts: Parts, address: string): string | undefined {
   const { own, instance, setup, saved, signIns = [], signsIn = false } = parts
   const origin = own.origins.providerUrl ?? own.origins.provider
   const chosen = origin ? undefined : profileOfFolder(parts)
   const ofFolder = origin && isOfFolder(origin) ? origin.text : chosen
-  // The user has started the instance, but not for a secret that is given now. The sandbox of relay itself is on this machine.
+  // The user has started the instance, but not for a secret that is given now. The sandbox of relay itself is on this
+  // machine.
   const isNew = (signsIn || own.origins.clientSecret !== undefined) && !instance?.sandbox
   const named = instance ? (instance.folderHost ?? (isNew ? chosen : undefined)) : ofFolder
   if (named === undefined) return undefined
   const { userHost } = own
   const ofProfile = [setup?.providerUrl, ...(saved?.sandbox ? [] : [saved?.providerUrl])]
-  // The address of an embedded sandbox is free for any other program once that has ended.
+  // After an embedded sandbox ends, any other program can use its address.
   const signedIn = saved?.sandbox || (chosen !== undefined && signsIn) ? [] : signIns
   const earlier = [...(chosen === undefined ? ofProfile : []), ...signedIn]
   const otherwise = setup?.providerUrl ?? saved?.providerUrl ?? GITHUB_URL
@@ -121,7 +130,7 @@ function joinValues({ own, instance, setup, saved }: Parts): LoadedSettings {
   }
   if (instance) {
     const { clientId: _, ...others } = values
-    // The instance has the OAuth client. A client id alone, as in relay.json, is no mistake in that case.
+    // The instance has the OAuth client. A client id alone, as in relay.json, is then no mistake.
     if (instance.clientId && values.clientSecret === undefined) values = others
     values = { ...values, ...servedBy(instance) }
   } else {
@@ -141,7 +150,10 @@ function joinValues({ own, instance, setup, saved }: Parts): LoadedSettings {
   return { ...own, values, origins }
 }
 
-/** The code host and the store of an instance. @throws RelayError `settings` for a code host that this version of relay does not know */
+/**
+ * Returns the code host and the store of an instance. @throws RelayError `settings` for a code host that this version
+ * of relay does not know
+ */
 export function servedBy(instance: RunningInstance): Pick<Values, 'provider' | 'providerUrl' | 'store'> {
   const { pid, providerUrl, store } = instance
   const provider = PROVIDER_NAMES.find((known) => known === instance.provider)

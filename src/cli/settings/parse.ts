@@ -18,7 +18,7 @@ import { parseMatch, SOURCE } from '../../journal/filter.js'
 import { SCHEME_NAMES, senderScheme } from '../../schemes/senders.js'
 import { type DEFAULT_VALUES, type SettingName, SIZES } from './table.js'
 
-/** More in parallel than a program on the same machine is likely to answer faster. */
+/** Maximum concurrency: a program on the same machine is unlikely to respond faster with more parallel requests. */
 const MAX_CONCURRENCY = 64
 
 const anyText = (text: string): string => text
@@ -28,8 +28,8 @@ const encryptionKey = matching(/^[A-Za-z0-9+/]{43}=$/, '32 bytes in base64: open
 const hostName = matching(HOST_NAME, 'a host name, without a port')
 
 /**
- * Reads the text of each setting. Not in the table, since help does without. Each throws an Error whose message completes "<name>: …"
- * and never repeats the text: it can be a secret in the wrong place.
+ * Parsers of each setting. Not in the table, since help does not need them. Each throws an Error whose message
+ * completes "<name>: …" and never repeats the text, which can be a secret in the wrong place.
  */
 export const PARSERS = {
   profile: matching(
@@ -71,9 +71,9 @@ export const PARSERS = {
 } satisfies Readonly<Record<SettingName, (text: string) => unknown>>
 
 type AllValues = { [Name in SettingName]: ReturnType<(typeof PARSERS)[Name]> }
-/** What is set, by the name of the setting. */
+/** Values that are set, by the name of the setting. */
 export type GivenValues = Partial<AllValues>
-/** The settings, with the defaults of what nothing sets. */
+/** All settings, with defaults for those that nothing sets. */
 export type Values = GivenValues & Pick<AllValues, keyof typeof DEFAULT_VALUES | 'home'>
 
 function oneOf<const Name extends string>(names: readonly Name[]): (text: string) => Name {
@@ -99,14 +99,14 @@ function wholeNumber(min: number, max: number): (text: string) => number {
   }
 }
 
-/** Milliseconds. */
+/** Parses a duration. Milliseconds. */
 function duration(text: string): number {
   const ms = parseDuration(text)
   if (ms === undefined) throw new Error('must be a duration such as 12h or 30d')
   return ms
 }
 
-/** Bytes. */
+/** Parses a size. Bytes. */
 function size(text: string): number {
   const [, amount = '', unit = 'none'] = /^(\d{1,12})(|KiB|MiB|GiB|TiB)$/.exec(text) ?? []
   const bytes = Number(amount) * (SIZES[unit] ?? 0)
@@ -114,18 +114,18 @@ function size(text: string): number {
   return bytes
 }
 
-/** A kind of store, or the address of a shared one, which may hold a password. */
+/** Parses a kind of store, or the address of a shared one, which may hold a password. */
 function storePlace(text: string): StoreText {
   const kind = STORE_KINDS.find((known) => known === text)
   if (kind !== undefined) return kind
   if (!isSharedAddress(text))
     throw new Error(`must be one of ${STORE_KINDS.join(', ')}, or like postgres://user@host/database`)
-  // Checks the rest.
+  // The constructor checks the rest.
   void new SharedStore(splitPassword(text).address)
   return text
 }
 
-/** An absolute http(s) address to which paths are added. */
+/** Parses an absolute http(s) address to which paths are added. */
 function webAddress(text: string): string {
   return withoutSlash(parseWebAddress(text))
 }
@@ -134,18 +134,18 @@ function withoutSlash({ href }: URL): string {
   return href.replace(/\/+$/, '')
 }
 
-/** An absolute http(s) address of a page, as it was written. */
+/** Parses an absolute http(s) address of a page, and returns it unchanged. */
 function pageAddress(text: string): string {
   parseHttpUrl(text)
   return text
 }
 
-/** An address to send to; `3000` and `localhost:3000/hooks` are on this machine. */
+/** Parses an address to send to. `3000` and `localhost:3000/hooks` are on this machine. */
 export function targetAddress(text: string): string {
   return pageAddress(expandLocal(text))
 }
 
-/** Several values, one a line. `check` throws an Error that says what is wrong with one. */
+/** Makes a parser of several values, one a line. `check` throws an Error that explains an invalid value. */
 function lines(check: (text: string) => unknown): (text: string) => readonly string[] {
   return (text) => {
     const values = text.split('\n').flatMap((line) => line.trim() || [])
@@ -154,14 +154,14 @@ function lines(check: (text: string) => unknown): (text: string) => readonly str
   }
 }
 
-/** The schemes that a source can have: the code hosts' too, for a second one. */
+/** Schemes that a source can have, including those of code hosts, for a second one. */
 export const SOURCE_SCHEMES: readonly string[] = [...SCHEME_NAMES, 'github', 'gitea']
 
 const NAME = new RegExp(`^${SOURCE}$`)
 
 /**
- * Reads `[name=]scheme`, where the first word of the scheme is the default of the name.
- * @throws Error that says what is wrong, and does not repeat what may be a secret
+ * Parses `[name=]scheme`. The first word of the scheme is the default name.
+ * @throws Error with an explanation that does not repeat a possible secret
  */
 export function parseSource(text: string): Pick<SourceSettings, 'name' | 'scheme'> {
   const [, given, rest = ''] = /^(?:([^=\s]*)=)?(.*)$/s.exec(text.trim()) ?? []
@@ -175,7 +175,7 @@ export function parseSource(text: string): Pick<SourceSettings, 'name' | 'scheme
     )
   if (isCodeHost(kind) && parts.length > 0) throw new Error(`the scheme ${kind} takes no parts`)
   if (!isCodeHost(kind)) senderScheme(scheme)
-  // That nothing is proved has to be written, and is not to be read into a name.
+  // Schemes without proof must be written explicitly, and not be taken from a name.
   if (kind === 'none' && given === undefined)
     throw new Error('nothing proves deliveries of the scheme none. Give the source a name, as in door=none')
   const name = given ?? kind

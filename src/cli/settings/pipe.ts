@@ -2,32 +2,35 @@ import { closeSync, readSync } from 'node:fs'
 import { errorCode, RelayError } from '../../base/errors.js'
 import { sleep } from '../../base/wait.js'
 
-/** A program that waits for a reader opens the pipe at once. Milliseconds. */
+/** Time to wait for a writer: a program that waits for a reader opens the pipe at once. Milliseconds. */
 const NO_WRITER_MS = 5000
-/** As long as a person may need to agree to what a vault asks. Milliseconds. */
+/** Time limit: as long as a person may need to confirm a vault's question. Milliseconds. */
 const LIMIT_MS = 30_000
-/** How long relay waits without a word. Milliseconds. */
+/** Time that relay waits without a message. Milliseconds. */
 const SILENT_MS = 2000
 const POLL_MS = 2
-/** A writer that waited for a reader writes at once. Milliseconds. */
+/** Time of the first reading without a pause: a writer that waited for a reader writes at once. Milliseconds. */
 const SPIN_MS = 10
 const CHUNK_BYTES = 65_536
 
 export interface PipeOptions {
-  /** In bytes. */
+  /** Limit in bytes. */
   readonly limit: number
-  /** Whether a writer may still come: not to a pipe that has no name in a file system, as of `<(…)`. */
+  /**
+   * True if a writer may still open the pipe. False for a pipe without a name in a file system, such as that of `<(…)`.
+   */
   readonly mayOpen: boolean
   readonly signal: AbortSignal
-  /** Called once where the program at its other end takes long. */
+  /** Called once if the program at the other end takes long. */
   readonly onSlow: () => void
 }
 
 /**
- * Reads what one writer puts into a pipe, and closes it. Blocks no thread, so that it ends in time, and at Ctrl-C.
+ * Reads the text of one writer from a pipe, and closes it. Blocks no thread, so that it ends in time, and at Ctrl-C.
  * @param fd opened with O_NONBLOCK, which waits for no writer
- * @returns one byte more than `limit` where there is more
- * @throws RelayError `settings` where nothing comes in time, its message completes "<file> …"; the system's error; AbortError
+ * @returns one byte more than `limit` if there is more
+ * @throws RelayError `settings` if nothing arrives in time, whose message completes "<file> …"; the system's error;
+ * AbortError
  */
 export async function readPipe(fd: number, options: PipeOptions): Promise<Buffer> {
   const { signal, onSlow } = options
@@ -63,8 +66,8 @@ type Found = 'end' | 'no writer' | 'waits'
 type Limits = Pick<PipeOptions, 'limit' | 'mayOpen'>
 
 /**
- * Reads what is there, and what comes at once: without a pause, since some writers write the same again for as long as the pipe is open for
- * reading, as for another reader.
+ * Reads everything that arrives without a pause, since some writers write the same again for as long as the pipe is
+ * open for reading, as for another reader.
  */
 function readNow(fd: number, chunks: Buffer[], limits: Limits, isFirst: boolean): Found {
   let until = isFirst ? performance.now() + SPIN_MS : 0

@@ -29,7 +29,7 @@ import {
 } from './table.js'
 import { readText } from './text.js'
 
-/** Where a value came from. `text` is for messages: `--port`, `RELAY_PORT in .env`, `port in /path/relay.json`. */
+/** Origin of a value. `text` is for messages: `--port`, `RELAY_PORT in .env`, `port in /path/relay.json`. */
 export interface Origin {
   readonly kind: 'flag' | 'environment' | 'dotenv' | 'project' | 'user' | 'setup' | 'profile'
   readonly text: string
@@ -37,18 +37,23 @@ export interface Origin {
 
 export type Origins = { readonly [Name in SettingName]?: Origin }
 
-/** A code host as settings name it: either of the two names it. */
+/** A code host as settings name it, by either of two fields. */
 export type NamedHost = Partial<Pick<Values, 'provider' | 'providerUrl'>>
 
-/** Every setting, and where those that are not defaults came from. */
+/** All settings, with the origins of those that are not defaults. */
 export interface LoadedSettings {
   readonly values: Values
   readonly origins: Origins
-  /** The code host that flags, the environment and the user's own file name, whatever the folder's files say. Undefined: none. */
+  /**
+   * Code host of flags, the environment and the user's own file, regardless of the folder's files. Undefined for none.
+   */
   readonly userHost: NamedHost | undefined
-  /** The commands of the folder's files that `projectExec` left out, and what names them. */
+  /** Commands of the folder's files that `projectExec` left out, with their origin. */
   readonly leftOutExec?: { readonly count: number; readonly origin: Origin } | undefined
-  /** The profile that the environment and files name: that of another command line typed here without `--profile`. Undefined: none. */
+  /**
+   * Profile of the environment and files, which another command line typed here uses without `--profile`. Undefined for
+   * none.
+   */
   readonly ambientProfile: string | undefined
 }
 
@@ -59,18 +64,20 @@ interface Given {
   readonly origin: Origin
 }
 
-/** One place where settings can be set. @throws RelayError `settings` for a value that is not valid */
+/** One place of settings. @throws RelayError `settings` for an invalid value */
 type Source = (name: SettingName) => Promise<Given | undefined>
 type Variables = Readonly<Record<string, string | undefined>>
 
-/** Whether it is from a file of the working folder or its project, whose author can be anyone. */
+/** True for a file of the working folder or its project, whose author can be anyone. */
 export function isOfFolder({ kind }: Origin): boolean {
   return kind === 'project' || kind === 'dotenv'
 }
 
 /**
- * Opens the places where a process can have settings, in the order of `join`. Files of other users are ignored with a warning.
- * @throws RelayError `settings` that names the place, the setting, and what it must be; never a value; AbortError while it waits for a pipe
+ * Opens the places of settings of a process, in the order of `joinSettings`. Files of other users are ignored with a
+ * warning.
+ * @throws RelayError `settings` that names the place, the setting, and the valid form, never a value; AbortError while
+ * it waits for a pipe
  */
 export async function openSettings(shell: Shell, flags: Flags) {
   const { out } = shell
@@ -100,14 +107,14 @@ export async function openSettings(shell: Shell, flags: Flags) {
   const { profile: ambientProfile } = others.values
   return {
     home: path.resolve(home),
-    /** Undefined when the settings name none. */
+    /** Named profile. Undefined if the settings name none. */
     profile: named,
-    /** Those that the user's own file has settings for. */
+    /** Profiles with settings in the user's own file. */
     profiles: [...user.profiles.keys()],
-    /** The settings for this profile, else the named one or the default. */
+    /** Reads the settings for this profile, else the named one or the default. */
     async read(profile = named ?? DEFAULT_VALUES.profile, names = SETTING_NAMES): Promise<LoadedSettings> {
       const section = user.profiles.get(profile)
-      // The user's own section, but the folder has chosen it, and so what runs.
+      // The section is the user's own, but the folder has chosen it, and so its commands.
       const chosen = profile === named ? place.origins.profile : undefined
       const ofSection = section && chosen && isOfFolder(chosen) ? chosenBy(chosen, section) : section
       const users = [...(ofSection ? [ofSection] : []), user.common]
@@ -131,9 +138,9 @@ export async function openSettings(shell: Shell, flags: Flags) {
   }
 }
 
-/** The text of a variable, or of the file that `<NAME>_FILE` names, and which of the two it was. */
+/** Text of a variable, or of the file that `<NAME>_FILE` names, with its origin. */
 type VariableText = Readonly<Record<'text', string> & Record<'origin', Origin>> | undefined
-/** Reads the secret that a variable holds, or a file. @throws RelayError `settings` */
+/** Reads the secret of a variable, or of its file. @throws RelayError `settings` */
 export type SecretReader = (variable: string) => Promise<VariableText>
 
 /** Opens the environment and `.env` for secrets. @throws RelayError `settings` */
@@ -157,7 +164,7 @@ function defaultHome(): string {
   return envPaths('relay', { suffix: '' }).data
 }
 
-/** A place, but for what the folder's files have. */
+/** Returns a place without the values of the folder's files. */
 function withoutFolder(source: Source): Source {
   return async (name) => {
     const found = await source(name)
@@ -169,7 +176,7 @@ function withoutFolderExec(source: Source): Source {
   return (name) => (name === 'exec' ? withoutFolder(source) : source)(name)
 }
 
-/** The user's section for a profile that a file of the folder has chosen: its commands count as that file's. */
+/** Returns the user's section for a profile that a file of the folder has chosen: its commands count as that file's. */
 function chosenBy(origin: Origin, section: Source): Source {
   return async (name) => {
     const found = await section(name)
@@ -177,21 +184,21 @@ function chosenBy(origin: Origin, section: Source): Source {
   }
 }
 
-/** The commands that count, if a file of the folder names them. */
+/** Returns the effective commands, if a file of the folder names them. */
 async function folderExec(sources: readonly Source[]): Promise<LoadedSettings['leftOutExec']> {
   const { value, origin } = (await firstOf(sources, 'exec')) ?? {}
   return origin && isOfFolder(origin) ? { count: [value].flat().length, origin } : undefined
 }
 
-/** The code host without the folder's files. */
+/** Returns the code host without the folder's files. */
 async function hostOfUser(sources: readonly Source[]): Promise<NamedHost | undefined> {
   const { values } = await loaded(sources.map(withoutFolder), [], ['provider', 'providerUrl'])
   return (values.provider ?? values.providerUrl) ? withDefaults(values) : undefined
 }
 
 /**
- * What the first source that has it says of each setting. What the folder says and the user's own file too counts as the user's. The
- * password in the address of a shared store is taken out: the address is shown and saved.
+ * Takes each setting from the first source that has it. A value of the folder that the user's own file has too counts
+ * as the user's. The password in the address of a shared store is removed, since the address is shown and saved.
  */
 async function loaded(sources: readonly Source[], users: readonly Source[], names: readonly SettingName[]) {
   const values: Record<string, unknown> = {}
@@ -228,7 +235,9 @@ async function firstOf(sources: readonly Source[], name: SettingName): Promise<G
   return undefined
 }
 
-/** Parses a value; empty text counts as not set. @throws RelayError `settings` that names the origin, never the value */
+/**
+ * Parses a value. Empty text counts as not set. @throws RelayError `settings` that names the origin, never the value
+ */
 function given(name: SettingName, text: string | undefined, origin: Origin): Given | undefined {
   if (!text) return undefined
   const { project, env } = settingOf(name)
@@ -247,7 +256,7 @@ function given(name: SettingName, text: string | undefined, origin: Origin): Giv
   }
 }
 
-/** An address, or the routes of `--forward`. */
+/** True for an address of this machine, or for routes of `--forward` to it. */
 function isOfThisMachine(value: unknown): boolean {
   const addresses = Array.isArray(value)
     ? value.map((text) => {
@@ -258,14 +267,14 @@ function isOfThisMachine(value: unknown): boolean {
   return addresses.every((address) => isLoopback(new URL(address).hostname))
 }
 
-/** Whether deliveries of all these sources are proved. */
+/** True if the deliveries of all these sources are proved. */
 function isProved(value: unknown): boolean {
   return [value].flat().every((text) => parseSource(String(text)).scheme.split(' ')[0] !== 'none')
 }
 
 // Flags
 
-/** Flags. Those without a value, `isBare`, lose against any other place. */
+/** Makes the source of flags. With `isBare`, of those without a value, which have the lowest priority. */
 function flagSource(flags: Flags, isBare = false): Source {
   return async (name) => {
     const { flag, env, bareDefault } = settingOf(name)
@@ -276,7 +285,7 @@ function flagSource(flags: Flags, isBare = false): Source {
   }
 }
 
-/** Files cannot name the sandbox's profile: the sandbox deletes its tokens when it starts. */
+/** Source of a sandbox's profile. Files cannot name it, since the sandbox deletes its tokens when it starts. */
 const sandboxProfile: Source = async (name) =>
   name === 'profile' ? { value: 'sandbox', origin: { kind: 'flag', text: '--sandbox' } } : undefined
 
@@ -296,7 +305,10 @@ async function variablePlaces(shell: Shell, dotenv: string | undefined): Promise
     : [own, { variables: await readDotenv(dotenv, shell), kind: 'dotenv', cwd }]
 }
 
-/** A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE` names. */
+/**
+ * Makes the source of variables. A secret, and an address that may hold one, can also be in the file that `<NAME>_FILE`
+ * names.
+ */
 function variableSource(shell: Shell, place: VariablePlace): Source {
   return async (name) => {
     const found = await readVariable(shell, place, variablesOf(name))
@@ -322,7 +334,10 @@ function variableOrigin({ kind }: VariablePlace, variable: string): Origin {
   return { kind, text: kind === 'dotenv' ? `${variable} in .env` : variable }
 }
 
-/** Other programs use `BASE_URL` too (test runners set it to "/"), so a value that relay cannot use is ignored with a warning. */
+/**
+ * Makes the source of `BASE_URL`. Other programs use that variable too (test runners set it to "/"), so an unusable
+ * value is ignored with a warning.
+ */
 function bareBaseUrl(place: VariablePlace, log: Log): Source {
   return async (name) => {
     if (name !== 'baseUrl') return undefined
@@ -340,7 +355,10 @@ function bareBaseUrl(place: VariablePlace, log: Log): Source {
   }
 }
 
-/** The variables of `.env`. It can come with a checkout, so it may set only what `relay.json` may, and secrets. */
+/**
+ * Reads the variables of `.env`. It can come with a checkout, so it may set only the settings of `relay.json`, and
+ * secrets.
+ */
 async function readDotenv(file: string, shell: Shell): Promise<Variables> {
   const text = (await readText(shell, file, 'pipe')) ?? ''
   // The parser drops a carriage return, which can be the whole line end.
@@ -371,7 +389,9 @@ type FileKind = 'project' | 'user'
 
 const NO_SETTINGS = { common: async () => undefined, profiles: new Map<string, Source>() }
 
-/** Checks all keys and values. @throws RelayError `settings` that names file, key, and the closest key or what the value must be */
+/**
+ * Checks all keys and values. @throws RelayError `settings` that names file, key, and the closest key or the valid form
+ */
 async function readSettingsFile(shell: Shell, file: string | undefined, kind: FileKind) {
   if (file === undefined) return NO_SETTINGS
   if (kind === 'user' && existsSync(file)) checkOwn(file)
@@ -397,7 +417,7 @@ async function readSettingsFile(shell: Shell, file: string | undefined, kind: Fi
   return { common: await section(common, ''), profiles: sections }
 }
 
-/** The setting that a key sets: a secret's key names the file that holds it. */
+/** Returns the setting of a key. A secret's key names the file that holds it. */
 function nameOfKey(key: string, kind: FileKind, place: string, isOfProfile: boolean): SettingName {
   const fail = (why: string): RelayError => new RelayError('settings', `${place} ${why}`)
   const name = [key, key.replace(/File$/, '')].find(isSettingName)
@@ -413,14 +433,20 @@ function nameOfKey(key: string, kind: FileKind, place: string, isOfProfile: bool
   return name
 }
 
-/** What the user's own file says runs commands and names receivers of secrets. @throws RelayError `settings` where another user can change it */
+/**
+ * Checks the user's own file, which runs commands and names receivers of secrets. @throws RelayError `settings` if
+ * another user can change it
+ */
 function checkOwn(file: string): void {
   const found = inspectPlace(file)
   if (found && 'why' in found)
     throw new RelayError('settings', `relay does not read ${file}: ${found.why}. ${found.fix}`)
 }
 
-/** Numbers and lists can be JSON numbers and arrays; file names are relative to the settings file, or to the user's home (`~/`). */
+/**
+ * Reads an entry. Numbers and lists can be JSON numbers and arrays. File names are relative to the settings file, or to
+ * the user's home (`~/`).
+ */
 async function readEntry(
   shell: Shell,
   name: SettingName,
@@ -447,7 +473,7 @@ async function readEntry(
 
 // Misspelt names
 
-/** Settings, and what other programs call them. */
+/** Settings, with the words of other programs for them. */
 const MEANINGS: Readonly<Record<string, string>> = {
   host: 'bind',
   exec: 'command commands',
@@ -462,7 +488,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   tunnel: 'smee',
 }
 
-/** Of the names, keys or variables of settings the one that was probably meant, by its meaning or its spelling. */
+/** Suggests a name, key or variable of a setting, by its meaning or its spelling. */
 export function meantSetting(word: string, names: readonly string[]): string | undefined {
   const meaning = meantBy(normalizeWord(word), MEANINGS)
   // A key of a file can end in File.
@@ -471,7 +497,7 @@ export function meantSetting(word: string, names: readonly string[]): string | u
   return meant ?? suggest(word, names)
 }
 
-/** ` (did you mean …?)`, or nothing. */
+/** Formats a suggestion as ` (did you mean …?)`, or an empty text. */
 export function didYouMeanSetting(word: string, names: readonly string[]): string {
   const found = meantSetting(word, names)
   return found === undefined ? '' : ` (did you mean ${found}?)`

@@ -5,38 +5,41 @@ import { DEFAULT_TUNNEL, DEFAULTS, MAX_MAX_BODY, ON_DUPLICATE, STORE_KINDS } fro
 import { formatDuration } from '../../base/time.js'
 import type { Context } from '../context.js'
 
-/** The defaults of the settings; `sandboxPort` is one of `relay serve --sandbox` alone. */
+/** Defaults of the settings. `sandboxPort` is only for `relay serve --sandbox`. */
 export const DEFAULT_VALUES = { ...DEFAULTS, sandboxPort: 8788 } as const
 
-/** One setting in words: where it can be set, and what help says of it. `parse.ts` reads its text. */
+/** Description of one setting: its places, and its help. `parse.ts` parses its text. */
 interface Setting {
-  /** Its variable, where that is not `RELAY_` and its name. */
+  /** Its variable, if that is not `RELAY_` and its name. */
   readonly env?: string
   readonly flag?: string
-  /** The value of the flag without one. */
+  /** Value of the flag without one. */
   readonly bare?: string
-  /** The same, where no other place sets the setting. */
+  /** Value of the flag without one, if no other place sets the setting. */
   readonly bareDefault?: string
   readonly help: string
-  /** The default in words, if it is not a fixed value. */
+  /** Description of the default, if it is no fixed value. */
   readonly defaultText?: string
   readonly choices?: readonly string[]
-  /** Several values: a repeatable flag, one value a line in the environment, a list in files. */
+  /** Set for several values: a repeatable flag, one value a line in the environment, a list in files. */
   readonly list?: true
   readonly format?: (value: number) => string
-  /** By {@link secretSetting}. Never a flag and never printed; can also be read from the file that `<env>_FILE` names. */
+  /**
+   * Set by {@link secretSetting}. Never a flag and never printed; can also be read from the file that `<env>_FILE`
+   * names.
+   */
   readonly secret?: true
-  /** A secret of the store, which only the user names: no file of a project sets it where the user has. */
+  /** Set for a secret of the store, which only the user names: no file of a project replaces the user's. */
   readonly ofUser?: true
   readonly inFile?: true
-  /** Whether relay.json may set it, and to what. It can come with a checkout, whose author can be anyone. */
+  /** Values that relay.json may set, if any. It can come with a checkout, whose author can be anyone. */
   readonly project?: 'anything' | 'this machine' | 'proved'
 }
 
-/** Known here, since loading the code hosts would slow down every start. */
+/** A copy, since loading the code hosts would slow down every start. */
 export const GITHUB_URL = 'https://github.com'
 
-/** Every setting. Flags, environment, files, help, completion and `relay config` are made from this table. */
+/** All settings. Flags, environment, files, help, completion and `relay config` are generated from this table. */
 export const SETTINGS = {
   profile: { flag: '--profile <name>', help: 'named set of settings and data', project: 'anything' },
   home: { help: 'data folder', defaultText: "the platform's own" },
@@ -155,16 +158,16 @@ export function isSettingName(name: string): name is SettingName {
   return Object.hasOwn(SETTINGS, name)
 }
 
-/** In the order in which they are shown. */
+/** Names in the order in which they are shown. */
 export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS).filter(isSettingName)
 
-/** A setting with its variable. */
+/** Returns a setting with its variable. */
 export function settingOf(name: SettingName): Setting & { readonly env: string } {
   const env = `RELAY_${name.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`
   return { env, ...SETTINGS[name] }
 }
 
-/** Every variable that is read for a setting: its own, and where it can be in a file the one that names it. */
+/** Lists the variables of a setting: its own and, if it can be in a file, the one that names the file. */
 export function variablesOf(name: SettingName): string[] {
   const { env, secret, inFile = secret } = settingOf(name)
   return inFile ? [env, `${env}_FILE`] : [env]
@@ -184,7 +187,7 @@ export function defaultText(name: SettingName): string | undefined {
   return settingOf(name).defaultText ?? (value === undefined ? undefined : String(formatValue(name, value)))
 }
 
-/** The keys that relay.json may have, or the user's own config.json. */
+/** Lists the keys of relay.json, or of the user's own config.json. */
 export function keysOf(kind: 'project' | 'user'): string[] {
   if (kind === 'project') return SETTING_NAMES.filter((name) => settingOf(name).project)
   return ['profiles', ...SETTING_NAMES.map((name) => (settingOf(name).secret ? `${name}File` : name))]
@@ -194,7 +197,7 @@ export function userFile({ configFolder }: Pick<Context, 'configFolder'>): strin
   return path.join(configFolder, 'config.json')
 }
 
-/** Of what relay has, that for which other programs have this word. `meanings` has those words for each, one after the other. */
+/** Finds relay's name for a word of other programs. `meanings` has those words for each name, separated by spaces. */
 export function meantBy(word: string, meanings: Readonly<Record<string, string>>): string | undefined {
   return Object.keys(meanings).find((name) => meanings[name]?.split(' ').includes(word))
 }
@@ -207,7 +210,7 @@ export const SIZES: Readonly<Record<string, number>> = {
   TiB: 2 ** 40,
 }
 
-/** In the largest unit that gives a whole number. */
+/** Formats a size in the largest unit that gives a whole number. */
 function formatSize(bytes: number): string {
   const [unit, size = 1] = Object.entries(SIZES).findLast(([, each]) => bytes % each === 0) ?? []
   return `${bytes / size}${unit}`

@@ -4,18 +4,21 @@ import { errorCode, RelayError } from '../../base/errors.js'
 import { processOf, type Shell } from '../command.js'
 import { readPipe } from './pipe.js'
 
-/** 1 MiB: hundreds of times the size of settings or a secret; of an endless device, soon read. */
+/** Largest file: 1 MiB, hundreds of times the size of settings or a secret, and soon read from an endless device. */
 const MAX_BYTES = 1_048_576
 
-/** What a file may be besides a regular one: a vault's pipe; for a secret also a device such as /dev/stdin. */
+/** Allowed kinds of a file besides a regular one: a vault's pipe; for a secret also a device such as /dev/stdin. */
 export type Kind = 'regular' | 'pipe' | 'device'
 
-/** Reads the text in a file of at most 1 MiB; undefined if there is none. @throws RelayError `settings` that names file and cause; AbortError */
+/**
+ * Reads the text in a file of at most 1 MiB. Undefined if there is none. @throws RelayError `settings` that names file
+ * and cause; AbortError
+ */
 export async function readText(shell: Shell, file: string, allowed: Kind): Promise<string | undefined> {
   const stats = attempt(file, () => statSync(file, { throwIfNoEntry: false }))
   if (!stats) return undefined
   const kind = kindOf(stats)
-  // Not found out by opening it: that would take a pipe from its writer.
+  // Determined without opening it, since that would take a pipe from its writer.
   if (kind === undefined || KINDS.indexOf(kind) > KINDS.indexOf(allowed))
     throw new RelayError('settings', `${file} is not a regular file. Replace it with a file of at most 1 MiB`)
   const bytes = kind === 'pipe' ? await readOnce(shell, file) : readStart(file)
@@ -36,7 +39,10 @@ function kindOf(stats: Stats): Kind | undefined {
   return stats.isCharacterDevice() ? 'device' : undefined
 }
 
-/** What this process has read from pipes, by their files: each gives its bytes once, and a second reader would wait for another writer. */
+/**
+ * Contents that this process has read from pipes, by file: a pipe gives its bytes once, and a second reader would wait
+ * for another writer.
+ */
 const pipes = new WeakMap<object, Map<string, Promise<Buffer>>>()
 
 function readOnce(shell: Shell, file: string): Promise<Buffer> {
@@ -60,22 +66,22 @@ async function readNamedPipe({ out, signal }: Shell, file: string): Promise<Buff
   }
 }
 
-/** Whether another program can open it: not what a shell makes of `<(…)`. */
+/** True if another program can open it. False for the pipe that a shell makes for `<(…)`. */
 function hasName(file: string): boolean {
   try {
-    // That of JavaScript resolves also what is only in /proc.
+    // The native function is needed, since that of JavaScript resolves names that exist only in /proc, too.
     return realpathSync.native(file) !== ''
   } catch {
     return false
   }
 }
 
-/** At most one byte more than the limit. */
+/** Reads at most one byte more than the limit. */
 function readStart(file: string): Buffer {
   return attempt(file, () => {
     const bytes = Buffer.alloc(MAX_BYTES + 1)
     let size = 0
-    // A terminal has nothing to read unless somebody types: it blocks nothing.
+    // Opened without blocking, since a terminal has nothing to read until somebody types.
     const opened = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
     try {
       for (let read = -1; read !== 0; size += read)

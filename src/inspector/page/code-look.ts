@@ -192,12 +192,12 @@ function findPanel(view: EditorView): Panel {
     })
     if (!query.eq(getSearchQuery(view.state))) view.dispatch({ effects: setSearchQuery.of(query) })
   }
-  const button = (text: string, act: (view: EditorView) => boolean): HTMLButtonElement => {
+  const button = (text: string, run: (view: EditorView) => boolean): HTMLButtonElement => {
     const element = document.createElement('button')
     element.type = 'button'
     element.className = 'button'
     element.textContent = text
-    element.addEventListener('click', () => act(view))
+    element.addEventListener('click', () => run(view))
     return element
   }
   dom.append(field, button('Previous', findPrevious), button('Next', findNext))

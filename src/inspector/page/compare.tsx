@@ -107,8 +107,8 @@ function Differences({ title, pair, textOf, isJson }: DifferencesProps) {
   const [isWhole, setWhole] = useState(false)
   const options = { label: title, isNarrow: isNarrow.value, isWhole, isJson }
   const count = view?.differences ?? 0
-  const tool = (text: string, act: () => void) => (
-    <Button class="link" onClick={act}>
+  const tool = (text: string, onClick: () => void) => (
+    <Button class="link" onClick={onClick}>
       {text}
     </Button>
   )

@@ -113,11 +113,11 @@ export function reduce(state: ListState, event: ListEvent): ListState {
     case 'due':
       return state.reading ? state : ask({ ...state, isStale: false }, 'again')
     case 'lines':
-      return takeLines(state, event.lines)
+      return mergeLines(state, event.lines)
     case 'removed':
       return remove(state, event.below)
     case 'read':
-      return state.reading?.id === event.id ? takePage(state, state.reading, event.page) : state
+      return state.reading?.id === event.id ? applyPage(state, state.reading, event.page) : state
     case 'failed':
     default:
       return state.reading?.id === event.id ? fail(state, event) : state
@@ -153,7 +153,7 @@ function scroll(state: ListState, isAtTop: boolean): ListState {
 }
 
 /** Replaces changed lines. New ones are added at the top, or counted while the user is scrolled away from it. */
-function takeLines(state: ListState, reported: readonly DeliveryLine[]): ListState {
+function mergeLines(state: ListState, reported: readonly DeliveryLine[]): ListState {
   const { query, newest, reading } = state
   const changed = new Map(reported.map((line) => [line.n, line]))
   const isShown = state.lines.some(({ n }) => changed.has(n))
@@ -191,7 +191,7 @@ function remove(state: ListState, below: number): ListState {
     : { ...state, isStale, lines, end: { next: null } }
 }
 
-function takePage(state: ListState, { kind, query }: Reading, page: DeliveryPage): ListState {
+function applyPage(state: ListState, { kind, query }: Reading, page: DeliveryPage): ListState {
   const { wanted } = state
   const read: ListState = { ...state, status: 'ready', reading: null, wanted: 'nothing' }
   if (kind === 'open') return { ...begin(read, page), freshAfter: Infinity }

@@ -17,8 +17,8 @@ export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
     setRaw(raw)
     setPath('')
   }
-  const tool = (text: string, act: () => void) => (
-    <Button class="link" onClick={act}>
+  const tool = (text: string, onClick: () => void) => (
+    <Button class="link" onClick={onClick}>
       {text}
     </Button>
   )

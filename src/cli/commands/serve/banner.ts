@@ -10,22 +10,22 @@ import { ADDRESS_LATER } from './events.js'
 type Entry = readonly [name: string, text: Line]
 
 export interface BannerParts {
-  /** The payload URL of each source's tunnel, once there is one. */
+  /** Payload URL of each source's tunnel, if known. */
   readonly tunnelUrls: ReadonlyMap<string, string>
-  /** The short name of a target. */
+  /** Returns the short name of a target. */
   readonly nameOf: (id: string) => string
-  /** The repositories whose hooks relay makes. */
+  /** Repositories whose hooks relay makes. */
   readonly hooked: readonly string[]
-  /** The user of this shell, if signed in. */
+  /** User of this shell, if signed in. */
   readonly signedIn: string | undefined
   /** Completes a command line of relay for the profile. */
   readonly command: (line: string) => string
 }
 
-/** Columns before the texts; a longer text continues below its start. */
+/** Columns before the texts. A longer text continues below its start. */
 export const BANNER_INDENT = 15
 
-/** The lines that serve prints when it has started: addresses, places, and the next steps. */
+/** Makes the lines that serve prints when it has started: addresses, places, and the next steps. */
 export function banner(instance: Instance, parts: BannerParts): Text[] {
   const { url } = instance
   const { command } = parts
@@ -53,7 +53,7 @@ export function banner(instance: Instance, parts: BannerParts): Text[] {
   ]
 }
 
-/** The same for a program. */
+/** Makes the object that serve prints for a program. */
 export function bannerObject(instance: Instance, parts: BannerParts): Record<string, unknown> {
   const { url, settings, sandbox, core } = instance
   const { profile, provider, providerUrl, store, folder } = settings
@@ -85,7 +85,7 @@ function webhook(instance: Instance, parts: BannerParts): Entry[] {
   ]
 }
 
-/** The other sources, with the addresses to enter at the senders. A new channel of the tunnel has none yet. */
+/** Lists the other sources, with the addresses to enter at the senders. A new channel has none yet. */
 function sourcesOf({ url, settings }: Instance, { tunnelUrls }: BannerParts) {
   const { sources = [], tunnel, publicUrl = url } = settings
   return sources.map(({ name, scheme }) => {
@@ -103,7 +103,7 @@ function sourceEntries(instance: Instance, parts: BannerParts): Entry[] {
   })
 }
 
-/** The payload URL to enter at the code host. A new channel of the tunnel has none yet. */
+/** Returns the payload URL to enter at the code host. A new channel has none yet. */
 function payloadUrl({ url, settings }: Instance, { tunnelUrls }: BannerParts): string | undefined {
   const { provider, tunnel, publicUrl = url } = settings
   if (provider === 'sandbox') return undefined
@@ -111,7 +111,7 @@ function payloadUrl({ url, settings }: Instance, { tunnelUrls }: BannerParts): s
   return tunnelUrls.get(provider) ?? (isChannel(tunnel) ? tunnel : undefined)
 }
 
-/** The targets by name: where each leads, and what it gets. */
+/** Lists the targets by name, with their addresses and matches. */
 function targets({ core }: Instance, { nameOf }: BannerParts): Entry[] {
   const { routes } = core.routing
   if (routes.length === 0)

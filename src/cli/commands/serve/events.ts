@@ -30,42 +30,44 @@ import {
 import { type Output, TIMED_INDENT } from '../../output/output.js'
 import { bold, dim, green, joined, type Line, red, t, type Text, yellow } from '../../output/text.js'
 
-/** How long the banner waits for new channels: creating one takes about half a second. Milliseconds. */
+/** Time that the banner waits for new channels. Creating one takes about half a second. Milliseconds. */
 const TUNNEL_LIMIT_MS = 3000
 
-/** The address of a tunnel whose channel could not be made yet. */
+/** Text in place of the address of a tunnel without a channel. */
 export const ADDRESS_LATER = 'printed below once the tunnel is connected'
 
-/** What is printed as a warning. */
+/** Types of events whose problems are printed as warnings, even with `--quiet`. */
 const PROBLEMS: ReadonlySet<string> = new Set(['hook', 'account', 'settings'])
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What happened, for people and for programs: the line of the terminal and the log, and the object of `--json`. */
+/**
+ * Report of an event, for people and for programs: the line of the terminal and the log, and the object of `--json`.
+ */
 interface Report {
   readonly level?: 'info' | 'warn'
   readonly text: Line
   readonly object: { readonly type: string } & Fields
-  /** Whether it is worth a line; a program gets every one as an object. Default: true. */
+  /** False if it is not worth a line. A program gets every event as an object. Default: true. */
   readonly isShown?: boolean
-  /** Given for what anybody can bring about: lines of a kind are counted. */
+  /** Set for events that anyone can cause: lines of the same kind are counted. */
   readonly kind?: string | undefined
 }
 
 /**
- * Prints what happens while `serve` runs: on standard error as lines, or as JSON with `--log-format json`; and under `--json` every
- * event as an object on standard output.
+ * Prints the events of a running `serve`: on standard error as lines, or as JSON with `--log-format json`; with
+ * `--json` also as objects on standard output.
  */
 export class LiveOutput {
   readonly #out: Output
   readonly #json: boolean
   readonly #command: (line: string) => string
   readonly #throttle: LogThrottle
-  /** Of the targets that are not up. */
+  /** States of targets that are not up. */
   readonly #states = new Map<string, TargetStatus['state']>()
   readonly #last = new Map<string, Pick<Attempt, 'outcome' | 'error'>>()
   #names: ReadonlyMap<string, string> = new Map()
-  /** By source. */
+  /** Tunnel status by source. */
   readonly #tunnels = new Map<string, TunnelStatus>()
   #onTunnelUrl = (): void => {}
 
@@ -104,7 +106,7 @@ export class LiveOutput {
         return this.#onSettings(event.settings, event.reloaded)
       case 'settings refused':
         return this.#onSettingsRefused(event.error)
-      // The list of refused requests, the log and the inspector say more.
+      // Not printed here: the list of refused requests, the log and the inspector have more details.
       case 'refused':
       case 'sign-in ended':
       case 'code used':
@@ -115,15 +117,17 @@ export class LiveOutput {
     }
   }
 
-  /** Names the targets from now on. */
+  /** Sets the routes whose targets are named. */
   setRoutes({ routes }: Pick<Routing, 'routes'>): void {
     this.#names = shortNames(routes)
   }
 
-  /** The short name of a target. */
+  /** Returns the short name of a target. */
   readonly nameOf = (id: string): string => this.#names.get(id) ?? shortNames([{ id }]).get(id) ?? id
 
-  /** The payload URLs of `--tunnel`, by source. Those of new channels are waited for, some seconds, or until the signal. */
+  /**
+   * Returns the payload URLs of `--tunnel` by source. Waits some seconds for new channels, or until the signal aborts.
+   */
   async payloadUrls(
     sources: Iterable<string>,
     { tunnel, signal }: { readonly tunnel: string | undefined; readonly signal: AbortSignal },
@@ -142,7 +146,7 @@ export class LiveOutput {
     return new Map(known())
   }
 
-  /** `#7  push  octo/demo  main  no route` */
+  /** Prints `#7  push  octo/demo  main  no route`. */
   readonly onDelivery = (delivery: Delivery, { n, duplicate, targets, ignoredBy }: Receipt): void => {
     const from = editedFrom(delivery)
     const place = placeName(delivery)
@@ -165,12 +169,12 @@ export class LiveOutput {
         '  ',
       ),
       object: { type: 'delivery', n, ...deliveryFields(delivery), duplicate, ignoredBy: ignoredBy ?? null },
-      // Anybody who knows the tunnel's channel can send copies.
+      // Anyone who knows the tunnel's channel can send copies.
       kind: duplicate && targets.length === 0 ? 'a duplicate' : undefined,
     })
   }
 
-  /** `#7  → app ✓ 202 38ms` */
+  /** Prints `#7  → app ✓ 202 38ms`. */
   readonly onAttempt = ({ n, entry, route, attempt, forward, retryAt }: AttemptEvent): void => {
     const name = this.nameOf(route.id)
     const { event, action, repo, number, ref = null, deliveryId: delivery } = entry
@@ -192,7 +196,7 @@ export class LiveOutput {
       level: state === 'failed' ? 'warn' : 'info',
       text: t`#${n}  → ${name} ${attemptText(forward, attempt, retryAt)}`,
       object: { type: 'attempt', n, ...attemptFields(attempt, route.label), ...about },
-      // The line that says that the target is down stands for the probes.
+      // Failed probes are not printed after the line that the target is down.
       isShown: attempt.outcome !== 'unreachable' || this.#states.get(route.id) !== 'down',
     })
     const out = this.#out
@@ -200,13 +204,16 @@ export class LiveOutput {
     for (const line of outputLines(name, attempt.answer)) out.say(line.cut(out.messageWidth))
   }
 
-  /** `app is down: connection refused; 3 waiting, next try in 2s`, `app is back: forwarding 3 deliveries that waited` */
+  /**
+   * Prints `app is down: connection refused; 3 waiting, next try in 2s`, `app is back: forwarding 3 deliveries that
+   * waited`.
+   */
   readonly onTarget = ({ id, label, state, queued, since, nextProbeAt }: TargetStatus): void => {
     const before = this.#states.get(id)
     const last = this.#last.get(id)
     if (state === 'up') this.#states.delete(id)
     else this.#states.set(id, state)
-    // The delivery that was answered first is no longer queued, unless it must be sent again.
+    // The delivery that succeeded first is no longer queued, unless it must be sent again.
     const waited = before === 'down' && last?.outcome !== 'retry' ? queued + 1 : queued
     const name = this.nameOf(id)
     const why = last?.error ? `${last.error}; ` : ''
@@ -219,7 +226,7 @@ export class LiveOutput {
       gone: t`${name} ${yellow('is no longer configured')}${full}: ${queued} waiting, 24 h at most`,
       elsewhere: `${name} is forwarded to by another relay`,
     }
-    // The log says what passes from one relay to another.
+    // The log reports when forwarding passes from one relay to another.
     const passes = state === 'elsewhere' || (state === 'up' && (before ?? 'elsewhere') === 'elsewhere')
     const times = { since: isoTime(since), nextTryAt: isoTime(nextProbeAt) }
     this.#report({
@@ -230,7 +237,9 @@ export class LiveOutput {
     })
   }
 
-  /** `tunnel connected: payload URL https://smee.io/…`, `tunnel is down: connection refused; attempt 2 in 4s` */
+  /**
+   * Prints `tunnel connected: payload URL https://smee.io/…`, `tunnel is down: connection refused; attempt 2 in 4s`.
+   */
   readonly onTunnel = (status: TunnelStatus): void => {
     const before = this.#tunnels.get(status.source)
     this.#tunnels.set(status.source, status)
@@ -254,7 +263,7 @@ export class LiveOutput {
     })
   }
 
-  /** `ada is signed in as octo at https://github.com`: a warning where another account was signed in before. */
+  /** Prints `ada is signed in as octo at https://github.com`, as a warning if another account was signed in before. */
   readonly onAccount = (change: AccountChange): void => {
     const { userId: user, origin, account = null, before = null } = change
     const state = change.account === undefined ? 'signed out' : 'signed in'
@@ -265,7 +274,10 @@ export class LiveOutput {
     })
   }
 
-  /** `Reloaded the settings: 2 routes, 1 source`, a line for each source that is new or gone, and what needs a restart. */
+  /**
+   * Prints `Reloaded the settings: 2 routes, 1 source`, a line for each new or removed source, and changes that need a
+   * restart.
+   */
   #onSettings(settings: LiveSettings, reloaded: Reloaded): void {
     const { routes, sources, changed, removed, restart, warnings } = reloaded
     this.setRoutes(new Routing(settings.routes))
@@ -297,7 +309,7 @@ export class LiveOutput {
   #report({ level = 'info', text, object, isShown = true, kind }: Report): void {
     const out = this.#out
     if (this.#json) out.object(object)
-    // Problems of hooks and settings, and whose account a user has, are printed under --quiet, too.
+    // Problems of hooks and settings, and other accounts, are printed with --quiet, too.
     const isProblem = level === 'warn' && PROBLEMS.has(object.type)
     const isNeeded = isProblem || object.type === 'account'
     if (!isShown || (out.quiet && !isNeeded)) return
@@ -310,7 +322,7 @@ export class LiveOutput {
   }
 }
 
-/** The seconds until then, for a person: at least one. */
+/** Returns the seconds until a time, for a person: at least one. */
 function secondsUntil(at: number): number {
   return Math.max(1, Math.round((at - Date.now()) / 1000))
 }
@@ -328,7 +340,7 @@ function tunnelText(
   if (state === 'waiting') {
     const isLater = retryAt !== null && retryAt > Date.now()
     const next = isLater ? `attempt ${attempt} in ${secondsUntil(retryAt)}s` : 'reconnecting'
-    // A later line need not repeat it.
+    // A later line need not repeat the address.
     const isNew = url !== null && (before?.url !== url || before.state === 'connecting')
     return t`${name} ${red('is down')}: ${why ?? ''}; ${next}${isNew ? `; payload URL ${url}` : ''}`
   }
@@ -339,9 +351,9 @@ function tunnelText(
     : t`${name} ${yellow('does not work')}: a test message was lost: ${roundTrip}`
 }
 
-/** The first attempts to reconnect, which are all printed. Later ones follow at equal intervals. */
+/** Number of first attempts to reconnect that are all printed. Later ones follow at equal intervals. */
 const FREQUENT = 8
-/** Then one of this many is printed, about every ten minutes, unless the reason changes. */
+/** After that, one of this many is printed, about every ten minutes, unless the reason changes. */
 const INTERVAL = 10
 
 function isTunnelNews({ state, attempt, why }: TunnelStatus, before: TunnelStatus | undefined): boolean {
@@ -349,7 +361,7 @@ function isTunnelNews({ state, attempt, why }: TunnelStatus, before: TunnelStatu
   return state !== 'waiting' || attempt <= FREQUENT || attempt % INTERVAL === 0 || why !== before?.why
 }
 
-/** The line and the fields of what happened to a hook. */
+/** Makes the line and the fields of a hook's event. */
 function describeHook(
   event: HookEvent,
   command: (line: string) => string,
@@ -395,14 +407,14 @@ function describeHook(
   return { text: `${what}${retries ? ' yet' : ''}: ${error}`, isProblem: true, error, retries }
 }
 
-/** Enough to see what a command did; `relay show` has the rest. */
+/** Lines of a command's output that are printed. `relay show` has the rest. */
 const MAX_LINES = 8
 
-/** What a command printed, for below the line of its attempt: `deploy.sh │ done`. */
+/** Formats a command's output below the line of its attempt: `deploy.sh │ done`. */
 export function outputLines(name: string, answer: Uint8Array): Text[] {
   const lines = stripVTControlCharacters(Buffer.from(answer).toString())
     .split('\n')
-    // A progress display writes each state over the one before.
+    // A progress display overwrites each state with the next.
     .map((line) => line.trimEnd().split('\r').at(-1) ?? '')
   while (lines.at(-1) === '') lines.pop()
   const start = t`${' '.repeat(TIMED_INDENT)}${dim(`${name} │ `)}`

@@ -50,7 +50,7 @@ export interface ServeFlags extends Flags {
   readonly allowUnsigned?: boolean
 }
 
-/** How long a stop may take without a word about it. Milliseconds. */
+/** Time that a stop may take without a message. Milliseconds. */
 const SILENT_STOP_MS = 200
 const FINISHING =
   'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
@@ -58,7 +58,7 @@ const FINISHING =
 /** Runs `relay serve`. */
 export async function runServe(given: PrintingShell, flags: ServeFlags): Promise<void> {
   let { out } = given
-  // First, since reading the settings can print a warning.
+  // Set first, since reading the settings can print a warning.
   given.continueWithoutOutput(({ message }) =>
     out.log.warn(
       `standard output cannot be written (${message}); relay continues without it. Stop it with Ctrl-C or SIGTERM`,
@@ -68,13 +68,13 @@ export async function runServe(given: PrintingShell, flags: ServeFlags): Promise
   const parts = await readParts(given, flags)
   const joined = joinSettings(parts)
   const { values } = joined
-  // Only a file may have said so.
+  // A file may set the log format.
   out = out.withLogFormat(values.logFormat)
   const shell = shellWith(given, { out })
   let sources: readonly SetSource[] = []
   const readSources = async (from: Joined, data?: Database): Promise<readonly SetSource[]> =>
     (sources = await servedSources(shell, from, { data, allowUnsigned: flags.allowUnsigned === true }))
-  // A mistake is found before a profile is made for it.
+  // Checked now, so that a mistake is found before a profile is made for it.
   if (!mayHaveData(storeOf(values), profileFolder(values))) await readSources(joined)
   const hooks = await readHookPlan(shell, flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
@@ -128,7 +128,7 @@ interface Announced {
   readonly warnings: readonly string[]
 }
 
-/** Prints what runs, with warnings of what the user should know. */
+/** Prints what runs, with warnings that the user should see. */
 async function announce({ out, signal }: PrintingShell, announced: Announced): Promise<void> {
   const { instance, loaded, sources, command, live, hooked, warnings } = announced
   const { values } = loaded
@@ -154,7 +154,7 @@ async function announce({ out, signal }: PrintingShell, announced: Announced): P
   for (const text of warnings) out.log.warn(text)
 }
 
-/** Says what is still waiting, and that in-flight work takes a while. */
+/** Prints waiting deliveries, and a message if in-flight work takes a while. */
 async function stop(started: Started, nameOf: (id: string) => string, out: Output): Promise<void> {
   const waiting = waitingText(started.instance.targets(), nameOf)
   if (waiting !== undefined) out.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
@@ -167,9 +167,9 @@ async function stop(started: Started, nameOf: (id: string) => string, out: Outpu
 }
 
 /**
- * The settings of this process, and what the profile remembers unless its data is not used: with a store in memory.
- * @throws RelayError `settings` when the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its tokens and
- * deliveries are of another code host.
+ * Reads the settings of this process, and the profile's saved use unless its data is not used, with a store in memory.
+ * @throws RelayError `settings` if the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its
+ * tokens and deliveries are of another code host
  */
 async function readParts(shell: PrintingShell, flags: ServeFlags): Promise<Parts> {
   const settings = await openSettings(shell, flags)
@@ -195,15 +195,15 @@ async function readParts(shell: PrintingShell, flags: ServeFlags): Promise<Parts
       `Profile ${profile} belongs to ${saved.providerUrl ?? 'a code host'}. Choose another for the sandbox with --profile, or remove its data with ${commandFor(own, 'reset')}`,
     )
   const { hostRefusal } = joinSettings({ own, saved })
-  // A sandbox makes its own client.
+  // A sandbox generates its own client.
   if (hostRefusal && origins.clientSecret && !flags.sandbox) throw hostRefusal
   return { own, saved }
 }
 
 /**
- * The hooks that `serve` has, undefined for none.
- * @throws RelayError `usage` for a name that is no repository's; with `--sandbox`, whose own webhook sends everything already;
- * for `--catch-up` on Gitea, which has no log for programs
+ * Reads the hooks that `serve` keeps. Undefined for none.
+ * @throws RelayError `usage` for an invalid repository name; with `--sandbox`, whose own webhook sends everything
+ * already; for `--catch-up` on Gitea, which has no log for programs
  */
 async function readHookPlan(
   shell: Shell,
@@ -253,7 +253,7 @@ async function readJoined(shell: Shell, parts: Parts, values: Values): Promise<J
   return joinStored(parts, data.secrets)
 }
 
-/** The user of this shell, if signed in at the code host. What cannot be read counts as not signed in. */
+/** Returns the user of this shell, if signed in at the code host. Unreadable data counts as not signed in. */
 async function signedInUser(
   { core: { tokens, host } }: Instance,
   values: Values,
@@ -281,9 +281,9 @@ async function untilQuit(
   await stopped
 }
 
-// Settings that change while it runs
+// Settings that change while relay runs
 
-/** The settings that a running instance uses from the moment it has read them again. */
+/** Settings that a running instance uses as soon as it has read them again. */
 const LIVE: ReadonlySet<SettingName> = new Set([
   'forward',
   'exec',
@@ -292,10 +292,13 @@ const LIVE: ReadonlySet<SettingName> = new Set([
   'webhookSecret',
   'webhookSecretPrevious',
 ])
-/** Those that a running instance does not use. */
+/** Settings that a running instance does not use. */
 const OF_COMMANDS: ReadonlySet<SettingName> = new Set(['user'])
 
-/** The settings of this process as they are now, for the profile that it serves. A pipe has what was read of it at the start. */
+/**
+ * Reads the current settings of this process for the profile that it serves. A pipe has the content that was read at
+ * the start.
+ */
 async function readAgain(
   shell: PrintingShell,
   flags: Flags,
@@ -305,7 +308,7 @@ async function readAgain(
   return settings.read(before.values.profile)
 }
 
-/** What has changed and cannot be used without a restart, as a sentence with the command; none if nothing has. */
+/** Describes changes that need a restart, as a sentence with the command. Empty without such changes. */
 function restartTexts(before: LoadedSettings, now: LoadedSettings, about: Advised): readonly string[] {
   const changed = SETTING_NAMES.filter(
     (name) =>

@@ -12,13 +12,13 @@ import { proofsFor } from '../../../schemes/proof.js'
 import type { Instance } from '../../../serve/instance.js'
 import type { PrintingShell } from '../../command.js'
 import type { Context } from '../../context.js'
-import { polls } from '../../follow.js'
+import { pollWakeups } from '../../follow.js'
 import { bold, dim, joined, t } from '../../output/text.js'
 import { isOfFolder, type LoadedSettings, type Origin } from '../../settings/read.js'
 import type { SetSource } from '../../sources.js'
 import { watchedFiles } from '../../settings/files.js'
 
-/** Listens to the keys of a running `serve`, where it has a terminal; undefined where it has none. */
+/** Handles the keys of a running `serve`. Undefined without a terminal. */
 export function listenToKeys(
   shell: PrintingShell,
   instance: Instance,
@@ -35,7 +35,7 @@ export function listenToKeys(
 ): Disposable | undefined {
   const { out } = shell
   let opening: Promise<void> | undefined
-  // Once at a time, since the key may be held down.
+  // One at a time, since the key may be held down.
   const open = (): void => {
     opening ??= openInspectorOf(shell, instance, command).finally(() => (opening = undefined))
   }
@@ -55,14 +55,14 @@ export function listenToKeys(
     i: openInspector,
     q: quit,
     '?': () => out.say(joined(help, dim('  ·  '))),
-    // To set off what comes from what was there.
+    // Enter prints an empty line, to set off later lines.
     '\r': () => out.say(''),
   }
   const stop = shell.onKey((key) => keys[key]?.())
   return stop && { [Symbol.dispose]: stop }
 }
 
-/** `3 for app, 1 for deploy.sh`; undefined when nothing waits for a target that is configured. */
+/** Formats `3 for app, 1 for deploy.sh`. Undefined if nothing waits for a configured target. */
 export function waitingText(
   targets: readonly Pick<TargetStatus, 'id' | 'queued' | 'state'>[],
   nameOf: (id: string) => string,
@@ -83,8 +83,8 @@ async function openInspectorOf(
     if (!inspector) return
     const code = inspector.issueCode()
     const isPending = async (): Promise<boolean> => inspector.isPending(code)
-    const looks = (limit: number) => polls(signal, limit)
-    const result = await openInspector(shell, { url, code, isPending, looks })
+    const wakeups = (limit: number) => pollWakeups(signal, limit)
+    const result = await openInspector(shell, { url, code, isPending, wakeups })
     out.say(
       result === 'opened'
         ? 'The inspector is open in your browser'
@@ -96,18 +96,18 @@ async function openInspectorOf(
   }
 }
 
-/** Editors write a file in several steps; changes within this time count as one. Milliseconds. */
+/** Time within which changes of a file count as one, since editors write in several steps. Milliseconds. */
 const SETTLE_MS = 100
 
-/** Watches the settings files, until it is disposed of. */
+/** A watch of the settings files, until it is disposed of. */
 export interface SettingsWatch extends Disposable {
-  /** Calls `reload` whenever the settings may have changed, also if that was since the watch began. */
+  /** Calls `reload` whenever the settings may have changed, including changes since the watch began. */
   start(reload: () => void): void
 }
 
 /**
- * Watches from now on, to be called before the settings are read: SIGHUP, and a settings file that changes, appears or disappears.
- * If a folder cannot be watched, only SIGHUP reloads.
+ * Watches for SIGHUP, and for settings files that change, appear or disappear. Called before the settings are read. If
+ * a folder cannot be watched, only SIGHUP reloads.
  */
 export function watchSettings(context: Context): SettingsWatch {
   let timer: NodeJS.Timeout | undefined
@@ -132,7 +132,7 @@ export function watchSettings(context: Context): SettingsWatch {
   }
 }
 
-/** Watches the folder, since another file can replace this one under its name. */
+/** Watches the folder of a file, since another file can replace it under its name. */
 function watchFile(file: string, changed: () => void): FSWatcher | undefined {
   try {
     const watcher = watch(path.dirname(file), (_, name) => name === path.basename(file) && changed())
@@ -143,8 +143,9 @@ function watchFile(file: string, changed: () => void): FSWatcher | undefined {
 }
 
 /**
- * What is valid in the routes, and probably not meant: an event that the code host never sends, a source that is not there, a route that repeats another, a command
- * from the folder's files, whose author can be anyone, and a secret from there, which lets its readers sign deliveries that run commands.
+ * Finds routes that are valid but probably a mistake: an event that the code host never sends, an unknown source, a
+ * repeated route; commands from the folder's files, whose author can be anyone; and a secret from there, since its
+ * readers can sign deliveries that run commands.
  */
 export function routeWarnings(
   { forward, exec, ignore }: RouteSettings,
@@ -212,7 +213,7 @@ function folderExecWarnings(exec: readonly string[], origin: Origin | undefined)
   return exec.map((line) => `${origin.text} runs a command for deliveries: ${line}`)
 }
 
-/** Does not quote the commands: an agent reads it, and their author can be anyone. */
+/** Describes commands that were left out, without quoting them: an agent reads this, and their author can be anyone. */
 export function leftOutText(
   { count, origin }: NonNullable<LoadedSettings['leftOutExec']>,
   command: (line: string) => string,
@@ -230,7 +231,7 @@ function whyNoSource(match: string, names: readonly string[]): string | undefine
 function whyTwice({ id, label, match, target }: Route, earlier: readonly Route[]): string | undefined {
   if (earlier.some((one) => one.id === id))
     return `${label} is there twice, and gets each delivery once. Remove one`
-  // Where one match includes the other.
+  // An earlier route whose match includes this one, or the reverse.
   const other = earlier.find(
     (one) =>
       addressOf(one.target) === addressOf(target) &&

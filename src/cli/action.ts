@@ -22,7 +22,7 @@ import {
   targetOfDelivery,
 } from './target.js'
 
-// relay comment, merge and react: one write to the code host each.
+// The commands comment, merge and react. Each makes one write at the code host.
 
 export interface ActionFlags extends Flags {
   readonly target?: string | undefined
@@ -33,35 +33,39 @@ export interface ActionFlags extends Flags {
 export interface Action<Result> {
   /** Completes "would …". */
   readonly description: string
-  /** As `POST /api/<name>` takes it. */
+  /** Body of the same request to `POST /api/<name>`. */
   readonly request: object
-  /** Reads what the write depends on, also with `--dry-run`, and resolves to the action that remains. Throws when it is not to be sent. */
+  /**
+   * Reads the state that the write depends on, also with `--dry-run`, and resolves to the remaining action. Throws if
+   * it must not be sent.
+   */
   readonly check?: (account: Account) => Promise<Action<Result>>
   readonly send: (account: Account, profile: UserProfile) => Promise<Result>
   readonly describe: (result: Result, profile: UserProfile) => Described
 }
 
-/** What was done. */
+/** Result of an action. */
 interface Described {
   readonly object: MarkedObject
-  /** The line to print for a pipe; undefined for none. */
+  /** Line for a pipe; undefined for none. */
   readonly line: string | undefined
-  /** The same for a person. Default: as for a pipe. */
+  /** Line for a person. Default: `line`. */
   readonly sentence?: string | undefined
-  /** A message about the result, also under `--json`. */
+  /** Message about the result, also with `--json`. */
   readonly note?: string | undefined
 }
 
-/** What an action did, or with `--dry-run` would do. */
+/** Result of an action, or its plan with `--dry-run`. */
 type Acted =
   | ({ readonly type: 'done' } & Described)
   | { readonly type: 'plan'; readonly object: MarkedObject; readonly line: string }
 
 /**
- * Sends a write once. With `--dry-run` it says what it would do, and writes nothing; only `check` then asks the code host, or renews a token.
- * `given`: the target, unless an entry of the journal names it.
+ * Sends one write. With `--dry-run` it only prints the plan; the code host is then called, and a token renewed, only
+ * for `check`.
+ * @param given the target; undefined if an entry of the journal names it
  */
-export async function* act<Result extends object>(
+export async function* performAction<Result extends object>(
   shell: Shell,
   flags: ActionFlags,
   name: 'comment' | 'merge' | 'react',
@@ -112,7 +116,7 @@ function printActed(acted: Acted, out: Output): void {
   if (shown !== undefined) out.result(shown)
 }
 
-/** How each action shows what it did. */
+/** Output of the results of all actions. */
 export const ACTED = { print: printEach(printActed), json: ({ object }: Acted) => object }
 
 function withNextStep(error: unknown, profile: UserProfile): unknown {
@@ -129,12 +133,15 @@ function withNextStep(error: unknown, profile: UserProfile): unknown {
     : new RelayError(kind, `${message}; try again in ${retryAfter} s`, { retryAfter, cause: error })
 }
 
-// The target, and --from
+// Target, and --from
 
-/** The arguments of an action: its target, unless `--from` names that, and one more. */
+/** Arguments of an action: its target, unless `--from` names that, and one more. */
 export type Operands = readonly [address: string | undefined, other?: string | undefined]
 
-/** The arguments with the target first, which `--from` replaces. `others`: how many besides the target the command takes. */
+/**
+ * Sorts the arguments, so that the target is first or replaced by `--from`. `others` is the number of further
+ * arguments.
+ */
 export function readOperands({ from }: ActionFlags, [first, second]: Operands, others: 0 | 1): Operands {
   if (from === undefined) {
     if (first === undefined) throw new RelayError('usage', 'No target given. Give owner/repo#12, or --from')
@@ -145,7 +152,10 @@ export function readOperands({ from }: ActionFlags, [first, second]: Operands, o
   throw new RelayError('usage', `The target is given twice: as ${given} and with --from ${from}`)
 }
 
-/** The target of an address, or of a delivery on standard input; undefined where an entry of the journal names it. */
+/**
+ * Reads the target from an address, or from a delivery on standard input. Undefined if an entry of the journal names
+ * it.
+ */
 export async function readTarget(
   shell: Shell,
   from?: string,
@@ -161,12 +171,18 @@ async function targetOfEntry({ journal }: UserProfile, { from = '' }: ActionFlag
   return targetOfDelivery({ name, event: entry.event, payload: readPayload(entry)?.value })
 }
 
-/** 128 MiB: the largest delivery (25 MiB) as `wait --json` prints it, with its text escaped and its payload once more. */
+/**
+ * Limit of a delivery on standard input: 128 MiB, for the largest delivery (25 MiB) as `wait --json` prints it, with
+ * escaped text and a second copy as payload.
+ */
 export const DELIVERY = { tooLarge: 'larger than any delivery (128 MiB)', limit: 134_217_728 }
 
 const delivered = z.object({ event: z.string().min(1), payload: z.record(z.string(), z.unknown()) })
 
-/** A delivery as `relay wait --json` prints it. Nothing is what a `relay wait` without a result leaves. */
+/**
+ * Parses a delivery as `relay wait --json` prints it.
+ * @throws RelayError `no_match` for empty input, as after a `relay wait` without a result; `usage` for anything else
+ */
 export function parseDelivery(bytes: Buffer): NamedDelivery {
   if (!bytes.some((byte) => byte > 0x20))
     throw new RelayError(
@@ -189,7 +205,7 @@ function jsonOf(bytes: Buffer): unknown {
   }
 }
 
-// Of their declarations
+// Declarations of all actions
 
 export const ACTION = {
   ...USER_COMMAND,
