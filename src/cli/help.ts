@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { wrap } from '../base/text.js'
+import { wrap } from './output/wrap.js'
 import { CATALOG, SUMMARIES } from './catalog.js'
 import { type Declaration, exitCodes, type FlagSpec, type HelpRow, type HelpSection } from './command.js'
 import type { HelpContext, TextStream } from './context.js'

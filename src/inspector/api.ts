@@ -86,15 +86,19 @@ export interface DeliveryLine extends DeliveryHead {
   readonly targets: readonly TargetMark[]
 }
 
-export interface DeliveryPage {
-  /** Deliveries, newest first. */
-  readonly deliveries: readonly DeliveryLine[]
+/** End of a page of the list. */
+export interface PageEnd {
   /** Value of `before` for the next page. Null at the end. */
   readonly next: number | null
-  /** Set if relay has sources besides the code host, so that a filter by source makes sense. */
-  readonly hasSources?: true
   /** Set if a search reached its time limit: the number of deliveries it read, and the `before` to continue from. */
   readonly stopped?: { readonly read: number; readonly before: number }
+}
+
+export interface DeliveryPage extends PageEnd {
+  /** Deliveries, newest first. */
+  readonly deliveries: readonly DeliveryLine[]
+  /** Set if relay has sources besides the code host, so that a filter by source makes sense. */
+  readonly hasSources?: true
 }
 
 export interface AttemptLine extends Pick<Attempt, 'at' | 'outcome' | 'ms' | 'count' | 'error'> {
@@ -119,14 +123,10 @@ export interface TargetDetail extends TargetMark {
   readonly attempts: readonly AttemptLine[]
 }
 
-/** A delivery without its body, which is at `…/body`. */
-export interface DeliveryDetail
-  extends DeliveryHead, Pick<Entry, 'provider' | 'deliveryId' | 'hookId' | 'headers'> {
-  /** Short verdict for the top: `verified with the current webhook secret`. */
-  readonly verdict: string
+/** Proof of a delivery, and what a copy of it needs. */
+export interface ProofDetail {
   /** Sentences about the proof of the signature, what it covers, and how a tunnel's bytes were restored. */
   readonly proof: readonly string[]
-  readonly restored: { readonly how: string; readonly unproved: boolean } | null
   /** Sentence about what a target receives when it is forwarded again. */
   readonly again: string
   /**
@@ -136,6 +136,14 @@ export interface DeliveryDetail
   readonly made: readonly string[]
   /** True if a header names the event, so that a copy can have another. */
   readonly hasEventHeader: boolean
+}
+
+/** A delivery without its body, which is at `…/body`. */
+export interface DeliveryDetail
+  extends DeliveryHead, ProofDetail, Pick<Entry, 'provider' | 'deliveryId' | 'hookId' | 'headers'> {
+  /** Short verdict for the top: `verified with the current webhook secret`. */
+  readonly verdict: string
+  readonly restored: { readonly how: string; readonly unproved: boolean } | null
   /**
    * Kind of the body. `json` and `form` carry a JSON payload (a form in its field `payload`); `text` is other UTF-8,
    * `bytes` is not UTF-8.

@@ -30,7 +30,7 @@ import type {
 } from './api.js'
 import type { InspectorParts } from './parts.js'
 import { describeProof, verdictOf } from './proof.js'
-import { publicId, targetLabel, targetNames } from './state.js'
+import { publicId, targetLabel, targetNames, type Forwarded } from './state.js'
 
 const DEFAULT_LIMIT = 50
 /** Maximum page size: more rows than any window shows, and a small response. */
@@ -125,7 +125,7 @@ function headOf(summary: Summary): DeliveryHead {
 }
 
 /** Returns a function that makes the mark of a target from its last attempt. */
-function marker({ routing, instance }: InspectorParts, summaries: readonly Pick<Summary, 'forwards'>[]) {
+function marker({ routing, instance }: InspectorParts, summaries: readonly Forwarded[]) {
   const nameOf = targetNames(routing, summaries)
   const down = new Set(
     instance
@@ -145,7 +145,7 @@ function marker({ routing, instance }: InspectorParts, summaries: readonly Pick<
 }
 
 /** Returns an entry with its body. @throws RelayError `not_found` if the journal does not have it, or no longer */
-export async function readEntry({ journal }: Pick<InspectorParts, 'journal'>, n: number): Promise<Entry> {
+export async function readEntry({ journal }: { readonly journal: Journal }, n: number): Promise<Entry> {
   return (await journal.read(n)) ?? missing(journal, n)
 }
 

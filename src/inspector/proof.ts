@@ -6,7 +6,7 @@ import { editedFrom, type Entry, type Summary } from '../journal/types.js'
 import { forwardedRequest } from '../replay/prepare.js'
 import { isInBody, type Proof, type WebhookScheme } from '../schemes/scheme.js'
 import { isForm } from '../webhook/signature.js'
-import type { DeliveryDetail } from './api.js'
+import type { ProofDetail } from './api.js'
 import type { InspectorParts } from './parts.js'
 
 type Verified = Pick<Summary, 'provider' | 'verifiedBy'>
@@ -33,7 +33,7 @@ function secretOf({ provider, verifiedBy }: Verified): string {
 export function describeProof(
   entry: Entry,
   { sources, clock }: Pick<InspectorParts, 'sources' | 'clock'>,
-): Pick<DeliveryDetail, 'proof' | 'again' | 'made' | 'hasEventHeader'> {
+): ProofDetail {
   const { provider, headers } = entry
   const scheme = schemeOf(entry.scheme ?? provider)
   const lines = indexHeaders(headers)

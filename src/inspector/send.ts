@@ -7,7 +7,7 @@ import { type Header, indexHeaders, isSendable } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
 import { prepareRequest } from '../replay/prepare.js'
 import { isForm } from '../webhook/signature.js'
-import type { DeliveryDetail, ForwardRequest, Sent, SendRequest } from './api.js'
+import type { ForwardRequest, ProofDetail, Sent, SendRequest } from './api.js'
 import { readEntry } from './deliveries.js'
 import { describeProof } from './proof.js'
 import { isMadeHeader } from './made-headers.js'
@@ -82,7 +82,7 @@ const EVENT = /^x-[a-z]+-event$/i
 function headersOf(
   entry: Entry,
   { event, headers: edited }: SendRequest,
-  { made, hasEventHeader }: Pick<DeliveryDetail, 'made' | 'hasEventHeader'>,
+  { made, hasEventHeader }: ProofDetail,
 ): readonly Header[] {
   for (const header of edited ?? []) {
     const name = JSON.stringify(header[0])

@@ -82,6 +82,11 @@ function hookStates(saved: readonly SavedHook[], problems: Activity['hookProblem
   return all.map((hook) => ({ ...hook, problem: problems.get(hook.repo) ?? null }))
 }
 
+/** The forwards of an entry, by target. */
+export interface Forwarded {
+  readonly forwards: Summary['forwards']
+}
+
 const MINUTE_MS = 60_000
 const MINUTES = 60
 
@@ -103,7 +108,7 @@ export async function readTimeline({ journal, refusals, clock }: InspectorParts)
 /** Makes a function that returns the short name of a target, for those of the routes and other targets of entries. */
 export function targetNames(
   { routes }: Routing,
-  summaries: readonly Pick<Summary, 'forwards'>[] = [],
+  summaries: readonly Forwarded[] = [],
 ): (id: string) => string {
   const others = new Set(summaries.flatMap(({ forwards }) => Object.keys(forwards)))
   const names = shortNames([...routes, ...[...others].map((id) => ({ id }))])

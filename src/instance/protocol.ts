@@ -13,20 +13,24 @@ import type { ReadSource, StoreText } from '../base/settings.js'
  */
 export const PROTOCOL = 2
 
+/** The key of an instance, with which both sides prove themselves. */
+interface ProofKey {
+  /** 32 random bytes, base64url. Never sent anywhere. */
+  readonly key: string
+}
+
 /** Facts about a running instance that a command reads from a file before it has any proof. */
-export interface InstanceRecord {
+export interface InstanceRecord extends ProofKey {
   /** {@link PROTOCOL} of the program that wrote it. */
   readonly v: number
   readonly pid: number
   /** Address at which it listens. */
   readonly url: string
   readonly profile: string
-  /** Key of the proofs of both sides: 32 random bytes, base64url. Never sent anywhere. */
-  readonly key: string
 }
 
 /** Makes the record of an instance that starts now, with a new key. */
-export function createInstanceRecord(own: Pick<InstanceRecord, 'pid' | 'url' | 'profile'>): InstanceRecord {
+export function createInstanceRecord(own: Omit<InstanceRecord, 'v' | 'key'>): InstanceRecord {
   return { v: PROTOCOL, ...own, key: randomBytes(32).toString('base64url') }
 }
 
@@ -99,8 +103,8 @@ export type RunningInstance = InstanceRecord & InstanceStatus
  * Computes the HMAC-SHA256 of a text under the record's key, in hex: the answer to a challenge, or the proof of a call
  * or of its response.
  */
-export function prove(record: Pick<InstanceRecord, 'key'>, text: string): string {
-  return createHmac('sha256', Buffer.from(record.key, 'base64url')).update(text).digest('hex')
+export function prove({ key }: ProofKey, text: string): string {
+  return createHmac('sha256', Buffer.from(key, 'base64url')).update(text).digest('hex')
 }
 
 /**
@@ -137,7 +141,7 @@ const PRINT_DIGITS = 16
  * Fingerprint of the webhook secret, to compare it with that of another terminal. Only programs with the record's key
  * can compute it. Its text contains a space, so it is no answer to a challenge.
  */
-export function secretPrint(record: Pick<InstanceRecord, 'key'>, secret: Secret): string {
+export function secretPrint(record: ProofKey, secret: Secret): string {
   return prove(record, `webhook secret ${secret.reveal()}`).slice(0, PRINT_DIGITS)
 }
 

@@ -26,7 +26,7 @@ import { SOURCES_CHANGED } from '../webhook/profile-secret.js'
 import { pathOf } from '../webhook/signature.js'
 import { digestOf, Duties } from './duties.js'
 import type { HookPlan } from './hooks.js'
-import { instanceStatus, type StatusParts } from './status.js'
+import { type CommandLineFacts, instanceStatus } from './status.js'
 import { checkTunnel } from './tunnel.js'
 import { Work, type WorkOptions } from './work.js'
 
@@ -60,7 +60,7 @@ export interface InstanceOptions {
   /** Start time. Milliseconds since 1970-01-01 UTC. */
   readonly startedAt: number
   /** Parts of its status that only the command line knows. */
-  readonly shown: Pick<StatusParts, 'folderHost' | 'hasMadeSecret'>
+  readonly shown: CommandLineFacts
 }
 
 /** Time that a reload waits for the channels of new sources. Creating one takes about half a second. Milliseconds. */

@@ -21,7 +21,7 @@ import { type Database, openDatabase } from '../store/open.js'
 import type { HookPlan } from './hooks.js'
 import { Instance, type Reread } from './instance.js'
 import { Readiness } from './readiness.js'
-import type { StatusParts } from './status.js'
+import type { CommandLineFacts } from './status.js'
 import { checkTunnel } from './tunnel.js'
 
 /** Settings of a relay that starts a sandbox as its code host. */
@@ -55,7 +55,7 @@ export interface StartOptions {
   /** Profile and settings for the command lines in messages. Default: the profile, as if no other one ran. */
   readonly place?: CommandPlace | undefined
   /** Parts of the instance's status that only the command line knows. */
-  readonly shown?: Pick<StatusParts, 'folderHost' | 'hasMadeSecret'> | undefined
+  readonly shown?: CommandLineFacts | undefined
   /** Hooks to keep while it runs, and to catch up from. Default: none. */
   readonly hooks?: HookPlan | undefined
   /** The profile's database, if the caller has opened it. The caller then closes it. */

@@ -7,8 +7,16 @@ import {
   type TunnelStatus,
 } from '../instance/protocol.js'
 
+/** Facts about an instance that only the command line that started it knows. */
+export interface CommandLineFacts {
+  /** The setting that alone names its code host, if that is in a file of the working folder. */
+  readonly folderHost?: string | undefined
+  /** True if relay generated the webhook secret and no file holds it. */
+  readonly hasMadeSecret?: boolean | undefined
+}
+
 /** Parts of an instance's status. */
-export interface StatusParts {
+export interface StatusParts extends CommandLineFacts {
   readonly record: InstanceRecord
   readonly startedAt: number
   readonly settings: ReadSettings
@@ -17,10 +25,6 @@ export interface StatusParts {
   readonly tunnels: Iterable<TunnelStatus>
   /** Repositories of `--hook`. */
   readonly hooks: readonly string[]
-  /** The setting that alone names its code host, if that is in a file of the working folder. */
-  readonly folderHost?: string | undefined
-  /** True if relay generated the webhook secret and no file holds it. */
-  readonly hasMadeSecret?: boolean | undefined
 }
 
 export function instanceStatus(parts: StatusParts): InstanceStatus {

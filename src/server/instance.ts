@@ -93,7 +93,7 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
   return {
     status: (): InstanceStatus => instance.status(),
     /** Renews the user's token if it is about to expire, and stores it. Fails as `renewToken`. */
-    async renew({ userId }: Pick<Given, 'userId'>) {
+    async renew({ userId }: { readonly userId: string }) {
       await renewToken(signIn, parseUserId(userId))
       return { ok: true }
     },
@@ -101,7 +101,7 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
      * Revokes the user's token here and at the code host. A failure of the code host is a result, unlike one of this
      * service. Fails as `revokeToken`.
      */
-    async revoke({ userId }: Pick<Given, 'userId'>) {
+    async revoke({ userId }: { readonly userId: string }) {
       const user = parseUserId(userId)
       const { tokens, onAccount } = signIn
       const before = (await tokens.get(user)) ?? (await tokens.refreshable(user))
@@ -128,7 +128,7 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
       counts: list.counts(),
     }),
     /** Returns one refused request. Fails with `not_found` if it is not listed, or no longer. */
-    async 'refused entry'({ id }: Pick<Given, 'id'>): Promise<RefusedEntry> {
+    async 'refused entry'({ id }: { readonly id: number }): Promise<RefusedEntry> {
       const found = list.get(id)
       if (!found) throw notFound()
       const { headers, body } = found
@@ -137,7 +137,7 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
     /** Issues a one-time code that opens the inspector. Fails with `not_configured` if the inspector is off. */
     inspect: async () => ({ code: (await openInspector()).issueCode() }),
     /** Tells if the code is still unused. Fails as `inspect`. */
-    'inspect pending': async ({ code }: Pick<Given, 'code'>) => ({
+    'inspect pending': async ({ code }: { readonly code: string }) => ({
       pending: (await openInspector()).isPending(code),
     }),
   }

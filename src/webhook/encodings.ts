@@ -147,17 +147,23 @@ export function writeJson(id: EncodingId, value: unknown, indent?: string): stri
   ).toString()
 }
 
-/** An encoding in which a value may have been written. */
-export interface Way {
-  readonly id: EncodingId
-  /** Name for a sentence: `compact JSON with Go's escapes`. */
-  readonly name: string
-  readonly newline: boolean
-  /** Size of the text in bytes, or a lower bound unless {@link isExact}. */
+/** A text that is written only on request. */
+export interface DeferredText {
+  /** Size of the text in bytes, or a lower bound unless `isExact`. */
   readonly size: number
   readonly isExact: boolean
   readonly write: () => Buffer
 }
+
+interface EncodingName {
+  readonly id: EncodingId
+  /** Name for a sentence: `compact JSON with Go's escapes`. */
+  readonly name: string
+  readonly newline: boolean
+}
+
+/** An encoding in which a value may have been written. */
+export interface Way extends EncodingName, DeferredText {}
 
 /**
  * Yields the encodings that differ for a JSON value, the likeliest first: compact, then those of the sender. Each is
@@ -200,10 +206,7 @@ export function* waysOf(value: unknown, own: EncodingId = 'compact'): Generator<
   }
 }
 
-function wayOf(
-  [id, layout, , end, newline]: Style<EncodingId>,
-  written: Pick<Way, 'size' | 'isExact' | 'write'>,
-): Way {
+function wayOf([id, layout, , end, newline]: Style<EncodingId>, written: DeferredText): Way {
   return { id, name: layout.name + end, newline: newline !== undefined, ...written }
 }
 
@@ -509,7 +512,7 @@ function writeUnit(to: Buffer, length: number, unit: number, digits: Uint8Array)
 }
 
 /** A value written in an encoding. */
-interface Written extends Pick<Way, 'id' | 'name' | 'newline'> {
+interface Written extends EncodingName {
   /** Undefined if it is longer than the limit. */
   readonly text: string | undefined
 }

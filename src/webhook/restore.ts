@@ -5,7 +5,7 @@ import { RelayError } from '../base/errors.js'
 import type { HeaderLines } from '../http/headers.js'
 import { MAX_DEPTH } from '../json/text.js'
 import { ownMember } from '../json/parse.js'
-import { type EncodingId, type Way, waysOf } from './encodings.js'
+import { type DeferredText, type EncodingId, type Way, waysOf } from './encodings.js'
 import { formsOf, type WrittenForm } from './form-encodings.js'
 import { hasProof } from '../schemes/proof.js'
 import { valueAt } from '../schemes/scheme.js'
@@ -178,7 +178,7 @@ const NOT_CHOSEN: ReadonlySet<RestoreMethod> = new Set(['raw', 'text', 'form'])
 const OTHER_FORM = 'other-form'
 
 /** Bytes that may have been signed. */
-interface Candidate extends Pick<Way, 'size' | 'isExact' | 'write'> {
+interface Candidate extends DeferredText {
   readonly how: RestoreMethod
   /** Encoding of its JSON, or a mark for an unusual encoding of a form. Undefined if relay does not choose by it. */
   readonly encoding?: EncodingId | `${EncodingId}-newline` | typeof OTHER_FORM | undefined

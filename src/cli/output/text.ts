@@ -2,7 +2,8 @@ import { homedir } from 'node:os'
 import { stripVTControlCharacters } from 'node:util'
 import { Chalk } from 'chalk'
 import truncatedWidth from 'fast-string-truncated-width'
-import { printable, wrap } from '../../base/text.js'
+import { printable } from '../../base/text.js'
+import { wrap } from './wrap.js'
 import type { Own } from './outside.js'
 
 /** Always has styles: the output decides if they are printed. */

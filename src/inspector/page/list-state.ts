@@ -1,4 +1,4 @@
-import type { DeliveryLine, DeliveryPage, ListQuery, LiveEvent } from '../api.js'
+import type { DeliveryLine, DeliveryPage, ListQuery, LiveEvent, PageEnd } from '../api.js'
 import { isFiltered } from './address.js'
 
 /**
@@ -31,7 +31,7 @@ export interface ListState {
   /** Lines without duplicates, newest first. */
   readonly lines: readonly DeliveryLine[]
   /** End of the last page that was read: where the next one begins. */
-  readonly end: Pick<DeliveryPage, 'next' | 'stopped'>
+  readonly end: PageEnd
   readonly hasSources: boolean
   readonly status: 'loading' | 'ready' | 'failed' | 'refused'
   /** Reason why the list could not be read. */
@@ -269,6 +269,6 @@ function topOf({ stopped, deliveries }: DeliveryPage): number {
 }
 
 /** Number down to which a page was searched. */
-function endOf({ next, stopped }: Pick<DeliveryPage, 'next' | 'stopped'>): number {
+function endOf({ next, stopped }: PageEnd): number {
   return next ?? stopped?.before ?? 0
 }
