@@ -1,8 +1,7 @@
-import type { RenewParts } from './auth/renew.js'
-import type { SignInParts } from './auth/sign-in.js'
-import { SignInLimiter } from './auth/starts.js'
+import type { AccountChange } from './auth/accounts.js'
+import { createSignIn, type SignIn } from './auth/parts.js'
 import { type Command, type CommandPlace, commandsOf } from './base/command-line.js'
-import { createLogThrottle, type Log } from './base/log.js'
+import type { Log } from './base/log.js'
 import type { Limits } from './base/seams.js'
 import type { LiveSettings, ReadSettings } from './base/settings.js'
 import type { Clock } from './base/time.js'
@@ -10,6 +9,7 @@ import type { CodeHost } from './codehost/host.js'
 import { openHost } from './codehost/hosts.js'
 import { Routing } from './dispatch/routes.js'
 import type { Events } from './events/events.js'
+import { reachedAt } from './http/reached.js'
 import { type HostCheck, hostCheck } from './http/router.js'
 import { Journal } from './journal/journal.js'
 import type { Delivery, Plan } from './journal/types.js'
@@ -103,36 +103,30 @@ export function sourcesOf(
   return [{ name, schemeText: name, scheme, secrets }, ...sources.map(createSource)]
 }
 
-/** Parts that sign users in and renew tokens. */
-export type SignIn = SignInParts & RenewParts
-
 /** Makes the sign-in for a relay at this address, unless the settings have a public one. */
 export function signInAt(core: Core, address: string): SignIn {
   const { settings, host, database, tokens, limits, events, log, clock } = core
-  const { oauthClient: client, tokenTtl, publicUrl = address } = settings
-  return {
+  const { oauthClient: client, tokenTtl } = settings
+  const parts = {
     host,
     client,
     store: database.store,
     tokens,
-    redirectUri: () => `${publicUrl}/auth/${host.name}/callback`,
     tokenTtl,
     clock,
     log,
-    throttle: createLogThrottle(log),
-    onAccount: (account) => events.emit({ type: 'account', account }),
+    onAccount: (account: AccountChange) => events.emit({ type: 'account', account }),
     onOutcome: () => events.emit({ type: 'sign-in ended' }),
-    starts: new SignInLimiter(),
     timeLimit: limits.tokenEndpoint,
   }
+  return createSignIn(parts, reachedAt(settings, () => address).publicUrl)
 }
 
 /** Makes the parts of an HTTP application, whether or not an instance runs. */
 export function servicePartsOf(core: Core, address: string, signIn: SignIn): ServiceParts {
   const { host, tokens, sources, intake, refusals, log, settings, command } = core
-  const { maxBody, publicUrl = address, baseUrl: page = `${publicUrl}/` } = settings
-  const baseUrl = (): string => page
-  const hostAllowed = hostCheck({ host: settings.host, allowed: allowedHosts(settings) })
+  const { maxBody } = settings
+  const { baseUrl, hostAllowed } = reachedAt(settings, () => address)
   return { host, tokens, sources, intake, refusals, log, command, maxBody, signIn, baseUrl, hostAllowed }
 }
 
@@ -142,9 +136,4 @@ export function servicePartsOf(core: Core, address: string, signIn: SignIn): Ser
  */
 export function ownHostCheck({ inspectHosts = [] }: Pick<ReadSettings, 'inspectHosts'>): HostCheck {
   return hostCheck({ host: 'localhost', allowed: inspectHosts })
-}
-
-function allowedHosts({ allowedHosts, inspectHosts = [], publicUrl }: ReadSettings): readonly string[] {
-  const names = [...allowedHosts, ...inspectHosts]
-  return publicUrl === undefined ? names : [...names, new URL(publicUrl).hostname]
 }

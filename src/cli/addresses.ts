@@ -1,3 +1,4 @@
+import { callbackUrl } from '../auth/parts.js'
 import { isCodeHost } from '../base/settings.js'
 import type { RunningInstance } from '../instance/protocol.js'
 import type { Values } from './settings/parse.js'
@@ -31,5 +32,5 @@ export function tunnelAddress({
 
 /** The callback address, as registered at the code host. The value of port 0 is not known before relay listens. */
 export function redirectUri(publicUrl: string, provider: string): string {
-  return `${publicUrl.replace(/:0$/, ':<port>')}/auth/${provider}/callback`
+  return callbackUrl(publicUrl.replace(/:0$/, ':<port>'), provider)
 }

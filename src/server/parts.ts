@@ -1,5 +1,4 @@
-import type { RenewParts } from '../auth/renew.js'
-import type { SignInParts } from '../auth/sign-in.js'
+import type { SignIn } from '../auth/parts.js'
 import type { Command } from '../base/command-line.js'
 import type { CodeHost } from '../codehost/host.js'
 import type { LiveRoutes } from '../dispatch/routes.js'
@@ -53,7 +52,7 @@ export interface ServedInstance {
 export interface ServiceParts extends Omit<RouterParts, 'onUnrouted'> {
   readonly host: CodeHost
   readonly tokens: Tokens
-  readonly signIn: SignInParts & RenewParts
+  readonly signIn: SignIn
   /** Address of the page that a browser is sent to after signing in. */
   readonly baseUrl: () => string
   /** Sources whose deliveries are accepted, as they were when the application was made. */

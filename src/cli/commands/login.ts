@@ -1,5 +1,6 @@
 import { type AccountChange, accountText } from '../../auth/accounts.js'
 import { beginDeviceSignIn } from '../../auth/device.js'
+import { createSignIn } from '../../auth/parts.js'
 import {
   accountOf,
   awaitLogin,
@@ -7,15 +8,14 @@ import {
   type LoginOutcome,
   type SignInFailureReason,
 } from '../../auth/sign-in.js'
-import { SignInLimiter } from '../../auth/starts.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
 import { aborted, deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
-import { createLogThrottle } from '../../base/log.js'
 import { isSharedAddress } from '../../base/shared-store.js'
 import { formatDuration, systemClock } from '../../base/time.js'
 import { listen } from '../../http/listen.js'
-import { createRouter, hostCheck } from '../../http/router.js'
+import { reachedAt } from '../../http/reached.js'
+import { createRouter } from '../../http/router.js'
 import { ownMember, parseJson } from '../../json/parse.js'
 import { createLoopbackClient } from '../../net/loopback.js'
 import { authRoutes } from '../../server/auth.js'
@@ -255,35 +255,32 @@ async function receiveCallback(shell: Shell, profile: UserProfile, login: string
   const { client, host, tokens, database, limits } = profile
   if (!client) throw notSetUp(profile)
   const { values } = profile
-  const { publicUrl, baseUrl, tokenTtl, port, allowHost = [], inspectHost = [] } = values
+  const { tokenTtl, port, allowHost: allowedHosts = [], inspectHost: inspectHosts } = values
   const { log } = out
-  const reached = (): string => publicUrl ?? listener.url
-  const names = publicUrl === undefined ? [] : [new URL(publicUrl).hostname]
-  const allowed = [...allowHost, ...inspectHost, ...names]
+  const settings = { ...values, allowedHosts, inspectHosts }
+  const { publicUrl, baseUrl, hostAllowed } = reachedAt(settings, () => listener.url)
   const asked = new AbortController()
-  const router = createRouter({ hostAllowed: hostCheck({ host: values.host, allowed }), log })
+  const router = createRouter({ hostAllowed, log })
   router.use('/', (c, next) => {
     if (c.req.query('auth') !== undefined) asked.abort()
     return next()
   })
-  const signIn = {
+  const parts = {
     host,
     client,
     store: database.store,
     tokens,
-    redirectUri: () => redirectUri(reached(), host.name),
     tokenTtl,
     clock: seams?.clock ?? systemClock,
     log,
-    throttle: createLogThrottle(log),
-    starts: new SignInLimiter(),
     timeLimit: limits.tokenEndpoint,
     // The command itself reports its own sign-in.
     onAccount: (change: AccountChange) => change.login === login || log.warn(accountText(change)),
   }
+  const signIn = createSignIn(parts, publicUrl)
   router
     .route('/', homeRoutes({ hasInspector: false, command: profile.command }))
-    .route('/', authRoutes({ signIn, baseUrl: () => baseUrl ?? `${reached()}/` }))
+    .route('/', authRoutes({ signIn, baseUrl }))
   const { headers, request, idle, stop: grace } = limits
   const timeLimits = { headers, request, idle, grace }
   const listening = listen(router.fetch, { host: values.host, port, log, limits: timeLimits })
@@ -297,7 +294,7 @@ async function receiveCallback(shell: Shell, profile: UserProfile, login: string
      * answered.
      */
     async lastPage(): Promise<void> {
-      if (baseUrl === undefined) await aborted(deadline(LAST_PAGE_LIMIT, asked.signal))
+      if (values.baseUrl === undefined) await aborted(deadline(LAST_PAGE_LIMIT, asked.signal))
     },
     [Symbol.asyncDispose]: () => listener.close(),
   }
