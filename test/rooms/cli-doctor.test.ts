@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { checkMachine, diagnose } from '../../src/cli/commands/doctor.js'
-import { settle } from '../../src/cli/commands/doctor-host.js'
+import { checkMachine, diagnose } from '../../src/cli/checks/diagnose.js'
+import { settle } from '../../src/cli/checks/check.js'
 import { openProfile } from '../../src/cli/profile.js'
 import { emptyFolder } from '../kit/folder.js'
 import { testShell } from './cli-shell.js'

@@ -18,7 +18,7 @@ import { openNamedHost } from '../code-host.js'
 import { noDataYet, openProfile, type Profile, remember } from '../profile.js'
 import { readStoredClient } from '../stored-setup.js'
 import { sharedSecretText } from '../webhook-secret.js'
-import { diagnose, printChecks } from './doctor.js'
+import { diagnose, printChecks } from '../checks/diagnose.js'
 
 interface SetupFlags extends Flags {
   readonly appHook?: boolean

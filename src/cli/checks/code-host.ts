@@ -1,7 +1,7 @@
 import { findOwnApp, type OwnApp } from '../../auth/setup.js'
 import { otherAccountText } from '../../auth/accounts.js'
 import { TokenEndpoint } from '../../auth/token-endpoint.js'
-import { deadline, isTimeout } from '../../base/wait.js'
+import { deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { isLoopback, parseUrl } from '../../base/address.js'
 import { PROVIDER_NAMES } from '../../base/providers.js'
@@ -18,7 +18,6 @@ import { redirectTarget } from '../../net/redirect.js'
 import { findSandboxClient } from '../../sandbox/client.js'
 import type { Database } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
-import type { Shell } from '../command.js'
 import { roughly } from '../output/time.js'
 import { publicAddress, redirectUri, tunnelAddress } from '../addresses.js'
 import { loginCommandLine, signInCommand, startCommand } from '../advice.js'
@@ -27,68 +26,10 @@ import type { Profile } from '../profile.js'
 import { clientOf, isUserNamed, userOf } from '../settings/derived.js'
 import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
+import { type Examined, fail, Finding, LIMIT_MS, SET_CLOCK, settle, skip } from './check.js'
 import { formatRepo, parseRepo } from '../target.js'
 
-// Common parts of the checks of `relay doctor`, and the checks that call the code host.
-
-/** Result of a check. Its texts contain no secret. */
-export interface CheckResult {
-  /** `skip`: the check does not apply, or nothing is known. */
-  readonly state: 'ok' | 'fail' | 'skip'
-  readonly text: string
-  /** Fix of a failure: a command, or a setting. */
-  readonly fix?: string
-}
-
-/** The profile that is examined. */
-export interface Examined {
-  readonly shell: Shell
-  /** Settings, with the OAuth client that relay setup stored if none is set. */
-  readonly profile: Profile
-  /** Undefined if the profile has no data yet, or it cannot be opened. */
-  readonly data: Database | undefined
-  /** Reason why the data cannot be opened. */
-  readonly problem: { readonly text: string; readonly fix: string | undefined } | undefined
-}
-
-/**
- * A check. Resolves to a description of the good state. @throws {@link fail} or {@link skip}; RelayError, whose message
- * is that of a failure
- */
-export type Check = (subject: Examined) => Promise<string>
-
-class Finding extends Error {
-  readonly result: CheckResult
-
-  constructor(result: CheckResult) {
-    super(result.text)
-    this.result = result
-  }
-}
-
-/** Makes the error of a check that found a problem. */
-export const fail = (text: string, fix: string): Error => new Finding({ state: 'fail', text, fix })
-/** Makes the error of a check that does not apply. */
-export const skip = (text: string): Error => new Finding({ state: 'skip', text })
-
-/** Runs a check and returns its result. */
-export async function settle(check: () => Promise<string>): Promise<CheckResult> {
-  try {
-    return { state: 'ok', text: await check() }
-  } catch (error) {
-    if (error instanceof Finding) return error.result
-    const known = isTimeout(error) ? `no answer within ${LIMIT_MS / 1000} s` : 'the check itself failed'
-    // The message of a RelayError contains no secret.
-    const text = error instanceof RelayError ? error.message : known
-    return { state: 'fail', text }
-  }
-}
-
-/** Time limit of a check. Milliseconds. */
-export const LIMIT_MS = 5000
-
-export const SET_CLOCK =
-  process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : "set this machine's clock"
+// Checks of `relay doctor` that call the code host.
 
 /**
  * Opens the code host. Undefined if its address is not known. @throws RelayError `settings` for one that relay does not
