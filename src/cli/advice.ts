@@ -5,22 +5,22 @@ import type { RunningInstance } from '../instance/protocol.js'
 import { portsOfOthers, type Unreachable, unreachableError } from '../instance/running.js'
 import type { LoadedSettings } from './settings/read.js'
 
-// Command lines that a message names as the next step. They work in the shell of the user, for the profile that the message is about.
+// Next steps in messages. Their command lines work in the user's shell, for the profile of the message.
 
-/** The profile that a command line is for, and what a process knows of it. */
+/** Facts about a profile that a command line for it depends on. */
 export interface Advised extends Pick<LoadedSettings, 'origins' | 'ambientProfile' | 'values'> {
   readonly instance?: Pick<RunningInstance, 'sandbox'> | undefined
   readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
 }
 
-/** The same settings for advice about another profile. */
+/** Returns these facts under the name of another profile. */
 export function aboutProfile<About extends Advised>(about: About, profile: string): About {
   return { ...about, values: { ...about.values, profile } }
 }
 
 /**
- * A command line that works in this shell for a profile, as `commandLine` completes it; a start takes no port that a relay of another profile
- * has. @param command without `relay`
+ * Completes a command line so that it works in this shell for a profile. A command that starts relay avoids the port of
+ * another profile's relay. @param command without `relay`
  */
 export function commandFor(about: Advised, command: string): string {
   const place = commandPlace(about)
@@ -31,19 +31,19 @@ export function commandFor(about: Advised, command: string): string {
   return commandLine(place, isFree ? command : `${command} --port 0`)
 }
 
-/** What the command lines of this shell are for, as rooms below need it that are about the profile longer than one message. */
+/** Profile and settings for the command lines that the folders below complete. */
 export function commandPlace(about: Advised): CommandPlace {
   const { values, origins, ambientProfile: ambient, saved, instance } = about
   const sandbox = (instance ?? saved)?.sandbox === true
   return { profile: values.profile, sandbox, isNamed: origins.profile !== undefined, ambient }
 }
 
-/** The command line that starts a profile's instance. */
+/** Returns the command line that starts a profile's instance. */
 export function startCommand(about: Advised): string {
   return commandFor(about, 'serve')
 }
 
-/** How to restart the instance, or to start one: the beginning of a sentence, which names its process. */
+/** Begins a sentence that advises to restart the instance, which it names, or to start one. */
 export function restartText(
   about: Advised & { readonly instance?: Pick<RunningInstance, 'pid' | 'sandbox'> | undefined },
 ): string {
@@ -53,7 +53,7 @@ export function restartText(
     : `Start ${startCommand(about)}`
 }
 
-/** What another start needs first, as the beginning of a sentence; without an instance, `otherwise`. */
+/** Begins a sentence that advises to stop the instance first. Without an instance, returns `otherwise`. */
 export function stopFirst(
   { instance }: { readonly instance: Pick<RunningInstance, 'pid'> | undefined },
   otherwise = '',
@@ -61,18 +61,18 @@ export function stopFirst(
   return instance ? `Stop process ${instance.pid}, then ` : otherwise
 }
 
-/** The command by which the user signs in, in another shell, too. */
+/** Returns the command that signs the user in. It names a user that only a flag of this command names. */
 export function loginCommandLine(about: Advised): string {
   const { values, origins } = about
   return commandFor(about, origins.user?.kind === 'flag' ? `login --user ${values.user}` : 'login')
 }
 
-/** The next step of a user who is not signed in. */
+/** Returns the command for a user who is not signed in. */
 export function signInCommand(about: Advised, hasClient: boolean): string {
   return hasClient ? loginCommandLine(about) : commandFor(about, 'setup')
 }
 
-/** Adds the command to an error that only a new sign-in resolves. */
+/** Makes a handler that adds the command to an error that only a new sign-in resolves, and throws all errors. */
 export function withCommand(command: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof RelayError && error.kind === 'unauthenticated')) throw error
@@ -80,7 +80,7 @@ export function withCommand(command: string): (error: unknown) => never {
   }
 }
 
-/** The error where a command needs the sandbox of a profile. */
+/** Makes the error of a command that needs the sandbox of a profile. */
 export function notRunning(about: Advised): RelayError {
   return new RelayError(
     'unavailable',
@@ -88,7 +88,7 @@ export function notRunning(about: Advised): RelayError {
   )
 }
 
-/** The error where a command needs the running instance. `more` continues the command line that starts one, and the sentence. */
+/** Makes the error of a command that needs a running instance. `more` is added to the command line that starts one. */
 export function notServed(
   about: Advised & { readonly unreachable?: Unreachable | undefined },
   more = '',
@@ -100,7 +100,7 @@ export function notServed(
   )
 }
 
-/** The error of a command that needs data which only the instance has. `what` is a noun phrase, such as "its journal". */
+/** Makes the error of a command that needs data in the instance's memory. `what` is a noun phrase, such as "its journal". */
 export function onlyInMemory({ pid, profile }: RunningInstance, what: string): RelayError {
   return new RelayError(
     'settings',

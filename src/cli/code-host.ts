@@ -7,7 +7,7 @@ import { aboutProfile, startCommand } from './advice.js'
 import type { Joined } from './settings/join.js'
 import type { LoadedSettings } from './settings/read.js'
 
-/** The code host of the settings. Calls to one that only the folder names are refused. @throws RelayError `settings` as {@link codeHostOf} */
+/** Opens the code host of the settings. It refuses calls if only the folder names it. @throws RelayError as {@link codeHostOf} */
 export function openNamedHost(joined: HostSettings, timeLimit?: number): CodeHost {
   const { provider: name, providerUrl: url, hostRefusal: refusal } = codeHostOf(joined)
   return openHost({ name, url, refusal, ...(timeLimit !== undefined && { timeLimit }) })
@@ -15,7 +15,7 @@ export function openNamedHost(joined: HostSettings, timeLimit?: number): CodeHos
 
 type HostSettings = Pick<Joined, keyof LoadedSettings | 'hostRefusal'>
 
-/** Which code host the settings name. @throws RelayError `settings` when its address is not known */
+/** Returns name and address of the code host. @throws RelayError `settings` when its address is not known */
 export function codeHostOf({
   hostRefusal,
   ...about
@@ -23,7 +23,7 @@ export function codeHostOf({
   const { values, origins } = about
   const { provider, providerUrl } = values
   if (providerUrl !== undefined) return { provider, providerUrl, hostRefusal }
-  // Any sandbox that runs alone will do, unless a profile is named.
+  // Without a named profile, a command follows any sandbox that is the only running instance.
   const sandbox = aboutProfile(about, origins.profile ? values.profile : SANDBOX_PROFILE)
   throw new RelayError(
     'settings',

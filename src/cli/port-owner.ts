@@ -6,8 +6,9 @@ import type { Shell } from './command.js'
 import type { Values } from './settings/parse.js'
 
 /**
- * The error of a start, which names the relay that has the port: of the same profile, it is no other port that is missing. Others stay as they
- * are. @throws RelayError `settings` as `findInstances`; the signal's reason
+ * Completes the error of a start with the relay that uses the port. If that serves the same profile, another port does not
+ * help, so the error says to stop it. Returns any other error unchanged.
+ * @throws RelayError `settings` as `findInstances`; the signal's reason
  */
 export async function explainPort(
   { signal }: Pick<Shell, 'signal'>,

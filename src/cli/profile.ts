@@ -22,61 +22,65 @@ import { joinSettings, type Joined } from './settings/join.js'
 import { type LoadedSettings, openSettings, type OpenSettings } from './settings/read.js'
 import type { SettingName } from './settings/table.js'
 
-/** How a command opens its profile. */
+/** Options with which a command opens its profile. */
 export interface ProfileOptions {
-  /** Whether it is an error that there is no such profile; `without a client`: only where this shell has no OAuth client. Default: true. */
+  /**
+   * True: a profile that does not exist is an error. `without a client`: only if this shell has no OAuth client. Default:
+   * true.
+   */
   readonly mustExist?: boolean | 'without a client'
   /**
-   * Which part the running instance has. `follow`: its code host and its store count for the command. `consult`: those of this shell count, and
-   * the instance is asked for its sources and its secret. `refuse`: none may run. `ignore`: it is not looked for, and only what this shell
-   * sets counts. Default: `follow`.
+   * Role of the running instance. `follow`: its code host and its store count for the command. `consult`: those of this
+   * shell count, and the instance supplies only its sources and its secret. `refuse`: none may run. `ignore`: the command
+   * does not look for one, and only the settings of this shell count. Default: `follow`.
    */
   readonly instance?: 'follow' | 'consult' | 'refuse' | 'ignore'
   /**
-   * What happens where the instance cannot be asked, or where this shell contradicts the one that is followed. `warn`: the first is a warning
-   * and the second an error. `fail`: both are errors, for a command that needs the instance. `report`: the command itself says so. Default:
-   * `warn`.
+   * Handling of an instance that is unreachable, and of a setting of this shell that contradicts the followed instance.
+   * `warn`: the first is a warning and the second an error. `fail`: both are errors, for a command that needs the
+   * instance. `report`: the command itself reports them. Default: `warn`.
    */
   readonly problems?: 'warn' | 'fail' | 'report'
 }
 
-/**
- * A profile as one command has it. Nothing of its data is open at first; what a command opens is closed when the profile is disposed of.
- */
+/** A profile, opened for one command. Its data is opened at the first use, and closed when the profile is disposed of. */
 export interface Profile extends Joined, Advised, AsyncDisposable {
   readonly name: string
-  /** Its folder, which may not exist. */
+  /** Folder of the profile, which may not exist. */
   readonly folder: string
-  /** What flags, variables and files set for this process, without the instance and without what the profile remembers. */
+  /** Settings of flags, variables and files alone, without the instance and without the saved profile. */
   readonly own: LoadedSettings
   /** The running instance, which has proved itself. */
   readonly instance: RunningInstance | undefined
-  /** The instance, where its process is there and cannot be asked. */
+  /** The instance, if its process runs but cannot be reached. */
   readonly unreachable: Unreachable | undefined
-  /** What the profile remembers of its last use. */
+  /** Store and code host that the profile saved at its last use. */
   readonly saved: SavedProfile | undefined
   /** A setting of this shell that contradicts the instance. */
   readonly conflict: Conflict | undefined
-  /** Completes a command line that works in this shell for the profile, given without `relay`. */
+  /** Completes a command line, given without `relay`, so that it works in this shell for the profile. */
   readonly command: Command
   /**
-   * The data that the profile has; undefined where it has none that this process can read. Opened at the first call, whose options count.
-   * @throws RelayError `storage`; `settings` for a shared store without its key; `no_match` for one without data of the profile
+   * Opens the data of the profile at the first call, whose options count. Undefined if it has none that this process can
+   * read.
+   * @throws RelayError `storage`; `settings` for a shared store without its key; `no_match` for one without data of the
+   * profile
    */
   readonly data: (options?: Pick<OpenDatabaseOptions, 'patience'>) => Promise<Database | undefined>
-  /** The same, made where there is none. @throws RelayError `storage`; `settings` as `openDatabase` */
+  /** Opens the data of the profile, or creates it. @throws RelayError `storage`; `settings` as `openDatabase` */
   readonly createData: () => Promise<Database>
   /**
-   * Its journal, whether its instance runs or not, and though the keychain may be locked. Makes none.
-   * @throws RelayError `no_match` where there is none yet; `settings` for a store that other processes cannot read; `storage`
+   * Opens the journal, with or without a running instance, even if the keychain is locked. Creates none.
+   * @throws RelayError `no_match` if there is none yet; `settings` for a store that other processes cannot read;
+   * `storage`
    */
   readonly journal: () => Promise<Journal>
 }
 
 /**
- * Opens the profile of a command: that of the flags and the settings or, where none is named, that of the only running instance. Reads the
- * settings once, and writes nothing.
- * @throws RelayError `settings`; `usage` for a profile that there is not, or several instances; `unavailable`
+ * Opens the profile of a command: the named one or, without a name, that of the only running instance. Reads the settings
+ * once, and writes nothing.
+ * @throws RelayError `settings`; `usage` for a profile that does not exist, or several instances; `unavailable`
  */
 export async function openProfile(
   shell: Shell,
@@ -110,10 +114,10 @@ export async function openProfile(
   return { ...known, command: (line) => commandFor(known, line), ...lazyData(shell, known) }
 }
 
-/** Where no instance is looked for. */
+/** Instance of a command that does not look for one. */
 const NONE = { instance: undefined, unreachable: undefined }
 
-/** The data of a profile, which is opened once it is asked for. */
+/** Functions that open the data of a profile at their first call. */
 function lazyData(
   shell: Shell,
   about: Advised & Pick<Profile, 'folder' | 'instance'>,
@@ -150,7 +154,7 @@ function lazyData(
   }
 }
 
-/** Opens the data that a profile's settings name, however much of the profile is known. @throws RelayError as `openDatabase` */
+/** Opens the store of the settings. @throws RelayError as `openDatabase` */
 export async function openStored(
   { out, env }: Pick<Shell, 'out' | 'env'>,
   about: Advised & Pick<Profile, 'folder'>,
@@ -168,12 +172,12 @@ export async function openStored(
   })
 }
 
-/** For data that a shared store does not have before the profile's first use: undefined. @throws any other error */
+/** Turns the error of a shared store without data of the profile into undefined. @throws any other error */
 export function noDataYet(error: unknown): undefined {
   if (!(error instanceof RelayError) || error.kind !== 'no_match') throw error
 }
 
-// Which profile, and which instance
+// Choice of profile and instance
 
 async function chooseInstance(
   { out, signal }: Shell,
@@ -218,13 +222,13 @@ function checkProfile(settings: OpenSettings, own: LoadedSettings): void {
   if (sandbox !== undefined) throw notRunning(aboutProfile(own, sandbox))
 }
 
-/** A setting that contradicts the instance, and how to fix that. */
+/** A setting that contradicts the instance, and its fix. */
 interface Conflict {
   readonly text: string
   readonly fix: string
 }
 
-/** The first setting of this one command that contradicts the instance, and how to fix it. Files never do. */
+/** Finds the first flag or variable that contradicts the instance. Settings of files do not count. */
 function conflictWith(instance: RunningInstance, { values, origins }: LoadedSettings): Conflict | undefined {
   const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
   const host = `for ${provider} at ${providerUrl}`
@@ -244,7 +248,7 @@ function conflictWith(instance: RunningInstance, { values, origins }: LoadedSett
   return undefined
 }
 
-/** Has a profile remember how it is used; with a memory store, nothing. @throws RelayError `settings` and `storage` as `saveProfile` */
+/** Saves the store and the code host in the profile, except for a memory store. @throws RelayError as `saveProfile` */
 export function remember(
   { values }: Pick<LoadedSettings, 'values'>,
   { provider, providerUrl, hostRefusal }: Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'>,

@@ -4,9 +4,9 @@ import { Tokens } from '../tokens/tokens.js'
 import { type Advised, commandFor } from './advice.js'
 import { joinSettings, type Joined, type Parts, type StoredClient } from './settings/join.js'
 
-// What relay setup and sign-ins stored in a profile, which completes its settings.
+// Settings from the data of a profile, stored by relay setup and by sign-ins.
 
-/** The client that `relay setup` stored. @throws RelayError `storage` */
+/** Reads the client that `relay setup` stored. @throws RelayError `storage` */
 export async function readStoredClient(
   secrets: Pick<Store, 'get'>,
   about: Advised,
@@ -16,8 +16,8 @@ export async function readStoredClient(
 }
 
 /**
- * The settings with what the profile's data completes: the client that `relay setup` stored and, where nothing else but the folder names the
- * code host, where its users have signed in. @throws RelayError `storage`
+ * Completes the settings with the profile's data: the client that `relay setup` stored and, if only the folder names the
+ * code host, the code hosts at which its users have signed in. @throws RelayError `storage`
  */
 export async function joinStored(parts: Parts, secrets: Store): Promise<Joined> {
   const own = { ...parts, setup: await readStoredClient(secrets, parts.own) }

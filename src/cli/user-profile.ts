@@ -18,10 +18,10 @@ import { openProfile, openStored, type Profile, type ProfileOptions, remember } 
 import { clientOf, isUserNamed, storeOf, userOf } from './settings/derived.js'
 import { joinStored } from './stored-setup.js'
 
-/** A profile for a command that acts for a user: with its code host, and with settings that what `relay setup` stored completes. */
+/** A profile for a command that acts for a user, with its code host. What `relay setup` stored completes its settings. */
 export interface UserProfile extends Profile {
   readonly user: string
-  /** The profile's data; an empty one in memory where it has none. */
+  /** Data of the profile, or an empty database in memory if it has none. */
   readonly database: Database
   readonly tokens: Tokens
   readonly host: CodeHost
@@ -29,20 +29,20 @@ export interface UserProfile extends Profile {
   readonly client: OAuthClient | undefined
   readonly limits: Limits
   /**
-   * The user's token, renewed if it soon expires: with this shell's client, else by the instance. Warns, once, where it is of an account
-   * that `relay login` did not sign in as. @throws RelayError as `renewToken`
+   * Returns the user's token. Renews one that expires soon with this shell's client or, without one, through the
+   * instance. Warns once if its account is not the one that `relay login` signed in. @throws RelayError as `renewToken`
    */
   readonly owner: () => Promise<TokenOwner>
-  /** The same warning where the token is not used, or is about to go. @throws RelayError `storage` */
+  /** Warns as `owner`, for a command that does not use the token, or deletes it. @throws RelayError `storage` */
   readonly checkAccount: () => Promise<void>
-  /** Has the profile remember its store and code host, as a service does that runs; with an instance, nothing. */
+  /** Saves the store and the code host in the profile, unless an instance runs, which has saved its own. */
   readonly remember: () => void
 }
 
 interface UserOptions {
-  /** `create`: makes the profile's data where there is none and no instance runs. Default: `open`. */
+  /** `create`: creates the profile's data if there is none and no instance runs. Default: `open`. */
   readonly data?: 'open' | 'create'
-  /** Whether the command signs the user in, which needs no token that is stored. */
+  /** True: the command signs the user in, which needs no stored token. Default: false. */
   readonly signsIn?: boolean
 }
 
@@ -56,9 +56,10 @@ export async function openUserProfile(
 }
 
 /**
- * The same of a profile that is open. What this opens is closed when the result is disposed of.
- * @throws RelayError `settings` when settings are missing, or the data is in the instance's memory; `usage` for the user's name;
- * `unavailable` for a sandbox that does not run; `settings` also for a code host that only the working folder names; `storage`
+ * Completes an open profile for its user. Disposing of the result closes the data that this opens.
+ * @throws RelayError `settings` when settings are missing, when the data is in the instance's memory, and for a code host
+ * that only the working folder names; `usage` for an invalid user name; `unavailable` for a sandbox that does not run;
+ * `storage`
  */
 export async function asUser(
   shell: Shell,
@@ -106,7 +107,7 @@ export async function asUser(
 
 // The user's token
 
-/** How a command comes to the user's token. */
+/** Functions that read, renew and check the user's token. */
 function tokenAccess(
   { signal, out }: Shell,
   profile: Profile,
@@ -119,7 +120,7 @@ function tokenAccess(
     if (client || !instance?.clientId) return renewToken(parts, user, { signal })
     const owner = await tokens.get(user)
     if (owner?.origin === host.origin && isFresh(owner, clock())) return owner
-    // Also for no token, or one of another code host: the instance says why.
+    // Also without a token, or with one of another code host: the instance reports the reason.
     await callInstance(instance, 'renew', { userId: user }, { signal })
     const renewed = await tokens.get(user)
     if (!renewed) throw signInAgain(`The token of ${user} was revoked meanwhile`)
@@ -151,8 +152,9 @@ function tokenAccess(
 }
 
 /**
- * The error of a command for a code host that only the folder names. A token that is stored goes to its own code host alone, and the error of
- * that says which; not where a client secret, or a token of a new sign-in, would be sent.
+ * Chooses the error of a command for a code host that only the folder names. The error for a stored token names the only
+ * code host that it is sent to. If a client secret or the token of a new sign-in would be sent, the refusal itself is the
+ * error.
  */
 async function refusalFor(
   profile: Profile,
@@ -171,7 +173,7 @@ async function refusalFor(
     )
 }
 
-/** The profile's data, or an empty one in memory. Makes none for a code host that only the folder names. */
+/** Opens the profile's data, or an empty database in memory. Creates none for a code host that only the folder names. */
 async function openUserData(shell: Shell, profile: Profile, isNew: boolean): Promise<Database> {
   const { values, folder, hostRefusal } = profile
   const hasData = mayHaveData(storeOf(values), folder)

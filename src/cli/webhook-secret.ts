@@ -6,17 +6,18 @@ import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Shell } from './command.js'
 import { isOfFolder, type LoadedSettings, type Origins } from './settings/read.js'
 
-// The secret that the code host's deliveries are signed with.
+// Secret with which the code host signs deliveries.
 
-/** A webhook secret, and where it came from: a setting, `profile`, or the process that made it. */
+/** A webhook secret, and its origin: a setting, `profile`, or the process that made it. */
 interface FoundSecret {
   readonly secret: Secret
   readonly place: string
 }
 
 /**
- * The webhook secret of `--secret-env`, else of the settings, else what only the instance has, else the profile's. Makes none.
- * @param data the profile's data; undefined where it has none
+ * Finds the webhook secret: that of `--secret-env`, of the settings, of the instance's memory, or of the profile, in this
+ * order. Creates none.
+ * @param data the profile's data. Undefined if it has none
  * @throws RelayError `settings` when the variable of `--secret-env` is not set; `storage`
  */
 export async function webhookSecret(
@@ -41,13 +42,13 @@ export async function webhookSecret(
   return secret && { secret, place: 'profile' }
 }
 
-/** Why a hook or an App should not get this webhook secret: the author of a file of the folder, who can be anyone, has chosen it. */
+/** Warning about a webhook secret from a file of the working folder, which anyone may have written. Undefined for others. */
 export function sharedSecretText({ webhookSecret: origin }: Origins): string | undefined {
   if (!origin || !isOfFolder(origin)) return undefined
   return `the code host signs with the secret of ${origin.text}: anyone who can read that can sign deliveries, too. Without it, relay makes one of its own`
 }
 
-/** The same where there has to be one; `purpose` completes "no webhook secret to …". @throws RelayError `settings` */
+/** Requires a webhook secret. `purpose` completes "no webhook secret to …". @throws RelayError `settings` without one */
 export function requireSecret(found: FoundSecret | undefined, purpose: string): FoundSecret {
   if (found) return found
   throw new RelayError(

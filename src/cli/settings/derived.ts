@@ -7,14 +7,14 @@ import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import type { Values } from './parse.js'
 import { isOfFolder, type LoadedSettings } from './read.js'
 
-// What parts of relay are made of, as the values of settings say it.
+// Values that parts of relay need, derived from the settings.
 
-/** The folder that holds all data of the profile. */
+/** Returns the folder of all data of the profile. */
 export function profileFolder({ home, profile }: Pick<Values, 'home' | 'profile'>): string {
   return path.resolve(home, profile)
 }
 
-/** Where the profile's data is, with what opens it. @throws RelayError `settings` when a shared store has no key */
+/** Returns the store of the profile's data, with its secrets. @throws RelayError `settings` for a shared store without a key */
 export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Values): StorePlace {
   if (!isSharedAddress(store)) return store
   if (tokenKey === undefined)
@@ -27,20 +27,23 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
   return new SharedStore(store, { password, keys: { current: new Secret(tokenKey), previous } })
 }
 
-/** Where deliveries are forwarded to. */
+/** Returns the routes of deliveries. */
 export function routeSettings({ values, origins }: Pick<LoadedSettings, 'values' | 'origins'>): ReadRoutes {
   const { forward = [], exec = [], ignore = [] } = values
   return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
 }
 
-/** The OAuth client of the settings. @throws RelayError `settings` for half of one */
+/** Returns the OAuth client of the settings. Undefined if there is none. @throws RelayError `settings` for half of one */
 export function clientOf({ clientId, clientSecret }: Values): OAuthClient | undefined {
   if ((clientId === undefined) !== (clientSecret === undefined))
     throw new RelayError('settings', 'Set both RELAY_CLIENT_ID and RELAY_CLIENT_SECRET, or neither of them')
   return clientId && clientSecret ? { id: clientId, secret: new Secret(clientSecret) } : undefined
 }
 
-/** The user that a command acts for: else the name on this machine. @throws RelayError `usage` when that is not a valid user id */
+/**
+ * Returns the user that a command acts for. Default: the user's name on this machine.
+ * @throws RelayError `usage` when that name is not a valid user id
+ */
 export function userOf({ user }: Pick<Values, 'user'>): string {
   if (user !== undefined) return user
   try {
@@ -52,7 +55,7 @@ export function userOf({ user }: Pick<Values, 'user'>): string {
   }
 }
 
-/** Whether the user has chosen the user id, rather than this machine or a file of the working folder. */
+/** True if the user has chosen the user id, and not this machine or a file of the working folder. */
 export function isUserNamed({ origins }: Pick<LoadedSettings, 'origins'>): boolean {
   return origins.user !== undefined && !isOfFolder(origins.user)
 }

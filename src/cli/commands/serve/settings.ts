@@ -13,27 +13,27 @@ import { clientOf, profileFolder, routeSettings, storeOf } from '../../settings/
 import { joinSettings, type Joined, type Parts } from '../../settings/join.js'
 import { joinStored } from '../../stored-setup.js'
 
-// The settings of a service, made of those of the command line, and how other commands find it.
+// Settings of a service, made of those of the command line, and its registration for other commands.
 
 interface ServiceOptions {
   readonly sandbox: boolean
   readonly inspect: boolean
-  /** The sources that are received from, with their secrets. */
+  /** Reads the sources of deliveries, with their secrets. */
   readonly readSources: (joined: Joined, data: Database) => Promise<readonly ReadSource[]>
-  /** Reads the same settings again, and says what of a change needs a restart, or is probably not meant. */
+  /** Reads the settings again, with the changes that need a restart and those that are probably a mistake. */
   readonly rereadParts: () => Promise<RereadParts>
 }
 
 /** Settings that were read again. */
 export interface RereadParts extends Omit<Reread, 'settings' | 'warnings'> {
   readonly parts: Parts
-  /** What is valid in them and probably not meant, at a code host. Called once the sources are read, too. */
+  /** Returns warnings about valid settings that are probably a mistake at a code host. Called after the sources are read. */
   readonly warnings: (provider: string) => Reread['warnings']
 }
 
 /**
- * The settings of a service. What the profile's data completes is known once the service has the profile: the webhook secret that it makes,
- * what relay setup stored, and the sources.
+ * Makes the reader of a service's settings. `complete` adds what needs the profile's data, which the service opens first:
+ * the webhook secret, the client of relay setup, and the sources.
  * @throws RelayError `settings`, also from `complete`; `storage` from `complete`
  */
 export function serviceSettings(parts: Parts, options: ServiceOptions): SettingsReader {
@@ -47,7 +47,7 @@ export function serviceSettings(parts: Parts, options: ServiceOptions): Settings
       ? { ...fixed, sandbox: { port: first.values.sandboxPort } }
       : { ...fixed, ...codeHostOf(joined) }
   }
-  // A mistake is found before a profile is made for it.
+  // Finds a mistake before a profile is created.
   if (!mayHaveData(place.store, place.folder))
     complete(first, { webhookSecrets: { current: new Secret('') }, routes: routeSettings(first) })
   return {
@@ -68,7 +68,7 @@ export function serviceSettings(parts: Parts, options: ServiceOptions): Settings
   }
 }
 
-/** What a running service reads again, too. It makes the webhook secret if there is none. */
+/** Reads the settings that can change while a service runs. Creates the webhook secret if there is none. */
 async function readLive(
   joined: Joined,
   database: Database,
@@ -81,7 +81,7 @@ async function readLive(
   return { webhookSecrets, sources, routes: routeSettings(joined) }
 }
 
-/** What stays as it is while a service runs, but for its place and its code host. */
+/** Settings that cannot change while a service runs, without its place and its code host. */
 function fixedSettings({ values }: Joined, inspect: boolean) {
   return {
     profile: values.profile,
@@ -102,19 +102,19 @@ function fixedSettings({ values }: Joined, inspect: boolean) {
 }
 
 /**
- * Makes a service that this process starts known to the commands of other terminals while it runs, and has its profile remember how it
- * was used. With a memory store, nothing but the registration is written. It warns if this fails.
- * @throws RelayError `settings` where another user can change what says which instances run
+ * Registers a service of this process for the commands of other terminals while it runs, and saves its store and code host
+ * in the profile. With a memory store, it writes only the registration. A failure is only a warning.
+ * @throws RelayError `settings` if another user can change the registry of running instances
  */
 export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 'onTaken' | 'shown'> {
   const { values, origins } = loaded
   const { store, home } = values
   if (store !== 'memory') checkRegistry(home)
   return {
-    // No other place has the secret that is made with a memory store.
+    // With a memory store, only the service has the secret that it made.
     shown: { folderHost: loaded.folderHost, hasMadeSecret: !origins.webhookSecret },
     onTaken({ record, settings, sandbox }) {
-      // A full or read-only disk stops no start: what is stored is forwarded.
+      // A full or read-only disk does not prevent a start, since stored deliveries can still be forwarded.
       try {
         remember(loaded, settings, sandbox !== undefined)
         return publishInstance(home, record)
