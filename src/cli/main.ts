@@ -37,14 +37,15 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       inputOf(command, flags, args),
     )
   }
-  // Other commands cannot be named: an option can have any of these names as its value.
-  const commands = await loadCommands(COMMAND_NAMES.filter((name) => argv.includes(name)))
-  const program = createProgram(context, start, commands, { isSilent: json || jsonLog })
+  let program: Command | undefined
   try {
+    // Other commands cannot be named: an option can have any of these names as its value.
+    const commands = await loadCommands(COMMAND_NAMES.filter((name) => argv.includes(name)))
+    program = createProgram(context, start, commands, { isSilent: json || jsonLog })
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (thrown) {
-    const { color } = program.opts<Flags>()
+    const { color } = program?.opts<Flags>() ?? {}
     if (!(thrown instanceof CommanderError)) {
       const error = toRelayError(thrown)
       // Not reported, since the reader has closed its end.
@@ -53,7 +54,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
         : await report(error, argv, context, { color, out: opened })
     }
     if (thrown.exitCode === 0) return 0 // exit of --help or --version
-    const [group] = program.args
+    const [group] = program?.args ?? []
     const isHelp = thrown.code === 'commander.help'
     if (isHelp && group === undefined) {
       context.stdout.write(overview(context.stdout))
