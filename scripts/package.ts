@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-/** Bytes, unpacked: all that `npm install` writes of it. It has 2.4 MB. */
-const MAX_SIZE = 2_500_000
+/** Bytes, unpacked: all that `npm install` writes of it. It has 2.5 MB. */
+const MAX_SIZE = 2_600_000
 
 const folder = mkdtempSync(path.join(tmpdir(), 'relay-package-'))
 try {

@@ -13,7 +13,7 @@ import { acquireProfile } from './instance/running.js'
 import { JournalQueries } from './journal/read.js'
 import type { Delivery, Receipt } from './journal/types.js'
 import { createApp, ReplaceableApp } from './server/app.js'
-import { type Database, openDatabase } from './store/open.js'
+import { openDatabase } from './store/open.js'
 
 export interface RelayOptions {
   readonly log?: Log
@@ -77,16 +77,21 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const address = `http://${host}:${port}`
   const app = new ReplaceableApp(appAt(address))
   isMade = true
-  return new RelayView({ address, app, appAt, database, clock, owner: opened.move() })
+  return new RelayView({
+    address,
+    app,
+    journal: new JournalQueries(database.sql, clock),
+    onAddress: (other) => app.replace(appAt(other)),
+    owner: opened.move(),
+  })
 }
 
 export interface RelayViewParts {
   readonly address: string
-  readonly app: ReplaceableApp
-  /** Makes the application of the relay for an address. */
-  readonly appAt: (address: string) => ReturnType<typeof createApp>
-  readonly database: Database
-  readonly clock: Clock
+  readonly app: Relay['app']
+  readonly journal: JournalQueries
+  /** Called with each new address, whose application `app` then is. */
+  readonly onAddress: (address: string) => void
   /** Disposes of everything that the relay opened. */
   readonly owner: AsyncDisposable
 }
@@ -99,11 +104,10 @@ export class RelayView implements Relay {
   #address: string
 
   constructor(parts: RelayViewParts) {
-    const { app, address, database, clock } = parts
-    this.app = app
-    this.journal = new JournalQueries(database.sql, clock)
+    this.app = parts.app
+    this.journal = parts.journal
     this.#parts = parts
-    this.#address = address
+    this.#address = parts.address
   }
 
   get address(): string {
@@ -111,8 +115,7 @@ export class RelayView implements Relay {
   }
 
   set address(address) {
-    const { app, appAt } = this.#parts
-    app.replace(appAt(address))
+    this.#parts.onAddress(address)
     this.#address = address
   }
 
