@@ -8,8 +8,8 @@ export type { OAuthClient, ProviderName, Settings, StoreKind, WebhookSecrets } f
 export type { Header } from './http/headers.js'
 export type { Delivery, Entry, Receipt } from './journal/types.js'
 export { createRelay, type Relay, type RelayOptions } from './relay.js'
-export type { SandboxSettings, ServeOptions, Serving } from './serve/api.js'
-export { serve } from './serve/serve.js'
+export { serve } from './serve/program.js'
+export type { SandboxSettings, ServeOptions, Serving } from './serve/serve.js'
 
 /** The read-only part of a relay's journal, for embedding programs. */
 export type Journal = JournalQueries

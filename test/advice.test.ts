@@ -86,7 +86,7 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, why: string])[
     'scripts of shells, for every profile',
   ],
   ['cli/commands/config.ts', /^what relay setup stored/, PAST],
-  ['cli/commands/doctor.ts', /a running relay serve with both keys|here and for relay serve$/, PROCESS],
+  ['cli/checks/diagnose.ts', /a running relay serve with both keys|here and for relay serve$/, PROCESS],
   ['cli/mcp/tools.ts', /^relay \$\{\}, on the code host/, 'says to an agent what a tool does'],
   ['cli/commands/profiles.ts', /^relay serve$/, 'the heading of a column'],
   ['cli/commands/replay.ts', /the running relay serve/, PROCESS],

@@ -3,7 +3,7 @@ import { type Log, silentLog } from '../base/log.js'
 import type { EventListener } from '../events/events.js'
 import { JournalQueries } from '../journal/read.js'
 import { type Relay, RelayView } from '../relay.js'
-import type { ServeOptions, Serving } from './api.js'
+import type { ServeOptions, Serving } from './serve.js'
 import type { Started } from './start.js'
 
 /** Makes a listener that calls an embedding program's callbacks. Sign-ins have no callback and are logged. */
