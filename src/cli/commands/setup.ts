@@ -54,12 +54,12 @@ async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
   }
   if (apps) {
     const app = await registerApp(shell, flags, plan, { apps, save })
-    return report(shell, flags, profile, app.client, app)
+    return await report(shell, flags, profile, app.client, app)
   }
   const byToken = flags.oauthApp ? undefined : await registerWithToken(shell, plan, prompt)
   const client = byToken ?? (await registerByHand(shell, flags, plan, prompt))
   await save(client)
-  return report(shell, flags, profile, client)
+  return await report(shell, flags, profile, client)
 }
 
 /** Stores the registration. `hookUrl` is the address of the App's webhook, if that is active. */

@@ -122,7 +122,7 @@ const INPUT = { tooLarge: 'longer than any secret (4 KiB)', limit: 4096 }
 async function readSecret(shell: Shell, profile: Profile, name: string): Promise<string> {
   if (canAsk(shell)) {
     using prompt = new Prompt(shell)
-    return prompt.text(`Secret of ${name} (not shown)`, { hidden: true })
+    return await prompt.text(`Secret of ${name} (not shown)`, { hidden: true })
   }
   if (shell.stdin.isTTY === true)
     throw new RelayError(

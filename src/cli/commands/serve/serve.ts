@@ -250,7 +250,7 @@ async function readJoined(shell: Shell, parts: Parts, values: Values): Promise<J
   const folder = profileFolder(values)
   if (!mayHaveData(storeOf(values), folder)) return undefined
   await using data = await openStored(shell, { ...parts.own, values, folder }, { create: false })
-  return joinStored(parts, data.secrets)
+  return await joinStored(parts, data.secrets)
 }
 
 /** Returns the user of this shell, if signed in at the code host. Unreadable data counts as not signed in. */
