@@ -228,7 +228,7 @@ succeeded or failed. Without a running relay serve it ends at once, unless --tim
 git push && relay wait push --where "after==$(git rev-parse HEAD)"
 relay wait issue_comment --where 'comment.body ~ ^/ship'
 relay trigger push && relay wait push --forwarded --timeout 30s
-relay wait stripe/checkout.profile.completed --timeout 10m
+relay wait stripe/checkout.session.completed --timeout 10m
 relay wait ping --since now --json | jq -r .payload.zen`,
   details: () => [
     'Where:',
