@@ -32,4 +32,4 @@ EXPOSE 8787
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD ["node", "-e", "require('http').get('http://127.0.0.1:' + (process.env.RELAY_PORT || 8787) + '/ready', ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 # Without a shell in between, so that signals reach relay.
 ENTRYPOINT ["relay"]
-CMD ["serve"]
+CMD ["serve", "--keep-running"]

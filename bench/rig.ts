@@ -12,6 +12,8 @@ import { closedPort } from '../test/kit/ports.js'
 export interface Benchmark {
   /** What is measured and how, for readers of the results. */
   readonly about: string
+  /** Head of its table. Default: that of relay and the earlier one. */
+  readonly head?: Row
   run(options: Options, scope: Scope): Promise<readonly Row[]>
 }
 
@@ -87,13 +89,13 @@ export class Relay {
   async serve(...flags: readonly string[]): Promise<this> {
     const port = await closedPort()
     this.url = `http://127.0.0.1:${port}`
-    await answering(this.url, this.#start(['--port', `${port}`, '--quiet', ...flags], 'ignore'))
+    await answering(this.url, this.#start(['serve', '--port', `${port}`, '--quiet', ...flags], 'ignore'))
     return this
   }
 
   /** Starts `serve --json`, and resolves with the lines that it prints, once it listens. */
   async serveAloud(...flags: readonly string[]): Promise<Interface> {
-    const server = this.#start(['--port', '0', '--json', ...flags], ['ignore', 'pipe', 'ignore'])
+    const server = this.#start(['serve', '--port', '0', '--json', ...flags], ['ignore', 'pipe', 'ignore'])
     if (!server.stdout) throw new Error('unreachable: its output is a pipe')
     const lines = createInterface(server.stdout)
     const [first]: unknown[] = await Promise.race([once(lines, 'line'), once(server, 'exit')])
@@ -101,6 +103,15 @@ export class Relay {
     if (url === undefined) throw new Error(`${server.spawnargs.join(' ')} says ${String(first)}`)
     this.url = url
     return lines
+  }
+
+  /** Starts another service, without output. */
+  start(...args: readonly string[]): ChildProcess {
+    return this.#start(args, 'ignore')
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#server?.kill(signal)
   }
 
   async stop(): Promise<void> {
@@ -117,7 +128,7 @@ export class Relay {
 
   #start(args: readonly string[], stdio: StdioOptions): ChildProcess {
     const { program, env } = this
-    return (this.#server = spawn(process.execPath, [program, 'serve', ...args], { env, stdio }))
+    return (this.#server = spawn(process.execPath, [program, ...args], { env, stdio }))
   }
 }
 
@@ -215,10 +226,10 @@ export function isMeasured(rows: readonly Row[]): boolean {
 }
 
 /** The rows as an aligned Markdown table. */
-export function table(rows: readonly Row[]): string {
-  const widths = HEAD.map((_, i) => Math.max(3, ...[HEAD, ...rows].map((each) => each[i]?.length ?? 0)))
+export function table(rows: readonly Row[], head = HEAD): string {
+  const widths = head.map((_, i) => Math.max(3, ...[head, ...rows].map((each) => each[i]?.length ?? 0)))
   const line = (cells: Row) => `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`
-  return [line(HEAD), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n')
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n')
 }
 
 /** What this share of the values is below. */
@@ -226,14 +237,14 @@ export function percentile(values: readonly number[], share: number): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length * share)] ?? Number.NaN
 }
 
-const median = (values: readonly number[]): number => percentile(values, 0.5)
+export const median = (values: readonly number[]): number => percentile(values, 0.5)
 
 /** As people read it: 10,000. */
 export function thousands(count: number): string {
   return count.toLocaleString('en')
 }
 
-function amount(value: number): string {
+export function amount(value: number): string {
   const digits = value >= 100 || Number.isInteger(value) ? 0 : value >= 10 ? 1 : 2
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 }

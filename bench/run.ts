@@ -4,12 +4,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, tmpdir, totalmem, type } from 'node:os'
 import { parseArgs } from 'node:util'
 import { postgresProgram } from '../test/kit/postgres-server.js'
+import { agent } from './agent.js'
 import { bodies } from './bodies.js'
 import { replay, startUp } from './commands.js'
 import { forward } from './forward.js'
 import { ingest } from './ingest.js'
 import { inspectPage } from './inspect-page.js'
 import { journal } from './journal.js'
+import { kit } from './kit.js'
 import { redact } from './redact.js'
 import {
   type Benchmark,
@@ -21,18 +23,24 @@ import {
   Scope,
   table,
 } from './rig.js'
+import { trouble } from './trouble.js'
+import { servers } from './servers.js'
 import { tunnel } from './tunnel.js'
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   ingest,
   forward,
+  trouble,
   tunnel,
+  servers,
   'start-up': startUp,
   replay,
   journal,
   'inspect-page': inspectPage,
   bodies,
   redact,
+  agent,
+  kit,
 }
 
 await main()
@@ -57,7 +65,7 @@ async function main(): Promise<void> {
     if (positionals.length > 0 && !positionals.includes(name)) continue
     const rows = await measured(benchmark, options)
     if (!isMeasured(rows)) unmeasured.push(name)
-    const section = `## ${name}\n\n${benchmark.about.trim()}\n\n${table(rows)}`
+    const section = `## ${name}\n\n${benchmark.about.trim()}\n\n${table(rows, benchmark.head)}`
     sections.push(section)
     process.stdout.write(`${section}\n\n`)
   }

@@ -16,7 +16,7 @@ await build({
   external: ['@photostructure/sqlite', 'keytar', 'open', 'pg', 'pgpass', 'prom-client', 'smee-client'],
   // What checks schemas that relay mcp never gets is Ajv on Node, 200 KB of code; in browsers it is small.
   resolve: { alias: { '@modelcontextprotocol/server/_shims': `${MCP_SERVER}/shimsBrowser.mjs` } },
-  // Some commands load lazily what others load at once.
+  // Some modules load lazily what others load at once.
   checks: { ineffectiveDynamicImport: false },
   plugins: [licences()],
   output: {
@@ -36,7 +36,10 @@ await build({
         // All that `relay --version` needs.
         { name: 'version', test: /package\.json$/ },
         // With what bin/process.ts needs besides: that file runs the program, so it is in none that the library loads.
-        { name: 'main', test: /(?:src[\\/]cli[\\/]main\.ts|env-paths[\\/]index\.js)$/ },
+        {
+          name: 'main',
+          test: /(?:src[\\/](?:cli[\\/](?:main|options)|base[\\/]trust)\.ts|env-paths[\\/]index\.js)$/,
+        },
         // What the commands that read a profile share, and nearly all that print.
         {
           name: 'profile',
@@ -45,7 +48,12 @@ await build({
         // With the native code of SQLite.
         { name: 'sqlite', test: /src[\\/]store[\\/]sqlite\.ts$/ },
         // What the commands that act for a user share.
-        { name: 'user-profile', test: /src[\\/]cli[\\/]user-profile\.ts$/ },
+        {
+          name: 'user-profile',
+          test: /src[\\/](?:cli[\\/](?:user-profile|account|action)|codehost[\\/]hooks)\.ts$/,
+        },
+        // What the commands that know the sources share.
+        { name: 'sources', test: /src[\\/]cli[\\/](?:sources|stored-setup)\.ts$/ },
       ],
     },
   },
@@ -56,9 +64,11 @@ const built = createRequire(import.meta.url)
 const declarations = new Set<string>()
 for (const [name, entry] of Object.entries(LIBRARY)) {
   const bundle = path.resolve('dist/bin', `${name}.cjs`)
-  const names = Object.keys(built(bundle)).toSorted().join(', ')
+  const values: Readonly<Record<string, unknown>> = built(bundle)
+  const names = Object.keys(values).toSorted()
   const from = path.relative(path.dirname(entry), `dist/bin/${name}.cjs`)
-  writeFileSync(`${entry}.js`, `export { ${names} } from '${from.replaceAll('\\', '/')}'\n`)
+  writeFileSync(`${entry}.js`, `export { ${names.join(', ')} } from '${from.replaceAll('\\', '/')}'\n`)
+  writeFileSync(`${entry}.d.cts`, declarationsForRequire(`${entry}.d.ts`, values))
   addDeclarations(`${entry}.d.ts`)
 }
 for (const file of readdirSync('dist/src', { recursive: true, encoding: 'utf8' })) {
@@ -91,6 +101,28 @@ for (const name of ['app.js', 'code.js', 'app.css']) {
   const file = path.join(PAGE_FOLDER, name)
   writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: 9 }))
   rmSync(file)
+}
+
+/**
+ * Declares for `require` what a file of declarations declares for `import`. The types are the same ones, as both load the
+ * same bundle: a class with private members would otherwise be two types that do not fit.
+ * @param values what it exports at run time
+ */
+function declarationsForRequire(file: string, values: Readonly<Record<string, unknown>>): string {
+  const lists = readFileSync(file, 'utf8').matchAll(/^export (?:type )?(?:\{([^}]+)\}|(\w+) =)/gm)
+  const exported = [...lists].flatMap(([, list = '', alias = '']) => [...list.split(','), alias])
+  const names = exported.map((name) => name.replace(/^\s*type /, '').trim()).filter((name) => name !== '')
+  const isType = (name: string): boolean => !(name in values) || isClass(values[name])
+  return [
+    `import type * as all from './${path.basename(file, '.d.ts')}.js' with { 'resolution-mode': 'import' }`,
+    ...names.filter(isType).map((name) => `export type ${name} = all.${name}`),
+    ...Object.keys(values).map((name) => `export declare const ${name}: typeof all.${name}`),
+    '',
+  ].join('\n')
+}
+
+function isClass(value: unknown): boolean {
+  return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
 }
 
 /** Adds the declarations that a file of them needs, itself included. */

@@ -4,8 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-/** Bytes, unpacked: all that `npm install` writes of it. It has 2.5 MB. */
-const MAX_SIZE = 2_600_000
+/**
+ * Bytes, unpacked: all that `npm install` writes of it. It has 3.4 MB, and grows with the senders and their examples. What it
+ * must not have is more than is left: the bundle twice (1.5 MB), or its source maps (5 MB).
+ */
+const MAX_SIZE = 3_800_000
 
 const folder = mkdtempSync(path.join(tmpdir(), 'relay-package-'))
 try {
@@ -17,8 +20,8 @@ try {
   const { filename, unpackedSize }: { filename: string; unpackedSize: number } = packed
   if (unpackedSize > MAX_SIZE)
     throw new Error(`the package has ${unpackedSize} bytes unpacked, more than ${MAX_SIZE}`)
-  // CommonJS, and resolution as before Node 12, are not offered.
-  const attw = ['--profile', 'esm-only', '--format', 'ascii', '--no-color', '--no-emoji']
+  // Resolution as before Node 12 is not offered.
+  const attw = ['--profile', 'node16', '--format', 'ascii', '--no-color', '--no-emoji']
   const tool = path.resolve('node_modules/@arethetypeswrong/cli/dist/index.js')
   execFileSync(process.execPath, [tool, ...attw, path.join(folder, filename)], {
     stdio: 'inherit',

@@ -1,5 +1,5 @@
-// Writes docs/commands.md from the declarations of the commands: `npm run reference`. With --check it writes nothing, and fails
-// if the file is stale.
+// Writes docs/commands.md from the declarations of the commands, and the tables of docs/senders.md from the table of senders:
+// `npm run reference`. With --check it writes nothing, and fails if a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
@@ -18,8 +18,17 @@ import {
 } from '../src/cli/help.js'
 import { createProgram } from '../src/cli/main.js'
 import { defaultText, SETTING_NAMES, settingOf } from '../src/cli/settings/table.js'
+import { triggerEvents } from '../src/replay/synthesize.js'
+import type { JwtRules } from '../src/senders/jwt.js'
+import { isBearer } from '../src/senders/proof.js'
+import { isInBody } from '../src/senders/scheme.js'
+import { ROWS, rowScheme } from '../src/senders/table.js'
+import { schemeOf } from '../src/senders/senders.js'
+import { throughSmee } from '../src/senders/through-smee.js'
+import { HUB_PROOF, type SenderRow } from '../src/senders/table/row.js'
 
 const FILE = 'docs/commands.md'
+const SENDERS_FILE = 'docs/senders.md'
 
 const INTRODUCTION = `# Command reference
 
@@ -125,9 +134,95 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [[line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')]
 }
 
-const text = await reference()
-if (!process.argv.includes('--check')) writeFileSync(FILE, text)
-else if (readFileSync(FILE, 'utf8') !== text) {
-  process.stderr.write(`${FILE} is stale: write it with npm run reference\n`)
-  process.exitCode = 1
+/** The page of senders, with its tables written again between their marks. */
+function sendersPage(): string {
+  const all = [...ROWS].toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const senders = all.map(([name, { title, page, secret }]) => [code(name), `[${title}](${page})`, secret])
+  const proofs = [['github', HUB] as const, ...all].map(([name, row]) => [code(name), ...provenBy(row)])
+  const carried = ['github', ...all.map(([name]) => name)].map((name) => {
+    const { arrives, but } = throughSmee(rowScheme(name) ?? schemeOf(name))
+    return [code(name), ARRIVES[arrives], but.join('; ')]
+  })
+  const tables = {
+    tunnel: table(['scheme', 'restored', 'but'], carried),
+    senders: table(['scheme', 'sender', 'secret'], senders),
+    examples: table(
+      ['scheme', 'events'],
+      all.map(([name]) => [code(name), triggerEvents(name).map(code).join(' ')]),
+    ),
+    proofs: table(['scheme', 'signed', 'time, tolerance', 'delivery id', 'event'], proofs),
+  }
+  return Object.entries(tables).reduce(
+    (page, [name, [rows = '']]) => {
+      const [start, end] = [`<!-- ${name}: written by npm run reference -->`, `<!-- end of ${name} -->`]
+      const [before = '', rest = ''] = page.split(start)
+      const [, after = ''] = rest.split(end)
+      return `${before}${start}\n\n${rows}\n\n${end}${after}`
+    },
+    readFileSync(SENDERS_FILE, 'utf8'),
+  )
+}
+
+const ARRIVES = { whole: 'yes', objects: 'JSON objects', json: 'JSON', none: '**no**' }
+
+const HUB = { proofs: [HUB_PROOF], event: ['x-github-event'], id: ['x-github-delivery'] }
+
+/** What proves a delivery of a sender, and what does not, as the cells of a table. */
+function provenBy({ proofs, event, id = [] }: Pick<SenderRow, 'proofs' | 'event' | 'id'>): string[] {
+  const first = proofs.find(({ digest }) => digest === undefined)
+  const isToken = first !== undefined && isBearer(first)
+  const text = first?.signed ?? ''
+  const parts = Array.from(text.matchAll(/\{([\w-]+|\$[^}]*)\}/g), ([, part = '']) =>
+    part.startsWith('$') ? 'members of the body' : (WORDS[part] ?? part),
+  )
+  const isWhole = /\{(?:body|body-sha256|fields)\}/.test(text)
+  const covered = first?.jwt?.digest ? ['body, by its SHA-256'] : [...new Set(parts)]
+  const signed = isToken ? '**nothing**' : covered.join(', ')
+  const isOpen = (place: string): boolean =>
+    isToken || !(isWhole || text.includes(place.split('.').at(-1) ?? ''))
+  const { time, id: signedId } = first ?? {}
+  const place = time && isInBody(time.place) ? ', in the body' : ''
+  const ofToken = first?.jwt && tokenTime(first.jwt)
+  const tolerance =
+    ofToken ?? (time && time.tolerance !== Infinity ? `yes${place}, ${durationWords(time.tolerance)}` : 'no')
+  const where = (places: readonly string[], none: string): string =>
+    [
+      ...new Set(
+        places.map((each) =>
+          isInBody(each) ? (isOpen(each) ? '**in the body**' : 'in the body') : '**header**',
+        ),
+      ),
+    ].join(' or ') || none
+  return [
+    signed,
+    tolerance,
+    signedId === undefined ? where(id, 'none') : 'signed header',
+    where(event, 'none'),
+  ]
+}
+
+/** Until when a token is accepted. */
+function tokenTime({ maxAge, digest, isBody }: JwtRules): string {
+  if (maxAge !== undefined) return `yes, ${durationWords(maxAge)}`
+  return (digest ?? isBody) ? 'if the token has an end' : "yes, the token's end"
+}
+
+function durationWords(ms: number): string {
+  if (ms < 60_000) return `${ms / 1000} seconds`
+  return ms === 60_000 ? '1 minute' : `${ms / 60_000} minutes`
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  timestamp: 'time',
+  url: 'address',
+  'body-sha256': 'digest of the body',
+}
+
+const texts = { [FILE]: await reference(), [SENDERS_FILE]: sendersPage() }
+for (const [file, text] of Object.entries(texts)) {
+  if (!process.argv.includes('--check')) writeFileSync(file, text)
+  else if (readFileSync(file, 'utf8') !== text) {
+    process.stderr.write(`${file} is stale: write it with npm run reference\n`)
+    process.exitCode = 1
+  }
 }

@@ -3,14 +3,14 @@ import { createSignIn, type SignIn } from './auth/parts.js'
 import { type Command, type CommandPlace, commandsOf } from './base/command-line.js'
 import type { Log } from './base/log.js'
 import type { Limits } from './base/seams.js'
+import { pathOf } from './base/source-names.js'
 import type { LiveSettings, ReadSettings } from './base/settings.js'
-import type { Clock } from './base/time.js'
+import { type Clock, monotonicClock } from './base/time.js'
 import type { CodeHost } from './codehost/host.js'
 import { openHost } from './codehost/hosts.js'
-import { Routing } from './dispatch/routes.js'
+import { Routing } from './dispatch/routing.js'
 import type { Events } from './events/events.js'
 import { reachedAt } from './http/reached.js'
-import { type HostCheck, hostCheck } from './http/router.js'
 import { Journal } from './journal/journal.js'
 import type { Delivery, Plan } from './journal/types.js'
 import type { Metrics } from './metrics/metrics.js'
@@ -18,9 +18,10 @@ import type { SendOnce } from './net/client.js'
 import type { ServiceParts } from './server/parts.js'
 import type { Database } from './store/open.js'
 import { Tokens } from './tokens/tokens.js'
+import { ExpectedSecrets } from './webhook/expected-secrets.js'
 import { createIntake, type Intake } from './webhook/intake.js'
-import { Refusals } from './webhook/refusals.js'
-import { type Source, createSource, SourceTable } from './webhook/signature.js'
+import { type HandshakeEvent, Refusals } from './webhook/refusals.js'
+import { type Source, createSource, SourceTable } from './senders/source.js'
 
 /** The parts of a relay that need no running process. They are the same whether or not anything listens. */
 export interface Core {
@@ -42,6 +43,8 @@ export interface Core {
   /** Entry of all deliveries, over HTTP or not. */
   readonly intake: Intake
   readonly refusals: Refusals
+  /** Secrets that commands wait for. */
+  readonly expected: ExpectedSecrets
   /** Profile and settings for the command lines in its messages. */
   readonly place: CommandPlace
   /** Completes the commands that its messages name. */
@@ -70,7 +73,7 @@ export async function openCore(settings: ReadSettings, options: CoreOptions): Pr
   const { database, limits, clock, log, events, place, forwards, sendOnce } = options
   const command = commandsOf(place)
   const { provider: name, providerUrl: url, hostRefusal: refusal, maxBody, onDuplicate } = settings
-  const host = openHost({ name, url, refusal, timeLimit: limits.codeHost, ...(sendOnce && { sendOnce }) })
+  const host = openHost({ name, url, refusal, limits, ...(sendOnce && { sendOnce }) })
   const routing = new Routing(settings.routes)
   const sources = new SourceTable(sourcesOf(settings, host))
   // Loaded only if needed, with prom-client.
@@ -78,7 +81,8 @@ export async function openCore(settings: ReadSettings, options: CoreOptions): Pr
   const metrics = measure?.createMetrics(() => routing.routes)
   const journal = new Journal(database.sql, { onChange: events.emit, observer: metrics?.observer, clock })
   const onRefused = (): void => events.emit({ type: 'refused' })
-  const refusals = new Refusals({ sources, maxBody, onRefused, log, clock, command })
+  const onHandshake = (handshake: HandshakeEvent): void => events.emit({ type: 'handshake', handshake })
+  const refusals = new Refusals({ sources, maxBody, onRefused, onHandshake, log, clock, command })
   const plan = (delivery: Delivery): Plan => ({
     targets: forwards ? routing.targetsOf(delivery) : [],
     ignoredBy: routing.ignoredBy(delivery),
@@ -91,16 +95,17 @@ export async function openCore(settings: ReadSettings, options: CoreOptions): Pr
     onDelivery: (delivery, receipt) => events.emit({ type: 'delivery', delivery, receipt }),
   })
   const tokens = new Tokens(database.secrets, clock)
+  const expected = new ExpectedSecrets(monotonicClock)
   const shared = { settings, database, limits, clock, log, events, place, command }
-  return { ...shared, journal, routing, sources, host, tokens, intake, refusals, metrics }
+  return { ...shared, journal, routing, sources, host, tokens, intake, refusals, expected, metrics }
 }
 
 /** Returns the code host and the other sources of the settings. @throws RelayError `settings` for an invalid scheme */
 export function sourcesOf(
-  { webhookSecrets: secrets, sources = [] }: LiveSettings,
-  { name, webhook: scheme }: Pick<CodeHost, 'name' | 'webhook'>,
+  { webhookSecrets: secrets, sources = [], publicUrl }: LiveSettings & Pick<ReadSettings, 'publicUrl'>,
+  { source: name }: CodeHost,
 ): readonly Source[] {
-  return [{ name, schemeText: name, scheme, secrets }, ...sources.map(createSource)]
+  return [{ name, scheme: name, secrets }, ...sources].map((source) => createSource(source, publicUrl))
 }
 
 /** Makes the sign-in for a relay at this address, unless the settings have a public one. */
@@ -124,16 +129,26 @@ export function signInAt(core: Core, address: string): SignIn {
 
 /** Makes the parts of an HTTP application, whether or not an instance runs. */
 export function servicePartsOf(core: Core, address: string, signIn: SignIn): ServiceParts {
-  const { host, tokens, sources, intake, refusals, log, settings, command } = core
+  const { host, tokens, sources, intake, clock, refusals, expected, log, settings, command } = core
   const { maxBody } = settings
-  const { baseUrl, hostAllowed } = reachedAt(settings, () => address)
-  return { host, tokens, sources, intake, refusals, log, command, maxBody, signIn, baseUrl, hostAllowed }
-}
-
-/**
- * Makes the check of the Host header for pages that only this machine may see: loopback names, whatever else the
- * service accepts.
- */
-export function ownHostCheck({ inspectHosts = [] }: Pick<ReadSettings, 'inspectHosts'>): HostCheck {
-  return hostCheck({ host: 'localhost', allowed: inspectHosts })
+  const { publicUrl, baseUrl, hostAllowed } = reachedAt(settings, () => address)
+  // The address of a channel lets read what it gets, and this page is for everybody.
+  const payloadUrl = () =>
+    settings.tunnel === undefined ? `${publicUrl()}${pathOf(host.source)}` : undefined
+  const addressOf = (source: string) => `${publicUrl()}${pathOf(source)}`
+  const parts = {
+    host,
+    tokens,
+    sources,
+    intake,
+    clock,
+    refusals,
+    expected,
+    log,
+    command,
+    maxBody,
+    signIn,
+    addressOf,
+  }
+  return { ...parts, payloadUrl, baseUrl, hostAllowed }
 }

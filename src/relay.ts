@@ -1,18 +1,18 @@
-import type { Hono } from 'hono'
 import { logAccounts } from './auth/accounts.js'
 import { isolateCallbacks } from './base/callbacks.js'
 import { Disposal } from './base/lifetime.js'
+import { inOwnWords } from './base/own-words.js'
 import { type Log, silentLog } from './base/log.js'
 import { TIME_LIMITS, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import { systemClock, type Clock } from './base/time.js'
 import { openCore, servicePartsOf, signInAt } from './core.js'
 import { Events } from './events/events.js'
-import type { HttpEnv } from './http/body.js'
 import { acquireProfile } from './instance/running.js'
 import { JournalQueries } from './journal/read.js'
 import type { Delivery, Receipt } from './journal/types.js'
-import { createApp, ReplaceableApp } from './server/app.js'
+import { checkAllSettings } from './senders/check-settings.js'
+import { createApp } from './server/app.js'
 import { openDatabase } from './store/open.js'
 
 export interface RelayOptions {
@@ -24,23 +24,33 @@ export interface RelayOptions {
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
 }
 
+/** A fetch-style application, in types that need no framework's declarations. */
+export interface FetchApp {
+  readonly fetch: (request: Request) => Promise<Response>
+  readonly routes: readonly { readonly method: string; readonly path: string }[]
+}
+
 /** A relay that handles requests through `app.fetch`, but does not listen. */
 export interface Relay extends AsyncDisposable {
   /** Handles requests as the listening service does, except those that need a connection. `routes` lists its routes. */
-  readonly app: Pick<Hono<HttpEnv>, 'fetch' | 'request' | 'routes'>
+  readonly app: FetchApp
   /** The deliveries, read-only: an entry comes only from a verified request. */
   readonly journal: JournalQueries
-  /** Address of the relay unless the settings have a public one. Set it when the port is known. */
-  address: string
 }
 
 /**
  * Makes a relay that does not listen and forwards nothing: its deliveries have no targets. It owns the profile until it
- * is disposed of.
+ * is disposed of. Sign-ins and pages use `settings.publicUrl`, the address at which the program that calls `app.fetch`
+ * is reached. Default: `http://<host>:<port>` of the settings.
  * @throws RelayError `unavailable` if another relay has the profile, `storage` if its data cannot be opened, `settings`
  * for a provider address that is neither https nor loopback
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
+  checkAllSettings(settings)
+  return inOwnWords(() => openRelay(settings, options))
+}
+
+async function openRelay(settings: Settings, options: RelayOptions): Promise<Relay> {
   const {
     log = silentLog,
     seams,
@@ -48,7 +58,7 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
     clock = seams?.clock ?? systemClock,
   } = isolateCallbacks(options)
   await using opened = new Disposal()
-  const taken = await acquireProfile(settings)
+  const taken = await acquireProfile(settings, 'folder')
   opened.defer(async () => taken?.[Symbol.dispose]())
   let isMade = false
   opened.defer(async () => {
@@ -66,60 +76,42 @@ export async function createRelay(settings: Settings, options: RelayOptions = {}
   const limits = { ...TIME_LIMITS, ...seams?.limits }
   const place = { profile: settings.profile, sandbox: false, isNamed: false }
   const core = await openCore(settings, { database, limits, clock, log, events, place, forwards: false })
-  const appAt = (address: string): ReturnType<typeof createApp> =>
-    createApp({
-      ...servicePartsOf(core, address, signInAt(core, address)),
-      ready: () => Promise.resolve(),
-      instance: undefined,
-      inspector: undefined,
-      metrics: undefined,
-    })
   const address = `http://${host}:${port}`
-  const app = new ReplaceableApp(appAt(address))
-  isMade = true
-  return new RelayView({
-    address,
-    app,
-    journal: new JournalQueries(database.sql, clock),
-    onAddress: (other) => app.replace(appAt(other)),
-    owner: opened.move(),
+  const app = createApp({
+    ...servicePartsOf(core, address, signInAt(core, address)),
+    ready: () => Promise.resolve(),
+    instance: undefined,
+    inspector: undefined,
+    metrics: undefined,
   })
+  isMade = true
+  return new RelayView(app, new JournalQueries(database.sql, clock), opened.move())
 }
 
-export interface RelayViewParts {
-  readonly address: string
-  readonly app: Relay['app']
-  readonly journal: JournalQueries
-  /** Called with each new address, whose application `app` then is. */
-  readonly onAddress: (address: string) => void
-  /** Disposes of everything that the relay opened. */
-  readonly owner: AsyncDisposable
+/** The part of Hono's application that {@link FetchApp} shows. */
+type ServedApp = Pick<FetchApp, 'routes'> & {
+  readonly fetch: (request: Request) => Response | Promise<Response>
 }
 
-/** The public part of a relay, enforced at run time. A new address makes a new application. */
+/** The public part of a relay, enforced at run time. */
 export class RelayView implements Relay {
-  readonly app: Relay['app']
+  readonly app: FetchApp
   readonly journal: JournalQueries
-  readonly #parts: RelayViewParts
-  #address: string
+  readonly #owner: AsyncDisposable
 
-  constructor(parts: RelayViewParts) {
-    this.app = parts.app
-    this.journal = parts.journal
-    this.#parts = parts
-    this.#address = parts.address
-  }
-
-  get address(): string {
-    return this.#address
-  }
-
-  set address(address) {
-    this.#parts.onAddress(address)
-    this.#address = address
+  /** @param owner disposes of everything that the relay opened */
+  constructor(app: ServedApp, journal: JournalQueries, owner: AsyncDisposable) {
+    this.app = {
+      fetch: async (request) => app.fetch(request),
+      get routes() {
+        return app.routes
+      },
+    }
+    this.journal = journal
+    this.#owner = owner
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#parts.owner[Symbol.asyncDispose]()
+    await this.#owner[Symbol.asyncDispose]()
   }
 }

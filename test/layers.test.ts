@@ -7,9 +7,9 @@ const RANKS: readonly (readonly string[])[] = [
   ['base', 'json'],
   ['store', 'http', 'net'],
   ['tokens', 'journal', 'instance'],
-  ['schemes'],
+  ['senders'],
   ['codehost'],
-  ['webhook', 'dispatch'],
+  ['webhook', 'dispatch', 'hub'],
   ['tunnel', 'replay', 'auth'],
   ['events'],
   ['server', 'inspector', 'metrics', 'sandbox'],
@@ -90,6 +90,19 @@ describe('the layers of src', () => {
     expect(senders).toEqual(expect.arrayContaining(['net/agent.ts', 'net/loopback.ts', answering]))
   })
 
+  it('lets no command import another: what they share is beside them', () => {
+    const commands = files.filter((file) => /^cli\/commands\/[^/]+$/.test(file))
+    // A large command has a folder of its name.
+    const importing = commands.filter((file) => {
+      const source = readFileSync(path.join(SRC, file), 'utf8').replaceAll(
+        `'./${path.basename(file, '.ts')}/`,
+        '',
+      )
+      return source.includes("from './")
+    })
+    expect({ commands: commands.length > 20, importing }).toEqual({ commands: true, importing: [] })
+  })
+
   it('gives one exported name to one thing', () => {
     const owners = new Map<string, string[]>()
     for (const file of files)
@@ -113,6 +126,35 @@ describe('the layers of src', () => {
     expect(knowing.toSorted()).toEqual(['test/kit/journal.ts', 'test/kit/place.ts', 'test/kit/run.ts'])
   })
 
+  it('asks a sender what depends on it, and reads no scheme itself', () => {
+    const ofScheme = /^senders\/(?:describe|making|members|proof|proving|scheme|scheme-sender|table)\.ts$/
+    const knowing = files.filter(
+      (file) =>
+        roomOf(file) !== 'senders' && valueImports(path.join(SRC, file)).some((each) => ofScheme.test(each)),
+    )
+    // `--set` writes a body as its sender does.
+    expect(knowing).toEqual([path.join('replay', 'edit.ts')])
+    const naming = files.filter(
+      (file) =>
+        roomOf(file) !== 'senders' &&
+        !file.startsWith(path.join('codehost', 'gitlab')) &&
+        /\bgitlab\b/i.test(withoutText(path.join(SRC, file))),
+    )
+    // The tables of code hosts, and what help says.
+    expect(naming.map((file) => file.replaceAll(path.sep, '/')).toSorted()).toEqual([
+      'base/source-names.ts',
+      'cli/commands/comment.ts',
+      'cli/commands/merge.ts',
+      'cli/commands/revoke.ts',
+      'cli/commands/setup.ts',
+      'cli/commands/source.ts',
+      'cli/settings/table.ts',
+      'codehost/hosts.ts',
+      'replay/load.ts',
+      'replay/synthesize.ts',
+    ])
+  })
+
   it('finds the imports it checks', () => {
     expect(edges).toContainEqual({ file: 'cli/main.ts', from: 'cli', to: 'base' })
     expect(edges.length).toBeGreaterThan(files.length)
@@ -128,6 +170,19 @@ function relativeImports(file: string): string[] {
   return specifiers.map((specifier) =>
     path.relative(SRC, path.resolve(path.dirname(file), specifier)).replace(/\.js$/, '.ts'),
   )
+}
+
+/** The files, relative to src, of which a file imports more than types. */
+function valueImports(file: string): string[] {
+  const source = readFileSync(file, 'utf8').replaceAll(/import type [^']*'[^']*'/g, '')
+  return [...source.matchAll(/(?:\bfrom\s+|\bimport\(\s*)'(\.[^']+)'/g)].map(([, specifier = '']) =>
+    path.relative(SRC, path.resolve(path.dirname(file), specifier)).replace(/\.js$/, '.ts'),
+  )
+}
+
+/** A file's code, without comments. */
+function withoutText(file: string): string {
+  return readFileSync(file, 'utf8').replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, '')
 }
 
 /** The files of the first circle that is found, in order, with the first once more; empty if there is none. */

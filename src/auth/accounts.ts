@@ -5,8 +5,8 @@ import type { AccountRef, OtherAccount, Tokens, UserAccount } from '../tokens/to
 // acts for the user checks that the account is still the one that `relay login` signed in as.
 
 /**
- * A sign-in or a revocation over HTTP. An account is null if the code host did not name it, and undefined if nobody is
- * signed in as the user.
+ * A sign-in or a revocation over HTTP. An account is null if the code host did not name it, and undefined if the
+ * user is not signed in.
  */
 export interface AccountChange {
   readonly userId: string
@@ -21,7 +21,7 @@ export interface AccountChange {
 
 /** Dependencies of reporting account changes. */
 export interface AccountParts {
-  readonly tokens: Pick<Tokens, 'revoke'>
+  readonly tokens: Tokens
   readonly onAccount: (change: AccountChange) => void
 }
 

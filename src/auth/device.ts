@@ -100,7 +100,7 @@ function explained(parts: DeviceParts, error: unknown, lifetime = 0): unknown {
   return failed(kind, ` (${message}). Check RELAY_CLIENT_ID`)
 }
 
-function expired({ command }: Pick<DeviceParts, 'command'>, lifetime: number): RelayError {
+function expired({ command }: DeviceParts, lifetime: number): RelayError {
   return new RelayError(
     'timed_out',
     `The code was not entered within ${formatDuration(lifetime)}. Run ${command('login')} again for a new one`,

@@ -10,7 +10,8 @@ import type { AppRequest, AppsApi, RegisteredApp } from '../codehost/host.js'
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage } from '../http/html.js'
 import { listen } from '../http/listen.js'
-import { createRouter, hostCheck } from '../http/router.js'
+import { hostCheck } from '../http/host-check.js'
+import { createRouter } from '../http/router.js'
 import { stateOf } from './sign-in.js'
 
 /** Time for a person to register the App: 15 minutes, in milliseconds. GitHub's own limit is an hour. */

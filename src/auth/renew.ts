@@ -21,7 +21,7 @@ export interface RenewParts extends Omit<CallOptions, 'signal'> {
   /** Undefined: no token can be renewed. */
   readonly client: OAuthClient | undefined
   readonly store: StoreReader & StoreUpdater
-  readonly tokens: Pick<Tokens, 'get' | 'refreshable' | 'renew' | 'dropRefresh' | 'revoke'>
+  readonly tokens: Tokens
   readonly log: Log
 }
 

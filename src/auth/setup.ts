@@ -4,7 +4,7 @@ import { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { AppAccount, AppIdentity, AppOptions, CodeHost, Repo } from '../codehost/host.js'
 import { checkReachable, sameAddress } from '../codehost/hooks.js'
-import { isNotFound } from '../codehost/rest.js'
+import { isNotFound } from '../codehost/refusal.js'
 import type { Store, StoreReader, StoreUpdater } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from 'oauth4webapi'
 import type { Cancellable } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log, LogThrottle } from '../base/log.js'
@@ -19,7 +18,7 @@ export interface SignInParts extends Omit<CallOptions, 'signal'>, AccountParts {
   /** Undefined: sign-in is not set up. */
   readonly client: OAuthClient | undefined
   readonly store: Store
-  readonly tokens: Pick<Tokens, 'save' | 'revoke'>
+  readonly tokens: Tokens
   /** Public address of the callback, as registered at the code host. */
   readonly redirectUri: () => string
   readonly clock: Clock
@@ -113,6 +112,7 @@ export async function beginSignIn(
   if (host.refusal) throw host.refusal
   parts.starts.admit()
   const redirectUri = parts.redirectUri()
+  const { calculatePKCECodeChallenge, generateRandomCodeVerifier } = await import('./oauth.js')
   const verifier = generateRandomCodeVerifier()
   const value = randomBytes(32).toString('base64url')
   const state = stateOf(value)
@@ -332,7 +332,7 @@ export function parseLogin(text: string): string {
 
 /** Publishes an outcome. A failure is only logged, since the sign-in itself has ended. */
 async function publish(
-  { store, clock, log, onOutcome }: Pick<SignInParts, 'store' | 'clock' | 'log' | 'onOutcome'>,
+  { store, clock, log, onOutcome }: SignInParts,
   login: string,
   outcome: LoginOutcome,
 ): Promise<void> {

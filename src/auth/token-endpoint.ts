@@ -1,4 +1,4 @@
-import * as oauth from 'oauth4webapi'
+import type * as OAuth from 'oauth4webapi'
 import { type Cancellable, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { isLoopback } from '../base/address.js'
@@ -13,6 +13,8 @@ import { excessOf, fieldsOf } from '../json/parse.js'
 import { describeWithoutQuote } from '../net/errors.js'
 import { redirectTarget } from '../net/redirect.js'
 import type { Refreshable, TokenGrant } from '../tokens/tokens.js'
+
+type OAuthLibrary = typeof import('./oauth.js')
 
 /** Options for calls of the token endpoint. */
 export interface CallOptions extends Cancellable {
@@ -78,9 +80,8 @@ const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
  */
 export class TokenEndpoint {
   readonly #host: TokenHost
-  readonly #parties: readonly [oauth.AuthorizationServer, oauth.Client]
-  readonly #sender: readonly [oauth.AuthorizationServer, oauth.Client, oauth.ClientAuth]
-  readonly #request: oauth.TokenEndpointRequestOptions
+  readonly #parties: readonly [OAuth.AuthorizationServer, OAuth.Client]
+  readonly #secret: Secret | undefined
   readonly #options: CallOptions
 
   /** @throws RelayError the code host's `refusal` */
@@ -100,12 +101,7 @@ export class TokenEndpoint {
       ...(deviceEndpoint !== undefined && { device_authorization_endpoint: deviceEndpoint }),
     }
     this.#parties = [server, { client_id: id }]
-    // Not Basic, which percent-encodes the id: Gitea's is a UUID, and Gitea does not decode it.
-    this.#sender = [...this.#parties, secret ? oauth.ClientSecretPost(secret.reveal()) : oauth.None()]
-    this.#request = {
-      [oauth.customFetch]: (url, request) => send(url, request, options),
-      [oauth.allowInsecureRequests]: isLoopback(new URL(tokenEndpoint).hostname),
-    }
+    this.#secret = secret
   }
 
   /**
@@ -121,12 +117,14 @@ export class TokenEndpoint {
     const { state, redirectUri, verifier } = sent
     const received = new URLSearchParams(callback)
     if (issuer === undefined) received.delete('iss')
-    const validate = async () => oauth.validateAuthResponse(...this.#parties, received, state)
-    const checked = await asTokenError(validate, 'the callback is not valid')
+    const checked = await this.#call(
+      async ({ oauth }) => oauth.validateAuthResponse(...this.#parties, received, state),
+      'the callback is not valid',
+    )
     if (!checked.get('code')) throw new TokenError('the provider sent no code')
-    return asTokenError(async () => {
-      const parameters = [checked, redirectUri, verifier, this.#request] as const
-      const answer = await oauth.authorizationCodeGrantRequest(...this.#sender, ...parameters)
+    return this.#call(async ({ oauth, sender, request }) => {
+      const parameters = [checked, redirectUri, verifier, request] as const
+      const answer = await oauth.authorizationCodeGrantRequest(...sender, ...parameters)
       const issued = await oauth.processAuthorizationCodeResponse(...this.#parties, answer)
       return this.#toToken(issued, repeatsRedirectUri ? redirectUri : undefined)
     })
@@ -138,18 +136,18 @@ export class TokenEndpoint {
    */
   refresh({ refreshToken, redirectUri }: Omit<Refreshable, 'origin'>): Promise<IssuedToken> {
     const additionalParameters = redirectUri === undefined ? {} : { redirect_uri: redirectUri }
-    const options = { ...this.#request, additionalParameters }
-    return asTokenError(async () => {
-      const answer = await oauth.refreshTokenGrantRequest(...this.#sender, refreshToken, options)
+    return this.#call(async ({ oauth, sender, request }) => {
+      const options = { ...request, additionalParameters }
+      const answer = await oauth.refreshTokenGrantRequest(...sender, refreshToken, options)
       return this.#toToken(await oauth.processRefreshTokenResponse(...this.#parties, answer), redirectUri)
     })
   }
 
   /** Requests the codes of a device flow (RFC 8628 section 3.1). */
-  deviceCodes(): Promise<oauth.DeviceAuthorizationResponse> {
+  deviceCodes(): Promise<OAuth.DeviceAuthorizationResponse> {
     const scope = { scope: this.#host.oauth.scopes.join(' ') }
-    return asTokenError(async () => {
-      const answer = await oauth.deviceAuthorizationRequest(...this.#sender, scope, this.#request)
+    return this.#call(async ({ oauth, sender, request }) => {
+      const answer = await oauth.deviceAuthorizationRequest(...sender, scope, request)
       return oauth.processDeviceAuthorizationResponse(...this.#parties, answer)
     })
   }
@@ -159,8 +157,8 @@ export class TokenEndpoint {
    * the user has decided.
    */
   deviceToken(deviceCode: string): Promise<IssuedToken> {
-    return asTokenError(async () => {
-      const answer = await oauth.deviceCodeGrantRequest(...this.#sender, deviceCode, this.#request)
+    return this.#call(async ({ oauth, sender, request }) => {
+      const answer = await oauth.deviceCodeGrantRequest(...sender, deviceCode, request)
       return this.#toToken(await oauth.processDeviceCodeResponse(...this.#parties, answer))
     })
   }
@@ -182,8 +180,31 @@ export class TokenEndpoint {
     }
   }
 
+  /** Calls the library. It is loaded here, since most commands find a token that needs no renewal. */
+  async #call<Result>(
+    work: (library: {
+      readonly oauth: OAuthLibrary
+      readonly sender: readonly [OAuth.AuthorizationServer, OAuth.Client, OAuth.ClientAuth]
+      readonly request: OAuth.TokenEndpointRequestOptions
+    }) => Promise<Result>,
+    what = 'the token endpoint gave no token',
+  ): Promise<Result> {
+    const oauth = await import('./oauth.js')
+    // Not Basic, which percent-encodes the id: Gitea's is a UUID, and Gitea does not decode it.
+    const auth = this.#secret ? oauth.ClientSecretPost(this.#secret.reveal()) : oauth.None()
+    const request: OAuth.TokenEndpointRequestOptions = {
+      [oauth.customFetch]: (url, init) => send(url, init, this.#options),
+      [oauth.allowInsecureRequests]: isLoopback(new URL(this.#host.oauth.tokenEndpoint).hostname),
+    }
+    try {
+      return await work({ oauth, sender: [...this.#parties, auth], request })
+    } catch (error) {
+      throw toTokenError(error, oauth, what)
+    }
+  }
+
   /** @param redirectUri if a renewal has to send it again */
-  #toToken(answer: oauth.TokenEndpointResponse, redirectUri?: string): IssuedToken {
+  #toToken(answer: OAuth.TokenEndpointResponse, redirectUri?: string): IssuedToken {
     const { tokenTtl = DEFAULTS.tokenTtl, clock = systemClock } = this.#options
     const { access_token: accessToken, refresh_token: refreshToken } = answer
     if (!TOKEN.test(accessToken)) throw new TokenError('the token is not well formed')
@@ -283,25 +304,18 @@ function lifetime(seconds: number | undefined): number | undefined {
 /** Error codes of a server that is down or busy (RFC 6749 section 4.1.2.1). */
 const PASSING: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable'])
 
-/** Converts errors of the library. Only their code is used, since they contain request and response. */
-async function asTokenError<Result>(
-  work: () => Promise<Result>,
-  what = 'the token endpoint gave no token',
-): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof TokenError) throw error
-    const { code: kind, cause } = fieldsOf(error)
-    const isRefusal =
-      error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError
-    const code: unknown = isRefusal ? error.error : fieldsOf(fieldsOf(cause)['body'])['error']
-    if (typeof code === 'string' && code !== '')
-      throw /^[a-z_]{1,64}$/.test(code)
-        ? new TokenError(`the provider answered ${code}`, { code, passing: PASSING.has(code) })
-        : new TokenError('the provider gave an unknown error', { code: '' })
-    if (kind === oauth.RESPONSE_IS_NOT_JSON || kind === oauth.PARSE_ERROR)
-      throw new TokenError('the response of the token endpoint is not JSON', { passing: true })
-    throw new TokenError(`${what}${typeof kind === 'string' ? ` (${kind})` : ''}`)
-  }
+/** Converts an error of the library. Only its code is used, since it contains request and response. */
+function toTokenError(error: unknown, oauth: OAuthLibrary, what: string): TokenError {
+  if (error instanceof TokenError) return error
+  const { code: kind, cause } = fieldsOf(error)
+  const isRefusal =
+    error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError
+  const code: unknown = isRefusal ? error.error : fieldsOf(fieldsOf(cause)['body'])['error']
+  if (typeof code === 'string' && code !== '')
+    return /^[a-z_]{1,64}$/.test(code)
+      ? new TokenError(`the provider answered ${code}`, { code, passing: PASSING.has(code) })
+      : new TokenError('the provider gave an unknown error', { code: '' })
+  if (kind === oauth.RESPONSE_IS_NOT_JSON || kind === oauth.PARSE_ERROR)
+    return new TokenError('the response of the token endpoint is not JSON', { passing: true })
+  return new TokenError(`${what}${typeof kind === 'string' ? ` (${kind})` : ''}`)
 }

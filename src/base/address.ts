@@ -43,6 +43,18 @@ export function parseHttpUrl(text: string): URL {
   return url
 }
 
+/** Returns an address with a path and a query, given without `?`, after its own ones. */
+export function withRest(
+  address: URL,
+  { path = '', query = '' }: { path?: string | undefined; query?: string | undefined },
+): URL {
+  if (query === '' && path === '') return address
+  const url = new URL(address)
+  if (path !== '') url.pathname = url.pathname.replace(/\/$/, '') + path
+  if (query !== '') url.search = url.search === '' ? query : `${url.search}&${query}`
+  return url
+}
+
 const PORT = /^:?\d{1,5}(?=[/?#]|$)/
 const LOCAL_HOST = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?(?=[/?#]|$)/i
 

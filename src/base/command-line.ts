@@ -2,6 +2,8 @@
 export const DEFAULT_PROFILE = 'default'
 /** Profile of `serve --sandbox` when none is named. */
 export const SANDBOX_PROFILE = 'sandbox'
+/** Profile of `relay hub` when none is named. */
+export const HUB_PROFILE = 'hub'
 
 /** The profile of a command line, with the settings that decide whether `--profile` must be written. */
 export interface CommandPlace {
@@ -29,6 +31,11 @@ export function commandsOf(place: CommandPlace): Command {
 /** Completes commands where only the name of the profile is known, and always names it. */
 export function profileCommand(profile: string): Command {
   return (line) => `relay ${line} --profile ${profile}`
+}
+
+/** Completes the commands of a hub's operator. */
+export function hubCommands(profile: string): Command {
+  return (line) => (profile === HUB_PROFILE ? `relay ${line}` : `relay ${line} --profile ${profile}`)
 }
 
 /** Completes commands where no profile is known: in help, and for a word that cannot be read. */

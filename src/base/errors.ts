@@ -32,6 +32,7 @@ const KINDS = {
   unhealthy: { status: 503, exit: 1 },
   provider_timeout: { status: 504, exit: 8 },
   timed_out: { status: 504, exit: 7 },
+  full: { status: 507, exit: 1 },
   cancelled: { status: 503, exit: 130 },
   broken_pipe: { status: 503, exit: 0 },
 } as const satisfies Record<string, { status: number; exit: number }>
@@ -70,6 +71,8 @@ export interface RelayErrorOptions extends ErrorOptions {
   readonly detail?: string | undefined
   /** Lets clients read the message although its kind forbids it, because it names nothing of this machine. */
   readonly forClients?: boolean | undefined
+  /** Set if the message quotes text from outside, although those of its kind do not. */
+  readonly quotesOutside?: boolean | undefined
 }
 
 /** Messages that clients get instead of the real ones, which name files, a database and commands of this machine. */
@@ -89,12 +92,14 @@ export class RelayError extends Error {
   readonly detail: string | undefined
   /** Message for HTTP clients. Names no file of this machine. */
   readonly clientMessage: string
+  readonly #quotesOutside: boolean
 
   constructor(kind: ErrorKind, message: string, options: RelayErrorOptions = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.kind = kind
     this.retryAfter = options.retryAfter
     this.detail = options.detail
+    this.#quotesOutside = options.quotesOutside ?? false
     this.clientMessage = (options.forClients ? undefined : FOR_CLIENTS[kind]) ?? message
   }
 
@@ -108,7 +113,7 @@ export class RelayError extends Error {
 
   /** @internal True if the message quotes nothing from outside. */
   get isOwnWords(): boolean {
-    return OWN_WORDS.has(this.kind)
+    return !this.#quotesOutside && OWN_WORDS.has(this.kind)
   }
 }
 

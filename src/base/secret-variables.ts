@@ -6,6 +6,7 @@ const OF_SETTINGS = {
   storePassword: 'PGPASSWORD',
   tokenKey: 'RELAY_TOKEN_KEY',
   tokenKeyPrevious: 'RELAY_TOKEN_KEY_PREVIOUS',
+  hubToken: 'RELAY_HUB_TOKEN',
 } as const
 
 /** The columns `env` and `secret` of a secret's entry in the table of settings. */
@@ -24,8 +25,8 @@ export function secretVariable(source: string): string {
 /** Matches every variable of a source's secret: {@link secretVariable} with its suffixes. */
 export const SOURCE_SECRET = /^RELAY_SOURCE_[A-Z0-9_]+_SECRET(?:_PREVIOUS)?(?:_FILE)?$/
 
-/** Variables that may contain a password in an address, and the one that names libpq's password file. */
-const STANDING_FOR_SECRETS = ['RELAY_STORE', 'RELAY_FORWARD', 'PGPASSFILE']
+/** Variables that may contain a password in an address or a header, and the one that names libpq's password file. */
+const STANDING_FOR_SECRETS = ['RELAY_STORE', 'RELAY_FORWARD', 'RELAY_ROUTES', 'PGPASSFILE']
 
 const ALL: ReadonlySet<string> = new Set(
   [...Object.values(OF_SETTINGS), ...STANDING_FOR_SECRETS].flatMap((name) => [name, `${name}_FILE`]),

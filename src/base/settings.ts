@@ -1,10 +1,10 @@
 import { DEFAULT_PROFILE } from './command-line.js'
 import { RelayError } from './errors.js'
-import { isCodeHost, PROVIDER_NAMES, type ProviderName } from './providers.js'
+import { PROVIDER_NAMES, type ProviderName } from './source-names.js'
 import type { Secret } from './secret.js'
 import type { SharedAddress, SharedStore } from './shared-store.js'
 
-export { isCodeHost, PROVIDER_NAMES, type ProviderName }
+export { PROVIDER_NAMES, type ProviderName }
 
 export const STORE_KINDS = ['file', 'keychain', 'memory'] as const
 export type StoreKind = (typeof STORE_KINDS)[number]
@@ -17,6 +17,11 @@ export type StoreText = StoreKind | SharedAddress
 export interface WebhookSecrets {
   readonly current: Secret
   readonly previous?: Secret | undefined
+  /**
+   * The private half of relay's own key pair, in PEM, for a sender that signs with a key pair: then the others are its
+   * public keys. Signs what relay makes itself. Default: nothing can be signed.
+   */
+  readonly own?: Secret | undefined
 }
 
 /** OAuth application registered at the provider. */
@@ -27,18 +32,68 @@ export interface OAuthClient {
 
 export const ON_DUPLICATE = ['if-failed', 'always', 'never'] as const
 
+/** A route as an object, with either `forward` or `exec`. */
+export interface RouteDefinition {
+  /** 1–32 letters, digits, `_` and `-`, beginning with a letter. It identifies the target. */
+  readonly name?: string | undefined
+  /** Events: `push`, `issues.opened`, `stripe/invoice.paid`; one of a list must match. Default: every delivery. */
+  readonly match?: string | readonly string[] | undefined
+  /** Conditions as of `relay wait --where`, which must all hold: `ref==refs/heads/main`. Default: none. */
+  readonly where?: string | readonly string[] | undefined
+  /** Address that gets the deliveries: `http://localhost:3000/hooks`. */
+  readonly forward?: string | undefined
+  /** Command that runs for each delivery. */
+  readonly exec?: string | undefined
+  /** Time limit of one attempt: `90s`, or `none`. Default: {@link RouteSettings.timeout}. */
+  readonly timeout?: string | undefined
+  /** Holds up later deliveries while one has to be tried again. Default: false. */
+  readonly ordered?: boolean | undefined
+  /** Attempts at once, 1 to 64. Default: that of the settings. */
+  readonly concurrency?: number | undefined
+  /**
+   * Headers for an address, by name. `$NAME` or `${NAME}` in a value is a variable of the environment, `$$` a `$`. They
+   * replace those of the sender.
+   */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** False: the certificate is not checked. Only for an address of this machine. */
+  readonly verify?: boolean | undefined
+  /** File of the certificates, in PEM, that sign for an address. Default: those that Node trusts. */
+  readonly ca?: string | undefined
+  /**
+   * The target's answer is the sender's, if it comes within this time: `2500ms`, or `true` for as long as the sender
+   * waits. Of one route for each source. Default: the sender gets 200 at once.
+   */
+  readonly reply?: boolean | string | undefined
+}
+
+/** A route that the profile stores. It forwards to an address: a stored route never runs a command. */
+export type ProfileRoute = Pick<
+  RouteDefinition,
+  'name' | 'match' | 'where' | 'timeout' | 'ordered' | 'headers'
+> & { readonly forward: string }
+
 /** Forwarding rules as written in the settings: `[name=][match=]url`, `[name=][match=]command`, `match`. */
 export interface RouteSettings {
   readonly forward: readonly string[]
   readonly exec: readonly string[]
   readonly ignore: readonly string[]
+  /** Further routes, as objects. Default: none. */
+  readonly routes?: readonly RouteDefinition[] | undefined
+  /** Time limit of one attempt in milliseconds, Infinity for none. Default: 30 s, 10 minutes for a command. */
+  readonly timeout?: number | undefined
+  /** Sources whose route's target answers the sender: `slack`, `slack=2500ms`. Default: none. */
+  readonly reply?: readonly string[] | undefined
 }
 
-/** A sender of deliveries other than the code host. */
-export interface SourceSettings {
+/** A source, and how it signs. */
+export interface NamedScheme {
   readonly name: string
   /** Scheme as written: `stripe`, or `hmac header=X-Signature`. */
   readonly scheme: string
+}
+
+/** A sender of deliveries other than the code host. */
+export interface SourceSettings extends NamedScheme {
   /** Signing secrets. The secret of a scheme without proof is empty. */
   readonly secrets: WebhookSecrets
 }
@@ -49,7 +104,8 @@ export interface LiveSettings {
   readonly webhookSecrets: WebhookSecrets
   /** Default: none. */
   readonly sources?: readonly SourceSettings[] | undefined
-  readonly routes: RouteSettings
+  /** Rules in their short form, or routes as objects. */
+  readonly routes: RouteSettings | readonly RouteDefinition[]
 }
 
 /** The complete, checked settings of a relay. Only `cli/settings/` reads the environment. */
@@ -92,14 +148,23 @@ export interface Settings extends LiveSettings {
   readonly keep: number
   /** Maximum size of the journal, in bytes. */
   readonly keepMax: number
-  /** A smee channel to listen on, a smee server to create one on, or `new` for another channel. Default: none. */
+  /**
+   * A smee channel to listen on, a smee server or a hub to create one on, or `new` for another channel of a smee server.
+   * Default: none.
+   */
   readonly tunnel?: string | undefined
+  /** Invitation of a hub, for a channel that is not there yet. */
+  readonly hubToken?: Secret | undefined
 }
 
 /** Routes as the command line reads them. */
 export interface ReadRoutes extends RouteSettings {
   /** True if only a file of the working folder names the targets: no token of a sender is sent there. Default: false. */
   readonly folderForward?: boolean | undefined
+  /** The same for {@link RouteSettings.routes}. */
+  readonly folderRoutes?: boolean | undefined
+  /** Routes that the profile stores. One whose name or target the settings have is left out. Default: none. */
+  readonly profileRoutes?: readonly ProfileRoute[] | undefined
 }
 
 /** A source as the command line reads it. */
@@ -111,15 +176,21 @@ export interface ReadSource extends SourceSettings {
 /** Live settings as the command line reads them. */
 export interface ReadLiveSettings extends LiveSettings {
   readonly sources?: readonly ReadSource[] | undefined
-  readonly routes: ReadRoutes
+  readonly routes: ReadRoutes | readonly RouteDefinition[]
+}
+
+/** The code host, and why it may not be called. */
+export interface CodeHostSettings {
+  readonly provider: ProviderName
+  readonly providerUrl: string
+  /** Why nothing is sent to the provider: a file of the working folder alone names it. Default: it is called. */
+  readonly hostRefusal?: RelayError | undefined
 }
 
 /** Settings as the command line reads them, with what only a file of the working folder names. */
-export interface ReadSettings extends Settings, ReadLiveSettings {
+export interface ReadSettings extends Settings, ReadLiveSettings, CodeHostSettings {
   readonly sources?: readonly ReadSource[] | undefined
-  readonly routes: ReadRoutes
-  /** Why nothing is sent to the provider: a file of the working folder alone names it. Default: it is called. */
-  readonly hostRefusal?: RelayError | undefined
+  readonly routes: ReadRoutes | readonly RouteDefinition[]
 }
 
 /** The defaults of the settings of a relay. */

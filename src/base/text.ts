@@ -29,7 +29,7 @@ function hex(char: string): string {
 
 /**
  * Finds the word that was probably meant. Case, hyphens, underscores and a leading `RELAY_` or `--` do not count.
- * Returns the closest word of which at most a third is wrong, or undefined.
+ * Returns the closest word, or undefined if more than a third of it is wrong.
  */
 export function suggest(word: string, words: readonly string[]): string | undefined {
   const meant = normalizeWord(word)

@@ -108,7 +108,7 @@ const MAX_LINKS = 40
 /**
  * Looks up a path that only the user and root may be able to change. Every link and folder on the way counts, since its
  * owner could put another file there. A folder with the sticky bit, such as /tmp or a new tmpfs, may be open to all:
- * nobody can replace what others have there, and what they add themselves is refused.
+ * no user can replace another's file there, and a file that another user adds is refused.
  * @returns undefined if nothing is there, or it cannot be reached
  */
 export function inspectPlace(file: string): Found | UntrustedPath | undefined {

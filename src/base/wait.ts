@@ -25,12 +25,17 @@ export function deadline(ms: number, signal?: AbortSignal): AbortSignal {
   return either
 }
 
+export interface SleepOptions extends Cancellable {
+  /** False: the wait does not keep the process alive. Default: true. */
+  readonly ref?: boolean
+}
+
 /**
  * Resolves after `ms` milliseconds.
  * @throws AbortError, its `cause` the signal's reason, when `signal` aborts first.
  */
-export async function sleep(ms: number, { signal }: Cancellable = {}): Promise<void> {
-  await wait(ms, undefined, signal ? { signal } : {})
+export async function sleep(ms: number, { signal, ref = true }: SleepOptions = {}): Promise<void> {
+  await wait(ms, undefined, { ref, ...(signal && { signal }) })
 }
 
 /** Resolves when the signal aborts, at once if it already has. */
@@ -74,9 +79,19 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'TimeoutError'
 }
 
+/** A timer that comes later than this was held up: the machine, or this process, has slept. Milliseconds. */
+const HELD_UP_MS = 1000
+/** Time after a sleep in which connections are found again, and what they brought meanwhile is read. Milliseconds. */
+const AWAKE_MS = 5000
+/** Longest delay of a timer: Node runs one with a longer delay at once. */
+const MAX_TIMER_MS = 2_147_483_647
+
 /**
  * Runs `work` with a signal that aborts with a `TimeoutError` after `ms` milliseconds, or earlier with the reason of
- * `signal`. Leaves no timer and no listener behind, unlike `AbortSignal.timeout`.
+ * `signal`. What has arrived by then is read first, and a machine that slept meanwhile gets some more seconds. Leaves no
+ * timer and no listener behind, unlike `AbortSignal.timeout`, and like it does not keep the process alive: what it waits for
+ * does.
+ * @param ms from 25 days on there is no limit
  */
 export async function withTimeLimit<T>(
   ms: number,
@@ -84,12 +99,21 @@ export async function withTimeLimit<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limited = new AbortController()
-  const timer = setTimeout(() => limited.abort(new DOMException('Timed out', 'TimeoutError')), ms)
+  const abort = (): void => limited.abort(new DOMException('Timed out', 'TimeoutError'))
+  const due = performance.now() + ms
+  let last: NodeJS.Immediate | undefined
+  const expire = (): void => {
+    if (performance.now() > due + HELD_UP_MS) timer = setTimeout(abort, AWAKE_MS).unref()
+    // Timers run before what has arrived is read.
+    else last = setImmediate(abort)
+  }
+  let timer = ms > MAX_TIMER_MS ? undefined : setTimeout(expire, ms).unref()
   const ignore = onAbort(signal, () => limited.abort(signal.reason))
   try {
     return await work(limited.signal)
   } finally {
     clearTimeout(timer)
+    clearImmediate(last)
     ignore()
   }
 }
@@ -110,7 +134,7 @@ export async function awaitWithin<T>(ms: number, work: Promise<T>): Promise<T> {
   }
 }
 
-interface SleepOptions {
+interface WatchOptions {
   readonly clock?: Clock
   /** Milliseconds between two readings of the clock. Default: 1 s. */
   readonly every?: number
@@ -122,7 +146,7 @@ interface SleepOptions {
  * Calls `listener` when the machine, or this process, has slept, which stops all timers: the clock has jumped by more
  * than `gap` between two readings. Returns a function that ends the watch. Its timer does not keep the process alive.
  */
-export function onSleep(listener: () => void, options: SleepOptions = {}): () => void {
+export function onSleep(listener: () => void, options: WatchOptions = {}): () => void {
   const { clock = systemClock, every = 1000, gap = 10_000 } = options
   let before = clock()
   const timer = setInterval(() => {
@@ -138,9 +162,14 @@ export type Random = () => number
 
 const MAX_DELAY_MS = 60_000
 
-/** Milliseconds until the next attempt after `failures` failures in a row: 1, 2, 4 … 60 s, ±20 %. */
-export function probeDelay(failures: number, random: Random, first = TIME_LIMITS.probe): number {
-  return jittered(Math.min(first * 2 ** (failures - 1), MAX_DELAY_MS), random)
+/** Milliseconds until the next attempt after `failures` failures in a row: 1, 2, 4 … 60 s, or `longest`, ±20 %. */
+export function probeDelay(
+  failures: number,
+  random: Random,
+  first = TIME_LIMITS.probe,
+  longest = MAX_DELAY_MS,
+): number {
+  return jittered(Math.min(first * 2 ** (failures - 1), longest), random)
 }
 
 /** Delay after the first minute. Each attempt is a row of the journal, for up to 24 hours. */

@@ -1,24 +1,22 @@
-import { z } from 'zod'
 import { RelayError } from '../base/errors.js'
-import type { Account } from '../codehost/host.js'
-import { readPayload } from '../journal/payload.js'
-import { parseJson } from '../json/parse.js'
-import { type Flags, type FlagSpec, printEach, type Shell } from './command.js'
+import type { Account, CodeHost } from '../codehost/host.js'
+import { readContent } from '../senders/content.js'
+import { isObject, ownMember, parseJson } from '../json/parse.js'
+import { type Flags, printEach, type Shell } from './command.js'
 import { readInput } from './input.js'
 import { interrupted } from './instance-client.js'
 import { findEntry } from './journal.js'
 import { eventName } from './output/deliveries.js'
-import { USER_COMMAND } from './options.js'
 import { type MarkedObject, marked, outside, own } from './output/outside.js'
 import type { Output } from './output/output.js'
 import { loginCommandLine } from './advice.js'
 import { openUserProfile, type UserProfile } from './user-profile.js'
 import {
-  requireOwnHost,
   formatTarget,
   type NamedDelivery,
   parseTarget,
   type ActionTarget,
+  targetAt,
   targetOfDelivery,
 } from './target.js'
 
@@ -70,14 +68,13 @@ export async function* performAction<Result extends object>(
   flags: ActionFlags,
   name: 'comment' | 'merge' | 'react',
   given: ActionTarget | undefined,
-  plan: (target: ActionTarget) => Action<Result>,
+  plan: (target: ActionTarget, host: CodeHost) => Action<Result>,
 ): AsyncGenerator<Acted> {
   const { out, signal } = shell
   await using profile = await openUserProfile(shell, flags)
   const { host, user } = profile
-  const target = given ?? (await targetOfEntry(profile, flags))
-  requireOwnHost(target, host.url)
-  const planned = plan(target)
+  const target = targetAt(given ?? (await targetOfEntry(profile, flags)), host)
+  const planned = plan(target, host)
   const planOf = ({ description, request }: Action<Result>): Acted => {
     const about = { dryRun: true, action: name, target: own(formatTarget(target)), user: own(user) } as const
     const place = { provider: host.name, providerUrl: own(host.url) }
@@ -106,7 +103,9 @@ export async function* performAction<Result extends object>(
   })
   const described = action.describe(result, profile)
   yield { type: 'done', ...described }
-  if (described.note !== undefined) out.say(described.note)
+  // A person's sentence says it, too.
+  const isSaid = out.isTerminal && !shell.json && described.sentence !== undefined
+  if (described.note !== undefined && !isSaid) out.say(described.note)
 }
 
 function printActed(acted: Acted, out: Output): void {
@@ -168,7 +167,7 @@ export async function readTarget(
 async function targetOfEntry({ journal }: UserProfile, { from = '' }: ActionFlags): Promise<ActionTarget> {
   const entry = await findEntry(await journal(), from)
   const name = `#${entry.n} (${eventName(entry)})`
-  return targetOfDelivery({ name, event: entry.event, payload: readPayload(entry)?.value })
+  return targetOfDelivery({ name, event: entry.event, payload: readContent(entry.body).value })
 }
 
 /**
@@ -176,8 +175,6 @@ async function targetOfEntry({ journal }: UserProfile, { from = '' }: ActionFlag
  * escaped text and a second copy as payload.
  */
 export const DELIVERY = { tooLarge: 'larger than any delivery (128 MiB)', limit: 134_217_728 }
-
-const delivered = z.object({ event: z.string().min(1), payload: z.record(z.string(), z.unknown()) })
 
 /**
  * Parses a delivery as `relay wait --json` prints it.
@@ -189,8 +186,10 @@ export function parseDelivery(bytes: Buffer): NamedDelivery {
       'no_match',
       'Standard input has no delivery. --from - reads one as relay wait --json prints it',
     )
-  const { data } = delivered.safeParse(jsonOf(bytes))
-  if (data) return { ...data, name: `the delivery on standard input (${data.event})` }
+  const delivery = jsonOf(bytes)
+  const [event, payload] = [ownMember(delivery, 'event'), ownMember(delivery, 'payload')]
+  if (typeof event === 'string' && event !== '' && isObject(payload))
+    return { event, payload, name: `the delivery on standard input (${event})` }
   throw new RelayError(
     'usage',
     'Standard input is not one delivery with its payload, as relay wait --json and relay show --json print it',
@@ -204,18 +203,3 @@ function jsonOf(bytes: Buffer): unknown {
     return undefined
   }
 }
-
-// Declarations of all actions
-
-export const ACTION = {
-  ...USER_COMMAND,
-  exits: [4, [6, 'the delivery of --from names no issue or pull request'], 8, 130],
-} as const
-
-export const DRY_RUN: FlagSpec = ['--dry-run', 'print what would happen, and do nothing']
-export const FROM: FlagSpec = [
-  '--from <entry|->',
-  'issue or pull request of this delivery: its number in the journal, last, or - (standard input)',
-]
-export const TARGET_HELP =
-  'owner/repo#12, or the web address of an issue, pull request or comment; omit with --from'

@@ -1,12 +1,12 @@
+import { shownSource } from '../base/source-names.js'
 import { callbackUrl } from '../auth/parts.js'
-import { isCodeHost } from '../base/settings.js'
 import type { RunningInstance } from '../instance/protocol.js'
 import type { Values } from './settings/parse.js'
 
 // Addresses at which browsers and code hosts reach relay.
 
 interface Reached {
-  readonly values: Pick<Values, 'host' | 'port' | 'publicUrl'>
+  readonly values: Values
   readonly instance: Pick<RunningInstance, 'publicUrl'> | undefined
 }
 
@@ -27,7 +27,7 @@ export function tunnelAddress({
 }: {
   readonly instance: Pick<RunningInstance, 'tunnels'> | undefined
 }): string | undefined {
-  return instance?.tunnels.find(({ source }) => isCodeHost(source))?.url ?? undefined
+  return instance?.tunnels.find(({ source }) => shownSource(source) === undefined)?.url ?? undefined
 }
 
 /** Returns the callback address, as registered at the code host. The value of port 0 is not known before relay listens. */

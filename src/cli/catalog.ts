@@ -2,6 +2,7 @@
 const GROUPS = {
   'Service:': {
     serve: 'run the service',
+    hub: 'run the public end of a tunnel of your own',
     mcp: 'let a coding agent see and repeat deliveries',
   },
   'Journal:': {
@@ -11,6 +12,7 @@ const GROUPS = {
     export: 'write a delivery as a fixture',
     wait: 'wait for a delivery',
     replay: 'send deliveries again',
+    skip: 'end what waits of a delivery',
     trigger: 'send a made-up delivery of an event',
     verify: 'explain why a signature does not match',
     routes: 'show where deliveries are forwarded to',

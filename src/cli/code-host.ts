@@ -1,25 +1,24 @@
 import { RelayError } from '../base/errors.js'
 import { SANDBOX_PROFILE } from '../base/command-line.js'
-import type { ReadSettings } from '../base/settings.js'
+import type { Limits } from '../base/seams.js'
+import type { CodeHostSettings } from '../base/settings.js'
 import type { CodeHost } from '../codehost/host.js'
-import { openHost } from '../codehost/hosts.js'
 import { aboutProfile, startCommand } from './advice.js'
 import type { Joined } from './settings/join.js'
 import type { LoadedSettings } from './settings/read.js'
 
 /** Opens the code host of the settings. It refuses calls if only the folder names it. @throws RelayError as {@link codeHostOf} */
-export function openNamedHost(joined: HostSettings, timeLimit?: number): CodeHost {
+export async function openNamedHost(joined: HostSettings, limits?: Partial<Limits>): Promise<CodeHost> {
   const { provider: name, providerUrl: url, hostRefusal: refusal } = codeHostOf(joined)
-  return openHost({ name, url, refusal, ...(timeLimit !== undefined && { timeLimit }) })
+  // Loaded late: the code hosts, with zod, are most of what a command that acts for a user needs.
+  const { openHost } = await import('../codehost/hosts.js')
+  return openHost({ name, url, refusal, limits })
 }
 
 type HostSettings = Pick<Joined, keyof LoadedSettings | 'hostRefusal'>
 
 /** Returns name and address of the code host. @throws RelayError `settings` when its address is not known */
-export function codeHostOf({
-  hostRefusal,
-  ...about
-}: HostSettings): Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'> {
+export function codeHostOf({ hostRefusal, ...about }: HostSettings): CodeHostSettings {
   const { values, origins } = about
   const { provider, providerUrl } = values
   if (providerUrl !== undefined) return { provider, providerUrl, hostRefusal }

@@ -10,11 +10,6 @@ export interface Shell extends Context {
   readonly json: boolean
 }
 
-/** Shell of a service, which prints while it runs. */
-export interface PrintingShell extends Shell {
-  readonly out: Output
-}
-
 /**
  * Returns a shell with some parts replaced. It is not a copy, since copying would open standard input, which alone
  * changes a terminal.
@@ -40,6 +35,8 @@ export type Flags = Partial<Record<SettingName, string | readonly string[] | tru
   readonly quiet?: boolean
   readonly verbose?: boolean
   readonly sandbox?: boolean
+  /** True for the profile of a hub, unless another is named. */
+  readonly hub?: boolean
   /**
    * False to leave out commands that only a file of the working folder names, because no person sees the list. Default:
    * true.
@@ -92,8 +89,13 @@ export interface RelayCommand<
   input?(flags: Flags, ...args: unknown[]): Input
   /** Does the work. It writes messages to `shell.out`, but no result. */
   run(shell: Shell, input: Input): R
-  /** Prints the result for a person. */
+  /** Prints the result for a person. A service prints messages only. */
   print(result: Printable<R>, out: Output): void | Promise<void>
+  /**
+   * True for a service, which runs until it is stopped: its stream is printed as messages on standard error, with
+   * `--json` too, whose objects then go to standard output besides. Default: false.
+   */
+  readonly isService?: boolean
   /** Formats a value for `--json`. Default: the value itself. */
   json?(item: ResultItem<R>): Json
 }

@@ -8,7 +8,7 @@ import type { Profile } from './profile.js'
  * Interval of reading the data while no instance runs that announces changes: short enough for a person and a script.
  * Milliseconds.
  */
-export const POLL_MS = 100
+const POLL_MS = 100
 
 /** A moment at which a following command reads its data again. */
 export interface Wakeup {
@@ -28,8 +28,8 @@ const MAX_TIMER_MS = 2_147_483_647
  * @throws AbortError, as `sleep`, when the signal of the shell aborts
  */
 export async function* wakeups(
-  shell: Pick<Shell, 'out' | 'signal'>,
-  profile: Pick<Profile, 'values' | 'name' | 'unreachable'>,
+  shell: Shell,
+  profile: Profile,
   { limit = Infinity }: { readonly limit?: number } = {},
 ): AsyncGenerator<Wakeup, void> {
   const { signal: stop } = shell
@@ -43,10 +43,10 @@ export async function* wakeups(
     const { signal } = ending
     const opening = open(shell, profile, silent, { signal })
     // An open stream misses nothing. Until it is open, which takes long if an instance does not respond, the data is
-    // read.
+    // read. Not once the signal has aborted: a pause then takes no time, and nothing else would ever run.
     for (;;) {
       const first = await Promise.race([opening, pause(signal)])
-      if (first !== 'passed') break
+      if (first !== 'passed' || signal.aborted) break
       yield {}
     }
     const stream = await opening
@@ -58,15 +58,10 @@ export async function* wakeups(
       for await (const topics of stream.lines) yield topics.includes('status') ? { status } : {}
     }
     stop.throwIfAborted()
-    if (!stream) await pause(signal)
+    // Also after a stream: that of an instance could end at once each time.
+    await pause(signal)
     yield {}
   }
-}
-
-/** Yields every {@link POLL_MS}, in the process of the instance itself. @throws AbortError when the signal aborts */
-export async function* pollWakeups(signal: AbortSignal, limit: number): AsyncGenerator<Wakeup, void> {
-  for (const end = performance.now() + limit; performance.now() < end; await sleep(POLL_MS, { signal }))
-    yield {}
 }
 
 /** Resolves after {@link POLL_MS}, or once the signal aborts. */
@@ -77,8 +72,8 @@ async function pause(signal: AbortSignal): Promise<'passed'> {
 
 /** Opens the stream of the running instance. Undefined if none runs or it does not respond, which is reported once. */
 async function open(
-  { out }: Pick<Shell, 'out'>,
-  { values: { home }, name: profile }: Pick<Profile, 'values' | 'name'>,
+  { out }: Shell,
+  { values: { home }, name: profile }: Profile,
   silent: Set<number>,
   { signal }: { readonly signal: AbortSignal },
 ) {

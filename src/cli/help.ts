@@ -29,10 +29,7 @@ export const VARIABLES: readonly HelpRow[] = [
 ]
 
 /** Lists the options of a command in the order of its help, with their possible words. */
-export function optionsOf({
-  options = [],
-  settings = [],
-}: Pick<Declaration, 'options' | 'settings'>): FlagSpec[] {
+export function optionsOf({ options = [], settings = [] }: Declaration): FlagSpec[] {
   const own = options.map(([flags, help, more = {}]): FlagSpec => {
     const choices = more.choices ? `: ${more.choices.join(', ')}` : ''
     return [flags, help + choices, more]

@@ -5,6 +5,7 @@ import { addAbortSignal, Writable } from 'node:stream'
 import { decodeText, NotText } from '../base/decode.js'
 import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
+import type { Shell } from './command.js'
 import type { Context } from './context.js'
 
 /** Parses the value of a flag that is no setting. @throws RelayError `usage` that names the flag */
@@ -21,17 +22,21 @@ interface InputOptions {
   readonly tooLarge: string
   readonly limit: number
   readonly name?: string
+  /** Name of the input, for a person who has to type it. Default: `input`. */
+  readonly what?: string
 }
 
 /**
- * Reads standard input (`-`) or a file. @throws RelayError `too_large`; `usage` if it cannot be read; the signal's
+ * Reads standard input (`-`), after saying so to a person who has to type it, or a file. @throws RelayError `too_large`; `usage` if it cannot be read; the signal's
  * AbortError
  */
 export async function readInput(
-  { stdin, cwd, signal }: Pick<Context, 'stdin' | 'cwd' | 'signal'>,
+  { stdin, cwd, signal, out }: Shell,
   file: string,
-  { tooLarge, limit, name = file === '-' ? 'Standard input' : file }: InputOptions,
+  { tooLarge, limit, name = file === '-' ? 'Standard input' : file, what = 'input' }: InputOptions,
 ): Promise<Buffer> {
+  if (file === '-' && stdin.isTTY === true)
+    out.say(`Reading ${what} from this terminal: Ctrl-D on an empty line ends it, Ctrl-C cancels`)
   const stream = file === '-' ? stdin : createReadStream(path.resolve(cwd, file))
   try {
     return await readBounded(addAbortSignal(signal, stream), limit)
@@ -55,7 +60,7 @@ export function inputText(bytes: Uint8Array, name: string): string {
 /** Longest answer, in characters: the longest tokens have less than 1000. */
 const MAX_ANSWER = 4096
 
-export function canAsk({ stdin, stderr }: Pick<Context, 'stdin' | 'stderr'>): boolean {
+export function canAsk({ stdin, stderr }: Context): boolean {
   return stdin.isTTY === true && stderr.isTTY === true
 }
 

@@ -1,15 +1,9 @@
-import { type Cancellable, sleep } from '../base/wait.js'
+import { shownSource } from '../base/source-names.js'
+import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
-import { isCodeHost } from '../base/providers.js'
 import { didYouMean } from '../base/text.js'
-import {
-  labelOf,
-  Routing,
-  type NamedTarget,
-  publicTargets,
-  publicTargetId,
-  shortNames,
-} from '../dispatch/routes.js'
+import { labelOf, type NamedTarget, publicTargets, publicTargetId, shortNames } from '../dispatch/routes.js'
+import { Routing } from '../dispatch/routing.js'
 import type { InstanceStatus } from '../instance/protocol.js'
 import { findInstances } from '../instance/running.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
@@ -17,7 +11,7 @@ import { Journal } from '../journal/journal.js'
 import type { Entry, Forward, Summary } from '../journal/types.js'
 import { mayHaveData } from '../store/open.js'
 import type { Shell } from './command.js'
-import { wakeups, POLL_MS } from './follow.js'
+import { wakeups } from './follow.js'
 import { own } from './output/outside.js'
 import type { Profile } from './profile.js'
 import { routeSettings, storeOf } from './settings/derived.js'
@@ -27,9 +21,15 @@ export function hasJournal({ values, folder }: Profile): boolean {
   return values.store === 'memory' || mayHaveData(storeOf(values), folder)
 }
 
-/** Waits until the profile has a journal, which its first instance creates. @throws AbortError when `signal` aborts */
-export async function awaitJournal(profile: Profile, signal: Cancellable): Promise<void> {
-  while (!hasJournal(profile)) await sleep(POLL_MS, signal)
+/**
+ * Waits until the profile has a journal, which its first instance creates. Returns false if it has none after `limit`
+ * milliseconds. @throws AbortError when the signal of the shell aborts
+ */
+export async function awaitJournal(shell: Shell, profile: Profile, limit?: number): Promise<boolean> {
+  if (hasJournal(profile)) return true
+  for await (const _ of wakeups(shell, profile, limit === undefined ? {} : { limit }))
+    if (hasJournal(profile)) return true
+  return false
 }
 
 /** True if a word names an entry of the journal: `7`, `#7` or `last`. */
@@ -93,15 +93,16 @@ export async function warnOfMatches(
     const meant = names.includes(name) ? '' : didYouMean(name, names)
     const flag = name === source ? '--source: ' : ''
     // The journal may have a source that is no longer set.
-    if (meant !== '' || isCodeHost(name)) out.log.warn(`${flag}there is no source ${name}${meant}`)
+    if (meant !== '' || shownSource(name) === undefined)
+      out.log.warn(`${flag}there is no source ${name}${meant}`)
   }
   if (matches.length === 0) return
   // Loaded late, since most lists have no match.
-  const [{ hostScheme }, { neverSentReason }] = await Promise.all([
-    import('../codehost/schemes.js'),
-    import('../codehost/events.js'),
+  const [{ hostEvents }, { neverSentReason }] = await Promise.all([
+    import('../senders/senders.js'),
+    import('../senders/events.js'),
   ])
-  const { events } = hostScheme(provider)
+  const events = hostEvents(provider)
   for (const { text } of matches) {
     const why = neverSentReason(text, provider, events)
     if (why !== undefined) out.warn(own(why))
@@ -116,7 +117,7 @@ const MAX_BATCH = 1000
  * any process appends. Each wakeup yields a batch, which may be empty. Ends with the wakeups.
  */
 export async function* entriesAfter(
-  journal: Pick<Journal, 'after' | 'withText'>,
+  journal: Journal,
   after: number,
   { text }: Filter,
   wakeups: AsyncIterable<unknown>,
@@ -137,7 +138,7 @@ export async function* entriesAfter(
  * Returns a function that is true for a target to which an instance forwards. Without an instance it is always true,
  * since flags may name any target.
  */
-export function forwardedBy(instance: Pick<InstanceStatus, 'targets'> | undefined): (id: string) => boolean {
+export function forwardedBy(instance: InstanceStatus | undefined): (id: string) => boolean {
   const known = instance && new Set(instance.targets.map(({ id }) => id))
   return (id) => known?.has(publicTargetId(id)) ?? true
 }
@@ -146,9 +147,9 @@ export function forwardedBy(instance: Pick<InstanceStatus, 'targets'> | undefine
  * Returns the current instance of the profile, since its routes may have changed. If it does not respond, its last
  * known state.
  */
-async function instanceNow(profile: Profile, options: Cancellable): Promise<Profile['instance']> {
+async function instanceNow(profile: Profile, { signal }: Cancellable): Promise<Profile['instance']> {
   const { values, name, instance } = profile
-  return (await findInstances(values.home, { ...options, profile: name })).running[0] ?? instance
+  return (await findInstances(values.home, { signal, profile: name })).running[0] ?? instance
 }
 
 /**
@@ -157,7 +158,7 @@ async function instanceNow(profile: Profile, options: Cancellable): Promise<Prof
  */
 export async function awaitForwarded(
   shell: Shell,
-  journal: Pick<Journal, 'summaries'>,
+  journal: Journal,
   entry: Summary,
   { profile, limit }: { readonly profile: Profile; readonly limit: number },
 ): Promise<Summary | undefined> {
@@ -182,7 +183,7 @@ export async function checkForwarded(
   profile: Profile,
   summaries: readonly Summary[],
 ): Promise<void> {
-  const names = shortNames(namedTargets(profile))
+  const names = shortNames(await knownTargets(profile, await profile.journal()))
   const isForwarded = forwardedBy(await instanceNow(profile, { signal }))
   const failures = (isNow: boolean): string | undefined => {
     const found = summaries.flatMap(({ n, forwards }) => {
@@ -209,4 +210,13 @@ export async function checkForwarded(
  */
 export function namedTargets(profile: Profile): readonly NamedTarget[] {
   return profile.instance?.targets ?? publicTargets(new Routing(routeSettings(profile)))
+}
+
+/** The same, with the names that other targets had when they were last configured. @throws RelayError `storage` */
+export async function knownTargets(profile: Profile, journal: Journal): Promise<readonly NamedTarget[]> {
+  const current = namedTargets(profile)
+  const former = (await journal.targetNames()).map((each) => ({ ...each, id: publicTargetId(each.id) }))
+  const isFree = ({ id, name }: NamedTarget): boolean =>
+    current.every((each) => each.id !== id && each.name !== name)
+  return [...current, ...former.filter(isFree)]
 }

@@ -13,7 +13,7 @@ import {
   itemsOf,
   type ResultItem,
   type CommandResult,
-  type PrintingShell,
+  type Shell,
   shellWith,
 } from './command.js'
 import { type Commands, loadCommands } from './commands/index.js'
@@ -31,11 +31,8 @@ export async function main(argv: readonly string[], context: Context): Promise<n
   let opened: Output | undefined
   const start: Start = async (command, flags, args) => {
     const out = (opened = await openOutput(context, { ...flags, jsonLog }))
-    await execute(
-      command,
-      shellWith(context, { out, json: flags.json === true }),
-      inputOf(command, flags, args),
-    )
+    const shell = shellWith(context, { out, json: flags.json === true })
+    await execute(command, shell, inputOf(command, flags, args), out)
   }
   let program: Command | undefined
   try {
@@ -87,23 +84,27 @@ export async function report(
   return error.exitCode
 }
 
+/** Commands whose messages can be JSON. */
+const SERVICES = ['serve', 'hub']
+
 /** Finds the formats of results and of messages. Read before parsing, since a usage error can be an object, too. */
-function formatsOf(argv: readonly string[], { env }: Pick<Context, 'env'>) {
+function formatsOf(argv: readonly string[], { env }: Context) {
   // Words after `--` are no options.
   const own = argv.slice(0, [...argv, '--'].indexOf('--'))
   const words = own.flatMap((word) => (word.startsWith('--log-format=') ? word.split('=', 2) : word))
   const at = words.lastIndexOf('--log-format')
   const format = at === -1 ? env[settingOf('logFormat').env] : words[at + 1]
-  return { json: own.includes('--json'), jsonLog: own.includes('serve') && format === 'json' }
+  return {
+    json: own.includes('--json'),
+    jsonLog: SERVICES.some((name) => own.includes(name)) && format === 'json',
+  }
 }
 
 /** Makes the input of a command: its flags, and each argument by its name, unless the command has its own `input`. */
 function inputOf(command: RelayCommand, flags: Flags, values: readonly unknown[]): Flags {
   if (command.input) return command.input(flags, ...values)
-  return {
-    ...flags,
-    ...Object.fromEntries((command.args ?? []).map((arg, i) => [inputName(arg), values[i]])),
-  }
+  const { args = [] } = command
+  return { ...flags, ...Object.fromEntries(args.map((arg, i) => [inputName(arg), values[i]])) }
 }
 
 /** Returns `file` for `[file...]`, `repo` for `<owner/repo>`. */
@@ -112,16 +113,26 @@ function inputName([name]: ArgumentSpec): string {
 }
 
 /** Runs a command, and prints its result for a person or for a program. */
-async function execute(command: RelayCommand, shell: PrintingShell, input: Flags): Promise<void> {
-  const { out } = shell
+async function execute(command: RelayCommand, shell: Shell, input: Flags, out: Output): Promise<void> {
   const result = command.run(shell, input)
   if (!shell.json) return command.print(isStream(result) ? result : await result, out)
-  const print = (item: ResultItem<CommandResult>): void => {
+  const items = printingObjects(command, itemsOf(result), out)
+  if (command.isService) return command.print(items, out)
+  for await (const _ of items);
+}
+
+/** Prints the objects of a result for a program, and yields each value once its objects are printed. */
+async function* printingObjects(
+  command: RelayCommand,
+  items: AsyncIterable<ResultItem<CommandResult>>,
+  out: Output,
+): AsyncGenerator {
+  for await (const item of items) {
     for (const part of [command.json ? command.json(item) : item].flat())
       if (typeof part === 'string' || part instanceof Uint8Array) out.exactly(part)
       else if (typeof part === 'object' && part !== null) out.object(part)
+    yield item
   }
-  for await (const item of itemsOf(result)) print(item)
 }
 
 type Start = (command: RelayCommand, flags: Flags, args: readonly unknown[]) => Promise<void>

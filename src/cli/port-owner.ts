@@ -11,8 +11,8 @@ import type { Values } from './settings/parse.js'
  * @throws RelayError `settings` as `findInstances`; the signal's reason
  */
 export async function explainPort(
-  { signal }: Pick<Shell, 'signal'>,
-  { home, profile, store }: Pick<Values, 'home' | 'profile' | 'store'>,
+  { signal }: Shell,
+  { home, profile, store }: Values,
   error: unknown,
 ): Promise<unknown> {
   if (!(error instanceof PortInUseError)) return error

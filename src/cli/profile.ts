@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { type Command, SANDBOX_PROFILE } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
-import { DEFAULTS, type ReadSettings } from '../base/settings.js'
+import { Disposal } from '../base/lifetime.js'
+import { DEFAULTS, type CodeHostSettings } from '../base/settings.js'
 import { isSharedAddress } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
 import {
@@ -14,13 +15,19 @@ import {
 import type { RunningInstance } from '../instance/protocol.js'
 import { findInstances, type Unreachable, unreachableError } from '../instance/running.js'
 import { Journal } from '../journal/journal.js'
-import { type Database, mayHaveData, openDatabase, type OpenDatabaseOptions } from '../store/open.js'
+import {
+  type Database,
+  mayHaveData,
+  openDatabase,
+  type OpenDatabaseOptions,
+  type Patience,
+} from '../store/open.js'
 import { aboutProfile, type Advised, commandFor, notRunning, onlyInMemory, startCommand } from './advice.js'
 import type { Flags, Shell } from './command.js'
 import { profileFolder, storeOf } from './settings/derived.js'
-import { joinSettings, type Joined } from './settings/join.js'
+import { joinSettings, type Joined, type Parts, withStore } from './settings/join.js'
 import { type LoadedSettings, openSettings, type OpenSettings } from './settings/read.js'
-import type { SettingName } from './settings/table.js'
+import type { JoinedStored } from './stored-setup.js'
 
 /** Options with which a command opens its profile. */
 export interface ProfileOptions {
@@ -43,8 +50,8 @@ export interface ProfileOptions {
   readonly problems?: 'warn' | 'fail' | 'report'
 }
 
-/** A profile, opened for one command. Its data is opened at the first use, and closed when the profile is disposed of. */
-export interface Profile extends Joined, Advised, AsyncDisposable {
+/** The profile of a command and its instance, before the settings are joined. */
+export interface FoundProfile {
   readonly name: string
   /** Folder of the profile, which may not exist. */
   readonly folder: string
@@ -58,6 +65,12 @@ export interface Profile extends Joined, Advised, AsyncDisposable {
   readonly saved: SavedProfile | undefined
   /** A setting of this shell that contradicts the instance. */
   readonly conflict: Conflict | undefined
+  /** Settings that count for the command, to be joined. */
+  readonly parts: Parts
+}
+
+/** A profile, opened for one command. Its data is opened at the first use, and closed when the profile is disposed of. */
+export interface Profile extends FoundProfile, Joined, AsyncDisposable {
   /** Completes a command line, given without `relay`, so that it works in this shell for the profile. */
   readonly command: Command
   /**
@@ -66,7 +79,7 @@ export interface Profile extends Joined, Advised, AsyncDisposable {
    * @throws RelayError `storage`; `settings` for a shared store without its key; `no_match` for one without data of the
    * profile
    */
-  readonly data: (options?: Pick<OpenDatabaseOptions, 'patience'>) => Promise<Database | undefined>
+  readonly data: (options?: Patience) => Promise<Database | undefined>
   /** Opens the data of the profile, or creates it. @throws RelayError `storage`; `settings` as `openDatabase` */
   readonly createData: () => Promise<Database>
   /**
@@ -77,16 +90,48 @@ export interface Profile extends Joined, Advised, AsyncDisposable {
   readonly journal: () => Promise<Journal>
 }
 
+/** A profile whose data is open. What `relay setup` and sign-ins stored completes its settings. */
+export interface ProfileWithData extends Profile, JoinedStored {
+  /** Data of the profile, or an empty database in memory if it has none. */
+  readonly database: Database
+}
+
+/** Options with which the data of a profile is opened. */
+export interface DataOptions {
+  /** `create`: creates the data if there is none, unless an instance runs. */
+  readonly data: 'open' | 'create'
+  /** True: the command signs the user in, which needs no stored token. Default: false. */
+  readonly signsIn?: boolean
+}
+
 /**
- * Opens the profile of a command: the named one or, without a name, that of the only running instance. Reads the settings
- * once, and writes nothing.
- * @throws RelayError `settings`; `usage` for a profile that does not exist, or several instances; `unavailable`
+ * Opens the profile of a command: the named one or, without a name, that of the only running instance. Reads and joins
+ * the settings once; with `data`, what the profile's data stores completes them. Writes nothing, except with `create`.
+ * @throws RelayError `settings`; `usage` for a profile that does not exist, or several instances; `unavailable`; with
+ * `data` as {@link openData}
  */
+export function openProfile(shell: Shell, flags: Flags, options?: ProfileOptions): Promise<Profile>
+export function openProfile(
+  shell: Shell,
+  flags: Flags,
+  options: ProfileOptions & DataOptions,
+): Promise<ProfileWithData>
 export async function openProfile(
   shell: Shell,
   flags: Flags,
-  { mustExist = true, instance: part = 'follow', problems = 'warn' }: ProfileOptions = {},
+  options: ProfileOptions & Partial<DataOptions> = {},
 ): Promise<Profile> {
+  const { data, signsIn, ...others } = options
+  const found = await findProfile(shell, flags, others)
+  return data ? openData(shell, found, { data, ...(signsIn && { signsIn }) }) : openFound(shell, found)
+}
+
+/** Finds the profile of a command, for one that opens it more than once. @throws RelayError as {@link openProfile} */
+export async function findProfile(
+  shell: Shell,
+  flags: Flags,
+  { mustExist = true, instance: part = 'follow', problems = 'warn' }: ProfileOptions = {},
+): Promise<FoundProfile> {
   const settings = await openSettings(shell, flags)
   const { instance, unreachable } = part === 'ignore' ? NONE : await chooseInstance(shell, settings)
   if (unreachable && problems === 'fail') throw unreachableError(unreachable)
@@ -108,10 +153,75 @@ export async function openProfile(
       'unavailable',
       `Profile ${instance.profile} is in use by process ${instance.pid} at ${instance.url}. Stop it first`,
     )
-  const joined = joinSettings(instance && part === 'consult' ? { own } : { own, instance, saved })
-  const { values } = joined
-  const known = { ...joined, own, instance, unreachable, saved, conflict, folder, name: values.profile }
+  const parts = instance && part === 'consult' ? { own } : { own, instance, saved }
+  return { own, instance, unreachable, saved, conflict, folder, name: own.values.profile, parts }
+}
+
+/** Opens a profile without its data. @throws RelayError `settings` as `joinSettings` */
+export function openFound(shell: Shell, found: FoundProfile): Profile {
+  const known = { ...found, ...joinSettings(found.parts) }
   return { ...known, command: (line) => commandFor(known, line), ...lazyData(shell, known) }
+}
+
+/**
+ * Opens a profile with its data. Disposing of the result closes the data.
+ * @throws RelayError `settings` when the data is in the instance's memory, and for a code host that only the working
+ * folder names if there is no data; `no_match` for a shared store without data of the profile; `storage`
+ */
+export async function openData(
+  shell: Shell,
+  found: FoundProfile,
+  options: DataOptions & Patience,
+): Promise<ProfileWithData> {
+  const { instance } = found
+  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
+  await using opened = new Disposal()
+  const { database, joined } = await joinData(shell, found, options)
+  opened.use(database)
+  const known = { ...found, ...joined }
+  const resources = opened.move()
+  return {
+    ...known,
+    command: (line) => commandFor(known, line),
+    database,
+    data: async () => database,
+    createData: async () => database,
+    journal: async () => new Journal(database.sql),
+    [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
+  }
+}
+
+/** Opens the data and joins the settings with it. Creates none for a code host that only the folder names. */
+async function joinData(
+  shell: Shell,
+  { folder, instance, saved, parts: given }: FoundProfile,
+  { data, signsIn = false, patience }: DataOptions & Patience,
+): Promise<{ readonly database: Database; readonly joined: JoinedStored }> {
+  const parts = { ...given, signsIn }
+  const about = { ...withStore(parts), folder, instance, saved }
+  const create = data === 'create' && !instance
+  if (mayHaveData(storeOf(about.values), folder)) {
+    const database = await openStored(shell, about, { create: false, patience }).catch((error: unknown) =>
+      create ? noDataYet(error) : fail(error),
+    )
+    if (database) {
+      await using opened = new Disposal()
+      opened.use(database)
+      // Loaded late, since most commands need no stored client.
+      const { joinStored } = await import('./stored-setup.js')
+      const joined = await joinStored(parts, database.secrets)
+      opened.move()
+      return { database, joined }
+    }
+  }
+  const joined = { ...joinSettings(parts), setup: undefined }
+  if (joined.hostRefusal) throw joined.hostRefusal
+  const place = create ? { create } : { create, kind: 'memory' as const }
+  return { database: await openStored(shell, about, place), joined }
+}
+
+function fail(error: unknown): never {
+  throw error
 }
 
 /** Instance of a command that does not look for one. */
@@ -156,7 +266,7 @@ function lazyData(
 
 /** Opens the store of the settings. @throws RelayError as `openDatabase` */
 export async function openStored(
-  { out, env }: Pick<Shell, 'out' | 'env'>,
+  { out, env }: Shell,
   about: Advised & Pick<Profile, 'folder'>,
   options: Partial<OpenDatabaseOptions> = {},
 ): Promise<Database> {
@@ -232,7 +342,11 @@ interface Conflict {
 function conflictWith(instance: RunningInstance, { values, origins }: LoadedSettings): Conflict | undefined {
   const { pid, profile, provider, providerUrl, store, clientId, sandbox } = instance
   const host = `for ${provider} at ${providerUrl}`
-  const served: readonly (readonly [SettingName, string | null | undefined, string])[] = [
+  const served: readonly (readonly [
+    'provider' | 'providerUrl' | 'store' | 'clientId',
+    string | null | undefined,
+    string,
+  ])[] = [
     ['provider', provider, host],
     ['providerUrl', providerUrl, host],
     ['store', store, `with --store ${store}`],
@@ -240,9 +354,10 @@ function conflictWith(instance: RunningInstance, { values, origins }: LoadedSett
     ['clientId', sandbox ? undefined : clientId, `with the OAuth client ${clientId}`],
   ]
   for (const [name, value, how] of served) {
+    const own = values[name]
     const { kind, text: place } = origins[name] ?? {}
-    if ((kind !== 'flag' && kind !== 'environment') || (value ?? values[name]) === values[name]) continue
-    const text = `${place} is ${String(values[name])}, but process ${pid} serves profile ${profile} ${how}`
+    if ((kind !== 'flag' && kind !== 'environment') || (value ?? own) === own) continue
+    const text = `${place} is ${own}, but process ${pid} serves profile ${profile} ${how}`
     return { text, fix: kind === 'flag' ? 'Omit the flag' : 'Unset the variable' }
   }
   return undefined
@@ -250,8 +365,8 @@ function conflictWith(instance: RunningInstance, { values, origins }: LoadedSett
 
 /** Saves the store and the code host in the profile, except for a memory store. @throws RelayError as `saveProfile` */
 export function remember(
-  { values }: Pick<LoadedSettings, 'values'>,
-  { provider, providerUrl, hostRefusal }: Pick<ReadSettings, 'provider' | 'providerUrl' | 'hostRefusal'>,
+  { values }: LoadedSettings,
+  { provider, providerUrl, hostRefusal }: CodeHostSettings,
   sandbox: boolean,
 ): void {
   const { store } = values

@@ -1,12 +1,11 @@
+import { pathOf, shownSource } from '../base/source-names.js'
 import { RelayError } from '../base/errors.js'
-import { isCodeHost } from '../base/settings.js'
 import type { RunningInstance } from '../instance/protocol.js'
 import { unreachableError } from '../instance/running.js'
-import { readPayload } from '../journal/payload.js'
+import { bodyFormat, readContent } from '../senders/content.js'
 import type { RefusedEntry, RefusedSummary } from '../server/instance.js'
-import type { SignatureExplanation } from '../webhook/explain.js'
+import type { SignatureExplanation } from '../senders/explain.js'
 import type { RefusedKind } from '../webhook/refused.js'
-import { pathOf } from '../webhook/signature.js'
 import type { Flags, Shell } from './command.js'
 import { callInstance } from './instance-client.js'
 import { type FilterFlags, readFilter } from './journal.js'
@@ -91,7 +90,7 @@ export function printRefused(item: RefusedItem, out: Output): void {
   const { counts } = item
   const counted = KINDS.filter(([kind]) => counts[kind] !== undefined)
   const texts = counted.map(([kind, name]) => `${counts[kind]?.toLocaleString('en-US')} ${name}`)
-  out.say(`refused since the start: ${texts.join(', ')}`)
+  if (texts.length > 0) out.say(`refused since the start: ${texts.join(', ')}`)
 }
 
 export function refusedJson(item: RefusedItem) {
@@ -107,8 +106,8 @@ export function refusedJson(item: RefusedItem) {
 function refusedLines(refused: RefusedSummary, columns: number): readonly Text[] {
   const { id, at, via, source, status, event, deliveryId, reason } = refused
   const time = dim(columns === Infinity ? localTime(at) : spokenTime(at, Date.now()))
-  const from = isCodeHost(source) ? [] : [source]
-  const named = [...from, event ?? '-', deliveryId ?? '-']
+  const from = shownSource(source) ?? []
+  const named = [from, event ?? '-', deliveryId ?? '-'].flat()
   const line = joined([bold(refusedWord(id)), time, yellow(`${via} ${status}`), ...named], '  ')
   const whole = t`${line}  ${reason}`
   return whole.width <= columns ? [whole] : [line, ...t`  ${reason}`.wrap(columns, 2)]
@@ -158,14 +157,14 @@ export function openedObject({ entry, body }: OpenedRefused) {
     headers: outside(headers.map(([name, value]) => ({ name, value }))),
     ...bytesField('body', body),
     complete: body.length === size,
-    payload: outside(readPayload({ body })?.value ?? null),
+    payload: outside(readContent(body).value ?? null),
   })
 }
 
 /** Formats a refused request for a person. */
 export function refusedPage({ entry, body }: OpenedRefused, isTerminal: boolean): Line[] {
-  const { id, at, via, source, status, reason, event, deliveryId, headers, size } = entry
-  const path = isCodeHost(source) ? '' : ` to ${pathOf(source)}`
+  const { id, at, via, source, status, kind, reason, event, deliveryId, headers, size } = entry
+  const path = shownSource(source) === undefined ? '' : ` to ${pathOf(source)}`
   const properties = [
     ['refused', shownTime(at, isTerminal)],
     ['reason', reason],
@@ -173,16 +172,19 @@ export function refusedPage({ entry, body }: OpenedRefused, isTerminal: boolean)
     ['claims', `event ${event ?? '(none)'}, delivery ${deliveryId ?? '(none)'}`],
   ] as const
   const cut = body.length < size ? `; the first ${body.length} were stored` : ''
+  const format = bodyFormat(body)
   const missing = size === 0 ? 'no body' : `body (${size} bytes): not read`
   return [
-    t`${bold(refusedWord(id))}  ${yellow('not proved, and never forwarded')}`,
+    t`${bold(refusedWord(id))}  ${yellow(kind === 'handshake' ? 'a handshake, and no delivery' : 'not proved, and never forwarded')}`,
     '',
     ...properties.map(([name, text]) => t`${dim(name.padEnd(12))}${text}`),
     '',
     dim('headers'),
     ...headers.map(([name, value]) => `  ${name}: ${value}`),
     '',
-    dim(body.length === 0 ? missing : `body (${size} bytes${cut})`),
+    dim(
+      body.length === 0 ? missing : `body (${size} bytes${cut})${format === undefined ? '' : `: ${format}`}`,
+    ),
     ...(body.length === 0 ? [] : readableBody({ headers, body }).lines),
   ]
 }
@@ -192,7 +194,7 @@ export function refusedPage({ entry, body }: OpenedRefused, isTerminal: boolean)
  * or a tunnel changed it, the instance's own reason is used. @throws RelayError as {@link readRefused}
  */
 export async function refusedItem(shell: Shell, profile: Profile, id: number) {
-  const { at, via, source, size, reason, event, deliveryId, headers, body } = await readRefused(
+  const { at, via, source, size, reason, event, deliveryId, headers, query, body } = await readRefused(
     shell,
     profile,
     id,
@@ -202,10 +204,11 @@ export async function refusedItem(shell: Shell, profile: Profile, id: number) {
     event: event ?? '',
     deliveryId: deliveryId ?? '',
     headers,
+    ...(query !== undefined && { query }),
     body: Buffer.from(body, 'base64'),
     receivedAt: at,
   }
-  const { unproved } = await import('../webhook/explain.js')
+  const { unproved } = await import('../senders/unproved.js')
   const isKnown = via === 'http' && recorded.body.length === size
   return {
     name: refusedWord(id),

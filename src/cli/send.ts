@@ -1,31 +1,30 @@
+import { publicAddress } from './addresses.js'
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
 import { Disposal } from '../base/lifetime.js'
 import { systemClock } from '../base/time.js'
 import type { RecordedDelivery } from '../replay/fixture.js'
+import { isFormBody } from '../http/forms.js'
 import { secretPrint } from '../instance/protocol.js'
 import { Journal } from '../journal/journal.js'
-import { parseEdit } from '../replay/edit.js'
-import {
-  deliveryId,
-  prepareRequest,
-  type Prepared,
-  type PrepareOptions,
-  type Tamper,
-} from '../replay/prepare.js'
+import { formatStatus, labelOf } from '../dispatch/routes.js'
+import { type Edit, lackingPaths, parseEdit } from '../replay/edit.js'
+import { entryOf } from '../replay/entry.js'
+import { deliveryId, prepareRequest, type Prepared, type PrepareOptions } from '../replay/prepare.js'
+import type { Tamper } from '../senders/making.js'
 import { type SendResult, openSender, parseExpectation, type RequestSender } from '../replay/send.js'
-import type { Declaration, Flags, Shell } from './command.js'
+import type { Flags, Shell } from './command.js'
 import { parseFlag } from './input.js'
 import { bytesField } from './output/deliveries.js'
 import { marked, outside, own } from './output/outside.js'
 import type { Output } from './output/output.js'
 import { green, type Line, red, t, textOf } from './output/text.js'
-import { SECRET_ENV } from './options.js'
+import { type AgainResult, forwardEntry } from './again.js'
+import { callInstance } from './instance-client.js'
 import { notServed } from './advice.js'
 import { openProfile, type Profile } from './profile.js'
 import { shellWord } from '../base/text.js'
-import { sendsSecret } from '../schemes/proof.js'
-import { openSources, type RecordedSource, restartHere } from './sources.js'
+import { openSources, type RecordedSource, restartHere, addressesOf } from './sources.js'
 import { targetAddress } from './settings/parse.js'
 
 export interface SendFlags extends Flags {
@@ -34,10 +33,12 @@ export interface SendFlags extends Flags {
   readonly to?: string
   readonly set?: readonly string[]
   readonly setOnly?: readonly string[]
+  /** True: a path of an edit that the payload lacks is an error. Default: it is added, with a warning. */
+  readonly onlyExisting?: boolean
   readonly tamper?: Tamper
   readonly keepId?: boolean
   readonly keepSignature?: boolean
-  readonly expect: string
+  readonly expect?: string
   readonly stop?: boolean
 }
 
@@ -45,6 +46,7 @@ export interface SendFlags extends Flags {
 export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags) {
   const to = flags.to === undefined ? undefined : parseFlag('--to', flags.to, targetAddress)
   const { secretEnv, source, tamper, keepId = false, keepSignature = false, stop = false } = flags
+  const { onlyExisting = false } = flags
   const edits = [
     ...set.map((text) => parseEdit(text)),
     ...setOnly.map((text) => parseEdit(text, { only: true })),
@@ -54,10 +56,19 @@ export function readPlan({ set = [], setOnly = [], ...flags }: SendFlags) {
       'usage',
       '--keep-signature: cannot be combined with --set, which needs a new signature',
     )
-  const expectation = parseExpectation(flags.expect)
-  return { to, secretEnv, source, edits, tamper, keepId, keepSignature, expectation, stop }
+  // Who tampers with a delivery wants to see it rejected.
+  const expectation = parseExpectation(flags.expect ?? (tamper === undefined ? '2xx' : '4xx'))
+  return { to, secretEnv, source, edits, onlyExisting, tamper, keepId, keepSignature, expectation, stop }
 }
-type SendPlan = ReturnType<typeof readPlan>
+/** How an entry is forwarded again, instead of sent as a request of its own. */
+type Forwarding = Parameters<typeof forwardEntry>[3]
+type SendPlan = ReturnType<typeof readPlan> & { readonly forwarding?: Forwarding | undefined }
+
+/** True if nothing of a delivery is changed, and relay is to have it: its entry can be forwarded again. */
+export function isUnchanged({ to, secretEnv, source, edits, tamper, keepSignature }: SendPlan): boolean {
+  const isOwn = to === undefined && secretEnv === undefined && source === undefined
+  return isOwn && edits.length === 0 && tamper === undefined && !keepSignature
+}
 
 /** The profile whose requests are sent, or that receives them. */
 export function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan): Promise<Profile> {
@@ -71,6 +82,8 @@ export function openSending(shell: Shell, flags: SendFlags, { to }: SendPlan): P
 export interface Item {
   /** Name on its line: a file, `#7`. */
   readonly name: string
+  /** Number of the entry, unless it is a file. */
+  readonly n?: number
   /**
    * Reads the delivery. Undefined if an old entry was removed meanwhile. @throws RelayError that names an invalid file
    */
@@ -88,6 +101,10 @@ export interface SentItem {
   readonly expected: string
   /** True if it was signed again, because its signed time is too long ago. */
   readonly signedAgain: boolean
+  /** True if it was sent as it came, its signed time too long ago, since only its sender could sign it again. */
+  readonly late?: boolean
+  /** Short name of the target to which relay has forwarded it, for an entry that is forwarded again. */
+  readonly target?: AgainResult['target']
   readonly answer: SendResult
   /** Columns of the widest name of the run. */
   readonly width: number
@@ -113,47 +130,59 @@ export async function* send(
   isTotalled = true,
 ): AsyncGenerator<SentItem> {
   const { out, signal } = shell
-  const { expectation, stop } = plan
+  const { expectation, stop, forwarding } = plan
   // Files were read synchronously, so Ctrl-C is noticed only now.
   await setImmediate()
   signal.throwIfAborted()
   await using closing = new Disposal()
-  const mail = await createMailer(shell, plan, profile, closing)
+  const post = await createPoster(shell, plan, profile, closing)
   const width = items.reduce((widest, { name }) => Math.max(widest, textOf(name).width), 0)
   // If the results are on the same screen, each is a line already.
   const isCounted = !out.isTerminal && items.length >= MIN_COUNTED
-  let [sent, failed, known] = [0, 0, 0]
+  let [sent, answers, failed] = [0, 0, 0]
   const refused: RecordedSource[] = []
   try {
-    for (const { name, load } of items) {
-      const recorded = await load()
+    for (const item of items) {
+      const recorded = await item.load()
       // The entry was removed from the journal meanwhile.
       if (!recorded) continue
-      const { source, isKnown, answer, ...made } = await mail(name, recorded)
-      const { status } = answer
-      const ok = expectation.fits(status)
-      sent += 1
-      if (isKnown) known += 1
-      if (!ok) failed += 1
-      if (!ok && (status === 401 || status === 404)) refused.push(source)
-      yield { name, event: recorded.event, ok, expected: expectation.text, ...made, answer, width }
+      const before = [answers, failed]
+      for await (const { source, answer, hasArrived, ...made } of post(item, recorded)) {
+        const { status } = answer
+        if (answers === before[0]) sent += 1
+        answers += 1
+        const isForwarded = hasArrived !== undefined && expectation.isDefault
+        const ok = isForwarded ? hasArrived : expectation.fits(status)
+        if (!ok && forwarding?.isFinal !== true) failed += 1
+        if (!ok && source && (status === 401 || status === 404)) refused.push(source)
+        yield {
+          name: item.name,
+          event: recorded.event,
+          ok,
+          expected: expectation.text,
+          ...made,
+          answer,
+          width,
+        }
+      }
       if (isCounted) out.count(`${sent}/${items.length}`)
-      if (!ok && stop) break
+      if (failed > (before[1] ?? 0) && stop) break
     }
   } finally {
     out.count()
     if (failed === 0 && sent > 0 && isTotalled) out.say(own(`${sent} sent`))
-    if (known > 0) out.say(`${known} ${KNOWN}`)
   }
   if (sent === 0) throw new RelayError('no_match', 'The selected entries are gone from the journal')
-  if (failed > 0) throw failure(`${failed} of ${sent} answers were not as expected`, plan, profile, refused)
+  if (failed > 0)
+    throw failure(`${failed} of ${answers} answers were not as expected`, plan, profile, refused)
 }
 
 export function printSent(sent: SentItem, out: Output): void {
   out.result(resultLine(sent, sent.width, out.width), VERDICT)
 }
 
-export function sentJson({ name, event, delivery, n, ok, expected, signedAgain, answer }: SentItem) {
+export function sentJson(sent: SentItem) {
+  const { name, event, delivery, n, ok, expected, signedAgain, late, target, answer } = sent
   const { status, ms, error, body } = answer
   const about = {
     type: 'result',
@@ -162,23 +191,49 @@ export function sentJson({ name, event, delivery, n, ok, expected, signedAgain, 
     ok,
     expected: own(expected),
   } as const
-  const made = { delivery: outside(delivery), n, signedAgain, status, ms: Math.round(ms) }
+  const to = target === undefined ? {} : { target: own(labelOf(target.id)), targetName: own(target.name) }
+  const kept = late === true ? { late } : {}
+  const made = { delivery: outside(delivery), n, signedAgain, ...kept, ...to, status, ms: Math.round(ms) }
   return marked({ ...about, ...made, error: outside(error), ...bytesField('answer', body) })
 }
-
-const KNOWN =
-  'under the recorded id: one that relay has is a duplicate, forwarded again only to targets at which it failed. --to sends it to one'
 
 const UNPROVED =
   'nothing proved it when it came, so it is not signed with the secret that its source has now. --keep-signature sends it as it came; --secret-env signs it'
 
 /** Explains why a scheme that only a file names does not get a secret. */
-function unnamed(profile: Profile, { name, schemeText }: RecordedSource): string {
-  const source = shellWord(name === schemeText ? name : `${name}=${schemeText}`)
+function unnamed(profile: Profile, { name, sender: { scheme } }: RecordedSource): string {
+  const source = shellWord(name === scheme ? name : `${name}=${scheme}`)
   return `its scheme, which you have not named, sends the secret itself. If ${name} is a source of yours, run ${profile.command(`source add ${source}`)}; --keep-signature sends the delivery as it is`
 }
 
-/** Signs recorded deliveries, each as its source does, and posts them to the running instance or to the address of `--to`. */
+/** Result of sending a delivery once, or of forwarding it to one target. */
+interface Posted extends Pick<SentItem, 'delivery' | 'n' | 'signedAgain' | 'late' | 'answer' | 'target'> {
+  /** Source that signed it. */
+  readonly source?: RecordedSource
+  /** True if the target of an entry that is forwarded again has it. */
+  readonly hasArrived?: boolean
+}
+
+/** Sends recorded deliveries. An entry that is unchanged is forwarded again, if the instance has a route at all. */
+async function createPoster(shell: Shell, plan: SendPlan, profile: Profile, closing: Disposal) {
+  const { forwarding } = plan
+  const { mail, provedSource } = await createMailer(shell, plan, profile, closing)
+  return async function* ({ name, n }: Item, loaded: RecordedDelivery): AsyncGenerator<Posted, void> {
+    let isForwarded = false
+    if (forwarding && n !== undefined) {
+      if (loaded.verifiedBy === 'none') await provedSource(name, loaded)
+      for await (const result of forwardEntry(shell, profile, n, forwarding)) {
+        isForwarded = true
+        yield { delivery: loaded.deliveryId, n, signedAgain: false, ...result }
+      }
+    }
+    if (!isForwarded) yield await mail(name, loaded)
+  }
+}
+
+/**
+ * Signs recorded deliveries, each as its source does, and posts them to the running instance or to the address of `--to`.
+ */
 async function createMailer(shell: Shell, plan: SendPlan, profile: Profile, closing: Disposal) {
   const { keepId, keepSignature, edits, to, secretEnv } = plan
   const { signal, seams } = shell
@@ -195,35 +250,65 @@ async function createMailer(shell: Shell, plan: SendPlan, profile: Profile, clos
     usesOwnKeys: to !== undefined && secretEnv === undefined,
   })
   const senders = new Map<string, RequestSender>()
-  return async (name: string, loaded: RecordedDelivery) => {
+  const warned = new Set<string>()
+  /** @throws RelayError `usage` for a delivery that nothing proved, of a source that now has a secret */
+  const provedSource = async (name: string, loaded: RecordedDelivery): Promise<RecordedSource> => {
     const source = await sourceOf(loaded)
-    const recorded = { ...loaded, scheme: source.schemeText }
     // Anyone may have sent it before its source had a secret. With a signature, it would pass for a genuine delivery.
-    const isUnproved = loaded.verifiedBy === 'none' && source.scheme.proofs.length > 0
+    const isUnproved = loaded.verifiedBy === 'none' && source.sender.proves
     if (isUnproved && !keepSignature && secretEnv === undefined)
       throw new RelayError('usage', `${name}: ${UNPROVED}`)
-    const { current: secret } = source.secrets
-    if (!source.isNamed && !keepSignature && sendsSecret(secret, source.scheme))
+    return source
+  }
+  const mail = async (name: string, loaded: RecordedDelivery): Promise<Posted> => {
+    const source = await provedSource(name, loaded)
+    const recorded = { ...loaded, scheme: source.sender.scheme }
+    if (plan.onlyExisting) requirePaths(loaded, edits)
+    const { secrets } = source
+    if (!source.isNamed && !keepSignature && source.sender.coverage(secrets.current) === 'sender')
       throw new RelayError('usage', `${name}: ${unnamed(profile, source)}`)
     // Another sender's delivery goes to a target unchanged; relay itself would count it as a duplicate.
     const isHost = source.place !== undefined
     const freshId = !keepId && (isHost || edits.length > 0 || to === undefined)
     const now = (seams?.clock ?? systemClock)()
-    const outgoing = prepareNamed(name, recorded, { ...plan, secret, freshId, now })
+    // A target knows the address that the sender was given; relay, the one at which it is reached without a tunnel.
+    const payloadUrl =
+      to === undefined ? publicAddress(profile) + source.path : addressesOf(profile)(source.name)
+    // relay itself would refuse its time.
+    const keepsLate = to !== undefined
+    const options = { ...plan, secrets, keepsLate, freshId, now, payloadUrl }
+    const outgoing = prepareNamed(name, recorded, options)
+    reportEdits(shell, loaded, edits, outgoing, warned)
     const url = to ?? `${instance?.url}${source.path}`
     const sender = senders.get(url) ?? closing.use(openSender(url))
     senders.set(url, sender)
-    const answer = await sender.send(outgoing, { signal })
-    const delivery = deliveryId(outgoing, recorded)
-    // It was sent, even if it is not in the journal.
-    const isStored = to === undefined && answer.status === 200
-    const known =
-      isStored && data ? await new Journal(data.sql).known([delivery]).catch(() => undefined) : undefined
-    const n = known?.get(delivery) ?? null
+    const journal = to === undefined && data ? new Journal(data.sql) : undefined
+    const post = (): Promise<SendResult> => sender.send(outgoing, { signal })
+    const { answer, n, delivery } = await postAndFind(post, recorded, outgoing, journal)
     // The instance may count it as a duplicate, though it was to have its own id.
     const isKnown = freshId && !isHost && delivery === recorded.deliveryId
-    return { source, delivery, n, isKnown, signedAgain: outgoing.isRenewed, answer }
+    if (instance && n !== null)
+      await callInstance(instance, 'forward again', { id: n, which: isKnown ? 'all' : 'waiting' }, shell)
+    const { isRenewed: signedAgain, isLate } = outgoing
+    return { source, delivery, n, signedAgain, ...(isLate && { late: true }), answer }
   }
+  return { mail, provedSource }
+}
+
+/** Sends a request, and finds the entry that it has become. It was sent, even if it is not in the journal. */
+async function postAndFind(
+  post: () => Promise<SendResult>,
+  recorded: RecordedDelivery,
+  outgoing: Prepared,
+  journal: Journal | undefined,
+): Promise<{ readonly answer: SendResult; readonly n: number | null; readonly delivery: string }> {
+  const before = (await journal?.newest().catch(() => undefined)) ?? 0
+  const answer = await post()
+  const id = deliveryId(outgoing, recorded)
+  const wanted = { id, before, source: recorded.provider, size: outgoing.body.byteLength }
+  const found =
+    answer.status === 200 && journal ? await entryOf(journal, wanted).catch(() => undefined) : undefined
+  return { answer, n: null, delivery: id, ...found }
 }
 
 /** Makes the error for unexpected responses. It says if the instance has another secret, or lacks the source. */
@@ -263,6 +348,48 @@ function prepareNamed(name: string, recorded: RecordedDelivery, options: Prepare
   }
 }
 
+/** Most members that are named. */
+const MAX_ALSO = 8
+
+/** @throws RelayError `usage` for the first path of edits that a delivery lacks, with the nearest */
+function requirePaths({ body }: RecordedDelivery, edits: readonly Edit[]): void {
+  if (edits.length === 0) return
+  const [lacking] = lackingPaths(body, edits, { form: isFormBody(body) })
+  if (lacking)
+    throw new RelayError('usage', `--set: ${lackingText(lacking)}. Nothing was sent`, {
+      quotesOutside: lacking.nearest !== undefined,
+    })
+}
+
+function lackingText({ path, nearest }: ReturnType<typeof lackingPaths>[number]): string {
+  return `the payload has no ${path}${nearest === undefined ? '' : ` (did you mean ${nearest}?)`}`
+}
+
+/**
+ * Reports what edits do beyond what they name, each once: it warns of a path of `--set` that a delivery lacks, with the
+ * nearest, and names the members that changed with others.
+ */
+export function reportEdits(
+  { out }: Shell,
+  { body }: RecordedDelivery,
+  edits: readonly Edit[],
+  { alsoChanged = [] }: Prepared,
+  reported: Set<string>,
+): void {
+  if (edits.length === 0) return
+  for (const lacking of lackingPaths(body, edits, { form: isFormBody(body) })) {
+    if (reported.has(lacking.path)) continue
+    reported.add(lacking.path)
+    out.log.warn(`--set: ${lackingText(lacking)}. It is added`)
+  }
+  if (alsoChanged.length === 0) return
+  const more = alsoChanged.length - MAX_ALSO
+  const named = alsoChanged.slice(0, MAX_ALSO).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  const text = `--set also changed ${named}`
+  if (!reported.has(text)) out.say(text)
+  reported.add(text)
+}
+
 /** Columns for the verdict, the status and the time. */
 const AROUND_NAME = 20
 /** Maximum columns of an unexpected response, or of the reason why there is none. */
@@ -273,32 +400,19 @@ const MAX_REASON = 120
  * if they do not fit.
  */
 function resultLine(
-  { name, ok, expected, signedAgain, answer }: SentItem,
+  { name, ok, expected, signedAgain, late = false, target, answer }: SentItem,
   width: number,
   columns: number,
 ): Line {
   const room = Math.min(width, columns - AROUND_NAME)
   const shown = textOf(name).cutStart(room).pad(room)
-  const again = signedAgain ? '  signed again' : ''
-  const line = t` ${shown}  ${answer.status ?? '-'}  ${Math.round(answer.ms)}ms${again}`
+  const again = signedAgain ? '  signed again' : late ? '  as it came, late' : ''
+  const { status } = answer
+  const to = target === undefined ? '' : ` → ${target.name}`
+  const result = status === null ? '-' : target === undefined ? status : formatStatus(target.id, status)
+  const line = t` ${shown}${to}  ${result}  ${Math.round(answer.ms)}ms${again}`
   const reason = textOf((answer.error ?? Buffer.from(answer.body).toString()).trim()).cut(MAX_REASON)
   return ok
     ? t`${green('ok  ')}${line}`
     : t`${red('FAIL')}${line}  expected ${expected}${reason.width === 0 ? '' : ': '}${reason}`
 }
-
-/** Declaration shared by replay and trigger. */
-export const SEND = {
-  options: [
-    ['--to <url>', 'send to this URL, or port of this machine', { defaultText: 'the running relay serve' }],
-    SECRET_ENV,
-    ['--set <path=value>', 'change a field, its copies and addresses, and sign again', { repeatable: true }],
-    ['--set-only <path=value>', 'the same, but change nothing else', { repeatable: true }],
-    ['--tamper <part>', 'part to change after signing, to be rejected', { choices: ['signature', 'body'] }],
-    ['--keep-id', 'send the recorded delivery id', { defaultText: 'a new id each time' }],
-    ['--expect <status>', 'expected status: 2xx, 401, …', { default: '2xx' }],
-    ['--stop', 'stop at the first unexpected status'],
-  ],
-  env: ['home', 'store', 'webhookSecret'],
-  exits: [[3, 'a status was not the expected one'], 130],
-} as const satisfies Partial<Declaration>

@@ -1,30 +1,36 @@
+import type { InstanceSettings } from './settings/join.js'
+import { pathOf, shownSource } from '../base/source-names.js'
 import { isLoopback } from '../base/address.js'
-import { RelayError, toRelayError } from '../base/errors.js'
+import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { secretVariable } from '../base/secret-variables.js'
-import { isCodeHost, type ReadSource, type SourceSettings } from '../base/settings.js'
+import { type ReadSource, type SourceSettings, type NamedScheme } from '../base/settings.js'
 import { didYouMean, shellWord } from '../base/text.js'
-import { schemeOf } from '../codehost/schemes.js'
-import type { Reloaded } from '../events/status.js'
+import { senderOf } from '../senders/senders.js'
 import { isOfCodeHost, type RecordedDelivery } from '../replay/fixture.js'
-import { checkTunnel } from '../serve/tunnel.js'
-import { isEmptySecret, tokenHeaders } from '../schemes/proof.js'
+import { checkTunnel, hubOf } from '../serve/tunnel.js'
+import { isEmptySecret } from '../senders/secrets.js'
 import type { Database } from '../store/open.js'
-import { readProfileSources } from '../webhook/profile-secret.js'
-import { pathOf, type Source, createSource } from '../webhook/signature.js'
+import { makeOwnKey, readOwnKey, readProfileSources } from '../webhook/profile-secret.js'
+import type { Source } from '../senders/source.js'
+import { namesElsewhere } from '../http/reached.js'
 import type { Shell } from './command.js'
-import { callInstance } from './instance-client.js'
 import { hostInUrl, publicAddress } from './addresses.js'
 import { type Advised, commandFor, restartText } from './advice.js'
 import type { Profile } from './profile.js'
 import { requireSecret, webhookSecret } from './webhook-secret.js'
-import { parseSource } from './settings/parse.js'
+import { isUnsigned, parseSource } from '../senders/source-text.js'
+import type { Values } from './settings/parse.js'
 import { isOfFolder, type LoadedSettings, type Origin, secretReader } from './settings/read.js'
 
-/** A source of the settings. */
-export interface SetSource extends ReadSource {
+/** A source, and where it is set. */
+export interface ListedSource extends NamedScheme {
   /** Origin of the source. */
   readonly origin: string
+}
+
+/** A source of the settings. */
+export interface SetSource extends ReadSource, ListedSource {
   /** Origin of its secret. Undefined without a secret. */
   readonly secretOrigin: Origin | undefined
   /**
@@ -48,25 +54,28 @@ const PROFILE: Origin = { kind: 'profile', text: 'profile' }
  */
 export async function readSources(
   shell: Shell,
-  loaded: Pick<LoadedSettings, 'values' | 'origins'> & Partial<Pick<Profile, 'instance'>>,
-  data: Pick<Database, 'store'> | undefined,
+  loaded: InstanceSettings,
+  data: Database | undefined,
 ): Promise<readonly SetSource[]> {
-  const { all: first, stored } = await listSources(loaded, data)
+  const { all: listed, stored } = await listSources(loaded, data)
   const readSecret = await secretReader(shell)
   const sources: SetSource[] = []
-  for (const { name, scheme, origin, ofFolder } of first) {
+  for (const { name, scheme, origin, ofFolder } of listed) {
     const variable = secretVariable(name)
     const set = [await readSecret(variable), await readSecret(`${variable}_PREVIOUS`)]
-    const isSent = ofFolder && scheme !== name && tokenHeaders(schemeOf(scheme)).size > 0
+    const isSent = ofFolder && scheme !== name && senderOf(scheme).coverage() === 'sender'
     const withheld = isSent
       ? set.find((each) => each && each.origin.kind !== ofFolder.kind)?.origin
       : undefined
     const [current, previous] = withheld ? [] : set
     const isStored = stored.some((each) => each.name === name && each.scheme === scheme)
     const own = stored.find((each) => each.name === name && (isStored || !ofFolder))?.secrets
+    const first = current ? new Secret(current.text) : (own?.current ?? new Secret(''))
+    const kind = senderOf(scheme).keyPairFor(first)
     const secrets = {
-      current: current ? new Secret(current.text) : (own?.current ?? new Secret('')),
+      current: first,
       previous: previous ? new Secret(previous.text) : current ? undefined : own?.previous,
+      ...(kind && { own: await readOwnKey(data?.store, name, kind) }),
     }
     const secretOrigin = current?.origin ?? (own && PROFILE)
     const alone = isStored ? undefined : ofFolder?.text
@@ -76,27 +85,20 @@ export async function readSources(
 }
 
 /** Lists the names of the sources. Reads no file of a secret, which can be a pipe. @throws RelayError `storage` */
-export async function sourceNames(
-  profile: Profile,
-  data: Pick<Database, 'store'> | undefined,
-): Promise<readonly string[]> {
+export async function sourceNames(profile: Profile, data: Database | undefined): Promise<readonly string[]> {
   return (await listSources(profile, data)).all.map(({ name }) => name)
 }
 
 /** A source without its secret. */
-interface Listed extends Pick<SetSource, 'name' | 'scheme' | 'origin'> {
+interface Listed extends ListedSource {
   /** The only file that names it, if that is of this folder or of the folder in which the instance was started. */
   readonly ofFolder?: Origin | undefined
 }
 
 /** Lists the sources, the first of each name, and the profile's own ones with their secrets. */
-async function listSources(
-  {
-    values,
-    origins,
-    instance,
-  }: Pick<LoadedSettings, 'values' | 'origins'> & Partial<Pick<Profile, 'instance'>>,
-  data: Pick<Database, 'store'> | undefined,
+export async function listSources(
+  { values, origins, instance }: InstanceSettings,
+  data: Database | undefined,
 ) {
   const stored = data ? await readProfileSources(data.store) : []
   const set = (values.sources ?? []).map((text) => ({
@@ -124,31 +126,7 @@ export function addressesOf(profile: Profile): (source: string) => string {
   return (name) => tunnels.find(({ source }) => source === name)?.url ?? publicAddress(profile) + pathOf(name)
 }
 
-/** State of the running instance after a change of the profile's sources. */
-export interface Applied {
-  /** Undefined if no instance runs, or it does not use the change. */
-  readonly reloaded: Reloaded | undefined
-  /** Advice if an instance runs and does not use the change. */
-  readonly problem: string | undefined
-}
-
-/** Has the running instance use a change of the profile's sources at once. @throws RelayError `cancelled` */
-export async function applySources({ signal }: Pick<Shell, 'signal'>, profile: Profile): Promise<Applied> {
-  const { instance } = profile
-  if (!instance) return { reloaded: undefined, problem: undefined }
-  try {
-    return { reloaded: await callInstance(instance, 'reload', {}, { signal }), problem: undefined }
-  } catch (thrown) {
-    const { kind, message } = toRelayError(thrown)
-    if (kind === 'cancelled') throw thrown
-    return {
-      reloaded: undefined,
-      problem: `process ${instance.pid} keeps the sources that it had: ${message}`,
-    }
-  }
-}
-
-/** What to do where the running instance lacks a source that this shell's settings name. */
+/** Advice where the running instance lacks a source that this shell's settings name. */
 export function restartHere(profile: Profile): string {
   return `${restartText(profile)} from here: its own settings do not name the source`
 }
@@ -163,7 +141,7 @@ export function lacksSecret({ scheme, secrets }: SourceSettings): boolean {
  * only the folder names that scheme
  */
 function checkNamed(about: Advised, { name, scheme, origin, ofFolder }: SetSource): void {
-  if (ofFolder === undefined || scheme === name || tokenHeaders(schemeOf(scheme)).size === 0) return
+  if (ofFolder === undefined || scheme === name || senderOf(scheme).coverage() !== 'sender') return
   throw new RelayError(
     'settings',
     `There is no secret for ${name}. Only this folder names its scheme (${origin}), which sends the secret itself. If you know that ${name} sends it so, store it with ${commandFor(about, `source add ${shellWord(`${name}=${scheme}`)}`)}`,
@@ -180,21 +158,34 @@ function checkWithheld(about: Advised, { name, scheme, origin, withheld }: SetSo
   )
 }
 
-/** True if a scheme has no proof. */
-export function isUnsigned(scheme: string): boolean {
-  return scheme.split(' ', 1)[0] === 'none'
-}
-
 /** Finds the source with a name. @throws RelayError `usage` that lists the existing ones */
-export function sourceNamed(about: Advised, sources: readonly SourceSettings[], name: string): Source {
+export function sourceNamed(
+  about: Advised,
+  sources: readonly SourceSettings[],
+  name: string,
+): SourceSettings {
   const found = sources.find((source) => source.name === name)
-  if (found) return createSource(found)
+  if (found) return found
   const names = sources.map((source) => source.name)
   const known = names.length === 0 ? 'There are none yet' : `There are: ${names.join(', ')}`
   throw new RelayError(
     'usage',
     `There is no source of that name${didYouMean(name, names)}. ${known}. ${commandFor(about, 'source add <scheme>')} adds one`,
   )
+}
+
+/** Adds relay's own key to sources whose senders sign with one, where it is not made yet. @throws RelayError `storage` */
+async function withOwnKeys(
+  sources: readonly SetSource[],
+  data: Database | undefined,
+): Promise<readonly SetSource[]> {
+  const own = async (source: SetSource): Promise<SetSource> => {
+    const { name, scheme, secrets } = source
+    const kind = senderOf(scheme).keyPairFor(secrets.current)
+    if (!kind || secrets.own || !data) return source
+    return { ...source, secrets: { ...secrets, own: await makeOwnKey(data.store, name, kind) } }
+  }
+  return Promise.all(sources.map(own))
 }
 
 /**
@@ -227,22 +218,31 @@ export async function servedSources(
       `There is no secret for ${missing.join(', ')}. Store it with ${adds.join(', ')}, or set ${missing.map(secretVariable).join(', ')}`,
     )
   }
-  const { host, publicUrl, allowHost = [] } = values
-  const publicHost = publicUrl === undefined ? [] : [new URL(publicUrl).hostname]
-  const reached = [hostInUrl(host), ...publicHost, ...allowHost]
-  const outside = reached.find((name) => !isLoopback(name))
-  const open = sources.find(({ scheme }) => isUnsigned(scheme))
-  if (open && outside !== undefined && !allowUnsigned)
-    throw new RelayError(
-      'settings',
-      `Nothing proves what the source ${open.name} sends, and other machines can reach it at ${outside}. Start without it, or allow that with --allow-unsigned`,
-    )
-  checkTunnel({ tunnel: values.tunnel, sources }, (name) =>
+  const { tunnel, hubToken } = values
+  const asked = { tunnel, hubToken: hubToken === undefined ? undefined : new Secret(hubToken), sources }
+  if (!allowUnsigned) {
+    const open = sources.find(({ scheme }) => isUnsigned(scheme))
+    const reach = open && reachFromElsewhere(values, await hubOf(asked, data?.store))
+    if (reach !== undefined)
+      throw new RelayError(
+        'settings',
+        `Nothing proves what the source ${open?.name} sends, and ${reach}. Start without it, or allow that with --allow-unsigned`,
+      )
+  }
+  await checkTunnel(asked, data?.store, (name) =>
     sources.some((each) => each.name === name && each.origin === PROFILE.text)
       ? commandFor(about, `source remove ${name}`)
       : undefined,
   )
-  return sources
+  return withOwnKeys(sources, data)
+}
+
+/** Says how other machines send to a source. Undefined if none can. `hub`: address of the hub that the tunnel uses. */
+function reachFromElsewhere({ host, publicUrl, allowHost = [] }: Values, hub: string | undefined) {
+  const reached = [hostInUrl(host), ...namesElsewhere({ publicUrl, allowedHosts: allowHost })]
+  const outside = reached.find((name) => !isLoopback(name))
+  if (outside !== undefined) return `other machines can reach it at ${outside}`
+  return hub === undefined ? undefined : `anybody who knows its address at the hub ${hub} can send it`
 }
 
 /** The source of a recorded delivery, with the secret that signs for it. */
@@ -282,20 +282,21 @@ export function openSources(
     /** True if a fixture with its own key is signed with that. */
     readonly usesOwnKeys?: boolean
   },
-): (recorded: Pick<RecordedDelivery, 'provider' | 'scheme' | 'secret'>) => Promise<RecordedSource> {
+): (recorded: RecordedDelivery) => Promise<RecordedSource> {
   const { webhookSecretPrevious: previous } = profile.values
   let found: ReturnType<typeof webhookSecret> | undefined
   let sources: ReturnType<typeof readSources> | undefined
   return async ({ provider: name, scheme, secret }) => {
-    const set = isCodeHost(name) ? [] : await (sources ??= readSources(shell, profile, data))
+    const set = shownSource(name) === undefined ? [] : await (sources ??= readSources(shell, profile, data))
     const known = set.find((source) => source.name === name)
     // A file may name another scheme than the source has.
-    const schemeText = isCodeHost(name) ? name : (known?.scheme ?? scheme ?? name)
+    const schemeText = shownSource(name) === undefined ? name : (known?.scheme ?? scheme ?? name)
     // A folder may send a secret of its own.
     const isOwn =
       secretEnv === undefined && known?.secretOrigin !== undefined && isOfFolder(known.secretOrigin)
-    const isNamed = isCodeHost(name) || (known ? isOwn || known.ofFolder === undefined : name === named)
-    const about = { name, schemeText, scheme: schemeOf(schemeText), isNamed }
+    const isNamed =
+      shownSource(name) === undefined || (known ? isOwn || known.ofFolder === undefined : name === named)
+    const about = { name, sender: senderOf(schemeText), isNamed }
     const isHost = known === undefined && isOfCodeHost({ provider: name, scheme: schemeText })
     const path = isHost ? '/webhook' : pathOf(name)
     // The fixture's key is not the user's, so any scheme may send it.

@@ -5,24 +5,28 @@ import { type Limits, TIME_LIMITS } from '../base/seams.js'
 import type { OAuthClient } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
-import { Journal } from '../journal/journal.js'
 import { findSandboxClient } from '../sandbox/client.js'
-import { type Database, mayHaveData } from '../store/open.js'
 import { type TokenOwner, Tokens } from '../tokens/tokens.js'
-import { loginCommandLine, notRunning, onlyInMemory, signInCommand, withCommand } from './advice.js'
+import { loginCommandLine, notRunning, signInCommand, withCommand } from './advice.js'
 import { codeHostOf, openNamedHost } from './code-host.js'
 import type { Flags, Shell } from './command.js'
 import { callInstance } from './instance-client.js'
 import { marked, outside } from './output/outside.js'
-import { openProfile, openStored, type Profile, type ProfileOptions, remember } from './profile.js'
-import { clientOf, isUserNamed, storeOf, userOf } from './settings/derived.js'
-import { joinStored } from './stored-setup.js'
+import {
+  type DataOptions,
+  findProfile,
+  type FoundProfile,
+  openData,
+  type Profile,
+  type ProfileOptions,
+  type ProfileWithData,
+  remember,
+} from './profile.js'
+import { clientOf, isUserNamed, userOf } from './settings/derived.js'
 
-/** A profile for a command that acts for a user, with its code host. What `relay setup` stored completes its settings. */
-export interface UserProfile extends Profile {
+/** A profile for a command that acts for a user, with its code host. */
+export interface UserProfile extends ProfileWithData {
   readonly user: string
-  /** Data of the profile, or an empty database in memory if it has none. */
-  readonly database: Database
   readonly tokens: Tokens
   readonly host: CodeHost
   /** The OAuth client of this shell, of `relay setup` or of the sandbox. */
@@ -39,69 +43,55 @@ export interface UserProfile extends Profile {
   readonly remember: () => void
 }
 
-interface UserOptions {
-  /** `create`: creates the profile's data if there is none and no instance runs. Default: `open`. */
-  readonly data?: 'open' | 'create'
-  /** True: the command signs the user in, which needs no stored token. Default: false. */
-  readonly signsIn?: boolean
-}
+interface UserOptions extends ProfileOptions, Partial<DataOptions> {}
 
-/** Opens a profile for its user. Sends nothing to the code host. @throws RelayError as {@link openProfile} and {@link asUser} */
+/**
+ * Opens a profile for its user. Sends nothing to the code host.
+ * @throws RelayError as {@link openProfile} with data; `settings` when settings are missing, and for a code host that
+ * only the working folder names; `usage` for an invalid user name; `unavailable` for a sandbox that does not run
+ */
 export async function openUserProfile(
   shell: Shell,
   flags: Flags,
-  options: ProfileOptions & UserOptions = {},
+  { data = 'open', signsIn = false, ...options }: UserOptions = {},
 ): Promise<UserProfile> {
-  return asUser(shell, await openProfile(shell, flags, options), options)
+  return openAsUser(shell, await findProfile(shell, flags, options), { data, signsIn })
 }
 
-/**
- * Completes an open profile for its user. Disposing of the result closes the data that this opens.
- * @throws RelayError `settings` when settings are missing, when the data is in the instance's memory, and for a code host
- * that only the working folder names; `usage` for an invalid user name; `unavailable` for a sandbox that does not run;
- * `storage`
- */
-export async function asUser(
+/** Opens a found profile for its user. @throws RelayError as {@link openUserProfile} */
+export async function openAsUser(
   shell: Shell,
-  profile: Profile,
-  { data = 'open', signsIn = false }: UserOptions = {},
+  found: FoundProfile,
+  options: DataOptions,
 ): Promise<UserProfile> {
-  const { own, instance, saved } = profile
-  const user = userOf(profile.values)
-  if (instance?.store === 'memory') throw onlyInMemory(instance, 'its tokens')
-  if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning(profile)
+  const { own, instance, saved } = found
+  const user = userOf(own.values)
+  if (!instance && saved?.sandbox && !own.origins.provider) throw notRunning({ ...own, instance, saved })
   await using closing = new Disposal()
-  const database = closing.use(await openUserData(shell, profile, data === 'create' && !instance))
+  const profile = closing.use(await openData(shell, found, options))
+  const { values, database, hostRefusal } = profile
   const { secrets, store } = database
-  const joined = await joinStored({ own, instance, saved, signsIn }, secrets)
-  const { values } = joined
   const limits = { ...TIME_LIMITS, ...shell.seams?.limits }
-  const host = openNamedHost(joined, limits.codeHost)
+  const host = await openNamedHost(profile, limits)
   const clock = shell.seams?.clock ?? systemClock
   const tokens = new Tokens(secrets, clock)
-  if (host.refusal)
-    throw await refusalFor(profile, user, { host, store, tokens, signsIn, log: shell.out.log })
+  if (hostRefusal) throw await refusalFor(profile, user, { host, store, tokens, options, log: shell.out.log })
   const ofSandbox = instance?.provider === 'sandbox' && findSandboxClient(secrets, instance.providerUrl)
   const client = (await ofSandbox) || clientOf(values)
   const parts = { host, client, store, tokens, tokenTtl: values.tokenTtl, log: shell.out.log, clock }
-  const resources = closing.move()
+  closing.move()
   return {
     ...profile,
-    ...joined,
     user,
-    database,
-    data: async () => database,
-    journal: async () => new Journal(database.sql),
     tokens,
     host,
     client,
     limits,
     ...tokenAccess(shell, profile, user, parts),
     remember() {
-      const { provider, providerUrl } = codeHostOf(joined)
-      if (!instance) remember(joined, { provider, providerUrl }, saved?.sandbox ?? false)
+      const { provider, providerUrl } = codeHostOf(profile)
+      if (!instance) remember(profile, { provider, providerUrl }, saved?.sandbox ?? false)
     },
-    [Symbol.asyncDispose]: () => resources[Symbol.asyncDispose](),
   }
 }
 
@@ -159,11 +149,11 @@ function tokenAccess(
 async function refusalFor(
   profile: Profile,
   user: string,
-  { signsIn, ...parts }: Omit<RenewParts, 'client'> & { readonly signsIn: boolean },
+  { options, ...parts }: Omit<RenewParts, 'client'> & { readonly options: DataOptions },
 ): Promise<unknown> {
   const { host, tokens } = parts
   const found = (await tokens.get(user)) ?? (await tokens.refreshable(user))
-  if (signsIn || profile.values.clientSecret || !found) return host.refusal
+  if (options.signsIn || profile.values.clientSecret || !found) return host.refusal
   const explain = withCommand(signInCommand(profile, false))
   return renewToken({ ...parts, client: undefined }, user)
     .catch(explain)
@@ -171,13 +161,4 @@ async function refusalFor(
       () => host.refusal,
       (error: unknown) => error,
     )
-}
-
-/** Opens the profile's data, or an empty database in memory. Creates none for a code host that only the folder names. */
-async function openUserData(shell: Shell, profile: Profile, isNew: boolean): Promise<Database> {
-  const { values, folder, hostRefusal } = profile
-  const hasData = mayHaveData(storeOf(values), folder)
-  if (hostRefusal && !hasData) throw hostRefusal
-  const create = isNew && !hostRefusal
-  return openStored(shell, profile, { create, ...(!create && !hasData && { kind: 'memory' }) })
 }

@@ -1,10 +1,10 @@
+import type { InstanceSettings } from './settings/join.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import type { RunningInstance } from '../instance/protocol.js'
 import type { Database } from '../store/open.js'
 import { readProfileSecret } from '../webhook/profile-secret.js'
 import type { Shell } from './command.js'
-import { isOfFolder, type LoadedSettings, type Origins } from './settings/read.js'
+import { isOfFolder, type Origins } from './settings/read.js'
 
 // Secret with which the code host signs deliveries.
 
@@ -21,12 +21,8 @@ interface FoundSecret {
  * @throws RelayError `settings` when the variable of `--secret-env` is not set; `storage`
  */
 export async function webhookSecret(
-  { env }: Pick<Shell, 'env'>,
-  {
-    values,
-    origins,
-    instance,
-  }: Pick<LoadedSettings, 'values' | 'origins'> & { readonly instance: RunningInstance | undefined },
+  { env }: Shell,
+  { values, origins, instance }: InstanceSettings,
   { secretEnv, data }: { readonly secretEnv?: string | undefined; readonly data: Database | undefined },
 ): Promise<FoundSecret | undefined> {
   if (secretEnv !== undefined) {

@@ -5,7 +5,7 @@ import type { Journal } from '../journal/journal.js'
 import { withLock } from '../store/lock.js'
 import type { Store } from '../store/kv.js'
 import type { DeliveryLog, HookDelivery, HostWords } from './host.js'
-import { Refusal } from './rest.js'
+import { Refusal } from './refusal.js'
 
 export interface CatchUpOptions extends RetryOptions {
   readonly log: DeliveryLog

@@ -1,7 +1,7 @@
 // The part of GitHub's API that Gitea has copied.
 import { z } from 'zod'
 import type * as host from './host.js'
-import { PAGE_SIZE, apiPath, Refusal, type RestClient } from './rest.js'
+import { PAGE_SIZE, apiPath, type RestClient } from './rest.js'
 
 export const loginSchema = z.object({ login: z.string() })
 export const webAddressSchema = z.url({ protocol: /^https?$/ })
@@ -19,8 +19,8 @@ const comment = z
     author: user?.login,
   }))
 /** Id of a commit: SHA-1, or SHA-256 in some of Gitea's repositories. */
-const commit = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
-const head = z.object({ head: z.object({ sha: commit }) })
+export const commitSchema = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
+const head = z.object({ head: z.object({ sha: commitSchema }) })
 
 const reaction = z.object({ id: z.int().optional() })
 
@@ -53,6 +53,11 @@ export const issuePath = ({ owner, repo, number }: host.IssueRef): string =>
 export const pullPath = ({ owner, repo, number }: host.IssueRef): string =>
   apiPath`/repos/${owner}/${repo}/pulls/${number}`
 export const hooksPath = ({ owner, repo }: host.Repo): string => apiPath`/repos/${owner}/${repo}/hooks`
+
+/** GitHub has `pull`, Gitea `pulls`. */
+export function commentPaths({ owner, repo, number }: host.IssueRef, id: number): readonly string[] {
+  return ['issues', 'pull', 'pulls'].map((page) => `/${owner}/${repo}/${page}/${number}#issuecomment-${id}`)
+}
 
 /**
  * States of statuses and conclusions of checks that count as success: a pull request can be merged with skipped and
@@ -119,56 +124,3 @@ export abstract class GitHubLikeAccount {
     return (await this.rest.call('GET', pullPath(pull), { answer: head })).value.head.sha
   }
 }
-
-/**
- * Fields of a pull request that show why it was not merged. Gitea has no `mergeable_state`, old versions no `draft`.
- */
-const pullState = z.object({
-  state: z.string(),
-  merged: z.boolean(),
-  draft: z.boolean().optional(),
-  /** Null while GitHub is checking. At Gitea false for a draft and while it is checking. */
-  mergeable: z.boolean().nullish(),
-  mergeable_state: z.string().optional(),
-})
-
-/**
- * Gitea's messages, with 405, for reasons that its pull request does not show. "not allowed to merge [reason: …]" is
- * about approvals or checks.
- */
-const MAY_NOT_MERGE = /^User not allowed to merge/i
-const WORK_IN_PROGRESS = /^Work in progress/i
-
-/**
- * Error for a refused merge. Code hosts answer 404 and 405 for many reasons, so this reads the pull request and names
- * the reason: `conflict` or `forbidden`. Returns `error` itself if there is no reason, or the pull request cannot be
- * read.
- * @see docs.github.com/rest/pulls/pulls ("Get a pull request"; the values of `mergeable_state` are those of GraphQL's
- * MergeStateStatus); Gitea's routers/api/v1/repo/pull.go (MergePullRequest) and modules/structs/pull.go
- */
-export async function mergeRefusal(rest: RestClient, pull: host.IssueRef, error: unknown): Promise<unknown> {
-  if (!(error instanceof Refusal) || ![404, 405].includes(error.providerStatus)) return error
-  const found = (await rest.call('GET', pullPath(pull), { answer: pullState }).catch(() => undefined))?.value
-  if (!found) return error
-  const { upstreamMessage: message, providerStatus } = error
-  const refused = (kind: 'conflict' | 'forbidden', why: string): Refusal =>
-    new Refusal(kind, `Not merged: ${why}`, { providerStatus })
-  if (found.merged) return refused('conflict', 'it is already merged')
-  if (found.state === 'closed') return refused('conflict', 'it is closed')
-  const quoted = message && ` (${rest.label}: ${message})`
-  if (providerStatus === 404 || MAY_NOT_MERGE.test(message))
-    return refused('forbidden', `this account or its token may not merge it${quoted}`)
-  const isDraft = found.draft || WORK_IN_PROGRESS.test(message)
-  const shown = MERGE_STATE_REASONS.get(isDraft ? 'draft' : (found.mergeable_state ?? ''))
-  const why = shown ?? (found.mergeable === false ? CONFLICTS : undefined)
-  return why ? refused('conflict', why + quoted) : error
-}
-
-const CONFLICTS = 'it conflicts with its base branch, or the code host is still checking that'
-const MERGE_STATE_REASONS: ReadonlyMap<string, string> = new Map([
-  ['dirty', 'it conflicts with its base branch'],
-  ['behind', 'its branch must first be brought up to date with the base branch'],
-  ['blocked', 'approvals or checks are missing'],
-  ['draft', 'it is a draft'],
-  ['unknown', 'the code host is still checking whether it can be merged; try again'],
-])

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type ErrorKind, RelayError } from '../base/errors.js'
+import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
+import { sleep } from '../base/wait.js'
 import { isLoopback, parseUrl } from '../base/address.js'
 import type { Store } from '../store/kv.js'
 import type { CodeHost, RepoHooks, HookSettings, Repo, RepoHook } from './host.js'
-import { isNotFound, Refusal } from './rest.js'
+import { isNotFound, Refusal } from './refusal.js'
 
 /** A hook that this profile made or uses. */
 export interface SavedHook extends Repo {
@@ -67,6 +68,13 @@ export class SavedHooks {
   }
 }
 
+/** Parses names of events, separated by commas. `place` begins the error. @throws RelayError `usage` */
+export function parseHookEvents(place: string, text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim())
+  if (names.every((name) => /^[a-z_]{1,64}$/.test(name))) return [...new Set(names)]
+  throw new RelayError('usage', `${place}: must be names of events, separated by commas: push,pull_request`)
+}
+
 /** A repository's hooks as one user may manage them, with the profile's records of its own. */
 export interface HookContext {
   readonly host: Pick<CodeHost, 'url' | 'words'>
@@ -102,13 +110,18 @@ export interface RegisteredHook {
   readonly permanent: boolean
   /** True if the hook existed and was not made by this profile, but perhaps by another relay with the same address. */
   readonly found: boolean
+  /** Ids of hooks that it replaces, for {@link removeFormer}. */
+  readonly former: readonly number[]
+  /** True if hooks that it replaces have another secret, as far as the profile knows. */
+  readonly hasNewSecret: boolean
 }
 
 /**
  * Ensures that the repository has exactly one hook with this address and these settings, and saves it as this
  * profile's. The profile's hooks are those with the address, and the one that it made before, unless someone changed
  * its address. A hook whose address, events and secret are right is left alone, otherwise it is changed. Further hooks
- * are removed, since their deliveries would arrive twice. A hook that existed before is permanent, as is one with
+ * get nothing more, since their deliveries would arrive twice, and are left to {@link removeFormer} where that loses what is
+ * queued for them. A hook that existed before is permanent, as is one with
  * `permanent`; for one made by relay, that does not change.
  * @throws RelayError as the calls do, with the next step; `settings` for an address that the code host cannot reach;
  * `storage`
@@ -123,6 +136,12 @@ export async function registerHook(place: HookContext, wanted: WantedHook): Prom
   const lasts = (created: boolean): boolean => permanent || (before?.permanent ?? !created)
   const save = (created: boolean, hook: Pick<SavedHook, 'id' | 'former' | 'shown'>): Promise<void> =>
     saved.put(repo, { ...hook, url, chosen, events, permanent: lasts(created) })
+  const former: number[] = []
+  const drop = async (id: number): Promise<void> => {
+    if (hooks.retire) former.push(id)
+    const dropped = hooks.retire ? hooks.retire(repo, id, url) : hooks.remove(repo, id)
+    await dropped.catch(ignoreGone)
+  }
   const change = async (own: RepoHook): Promise<Ensured> => {
     // Somebody may have changed its secret since, so a user's request does not rely on the record.
     const sameSecret = !permanent && before?.id === own.id && before.shown?.secret === secret
@@ -130,11 +149,12 @@ export async function registerHook(place: HookContext, wanted: WantedHook): Prom
     // Saved first, so that a hook whose change was interrupted is found by one of its addresses.
     await save(false, { id: null, former: own.url, shown: null })
     const hook = await hooks.change(repo, own.id, settings, { sameSecret })
+    if (hook.id !== own.id) await onceMade(() => drop(own.id))
     return { hook, created: false, repaired: differences(own, hook) }
   }
   const ensure = async (): Promise<Ensured> => {
     const [own, ...others] = ownAmong(await hooks.list(repo), before, url)
-    for (const { id } of others) await hooks.remove(repo, id).catch(ignoreGone)
+    for (const { id } of others) await drop(id)
     if (own) return change(own)
     // Saved first, so that a hook whose creation was interrupted is found by its address.
     await save(true, { id: null, former: null, shown: null })
@@ -157,7 +177,45 @@ export async function registerHook(place: HookContext, wanted: WantedHook): Prom
   const hasSecret = hook.hasSecret ?? (hook.id === before?.id && before.shown?.hasSecret === true)
   const shown = { events: hook.events, hasSecret, secret }
   await save(created, { id: hook.id, former: null, shown })
-  return { ...ensured, permanent: lasts(created), found: !created && !before }
+  const hasNewSecret = Boolean(before?.shown) && before?.shown?.secret !== secret
+  return { ...ensured, permanent: lasts(created), found: !created && !before, former, hasNewSecret }
+}
+
+/**
+ * Says that hooks were replaced, and for how long they stay. `acceptsFormer` is true if relay also accepts the secret that
+ * they had.
+ */
+export function formerText(
+  { host, repo: { owner, repo } }: HookContext,
+  { former, hasNewSecret }: RegisteredHook,
+  { after, acceptsFormer }: { readonly after: number; readonly acceptsFormer: boolean },
+): string {
+  const one = former.length === 1
+  const which = `hook${one ? '' : 's'} ${former.join(' and ')} of ${owner}/${repo}`
+  const refused =
+    hasNewSecret && !acceptsFormer
+      ? ', and is refused unless RELAY_WEBHOOK_SECRET_PREVIOUS has the former secret'
+      : ''
+  return `${which} ${one ? 'was' : 'were'} replaced, since ${host.words.label} cannot change a secret. What is queued there still comes for ${after / 1000} s${refused}`
+}
+
+/**
+ * Removes the hooks that another one replaced, once what the code host had queued for them has had its time, at once when
+ * `stop` aborts.
+ * @throws RelayError as the calls do, with the next step
+ */
+export async function removeFormer(
+  place: HookContext,
+  ids: readonly number[],
+  { after, stop }: { readonly after: number; readonly stop: AbortSignal },
+): Promise<void> {
+  if (ids.length === 0) return
+  await sleep(after, { signal: stop }).catch(() => {})
+  try {
+    for (const id of ids) await place.hooks.remove(place.repo, id).catch(ignoreGone)
+  } catch (error) {
+    throw explainHookError(error, place)
+  }
 }
 
 type Ensured = Pick<RegisteredHook, 'hook' | 'created' | 'repaired'>
@@ -206,6 +264,7 @@ function differences(before: RepoHook, now: RepoHook): string[] {
     // A code host that shows the new secret would have shown the old one.
     ...(now.hasSecret && !before.hasSecret ? ['it had no secret'] : []),
     ...(sameNames(before.events, now.events) ? [] : ['it had other events']),
+    ...(now.lost === undefined ? [] : [now.lost]),
   ]
 }
 
@@ -222,11 +281,7 @@ function ownAmong(
 }
 
 /** True if a hook leads to `url`, or was made before and still has an address that relay set. */
-export function isOwnHook(
-  hook: Pick<RepoHook, 'id' | 'url'>,
-  before: SavedHook | undefined,
-  url: string | undefined,
-): boolean {
+export function isOwnHook(hook: RepoHook, before: SavedHook | undefined, url: string | undefined): boolean {
   if (url !== undefined && sameAddress(hook.url, url)) return true
   if (!before || (before.id ?? hook.id) !== hook.id) return false
   return [before.url, before.former].some((own) => own !== null && sameAddress(hook.url, own))
@@ -239,8 +294,21 @@ export function sameAddress(one: string, other: string): boolean {
 }
 
 /** Ignores that another relay removed the hook since they were listed. */
-function ignoreGone(error: unknown): void {
+export function ignoreGone(error: unknown): undefined {
   if (!isNotFound(error)) throw error
+}
+
+/**
+ * Runs work after a hook was made. A refusal must not look as if there were no hook. @throws RelayError
+ * `provider_failed`, `cancelled`
+ */
+export async function onceMade<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (cause) {
+    const { kind, message } = toRelayError(cause)
+    throw kind === 'cancelled' ? cause : new RelayError('provider_failed', message, { cause })
+  }
 }
 
 /**
@@ -322,6 +390,8 @@ function isMoved(error: RelayError): boolean {
 
 function fixOf(error: RelayError, { host, repo: { owner, repo }, login, command }: Explained) {
   if (isMoved(error)) return 'The repository was renamed or moved. Give its new name'
+  // The message names the page.
+  if (error instanceof Refusal && error.signOn !== undefined) return undefined
   const { kind, message, retryAfter = 60 } = error
   const needed = host.words.hookRights
   const missing = error instanceof Refusal ? error.missingRight : undefined

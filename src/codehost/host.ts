@@ -1,10 +1,11 @@
 import type { Command } from '../base/command-line.js'
 import type { RelayError } from '../base/errors.js'
+import type { Limits } from '../base/seams.js'
 import type { Cancellable } from '../base/wait.js'
 import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { ResponseHead, SendOnce } from '../net/client.js'
-import type { EventTable, WebhookScheme } from '../schemes/scheme.js'
+import type { HostScheme } from '../senders/scheme.js'
 
 /** A repository. `owner` may have slashes between its parts (GitLab's groups). */
 export interface Repo {
@@ -15,8 +16,21 @@ export interface Repo {
 /** An issue or a pull request. */
 export interface IssueRef extends Repo {
   readonly number: number
-  /** Required if issues and pull requests are numbered separately (GitLab). */
+  /** Where issues and pull requests are numbered separately (GitLab), an issue's by default. */
   readonly kind?: 'issue' | 'pull'
+}
+
+/** A text that was sent as a comment. */
+export interface CommentResult {
+  /** Null if the text had only commands, which the code host carried out without a comment (GitLab). */
+  readonly id: number | null
+  /** Web address of the comment, else of what it was sent to. */
+  readonly url: string
+}
+
+export interface CommentOptions {
+  /** Sends also a text with commands for the code host (GitLab's quick actions). */
+  readonly quickActions?: boolean | undefined
 }
 
 /** Reference to a comment; `url` is its web address. */
@@ -70,12 +84,19 @@ export interface MergeOptions {
   readonly message?: string | undefined
   /** Full commit id. Merges only if it is the head of the pull request, else `conflict`. */
   readonly sha?: string | undefined
+  /** Lets the code host merge once the checks of the head have succeeded. `unprocessable` at GitHub. */
+  readonly auto?: boolean | undefined
 }
 
 /** Result of a merge. `merged: false` means that the code host will merge later (checks pending). */
 export type MergeResult =
   | { readonly merged: true; readonly sha: string }
   | { readonly merged: false; readonly sha: null }
+
+export interface MergeWatch {
+  /** Called with a reason that completes "not merged yet: …", when it first applies. */
+  readonly onRetry?: (reason: string) => void
+}
 
 export const REACTIONS = ['+1', '-1', 'laugh', 'confused', 'heart', 'hooray', 'rocket', 'eyes'] as const
 export type Reaction = (typeof REACTIONS)[number]
@@ -93,10 +114,18 @@ export type TokenSource = string | (() => Promise<string>)
 
 /** Properties that all code hosts of one kind share. */
 export interface HostTraits {
+  /** True if a repository may be in groups within groups, so that its owner has slashes (GitLab). */
+  readonly nestedOwners: boolean
+  /** True if issues and pull requests are numbered separately (GitLab). */
+  readonly separateNumbers: boolean
+  /** Possible paths of a comment's page, with its anchor. */
+  readonly commentPaths: (on: IssueRef, id: number) => readonly string[]
   readonly webhook: HostScheme
   readonly words: HostWords
   /** Event that a test of a hook delivers. */
   readonly testEvent: string
+  /** Most deliveries of a hook that a user may have sent again in a minute. Undefined: as the rate limit says. */
+  readonly resendsPerMinute?: number
   /** Documented retention of the delivery log, in milliseconds. Infinity if none is documented. */
   readonly logPeriod: number
 }
@@ -106,9 +135,11 @@ export interface CallingOptions {
   readonly sendOnce: SendOnce
   /** Error with which every call rejects. Undefined: calls are allowed. */
   readonly refusal?: RelayError | undefined
-  /** Milliseconds for one call, headers and body together. */
-  readonly timeLimit: number
+  /** `codeHost` is for one call, headers and body together. */
+  readonly limits: HostLimits
 }
+
+export type HostLimits = Pick<Limits, 'codeHost' | 'mergeDelay' | 'mergeTime'>
 
 /** A kind of code host, independent of its address. */
 export interface HostKind extends HostTraits {
@@ -117,8 +148,11 @@ export interface HostKind extends HostTraits {
   /** True if relay itself emulates it, and creates the OAuth client. */
   readonly isEmulated: boolean
   /** Opens no connection. The address is already validated. */
-  readonly open: (url: URL, calling: CallingOptions) => Omit<CodeHost, 'refusal'>
+  readonly open: (url: URL, calling: CallingOptions) => OpenedHost
 }
+
+/** What a kind of code host says of one at an address. */
+export type OpenedHost = Omit<CodeHost, 'refusal' | 'source'>
 
 /** The part of a {@link CodeHost} that issues tokens. */
 export interface TokenHost {
@@ -148,6 +182,8 @@ export interface OAuthHost extends TokenHost {
  * host's own on one line, and never a token.
  */
 export interface CodeHost extends HostTraits, OAuthHost {
+  /** Name of the source that receives its deliveries. */
+  readonly source: string
   readonly probe: Probe
   /** Page on which a user registers an OAuth application by hand. */
   readonly registrationPage: string
@@ -164,13 +200,18 @@ export interface CodeHost extends HostTraits, OAuthHost {
 /** Calls of one user. */
 export interface Account {
   facts(): Promise<TokenFacts>
-  comment(on: IssueRef, body: string): Promise<CommentRef>
+  /** `bad_request` for a text with commands, unless the options allow them. */
+  comment(on: IssueRef, body: string, options?: CommentOptions): Promise<CommentResult>
   /** Comments, oldest first. `unprocessable` after 2,500 of them. */
   comments(on: IssueRef): AsyncIterable<Comment>
-  editComment(on: IssueRef, id: number, body: string): Promise<CommentRef>
+  editComment(on: IssueRef, id: number, body: string, options?: CommentOptions): Promise<CommentRef>
   /** `unprocessable` beyond 2,500 checks or statuses. */
   headChecks(pull: IssueRef): Promise<HeadChecks>
-  merge(pull: IssueRef, options?: MergeOptions): Promise<MergeResult>
+  /**
+   * Merges once. A merge that was refused only for the moment (the base branch moved, or the code host still checks) is
+   * tried again for {@link HostLimits} `mergeTime`, with the same head; `onRetry` says why, before the first wait.
+   */
+  merge(pull: IssueRef, options?: MergeOptions, watch?: MergeWatch): Promise<MergeResult>
   /** Adds a reaction to the issue or pull request, or to one of its comments. */
   react(to: IssueRef, content: Reaction, comment?: CommentTarget): Promise<ReactionResult>
   readonly hooks: RepoHooks
@@ -202,6 +243,8 @@ export interface RepoHook {
   readonly hasSecret: boolean | undefined
   /** The receiver's last response. Undefined if nothing was sent, or the code host does not show it. */
   readonly lastResponse: { readonly code: number; readonly message: string } | undefined
+  /** What the code host forgot by the last change, and a person has to enter again. A clause. */
+  readonly lost?: string
 }
 
 /** Calls about the hooks of repositories. `not_found` also for a token that may not manage them. */
@@ -209,8 +252,8 @@ export interface RepoHooks {
   list(repo: Repo): Promise<readonly RepoHook[]>
   create(repo: Repo, settings: HookSettings): Promise<RepoHook>
   /**
-   * Changes a hook's settings and activates it. Gitea cannot change a secret: without `sameSecret` its hook gets
-   * another id.
+   * Changes a hook's settings and activates it. Gitea cannot change a secret: without `sameSecret` it makes another one,
+   * and the caller retires the former.
    */
   change(
     repo: Repo,
@@ -219,6 +262,11 @@ export interface RepoHooks {
     options: { readonly sameSecret: boolean },
   ): Promise<RepoHook>
   remove(repo: Repo, id: number): Promise<void>
+  /**
+   * Makes a hook get nothing new, and still deliver what is queued for it, to `url`, until it is removed. Absent if the
+   * code host never replaces one (GitHub).
+   */
+  readonly retire?: (repo: Repo, id: number, url: string) => Promise<void>
   /** Requests a delivery of `testEvent`. Gitea sends none for a repository without a commit. */
   test(repo: Repo, id: number): Promise<void>
   /** Absent if the code host has no log for programs (Gitea). */
@@ -355,6 +403,3 @@ export interface AppAccount {
   /** Log of the App's webhook, with the deliveries of all its repositories. */
   readonly log: DeliveryLog
 }
-
-/** Scheme of a code host, which always has a table of events. */
-export type HostScheme = WebhookScheme & { readonly events: EventTable }

@@ -5,11 +5,11 @@ import { RelayError } from '../base/errors.js'
 import { printable } from '../base/text.js'
 import { withLock } from '../store/lock.js'
 import type { StoreReader, StoreUpdater } from '../store/kv.js'
-import type { Account, CommitCheck, CommentRef, HeadChecks, IssueRef } from './host.js'
+import type { Account, CommitCheck, CommentOptions, CommentResult, HeadChecks, IssueRef } from './host.js'
 
 export interface StickyParts {
   readonly host: { readonly origin: string }
-  readonly account: Pick<Account, 'facts' | 'comment' | 'comments' | 'editComment'>
+  readonly account: Account
   /** Store for the lock that prevents two processes of this profile from both adding the comment. */
   readonly store: StoreReader & StoreUpdater
 }
@@ -33,9 +33,9 @@ export function parseStickyKey(text: string): string {
 export async function writeSticky(
   { host, account, store }: StickyParts,
   on: IssueRef,
-  { key, body: text }: { readonly key: string; readonly body: string },
+  { key, body: text, quickActions }: { readonly key: string; readonly body: string } & CommentOptions,
   options: Cancellable = {},
-): Promise<CommentRef & { readonly created: boolean }> {
+): Promise<CommentResult & { readonly created: boolean }> {
   const marker = `<!-- relay-sticky: ${key} -->`
   const body = `${marker}\n${text}`
   const { login } = await account.facts()
@@ -44,8 +44,8 @@ export async function writeSticky(
   return withLock(store, lock, { what: 'writing this sticky comment', ...options }, async () => {
     for await (const earlier of account.comments(on))
       if (earlier.author === login && earlier.body.startsWith(marker))
-        return { ...(await account.editComment(on, earlier.id, body)), created: false }
-    return { ...(await account.comment(on, body)), created: true }
+        return { ...(await account.editComment(on, earlier.id, body, { quickActions })), created: false }
+    return { ...(await account.comment(on, body, { quickActions })), created: true }
   })
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { RelayError } from '../base/errors.js'
 import { parseJson } from '../json/parse.js'
-import { MERGE_METHODS, REACTIONS } from './host.js'
+import { type HostTraits, type IssueRef, type Repo, MERGE_METHODS, REACTIONS } from './host.js'
 
 /** Limits of an error response, so that it does not repeat an invalid request in full. */
 const MAX_PROBLEMS = 10
@@ -25,45 +25,96 @@ function oneOf<const T extends readonly string[]>(words: T) {
   return z.enum(words, message(`must be one of ${words.join(', ')}`))
 }
 
-/** Body of POST /api/comment. The provider limits the length of a comment. */
-export const commentRequest = z.strictObject({
-  owner: repoName,
-  repo: repoName,
-  issueNumber: positive,
-  body: text.regex(/\S/, 'must not be blank'),
-})
+/** An owner within groups, checked part by part. GitLab nests 20 groups. */
+const ownerPath = z
+  .string(message('must be a string'))
+  .refine(
+    (text) =>
+      text.split('/').length <= 21 && text.split('/').every((part) => repoName.safeParse(part).success),
+    'must be names with slashes between them, each 1 to 100 of A-Z a-z 0-9 . _ - and not . or ..',
+  )
 
-/** Body of POST /api/merge. */
-export const mergeRequest = z.strictObject({
-  owner: repoName,
-  repo: repoName,
-  pullNumber: positive,
-  method: oneOf(MERGE_METHODS).optional(),
-  title: text.optional(),
-  message: text.optional(),
-  // An abbreviated id would match no head, and look like a changed head.
-  sha: text
-    .regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i, 'must be a whole commit id of 40 or 64 hexadecimal digits')
-    .toLowerCase()
-    .optional(),
-})
+/** Runs also if other fields are invalid, so that one response names all of them. */
+const isFields = ({ value }: { value: unknown }): boolean => typeof value === 'object' && value !== null
 
-/** Body of POST /api/react. */
-export const reactRequest = z
-  .strictObject({
-    owner: repoName,
-    repo: repoName,
-    issueNumber: positive,
-    content: oneOf(REACTIONS),
-    commentId: positive.optional(),
-    reviewCommentId: positive.optional(),
-  })
-  .refine(({ commentId, reviewCommentId }) => commentId === undefined || reviewCommentId === undefined, {
-    path: ['reviewCommentId'],
-    message: 'not together with commentId',
-    // Runs even if other fields are invalid, so that one response names all of them.
-    when: ({ value }) => typeof value === 'object' && value !== null,
-  })
+/** Exactly one of these fields. */
+function oneNumber<T extends z.ZodType<Numbered>>(schema: T): T {
+  return schema.check(
+    z.refine(
+      ({ issueNumber, pullNumber }: Numbered) => issueNumber !== undefined || pullNumber !== undefined,
+      {
+        path: ['issueNumber'],
+        message: 'required',
+        when: isFields,
+      },
+    ),
+    z.refine(
+      ({ issueNumber, pullNumber }: Numbered) => issueNumber === undefined || pullNumber === undefined,
+      {
+        path: ['pullNumber'],
+        message: 'not together with issueNumber',
+        when: isFields,
+      },
+    ),
+  )
+}
+
+interface Numbered {
+  readonly issueNumber?: number | undefined
+  readonly pullNumber?: number | undefined
+}
+
+/** Schemas of the bodies of the actions, for a code host of this kind. */
+export function actionRequests({ nestedOwners }: Pick<HostTraits, 'nestedOwners'>) {
+  const place = { owner: nestedOwners ? ownerPath : repoName, repo: repoName }
+  /** An issue, or a pull request by `pullNumber`, which matters where they are numbered separately. */
+  const subject = { ...place, issueNumber: positive.optional(), pullNumber: positive.optional() }
+  return {
+    /** Body of POST /api/comment. The provider limits the length of a comment. */
+    comment: oneNumber(
+      z.strictObject({
+        ...subject,
+        body: text.regex(/\S/, 'must not be blank'),
+        quickActions: z.boolean(message('must be true or false')).optional(),
+      }),
+    ),
+    /** Body of POST /api/merge. */
+    merge: z.strictObject({
+      ...place,
+      pullNumber: positive,
+      method: oneOf(MERGE_METHODS).optional(),
+      title: text.optional(),
+      message: text.optional(),
+      // An abbreviated id would match no head, and look like a changed head.
+      sha: text
+        .regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i, 'must be a whole commit id of 40 or 64 hexadecimal digits')
+        .toLowerCase()
+        .optional(),
+      auto: z.boolean(message('must be true or false')).optional(),
+    }),
+    /** Body of POST /api/react. */
+    react: oneNumber(
+      z
+        .strictObject({
+          ...subject,
+          content: oneOf(REACTIONS),
+          commentId: positive.optional(),
+          reviewCommentId: positive.optional(),
+        })
+        .refine(
+          ({ commentId, reviewCommentId }) => commentId === undefined || reviewCommentId === undefined,
+          { path: ['reviewCommentId'], message: 'not together with commentId', when: isFields },
+        ),
+    ),
+  }
+}
+
+/** Reference to the subject of a comment or a reaction. */
+export function issueRefOf({ owner, repo, issueNumber, pullNumber }: Repo & Numbered): IssueRef {
+  return pullNumber === undefined
+    ? { owner, repo, number: issueNumber ?? 0 }
+    : { owner, repo, number: pullNumber, kind: 'pull' }
+}
 
 /**
  * Parses the body of an action request. Unknown fields are errors, because the action cannot be undone and a misspelled
@@ -71,11 +122,20 @@ export const reactRequest = z
  * @throws RelayError `bad_request` for a body that is not UTF-8 or not a JSON object, and for invalid fields, which it
  * names
  */
-export function parseRequest<T>(schema: z.ZodType<T>, bytes: Uint8Array): T {
+export function parseRequest<T>(schema: z.ZodType<T> & Partial<Shaped>, bytes: Uint8Array): T {
   const { success, data, error } = schema.safeParse(parseBody(bytes))
   if (success) return data
-  const problems = error.issues.flatMap(problemsOf).slice(0, MAX_PROBLEMS)
+  const fields = Object.keys(schema.shape ?? {})
+  const placeOf = ({ path: [first] }: z.core.$ZodIssue): number =>
+    fields.indexOf(String(first)) >= 0 ? fields.indexOf(String(first)) : fields.length
+  const issues = error.issues.toSorted((one, other) => placeOf(one) - placeOf(other))
+  const problems = issues.flatMap(problemsOf).slice(0, MAX_PROBLEMS)
   throw new RelayError('bad_request', `Invalid request: ${problems.join('; ')}`)
+}
+
+/** A schema with fields, whose order is that of their errors. */
+interface Shaped {
+  readonly shape: object
 }
 
 function parseBody(bytes: Uint8Array): unknown {

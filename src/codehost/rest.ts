@@ -1,10 +1,10 @@
 import { z, type ZodType } from 'zod'
-import { type Cancellable, deadline } from '../base/wait.js'
+import { type Cancellable, deadline, sleep } from '../base/wait.js'
 import { type ErrorKind, RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { TooManyBytes } from '../base/bytes.js'
 import type { OAuthClient } from '../base/settings.js'
-import { parseJson } from '../json/parse.js'
+import { fieldsOf, parseJson } from '../json/parse.js'
 import { jsonTokens } from '../json/text.js'
 import {
   type HeaderReader,
@@ -17,6 +17,7 @@ import {
 import { redirectTarget } from '../net/redirect.js'
 import { describeWithoutQuote, isUnreached, millisecondsUntil, parseRetryAfter } from '../net/errors.js'
 import type { CallingOptions, TokenSource } from './host.js'
+import { KINDS_OF_STATUSES, Refusal } from './refusal.js'
 
 /** REST API of one code host. */
 export interface Api extends CallingOptions {
@@ -25,6 +26,8 @@ export interface Api extends CallingOptions {
   /** The API's address, without a trailing slash. */
   readonly base: string
   readonly headers: Readonly<Record<string, string>>
+  /** Origin of its pages for people, to which its addresses of SAML sign-on lead. Absent if it has none (Gitea). */
+  readonly signOnOrigin?: string
   /** Converts a refusal whose meaning differs from its status: GitLab answers 401 to a forbidden merge. */
   readonly explain?: (refusal: Refusal) => RelayError | undefined
 }
@@ -76,12 +79,14 @@ export function apiPath(texts: TemplateStringsArray, ...parts: readonly (string 
 /** An API as one caller uses it, or unauthenticated without a caller. The signal cancels every call. */
 export class RestClient {
   readonly label: string
+  readonly limits: Api['limits']
   readonly #api: Api
   readonly #caller: Caller | undefined
   readonly #signal: AbortSignal | undefined
 
   constructor(api: Api, caller: Caller | undefined, { signal }: Cancellable = {}) {
     this.label = api.label
+    this.limits = api.limits
     this.#api = api
     this.#caller = caller
     this.#signal = signal
@@ -99,12 +104,12 @@ export class RestClient {
     where: string,
     { query, body, answer: schema = z.unknown(), exact = false }: Partial<Call<unknown>> = {},
   ): Promise<ApiResponse<unknown>> {
-    const { label, base, sendOnce, timeLimit, explain, refusal: notCalled } = this.#api
+    const { label, base, sendOnce, limits, explain, signOnOrigin, refusal: notCalled } = this.#api
     if (notCalled) throw notCalled
     const { secrets, ...identity } = await credentialsOf(this.#caller)
     const headers = { ...this.#api.headers, ...identity.headers, ...(body && JSON_TYPE) }
     const address = `${base}${where}${query ? `?${new URLSearchParams(query).toString()}` : ''}`
-    const signal = deadline(timeLimit, this.#signal)
+    const signal = deadline(limits.codeHost, this.#signal)
     let answer: OutboundResponse
     let elsewhere: string | undefined
     let text: string
@@ -115,18 +120,30 @@ export class RestClient {
     } catch (error) {
       if (this.#signal?.aborted) throw cancelled(this.#signal.reason)
       if (!signal.aborted) throw noAnswer(label, method, error)
-      throw noAnswer(label, method, `did not answer within ${timeLimit / 1000} s`, 'provider_timeout')
+      throw noAnswer(label, method, `did not answer within ${limits.codeHost / 1000} s`, 'provider_timeout')
     }
     const { status, header } = answer
     const json = parseResponse(text, exact)
     if (status < 200 || status > 299) {
       const to = elsewhere === undefined ? undefined : withoutSecrets(elsewhere, secrets)
-      const refused = refusal(label, method, answer, upstreamMessage(json, secrets), to)
+      const signOn = signOnAddress(answer, signOnOrigin, secrets)
+      const refused = refusal(label, method, answer, upstreamMessage(json, secrets), {
+        missingRight: missingRightOf(answer, json, upstreamMessage(json, secrets)),
+        elsewhere: to,
+        signOn,
+      })
       throw explain?.(refused) ?? refused
     }
     const { success, data } = schema.safeParse(json)
     if (!success) throw noAnswer(label, method, 'gave an answer that was not understood')
     return { status, header, value: data }
+  }
+
+  /** Waits between two calls. @throws RelayError `cancelled` */
+  async wait(ms: number): Promise<void> {
+    await sleep(ms, { signal: this.#signal }).catch(() => {
+      throw cancelled(this.#signal?.reason)
+    })
   }
 
   /**
@@ -242,56 +259,7 @@ function quoteLongIntegers(text: string): string {
   return quoted + text.slice(from)
 }
 
-/** Error for a code host's refusal. */
-export class Refusal extends RelayError {
-  /** Status of the response. */
-  readonly providerStatus: number
-  /**
-   * Right that the token lacks, if the response names it: `one of the scopes repo, admin:repo_hook; it has read:user`.
-   */
-  readonly missingRight: string | undefined
-  /** The code host's message on one line, or an empty text. */
-  readonly upstreamMessage: string
-  /** Target of a redirect, which the message names. */
-  readonly elsewhere: string | undefined
-
-  constructor(
-    kind: ErrorKind,
-    message: string,
-    answer: Pick<Refusal, 'providerStatus'> &
-      Partial<Pick<Refusal, 'missingRight' | 'upstreamMessage' | 'retryAfter' | 'elsewhere'>>,
-  ) {
-    super(kind, message, { retryAfter: answer.retryAfter })
-    this.providerStatus = answer.providerStatus
-    this.missingRight = answer.missingRight
-    this.upstreamMessage = answer.upstreamMessage ?? ''
-    this.elsewhere = answer.elsewhere
-  }
-
-  /** @internal False if the message quotes the code host, unless its words are those that relay itself uses. */
-  override get isOwnWords(): boolean {
-    const own = ['', ...Object.values(KINDS).map(({ text }) => text)]
-    return own.includes(this.upstreamMessage) && this.elsewhere === undefined
-  }
-}
-
-export function isNotFound(error: unknown): boolean {
-  return error instanceof RelayError && error.kind === 'not_found'
-}
-
 const INVALID_TOKEN = 'Invalid or expired token'
-
-/** Kinds for statuses below 500, with the text for a response without a message. */
-const KINDS: Record<number, { kind: ErrorKind; text: string }> = {
-  403: { kind: 'forbidden', text: 'not allowed' },
-  404: { kind: 'not_found', text: 'Not Found' },
-  405: { kind: 'conflict', text: 'it cannot be merged' },
-  409: { kind: 'conflict', text: 'it conflicts with the current state' },
-  410: { kind: 'gone', text: 'it is gone' },
-  422: { kind: 'unprocessable', text: 'it is not valid' },
-  // Gitea: the repository is archived.
-  423: { kind: 'forbidden', text: 'it is locked' },
-}
 
 /**
  * Error for an unsuccessful response. A write that failed with 5xx may have been carried out, since a gateway may have
@@ -302,10 +270,9 @@ function refusal(
   method: Method,
   answer: ResponseHead,
   message: string,
-  elsewhere: string | undefined,
+  { missingRight, elsewhere, signOn }: Pick<Refusal, 'missingRight' | 'elsewhere' | 'signOn'>,
 ): Refusal {
   const { status } = answer
-  const missingRight = missingRightOf(answer, message)
   const retryAfter = retryAfterOf(answer, message)
   const refused = (kind: ErrorKind, text: string): Refusal =>
     new Refusal(kind, text, {
@@ -314,15 +281,18 @@ function refusal(
       missingRight,
       retryAfter,
       elsewhere,
+      signOn,
     })
   if (status === 401) return refused('invalid_token', INVALID_TOKEN)
   if (retryAfter !== undefined)
     return refused('rate_limited', `${label} refused: ${message || 'too many requests'}`)
   if (status >= 400 && status < 500) {
-    const { kind, text } = KINDS[status] ?? { kind: 'unprocessable', text: `status ${status}` }
+    const { kind, text } = KINDS_OF_STATUSES[status] ?? { kind: 'unprocessable', text: `status ${status}` }
     // Code hosts also answer 404 for anything that the user may not see.
     const hint = status === 404 ? ' (no such repository or number, or no access to it)' : ''
-    return refused(kind, `${label} refused: ${message || text}${hint}`)
+    const words = `${label} refused: ${message || text}${hint}`
+    if (signOn === undefined) return refused(kind, words)
+    return refused(kind, `${words.replace(/\.$/, '')}. Authorize the token for the organization at ${signOn}`)
   }
   const redirected = status >= 300 && status < 400
   const to = elsewhere === undefined ? '' : ` to ${elsewhere}`
@@ -334,11 +304,39 @@ function refusal(
   return refused('provider_failed', `${label} ${what}${message && `: ${message}`}${doubt}`)
 }
 
+/** Longest address of a sign-on, in characters. GitHub's have about 150. */
+const MAX_ADDRESS = 1000
+
+/**
+ * Page on which the user lets the token into an organization with SAML sign-on: `X-GitHub-SSO: required; url=https://…` of
+ * a 403 (docs.github.com, "Troubleshooting the REST API"). The header comes from outside: an address that is not of the
+ * code host over https is ignored, as is one with credentials.
+ */
+function signOnAddress(
+  { status, header }: ResponseHead,
+  origin: string | undefined,
+  secrets: readonly string[],
+): string | undefined {
+  const [, text = ''] = /^required; *url=([\x21-\x7e]+)$/.exec(header('x-github-sso') ?? '') ?? []
+  const url = parseUrl(text)
+  if (status !== 403 || url?.protocol !== 'https:' || url.origin !== origin) return undefined
+  const isPlain = url.username === '' && url.password === '' && url.href.length <= MAX_ADDRESS
+  return isPlain && !secrets.some((secret) => url.href.includes(secret)) ? url.href : undefined
+}
+
 /**
  * Right that the token lacks for the call. GitHub names the scopes (one is enough) and those of the token, and for a
  * fine-grained token the permission (https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api).
  */
-function missingRightOf({ status, header }: ResponseHead, message: string): string | undefined {
+function missingRightOf(
+  { status, header }: ResponseHead,
+  json: unknown,
+  message: string,
+): string | undefined {
+  const { error, scope } = fieldsOf(json)
+  // RFC 6750 section 3.1. GitLab names in the body the scopes that the call accepts.
+  if (status === 403 && error === 'insufficient_scope' && typeof scope === 'string')
+    return `one of the scopes ${scope.split(' ').flatMap(namesIn).join(', ')}`
   const permission = header('x-accepted-github-permissions')
   if (status === 403 && permission !== undefined && /not accessible by/.test(message))
     return `the permission ${namesIn(permission).join(', ')}`
@@ -392,7 +390,31 @@ const detail = z.union([
       [[resource, field].filter(Boolean).join('.'), message || code].filter(Boolean).join(': '),
     ),
 ])
-const errorBody = z.object({ message: text, errors: z.array(detail.catch('')).catch([]) })
+/** GitLab's may be an object: `{"base":["is invalid"]}`, `{"error":"Try again later"}`. */
+const messageText = z
+  .union([
+    z.string(),
+    z.record(z.string(), z.unknown()).transform((fields) =>
+      Object.entries(fields)
+        .map(([name, value]) =>
+          [...(name === 'error' || name === 'base' ? [] : [name]), [value].flat().join(', ')].join(' '),
+        )
+        .join(', '),
+    ),
+  ])
+  .catch('')
+const errorBody = z
+  .object({
+    message: messageText,
+    errors: z.array(detail.catch('')).catch([]),
+    error: text,
+    error_description: text,
+  })
+  .transform(({ message, errors, error, error_description: described }) => ({
+    // An error of OAuth (RFC 6750 section 3), as GitLab answers it.
+    message: message || described || error,
+    errors,
+  }))
 
 /**
  * Message of a code host's error response, on one line of at most 300 characters, or an empty text. `errors` may

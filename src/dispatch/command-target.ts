@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { isSecretVariable } from '../base/secret-variables.js'
 import { sleep, withTimeLimit } from '../base/wait.js'
 import { describeConnectionError } from '../net/errors.js'
 import type { Entry } from '../journal/types.js'
-import { jsonBytes } from '../journal/payload.js'
+import { payloadBytes, readContent } from '../senders/content.js'
 import { PrefixBuffer } from '../base/bytes.js'
-import { type OpenTarget, type DeliveryResult, noResponse } from './target.js'
+import { type DeliveryResult, interruptedBy, noResponse, type OpenTarget, type Reply } from './target.js'
 
 export interface CommandTargetOptions {
   readonly env: Environment
@@ -15,27 +16,39 @@ export interface CommandTargetOptions {
   readonly limit: number
   /** Milliseconds between SIGTERM and SIGKILL. */
   readonly grace: number
+  /** True: a command that runs does not keep the process alive. Default: false. */
+  readonly background?: boolean | undefined
 }
 
 /**
  * Runs a command for each delivery: `/bin/sh -c`, in its own process group, with the payload's JSON on standard input.
  * It ends when its shell ends; background processes of the shell continue, and their output is ignored. At the time
- * limit, or when relay stops, the whole group gets SIGTERM and, after the grace period, SIGKILL. A command that cannot
- * be started counts as an unreachable target.
+ * limit, or when relay stops, the whole group gets SIGTERM and, after the grace period, SIGKILL. One that reached the limit has
+ * failed. A command that cannot be started counts as an unreachable target.
  */
-export function openCommandTarget(command: string, { env, limit, grace }: CommandTargetOptions): OpenTarget {
+export function openCommandTarget(
+  command: string,
+  { env, limit, grace, background = false }: CommandTargetOptions,
+): OpenTarget {
   return {
-    deliver: (entry, _attempt, { signal }) =>
+    deliver: (entry, attempt, { signal }) =>
       withTimeLimit(limit, signal, async (limited) => {
-        const stopped = noResponse('killed', 'relay was stopped')
-        if (signal.aborted) return stopped
+        if (signal.aborted) return interruptedBy(signal)
         const output = new PrefixBuffer()
         try {
-          const shell = start(command, entry, env, output)
+          const shell = start(command, commandEnvironment(env, entry, attempt), entry, output)
+          if (background) unref(shell)
           const exit = await exitOf(shell, limited, grace)
           await lastOutput(shell)
-          const late = noResponse('timed out', `still running after ${limit / 1000} s`)
-          return { ...(exit ?? (signal.aborted ? stopped : late)), answer: output.bytes }
+          const error = `still running after ${limit / 1000} s`
+          const late: Exit = { outcome: 'refused', status: null, error }
+          const result = {
+            ...(exit ?? (signal.aborted ? interruptedBy(signal) : late)),
+            answer: output.bytes,
+          }
+          return exit?.outcome === 'succeeded' && !output.isFull
+            ? { ...result, reply: printed(output.bytes) }
+            : result
         } catch (error) {
           return noResponse('unreachable', describeConnectionError(error))
         }
@@ -44,43 +57,52 @@ export function openCommandTarget(command: string, { env, limit, grace }: Comman
   }
 }
 
+/** Output of a command, as an answer for the sender. */
+function printed(body: Uint8Array): Reply {
+  const isJson = readContent(body).kind === 'json'
+  return { status: 200, headers: [['Content-Type', isJson ? 'application/json' : 'text/plain']], body }
+}
+
 const JOIN = 'exec /bin/sh -c "$0" 2>&1'
 
 /**
  * Starts a shell that joins both outputs in order. Node reports some failures to start one turn later; there are no
  * streams then.
  */
-function start(command: string, entry: Entry, env: Environment, output: PrefixBuffer): ChildProcess {
+function start(command: string, env: Environment, entry: Entry, output: PrefixBuffer): ChildProcess {
   const shell = spawn('/bin/sh', ['-c', JOIN, command], {
     detached: true,
-    env: commandEnvironment(env, entry),
+    env,
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   shell.on('error', () => {})
   shell.stdout?.on('data', (chunk: Buffer) => output.add(chunk)).on('error', () => {})
   // A command need not read its input.
-  shell.stdin?.on('error', () => {}).end(jsonBytes(entry) ?? entry.body)
+  shell.stdin?.on('error', () => {}).end(payloadBytes(entry.body))
   return shell
+}
+
+/** Lets the process end while the command runs. Its pipes are sockets. */
+function unref(shell: ChildProcess): void {
+  shell.unref()
+  for (const pipe of [shell.stdin, shell.stdout]) if (pipe instanceof Socket) pipe.unref()
 }
 
 /** EX_TEMPFAIL of sysexits(3), with which mail filters and similar programs ask to be run again later. */
 const TEMPORARY_FAILURE = 75
 
+type Exit = Omit<DeliveryResult, 'answer'>
+
 /**
- * Result of the shell's exit. Undefined if `signal` aborted first, after the process group was ended. A failed command
- * is not run again, since it may have done half of its work, unless it asks for that.
+ * Result of the shell's exit. Undefined if `signal` aborted first, after the process group was ended. A failed command, also
+ * one that a signal ended, is not run again, since it may have done half of its work, unless it asks for that.
  * @throws Error of the system when it could not be started
  */
-async function exitOf(
-  shell: ChildProcess,
-  signal: AbortSignal,
-  grace: number,
-): Promise<Omit<DeliveryResult, 'answer'> | undefined> {
+async function exitOf(shell: ChildProcess, signal: AbortSignal, grace: number): Promise<Exit | undefined> {
   try {
     const [code, by]: (number | string | null)[] = await once(shell, 'exit', { signal })
     if (code === 0) return { outcome: 'succeeded', status: code, error: null }
-    // It crashed or was killed, so its result is unknown and it runs again.
-    if (typeof code !== 'number') return { outcome: 'retry', status: null, error: `ended by ${by}` }
+    if (typeof code !== 'number') return { outcome: 'refused', status: null, error: `ended by ${by}` }
     const outcome = code === TEMPORARY_FAILURE ? 'retry' : 'refused'
     return { outcome, status: code, error: `exit code ${code}` }
   } catch (error) {
@@ -106,14 +128,18 @@ export type Environment = Readonly<Record<string, string | undefined>>
 const MAX_LENGTH = 1024
 
 /** Environment of a command: relay's without its secrets, and the delivery's values, empty if it has none. */
-function commandEnvironment(env: Environment, entry: Entry): Record<string, string | undefined> {
+function commandEnvironment(env: Environment, entry: Entry, attempt: number): Environment {
   return {
     ...Object.fromEntries(Object.entries(env).filter(([name]) => !isSecretVariable(name))),
     RELAY_EVENT: clean(entry.event),
     RELAY_ACTION: clean(entry.action ?? ''),
     RELAY_REPO: clean(entry.repo ?? ''),
+    RELAY_REF: clean(entry.ref ?? ''),
+    RELAY_NUMBER: entry.number === null ? '' : String(entry.number),
+    RELAY_ATTEMPT: String(attempt),
     RELAY_DELIVERY: clean(entry.deliveryId),
     RELAY_SOURCE: clean(entry.provider),
+    RELAY_QUERY: clean(entry.query ?? ''),
   }
 }
 

@@ -1,18 +1,53 @@
+import { qualified, shownSource } from '../base/source-names.js'
+import { isDeepStrictEqual } from 'node:util'
+import { parseUrl } from '../base/address.js'
 import { RelayError } from '../base/errors.js'
-import { parseUrl, expandLocal } from '../base/address.js'
-import { isCodeHost } from '../base/providers.js'
-import type { ReadRoutes } from '../base/settings.js'
-import { suggest } from '../base/text.js'
-import { type Match, matches, namesSource, parseMatch, SOURCE } from '../journal/filter.js'
-import type { ForwardCounts, VerifiedEvent } from '../journal/types.js'
-import { EVENT_NAMES } from '../codehost/schemes.js'
+import { formatDuration, parseDuration } from '../base/time.js'
+import { alternatives, eventMatching, type Match, matches, namesSource } from '../journal/filter.js'
+import type { ForwardCounts, SourceEvent, VerifiedEvent } from '../journal/types.js'
+import {
+  bracketed,
+  type Condition,
+  type ConditionSubject,
+  readBracketed,
+  skipBracketed,
+  DeliveryView,
+} from './where.js'
 import type { Target, TargetStatus } from './target.js'
+import { targetReason } from './waiting.js'
+
+/** How deliveries are sent to a route's target. What is left out follows the settings of all targets. */
+export interface RouteOptions {
+  /** True for strict order: a delivery that has to be tried again holds up those behind it. Default: false. */
+  readonly ordered?: boolean
+  /** Attempts at once, from 1. */
+  readonly concurrency?: number
+  /** Time limit of one attempt in milliseconds. Infinity for none. */
+  readonly timeout?: number
+  /** Headers for an address, by name. `$NAME` in a value is a variable of the environment, `$$` a `$`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** False for an address of this machine whose certificate is not checked. Default: true. */
+  readonly verify?: boolean
+  /** File of the certificates, in PEM, that sign for an address. Default: those that Node trusts. */
+  readonly ca?: string
+  /**
+   * Milliseconds for which the sender waits for the target's answer; true for as long as it waits. Undefined: it gets 200
+   * at once.
+   */
+  readonly reply?: number | true
+}
+
+/** Deliveries that a route accepts. */
+interface Accepting {
+  readonly match: Match
+  /** Conditions, all of which must hold. */
+  readonly where: readonly Condition[]
+}
 
 /** Rule that forwards matching deliveries to a target. */
-export interface Route {
-  readonly match: Match
+export interface Route extends RouteOptions, Accepting {
   readonly target: Target
-  /** Id of the target in the journal: `<match>=<address>` or `<match>=exec:<command>`, as written. */
+  /** Id of the target in the journal: `<match>=<address>` or `<match>=exec:<command>`, as written, with the conditions. */
   readonly id: string
   /** The id on one line, without the match `*`, and without the password and query of an address. */
   readonly label: string
@@ -20,96 +55,119 @@ export interface Route {
   readonly name?: string
   /** True if only a file of the working folder names the target. */
   readonly ofFolder?: boolean
+  /** True if it is not of the settings: the profile stores it. */
+  readonly ofProfile?: boolean
 }
 
-export function createRoute(match: Match, target: Target, name?: string): Route {
+/** True if deliveries are sent in the same way to the targets of both routes. */
+export function sendsAlike(one: Route, other: Route): boolean {
+  const how = ({ target, ordered, concurrency, timeout, headers, verify, ca, reply, ofFolder }: Route) => {
+    return { target, ordered, concurrency, timeout, headers, verify, ca, reply, ofFolder }
+  }
+  return isDeepStrictEqual(how(one), how(other))
+}
+
+/** True if a route can take deliveries of this source. */
+function isOfSource({ match }: Route, source: string): boolean {
+  return alternatives(match).some(
+    (each) =>
+      each.text === ALL ||
+      (namesSource(each) ? eventMatching(each).provider === source : shownSource(source) === undefined),
+  )
+}
+
+/** The route whose target answers the sender of this source. */
+export function replyingRoute(routes: readonly Route[], source: string): Route | undefined {
+  return routes.find((route) => route.reply !== undefined && isOfSource(route, source))
+}
+
+/** Lets the one route of a source answer its sender. @throws RelayError `settings` without a route, or with several */
+export function withReply(routes: readonly Route[], { source, reply }: SourceReply): readonly Route[] {
+  const own = routes.filter((route) => isOfSource(route, source))
+  const [route, other] = own
+  if (!route)
+    throw new RelayError('settings', `--reply ${source}: no route takes what ${source} sends: add one`)
+  if (other)
+    throw new RelayError(
+      'settings',
+      `--reply ${source}: ${route.label} and ${other.label} both take what ${source} sends, and its sender gets one answer: write reply into one of them, in relay.json`,
+    )
+  return routes.map((each) => (each === route ? { ...each, reply } : each))
+}
+
+/** A source whose sender gets the answer of its route's target. `reply` as in a route. */
+export interface SourceReply extends Required<Pick<RouteOptions, 'reply'>> {
+  readonly source: string
+}
+
+/** Reads `--reply slack` or `--reply slack=2500ms`. @throws Error that completes "<name>: …" */
+export function readSourceReply(text: string): SourceReply {
+  const [, source = '', time] = /^([a-z][a-z\d-]{0,31})(?:=(.+))?$/.exec(text.trim()) ?? []
+  if (source === '') throw new Error('must be a source, or a source and a time, such as slack=2500ms')
+  return { source, reply: time === undefined ? true : readReplyTime(time) }
+}
+
+/** Longest time for an answer: no sender waits longer than 30 s. Milliseconds. */
+export const MAX_REPLY_MS = 30_000
+
+/** Reads the time of `reply`, in milliseconds. @throws Error that completes "<name>: …" */
+export function readReplyTime(text: string): number {
+  const [, written] = /^(\d{1,5})ms$/.exec(text) ?? []
+  const ms = written === undefined ? parseDuration(text) : Number(written)
+  if (ms !== undefined && ms > 0 && ms <= MAX_REPLY_MS) return ms
+  throw new Error('must be true, or a duration such as 2500ms, up to 30s')
+}
+
+/** Refuses a second route that answers the same sender. @throws RelayError `settings` */
+export function checkReplies(routes: readonly Route[]): void {
+  const replying = routes.filter(({ reply }) => reply !== undefined)
+  for (const [i, one] of replying.entries())
+    for (const other of replying.slice(i + 1)) {
+      const sources = [one, other].flatMap(({ match }) =>
+        alternatives(match).map((each) => eventMatching(each).provider),
+      )
+      const shared = sources.find((source) => isOfSource(one, source) && isOfSource(other, source))
+      if (shared !== undefined)
+        throw new RelayError(
+          'settings',
+          `The routes ${one.label} and ${other.label} both have reply for ${shownSource(shared) ?? 'the code host'}, and its sender gets one answer: leave reply out of one`,
+        )
+    }
+}
+
+/** Parts of a route that a person writes. */
+export interface RouteParts extends RouteOptions, Pick<Route, 'match' | 'target' | 'name'> {
+  /** Default: none. */
+  readonly where?: readonly Condition[]
+}
+
+export function createRoute({ match, where = [], target, ...rest }: RouteParts): Route {
   const written = target.kind === 'http' ? target.url : EXEC + target.command
-  const id = `${match.text}=${written}`
-  return { match, target, id, label: labelOf(id), ...(name !== undefined && { name }) }
+  const id = `${match.text}${bracketed(where)}=${written}`
+  return { match, where, target, id, label: labelOf(id), ...rest }
 }
 
 const EXEC = 'exec:'
 const ALL = '*'
 
-/**
- * Parses `[name=][match=]url`. Without a match, the route is for every delivery. A single word before the address is
- * the match if it is an event or resembles one, otherwise the name. `3000` and `localhost:3000/hooks` are addresses on
- * this machine.
- * @throws RelayError `settings` that names the problem
- */
-export function parseForward(text: string): Route {
-  const { name, rest: whole } = readName(text.trim(), isAddress, OF_SOURCE)
-  const at = isAddress(whole) ? -1 : whole.indexOf('=')
-  const written = whole.slice(at + 1).trim()
-  const url = expandLocal(written)
-  // Other text with a slash before its `=` is an unrecognized address, which can contain a password.
-  const match = at === -1 ? ALL : whole.slice(0, at).trim()
-  if (!isHttp(url) || (match.includes('/') && !SOURCE_MATCH.test(match)))
-    throw invalid(`'${withoutSecrets(whole)}' names no http:// or https:// address${hintFor(written)}`)
-  checkHost(url, whole)
-  return createRoute(readMatch(match), { kind: 'http', url }, name)
-}
-
-const OF_SOURCE = `${SOURCE}/[\\w:*-][\\w.: /*-]*`
-const SOURCE_MATCH = new RegExp(`^${OF_SOURCE}$`)
-/**
- * Before a command, an event with spaces must look like GitLab's `Push Hook`: `bin/run x=1` and `bin/run ENV=1` are
- * commands.
- */
-const OF_SOURCE_BEFORE_COMMAND = `${SOURCE}/[\\w:*-][\\w.:/*-]*(?: [A-Z][a-z][\\w.:/*-]*)*`
-const BEFORE_COMMAND = new RegExp(`^\\s*(${OF_SOURCE_BEFORE_COMMAND}|[^\\s=]*)=(.*)$`, 's')
-
-const NAMED = /^([a-z][\w-]{0,31})=(.*)$/is
-
-/**
- * Splits the target's name off, if the text begins with one: a word that is no event, before a match or, if `isTarget`
- * accepts the rest, before the target itself. There, a word that resembles an event is probably a misspelt match, and
- * no name. `ofSource` is the pattern of a match that names its source.
- */
-function readName(
-  text: string,
-  isTarget: (rest: string) => boolean,
-  ofSource: string,
-): { readonly name?: string; readonly rest: string } {
-  const [, name = '', after = ''] = NAMED.exec(text) ?? []
-  const rest = after.trim()
-  if (name === '') return { rest: text }
-  const events = EVENT_NAMES
-  const match = new RegExp(`^(?:\\*|(?:\\*|${events.join('|')})(?:\\.[\\w.:*-]+)?|${ofSource})=`)
-  const isName =
-    !events.includes(name) && (match.test(rest) || (isTarget(rest) && suggest(name, events) === undefined))
-  return isName ? { name, rest } : { rest: text }
-}
-
-/**
- * Parses `[name=][match=]command`. Without a match, the route is for every delivery. A word before the first `=` is the
- * match, unless a match follows it, so a command that begins with an assignment needs an explicit match: `*=NAME=value
- * command`.
- * @throws RelayError `settings` that names the problem
- */
-export function parseExec(text: string): Route {
-  const { name, rest: whole } = readName(text.trim(), () => false, OF_SOURCE_BEFORE_COMMAND)
-  const [, match, rest] = BEFORE_COMMAND.exec(whole) ?? []
-  const isMatch = match !== undefined && (/^[\w.:*-]*$/.test(match) || SOURCE_MATCH.test(match))
-  if (isMatch && /^[A-Z_][A-Z\d_]*$/.test(match)) {
-    throw invalid(`'${match}=' sets a variable; for a command that begins so, write '*=${match}=…'`)
-  }
-  const command = (isMatch ? (rest ?? '') : whole).trim()
-  if (command === '') throw invalid('there is no command')
-  if (command.includes('\0')) throw invalid('a command cannot hold a NUL character')
-  return createRoute(readMatch(isMatch ? match : ALL), { kind: 'command', command }, name)
+/** Splits `match=target` at its first `=` that is in no condition. The match of other text is empty. */
+export function splitId(id: string): { readonly match: string; readonly target: string } {
+  const first = /^[^=[]*/.exec(id)?.[0].length ?? 0
+  const behind = skipBracketed(id, first)
+  const at = id[behind] === '=' ? behind : id.indexOf('=')
+  return { match: id.slice(0, Math.max(0, at)), target: id.slice(at + 1) }
 }
 
 /** Label of the target with this id. */
 export function labelOf(id: string): string {
-  const [, match = '', target = ''] = /^([^=]*)=(.*)$/s.exec(id) ?? ['', '', id]
+  const { match, target } = splitId(id)
   const shown = target.startsWith(EXEC) ? target : asRequested(target)
   return (match === '' || match === ALL ? shown : `${match}=${shown}`).replaceAll(/\s+/g, ' ')
 }
 
 /** True if the target with this id is a command. */
 export function isCommand(id: string): boolean {
-  return /^[^=]*=exec:/.test(id)
+  return splitId(id).target.startsWith(EXEC)
 }
 
 /** Formats a target's result: `202`, or `exit 1` for a command. */
@@ -128,85 +186,17 @@ export function withoutSecrets(url: string): string {
   return url.replace(/\/\/[^/?#]*@/, '//***@').replace(/\?.*$/s, '?…')
 }
 
+/** True for an absolute http(s) address in the one spelling whose password is recognized when it is hidden. */
+export function isHttp(text: string): boolean {
+  return /^https?:\/\//i.test(text) && parseUrl(text) !== undefined
+}
+
 /** The address that is requested, in normal form, without user name, password and query. */
 function asRequested(target: string): string {
   if (!isHttp(target)) return withoutSecrets(target)
   const { protocol, username, password, host, pathname, search } = new URL(target)
   const path = /^[^/]*\/\/[^/?#\\]*$/.test(target) ? '' : pathname
   return `${protocol}//${username || password ? '***@' : ''}${host}${path}${search === '' ? '' : '?…'}`
-}
-
-/**
- * Refuses an address that the URL standard reads as another host than a person does: `http://a\@b/` goes to `a`,
- * `http://127.1/` to 127.0.0.1 (https://url.spec.whatwg.org, sections 3.5 and 4.4).
- * @throws RelayError `settings` that says how to write it
- */
-function checkHost(url: string, whole: string): void {
-  if (url.includes('\\'))
-    throw invalid(`'${withoutSecrets(whole)}' holds a backslash: write / where it means one, else %5C`)
-  const { hostname } = new URL(url)
-  const written = url.replace(/^[^/]*\/\//, '').replace(/[/?#].*$/s, '')
-  const name = written.slice(written.lastIndexOf('@') + 1).replace(/:\d*$/, '')
-  if (name.toLowerCase() !== hostname)
-    throw invalid(`'${withoutSecrets(whole)}' goes to the host ${hostname}: write that name`)
-}
-
-/** Advice for an address: `: write https://…` for a host on another machine, the limit for a port beyond it. */
-function hintFor(text: string): string {
-  if (/^(?:localhost)?:?\d{5,}(?=[/?#]|$)/i.test(text)) return ': a port is at most 65535'
-  const isHost = /^(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?=[/?#]|$)/i.test(text)
-  return isHost ? `: write https://${withoutSecrets(text)}` : ''
-}
-
-function isAddress(text: string): boolean {
-  return isHttp(expandLocal(text))
-}
-
-function isHttp(text: string): boolean {
-  // Other spellings of an address would not be recognized when its password is hidden.
-  return /^https?:\/\//i.test(text) && parseUrl(text) !== undefined
-}
-
-function readMatch(text: string): Match {
-  try {
-    return parseMatch(text)
-  } catch (cause) {
-    if (cause instanceof RelayError) throw new RelayError('settings', cause.message, { cause })
-    throw cause
-  }
-}
-
-function invalid(why: string): RelayError {
-  return new RelayError('settings', `Invalid route: ${why}`)
-}
-
-/** The current routes. */
-export class Routing {
-  routes: readonly Route[] = []
-  ignore: readonly Match[] = []
-
-  /** @throws RelayError `settings` naming the invalid route, or `usage` naming the invalid match */
-  constructor(settings: ReadRoutes) {
-    this.replace(settings)
-  }
-
-  /** Ids of the targets of a delivery, each once. */
-  targetsOf(delivery: VerifiedEvent): readonly string[] {
-    return [...new Set(routesFor(this.routes, this.ignore, delivery).map(({ id }) => id))]
-  }
-
-  /** The ignore rule that matches a delivery, if there is one. */
-  ignoredBy(delivery: VerifiedEvent): string | undefined {
-    return this.ignore.find((match) => matches(match, delivery))?.text
-  }
-
-  /** Replaces all routes. @throws RelayError as the constructor, without a change */
-  replace({ forward, folderForward: ofFolder = false, exec, ignore }: ReadRoutes): void {
-    const addresses = forward.map((text) => ({ ...parseForward(text), ...(ofFolder && { ofFolder }) }))
-    const routes = [...addresses, ...exec.map(parseExec)]
-    this.ignore = ignore.map(parseMatch)
-    this.routes = routes
-  }
 }
 
 /** Decision whether a route accepts a delivery, with the reason for a person. */
@@ -217,22 +207,37 @@ export interface RouteExplanation {
   readonly why: string
 }
 
+/** The parts of a delivery that determine its targets. */
+export type Routed = VerifiedEvent & ConditionSubject
+
 /** Routes that accept a delivery: all that match, unless the delivery is ignored. */
 export function routesFor(
   routes: readonly Route[],
   ignore: readonly Match[],
-  delivery: VerifiedEvent,
+  delivery: Routed,
 ): readonly Route[] {
   if (ignore.some((match) => matches(match, delivery))) return []
-  return routes.filter(({ match }) => takes(match, delivery))
+  const subject = new DeliveryView(delivery)
+  return routes.filter((route) => obstacle(route, delivery, subject) === undefined)
 }
 
+/** The reason why a route does not accept a delivery. */
+type Obstacle = 'event' | 'proof' | Condition
+
 /**
- * True if a route with this match accepts a delivery. Deliveries without proof are only for routes that name their
- * source.
+ * Decides whether a route accepts a delivery. Undefined: it does. Deliveries without proof are only for routes that name
+ * their source.
  */
-function takes(match: Match, delivery: VerifiedEvent): boolean {
-  return matches(match, delivery) && (delivery.verifiedBy !== 'none' || namesSource(match))
+function obstacle(
+  { match, where }: Accepting,
+  delivery: VerifiedEvent,
+  subject: DeliveryView,
+): Obstacle | undefined {
+  if (!matches(match, delivery)) return 'event'
+  const isTaken =
+    delivery.verifiedBy !== 'none' ||
+    alternatives(match).some((each) => namesSource(each) && matches(each, delivery))
+  return isTaken ? where.find(({ holds }) => !holds(subject)) : 'proof'
 }
 
 /** The ignore rule that matches a delivery. Undefined if there is none, even if no route accepts it. */
@@ -240,25 +245,47 @@ export function ignoredBy(ignore: readonly string[], delivery: VerifiedEvent): s
   return ignore.find((text) => matches({ text }, delivery))
 }
 
-/** Explains for every route whether it accepts a delivery. */
+/** Parses the match of a target's id, with its conditions. @throws RelayError `usage` for one of another version of relay */
+function readMatch(text: string): Accepting {
+  const [events = ''] = /^[^[]*/.exec(text) ?? []
+  const { conditions, end } = readBracketed(text, events.length)
+  if (end < text.length) throw new RelayError('usage', `Invalid match ${text}`)
+  return { match: { text: events }, where: conditions }
+}
+
+/**
+ * Explains for every route whether it accepts a delivery. @throws RelayError `usage` for a match of another version of
+ * relay
+ */
 export function explainRoutes(
-  routes: readonly { readonly label: string; readonly match: string }[],
+  routes: readonly LiveRoute[],
   ignore: readonly string[],
-  delivery: VerifiedEvent,
+  delivery: Routed,
 ): readonly RouteExplanation[] {
   const ignored = ignoredBy(ignore, delivery)
-  const { event, action, provider } = delivery
-  const whole = action === null ? event : `${event}.${action}`
-  const name = isCodeHost(provider) ? whole : `${provider}/${whole}`
+  const subject = new DeliveryView(delivery)
   return routes.map(({ label: target, match: text }) => {
+    const name = nameOf(delivery)
     if (ignored !== undefined) return { target, matched: false, why: `${name} is ignored by ${ignored}` }
-    const matched = takes({ text }, delivery)
-    const isUnproved = !matched && matches({ text }, delivery)
-    const why = isUnproved
-      ? `nothing proves it, and ${text} names no source`
-      : `${name} ${matched ? 'matches' : 'does not match'} ${text}`
-    return { target, matched, why }
+    const why = obstacle(readMatch(text), delivery, subject)
+    return { target, matched: why === undefined, why: whyWords(why, { text, name, subject }) }
   })
+}
+
+function whyWords(
+  why: Obstacle | undefined,
+  { text, name, subject }: { readonly text: string; readonly name: string; readonly subject: DeliveryView },
+): string {
+  if (why === undefined) return `${name} matches ${text}`
+  if (why === 'event') return `${name} does not match ${text}`
+  if (why === 'proof') return `nothing proves it, and ${text} names no source`
+  return `${why.describe(subject)}, not ${why.text}`
+}
+
+/** Formats `push`, `issues.opened`, `stripe/invoice.paid`. */
+function nameOf({ event, action, provider }: SourceEvent): string {
+  const whole = action === null ? event : `${event}.${action}`
+  return qualified(provider, whole)
 }
 
 export type NamedTarget = { readonly id: string; readonly name?: string }
@@ -296,9 +323,9 @@ export function shortNames(targets: readonly NamedTarget[]): ReadonlyMap<string,
 /** Possible names of a target, the shortest first. */
 function namesOf(id: string): readonly string[] {
   const label = labelOf(id)
-  const target = label.replace(/^[^=/]*=(?=exec:|https?:)/, '')
-  if (target.startsWith('exec:')) {
-    const command = target.slice('exec:'.length)
+  const target = labelOf(`${ALL}=${splitId(id).target}`)
+  if (target.startsWith(EXEC)) {
+    const command = target.slice(EXEC.length)
     const word = command.split(' ').find((part) => !/^\w+=/.test(part)) ?? command
     return [word.split('/').at(-1) || word, command, label]
   }
@@ -312,12 +339,18 @@ export interface LiveRoute extends ForwardCounts {
   readonly label: string
   /** The user's name for the target. */
   readonly name?: string | undefined
+  /** How its deliveries are sent, where that is not as to all targets: `timeout 90s`, `header X-Key`. */
+  readonly options?: readonly string[] | undefined
+  /** Set if the profile stores it, and not the settings. */
+  readonly ofProfile?: true
   /** `idle`: no relay runs that would forward to it. */
   readonly state: TargetStatus['state'] | 'idle'
   /** Time at which it went down, or was removed. Milliseconds. */
   readonly since?: number | undefined
   /** Time of the next attempt at a target that is down. Milliseconds. */
   readonly nextProbeAt?: number | undefined
+  /** Why its first delivery waits, if any waits. */
+  readonly waitsFor?: string | undefined
 }
 
 export interface LiveRoutes {
@@ -326,22 +359,59 @@ export interface LiveRoutes {
   readonly ignore: readonly string[]
 }
 
+/** Describes how a route sends. Contains no value of a header. */
+function optionTexts({
+  timeout,
+  ordered,
+  concurrency,
+  headers = {},
+  verify,
+  ca,
+  reply,
+}: RouteOptions = {}): readonly string[] {
+  return [
+    ...(timeout === undefined
+      ? []
+      : [timeout === Infinity ? 'no timeout' : `timeout ${formatDuration(timeout)}`]),
+    ...(ordered ? ['ordered'] : []),
+    ...(concurrency === undefined ? [] : [`concurrency ${concurrency}`]),
+    ...Object.keys(headers).map((name) => `header ${name}`),
+    ...(verify === false ? ['certificate not checked'] : []),
+    ...(ca === undefined ? [] : [`certificates of ${ca}`]),
+    ...(reply === undefined ? [] : [reply === true ? 'reply' : `reply within ${formatDuration(reply)}`]),
+  ]
+}
+
 /** Lists the routes with the state of each target and the numbers of its deliveries in the journal. */
 export function liveRoutes(
-  { routes, ignore }: Routing,
+  { routes, ignore }: { readonly routes: readonly Route[]; readonly ignore: readonly Match[] },
   targets: readonly TargetStatus[],
   counts: ReadonlyMap<string, ForwardCounts>,
 ): LiveRoutes {
   const status = new Map(targets.map((target) => [target.id, target]))
-  const names = new Map(routes.map(({ id, name }) => [id, name]))
+  const configured = new Map(routes.map((route) => [route.id, route]))
   const liveRoute = (id: string): LiveRoute => {
-    const { state = 'idle', since, nextProbeAt } = status.get(id) ?? {}
+    const target = status.get(id)
+    const { state = 'idle', since, nextProbeAt } = target ?? {}
     const { waiting = 0, succeeded = 0, failed = 0 } = counts.get(id) ?? {}
-    const about = { match: id.slice(0, id.indexOf('=')), label: labelOf(id), name: names.get(id) }
-    return { ...about, state, since, nextProbeAt, waiting, succeeded, failed }
+    const about = { match: splitId(id).match, label: labelOf(id), name: configured.get(id)?.name }
+    const options = optionTexts(configured.get(id))
+    const waitsFor = waiting > 0 ? targetReason(target, Date.now()) : undefined
+    return {
+      ...about,
+      ...(options.length > 0 && { options }),
+      ...(configured.get(id)?.ofProfile && { ofProfile: true as const }),
+      state,
+      since,
+      nextProbeAt,
+      waitsFor,
+      waiting,
+      succeeded,
+      failed,
+    }
   }
   return {
-    routes: [...new Set([...names.keys(), ...status.keys()])].map(liveRoute),
+    routes: [...new Set([...configured.keys(), ...status.keys()])].map(liveRoute),
     ignore: ignore.map(({ text }) => text),
   }
 }

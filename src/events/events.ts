@@ -1,10 +1,11 @@
 import type { AccountChange } from '../auth/accounts.js'
 import type { ReadLiveSettings } from '../base/settings.js'
-import type { AttemptEvent } from '../dispatch/dispatcher.js'
+import type { AttemptEvent } from '../dispatch/lane.js'
 import type { TargetStatus } from '../dispatch/target.js'
 import type { JournalChange } from '../journal/journal.js'
 import type { Delivery, Receipt } from '../journal/types.js'
 import type { TunnelStatus } from '../instance/protocol.js'
+import type { HandshakeEvent } from '../webhook/refusals.js'
 import type { HookEvent } from './hook-event.js'
 import type { Reloaded } from './status.js'
 
@@ -16,15 +17,22 @@ export type RelayEvent =
   | { readonly type: 'delivery'; readonly delivery: Delivery; readonly receipt: Receipt }
   /** An attempt was stored in the journal. */
   | { readonly type: 'attempt'; readonly attempt: AttemptEvent }
-  /** A target went down, came up, was removed from the settings, or was added again. */
+  /** A person has ended what waits of an entry for this target. */
+  | { readonly type: 'skipped'; readonly n: number; readonly target: string }
+  /**
+   * A target went down, came up, was removed from the settings, or was added again; others wait for one of its
+   * deliveries, or it is not answered for long.
+   */
   | { readonly type: 'target'; readonly target: TargetStatus }
-  /** The state of a tunnel changed. */
-  | { readonly type: 'tunnel'; readonly tunnel: TunnelStatus }
+  /** The state of a tunnel changed. `hub`: address of the hub whose one connection is the tunnel of all sources. */
+  | { readonly type: 'tunnel'; readonly tunnel: TunnelStatus; readonly hub?: string }
   | { readonly type: 'hook'; readonly hook: HookEvent }
   /** A user signed in or out over HTTP. */
   | { readonly type: 'account'; readonly account: AccountChange }
   /** A request was refused, and added to the list of refused requests. */
   | { readonly type: 'refused' }
+  /** A sender asked the address of its source whether it is the user's. */
+  | { readonly type: 'handshake'; readonly handshake: HandshakeEvent }
   /** The outcome of a sign-in in a browser was stored for the waiting program. */
   | { readonly type: 'sign-in ended' }
   /** A one-time code opened the inspector. */

@@ -1,4 +1,4 @@
-import type { ReadSource } from '../base/settings.js'
+import type { NamedScheme } from '../base/settings.js'
 import type { TargetStatus } from '../dispatch/target.js'
 import type { TunnelStatus } from '../instance/protocol.js'
 
@@ -16,8 +16,26 @@ export interface Activity {
   readonly hookProblems: ReadonlyMap<string, string>
 }
 
+/** Which forwards of an entry a person sends again. */
+export interface AgainOptions {
+  /** Ids of the targets. Default: those of all matching routes. */
+  readonly targets?: readonly string[] | undefined
+  /** `failed`: only where it failed, or was never sent. `waiting`: only what waits. Default: `all`. */
+  readonly which?: 'all' | 'failed' | 'waiting' | undefined
+}
+
+/** Result of forwarding an entry again. */
+export interface Again {
+  /** Start of its attempts, or just before. Milliseconds. */
+  readonly since: number
+  /** Ids of the targets that get it. */
+  readonly targets: readonly string[]
+  /** False if the relay has no route at all. */
+  readonly hasRoutes: boolean
+}
+
 /** A source that an instance receives from. */
-export interface ServedSource extends Pick<ReadSource, 'name' | 'scheme'> {
+export interface ServedSource extends NamedScheme {
   /** Address to enter at the sender. Null until its tunnel has a channel. */
   readonly address: string | null
 }

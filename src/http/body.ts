@@ -4,6 +4,7 @@ import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { RelayError } from '../base/errors.js'
 import { awaitWithin } from '../base/wait.js'
+import type { Header } from './headers.js'
 
 /**
  * Type of `c.env`. Its members are missing when the application is called in-process, so a handler must work without
@@ -16,6 +17,8 @@ export type HttpEnv = {
     readonly onProgress: () => void
     /** Calls `run` once the response is made, even if the client has not read it yet. */
     readonly onAnswer: (run: () => void) => void
+    /** Address at which the sender posted, where a program that embeds relay has taken the request. */
+    readonly payloadUrl?: string
   }
 }
 
@@ -98,16 +101,28 @@ export class BodyMemory {
   }
 }
 
+/** A request that a router received, with its connection. */
+export type ReceivedContext = Pick<Context<HttpEnv>, 'env' | 'req'>
+
+/**
+ * Returns all header lines. Node's flat list preserves spelling, order and repetition; a request made in-process has
+ * only the headers of `fetch`.
+ */
+export function receivedHeaders({ env, req }: ReceivedContext): readonly Header[] {
+  if (!env?.incoming) return [...req.raw.headers]
+  const { rawHeaders } = env.incoming
+  const lines: Header[] = []
+  for (let i = 0; i < rawHeaders.length; i += 2) lines.push([rawHeaders[i] ?? '', rawHeaders[i + 1] ?? ''])
+  return lines
+}
+
 /**
  * Reads the exact bytes of a request's body. Bytes past `limit` are dropped. The router reads the rest of a refused
  * body before it responds (see {@link discardBody}), so that the client reads the response.
  * @throws RelayError `too_large` over the limit (in bytes), `cancelled` when the client disconnects before the end,
  * `unavailable` when other bodies need the room (see {@link BodyMemory})
  */
-export async function readBody(
-  { env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>,
-  limit: number,
-): Promise<Uint8Array> {
+export async function readBody({ env, req }: ReceivedContext, limit: number): Promise<Uint8Array> {
   // A request made in-process has its body in memory and no connection.
   const connected: HttpEnv['Bindings'] | undefined = env?.incoming && env
   if (connected) return receive(connected, limit)

@@ -68,3 +68,45 @@ export function isFormType(contentType = ''): boolean {
   const [type = ''] = contentType.split(';')
   return type.trim().toLowerCase() === 'application/x-www-form-urlencoded'
 }
+
+/**
+ * Sets a field of a form: the last one of its name, or a new one at the end. Every other byte stays, also the escapes of
+ * what the old and the new text have in common.
+ */
+export function withFormField(form: Uint8Array, name: string, text: string): Uint8Array {
+  const all = Buffer.from(form.buffer, form.byteOffset, form.byteLength).toString('latin1').split('&')
+  const at = all.findLastIndex((field) => decode(field.split('=', 1).join('')) === name)
+  const [field = ''] = at === -1 ? [] : all.slice(at)
+  const [own] = field.split('=', 1)
+  const raw = field.slice((own?.length ?? 0) + 1)
+  const written = reEscaped(raw, Buffer.from(decode(raw) ?? ''), Buffer.from(text))
+  if (at === -1) all.push(`${escapeForm(Buffer.from(name))}=${written}`)
+  else all[at] = `${own}=${written}`
+  return Buffer.from(all.filter((each) => each !== '').join('&'), 'latin1')
+}
+
+/** Escapes a text, but for what it has in common with the one before, which stays as it was escaped. */
+function reEscaped(raw: string, before: Buffer, after: Buffer): string {
+  const shortest = Math.min(before.length, after.length)
+  let [start, end] = [0, 0]
+  while (start < shortest && before[start] === after[start]) start++
+  while (end < shortest - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
+  const [from, to] = [escapedOffset(raw, start), escapedOffset(raw, before.length - end)]
+  return raw.slice(0, from) + escapeForm(after.subarray(start, after.length - end)) + raw.slice(to)
+}
+
+/** Characters of escaped text that stand for this many bytes at its start. */
+function escapedOffset(raw: string, bytes: number): number {
+  let at = 0
+  for (let count = 0; count < bytes; count++) at += raw.charAt(at) === '%' ? 3 : 1
+  return at
+}
+
+/** @see https://url.spec.whatwg.org/#urlencoded-serializing */
+function escapeForm(bytes: Uint8Array): string {
+  return Buffer.from(bytes)
+    .toString('latin1')
+    .replaceAll(/[^\w*.-]/g, (char) =>
+      char === ' ' ? '+' : `%${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+    )
+}

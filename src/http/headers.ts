@@ -39,15 +39,10 @@ const OF_ONE_HOP = new Set([
 ])
 const CONNECTION = 'connection'
 /** Headers with credentials. They are not stored, and forwarded only if relay itself knows the value. */
-export const CREDENTIAL_HEADERS = /^(?:authorization|cookie|proxy-.*|x-gitlab-token)$/i
+export const CREDENTIAL_HEADERS = /^(?:authorization|cookie|proxy-.*)$/i
 
 /** relay's own headers. A request from outside cannot have them stored or forwarded. */
 const OWN_HEADER = /^x-relay-/i
-
-/** True if relay stores and forwards a header of this name, so that a receiver can verify it again. */
-export function isStoredHeader(name: string): boolean {
-  return !isConnectionHeader(name) && !CREDENTIAL_HEADERS.test(name)
-}
 
 /** True for a header that belongs to one connection or to relay itself, and is never copied. */
 export function isConnectionHeader(name: string): boolean {
@@ -57,12 +52,17 @@ export function isConnectionHeader(name: string): boolean {
 /**
  * Selects the headers of a forwarded delivery: all but those of one connection, those that `Connection` names, and
  * credentials.
+ * @param isKept true for a header that looks like a credential and is none, but a signature
  */
-export function endToEndHeaders(headers: readonly Header[]): Header[] {
+export function endToEndHeaders(
+  headers: readonly Header[],
+  isKept: (name: string) => boolean = () => false,
+): Header[] {
   const named = namedByConnection(headers)
   return headers.filter(([name]) => {
     const key = name.toLowerCase()
-    return !OF_ONE_HOP.has(key) && !CREDENTIAL_HEADERS.test(key) && !named.has(key)
+    const isCredential = CREDENTIAL_HEADERS.test(key) && !isKept(key)
+    return !OF_ONE_HOP.has(key) && !isCredential && !named.has(key)
   })
 }
 

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
-import { isIPv6 } from 'node:net'
+import type { Server as TlsServer } from 'node:https'
+import { isIPv6, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
 import { errorCode, RelayError } from '../base/errors.js'
@@ -19,11 +20,19 @@ export interface Listener {
   /** Address for clients, e.g. `http://127.0.0.1:8787`. */
   readonly url: string
   readonly port: number
+  /** Uses other certificates for new connections. Only with TLS. @throws RelayError `settings`, with no change */
+  useCertificate(certificate: Certificate): void
   /**
    * Stops accepting, closes idle connections and lets requests in flight finish. Closes the rest after the grace
    * period.
    */
   close(): Promise<void>
+}
+
+/** A certificate with its chain, and its key, in PEM. */
+export interface Certificate {
+  readonly cert: string
+  readonly key: string
 }
 
 export interface ListenOptions {
@@ -35,6 +44,10 @@ export interface ListenOptions {
    * Largest body that a handler reads, in bytes. All bodies together may have four times as much, and at least 64 MiB.
    */
   readonly maxBody?: number
+  /** Serves HTTPS with this certificate. Default: HTTP. */
+  readonly certificate?: Certificate | undefined
+  /** True: neither it nor its connections keep the process alive. Default: false. */
+  readonly background?: boolean | undefined
   /** Option that sets the port, for the error message. Default: `--port`. */
   readonly portFlag?: string
   /**
@@ -72,7 +85,7 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
   const { host, log } = options
   const limits = { ...TIME_LIMITS, grace: 10_000, keepAlive: KEEP_ALIVE_MS, ...options.limits }
   const connections: Connections = new Map()
-  const server = createServer({
+  const serverOptions = {
     // Otherwise Node itself answers an HTTP/1.1 request without Host, with an empty body.
     requireHostHeader: false,
     headersTimeout: limits.headers,
@@ -80,28 +93,16 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
     keepAliveTimeout: limits.keepAlive,
     // Otherwise Node checks the limits above only every 30 s.
     connectionsCheckingInterval: Math.min(1_000, limits.headers),
-  })
+  }
+  const { certificate } = options
+  const tls = certificate && createTlsServer(certificate, serverOptions, limits.headers)
+  const server = tls ?? createServer(serverOptions)
   // A client may end its side after the request (`nc -N`). Node would then close the connection and lose the response.
   // The property is undocumented (lib/_http_server.js).
   Object.assign(server, { httpAllowHalfOpen: true })
   server.timeout = limits.idle
-  const most = maxConnections()
-  const throttled = createLogThrottle(log)
-  server.on('connection', (socket) => {
-    connections.set(socket, { unanswered: new Set() })
-    // Each body adds a listener, and Node adds some.
-    socket.setMaxListeners(2 * MAX_UNANSWERED)
-    socket.once('close', () => connections.delete(socket))
-    // Node removes its own listener at CONNECT and upgrade, and an error without a listener ends the process. The
-    // failed socket closes by itself.
-    socket.on('error', () => {})
-    if (connections.size <= most) return
-    const which =
-      closeOne(connections, socket) === socket ? 'a new connection' : 'the connection that waited longest'
-    // Tells a user whose own programs need more connections about the limit.
-    const closed = `${which} was closed at once: ${most} are open, the limit (a higher ulimit -n may raise it)`
-    throttled(closed, () => log.warn(closed))
-  })
+  if (options.background === true) server.unref().on('connection', (socket: Socket) => socket.unref())
+  server.on(tls ? 'secureConnection' : 'connection', limitConnections(connections, log))
   server.on('clientError', (error, socket) => refuse(error, socket, connections.get(socket)?.latest))
   // Bytes that a client sends after CONNECT are discarded: unread, they would reset the connection.
   server.on('connect', ({ socket }) =>
@@ -123,9 +124,47 @@ export async function listen(fetch: FetchHandler, options: ListenOptions): Promi
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : options.port
   return {
-    url: `http://${reachableHost(host)}:${port}`,
+    url: `${tls ? 'https' : 'http'}://${reachableHost(host)}:${port}`,
     port,
+    useCertificate: (next) => checkCertificate(() => tls?.setSecureContext({ ...next })),
     close: () => (closed ??= stop(server, connections, limits.grace)),
+  }
+}
+
+/** Makes the listener of new connections, which closes one beyond the limit. */
+function limitConnections(connections: Connections, log: Log): (socket: Duplex) => void {
+  const most = maxConnections()
+  const throttled = createLogThrottle(log)
+  return (socket) => {
+    connections.set(socket, { unanswered: new Set() })
+    // Each body adds a listener, and Node adds some.
+    socket.setMaxListeners(2 * MAX_UNANSWERED)
+    socket.once('close', () => connections.delete(socket))
+    // Node removes its own listener at CONNECT and upgrade, and an error without a listener ends the process. The
+    // failed socket closes by itself.
+    socket.on('error', () => {})
+    if (connections.size <= most) return
+    const which =
+      closeOne(connections, socket) === socket ? 'a new connection' : 'the connection that waited longest'
+    // Tells a user whose own programs need more connections about the limit.
+    const closed = `${which} was closed at once: ${most} are open, the limit (a higher ulimit -n may raise it)`
+    throttled(closed, () => log.warn(closed))
+  }
+}
+
+/** Loaded only for TLS. @throws RelayError `settings` for a certificate that cannot be used */
+function createTlsServer(certificate: Certificate, options: object, handshake: number): TlsServer {
+  const { createServer: create } = process.getBuiltinModule('node:https')
+  return checkCertificate(() => create({ ...options, ...certificate, handshakeTimeout: handshake }))
+}
+
+/** @throws RelayError `settings` for a certificate that OpenSSL refuses */
+function checkCertificate<Result>(use: () => Result): Result {
+  try {
+    return use()
+  } catch (cause) {
+    const why = errorCode(cause) ?? 'they are no PEM files'
+    throw new RelayError('settings', `The certificate or its key cannot be used: ${why}`, { cause })
   }
 }
 

@@ -1,17 +1,15 @@
-import { isIPv4, isIPv6 } from 'node:net'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
 import { excerpt, type Log, createLogThrottle, type LogThrottle } from '../base/log.js'
-import { isLoopback } from '../base/address.js'
 import { discardBody, type HttpEnv } from './body.js'
-
-/** Checks a Host header. True if the request may be answered. */
-export type HostCheck = (host: string | undefined) => boolean
+import type { HostCheck } from './host-check.js'
 
 /** Dependencies of every application that listens. */
 export interface RouterParts {
   readonly hostAllowed: HostCheck
   readonly log: Log
+  /** Writes a path for the log. Default: whole, but for what is behind a source's address, which may be a secret. */
+  readonly shownPath?: (path: string) => string
   /** Called with a request that matches no route, and the status of its response. Returns a detail for the log. */
   readonly onUnrouted?: (c: Context<HttpEnv>, status: number) => string | undefined
 }
@@ -20,11 +18,16 @@ export interface RouterParts {
  * Creates an application without routes. It checks the Host before any route, and responds `{"error": …}` to errors,
  * also for 404 and 405.
  */
-export function createRouter({ hostAllowed, log, onUnrouted }: RouterParts): Hono<HttpEnv> {
+export function createRouter({
+  hostAllowed,
+  log,
+  onUnrouted,
+  shownPath = withoutRest,
+}: RouterParts): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>()
   const answer = async (error: unknown, c: Context<HttpEnv>, headers = {}): Promise<Response> => {
     await discardBody(c.env)
-    return errorResponse(error, log, headers, `${c.req.method} ${c.req.path}`)
+    return errorResponse(error, log, headers, `${c.req.method} ${shownPath(c.req.path)}`)
   }
   app.onError((error, c) => answer(error, c))
   app.notFound((c) => {
@@ -47,6 +50,10 @@ export function createRouter({ hostAllowed, log, onUnrouted }: RouterParts): Hon
   return app
 }
 
+function withoutRest(path: string): string {
+  return path.replace(/^(\/webhook\/[^/]*\/).+$/s, '$1…')
+}
+
 /** Methods that the routing table has for a path. GET implies HEAD. */
 function allowedMethods(app: Hono<HttpEnv>, path: string): string[] {
   const methods = new Set(app.routes.map(({ method }) => method))
@@ -54,37 +61,6 @@ function allowedMethods(app: Hono<HttpEnv>, path: string): string[] {
     app.router.match(method, path)[0].some(([[, route]]) => route.method === method && method !== 'ALL'),
   )
   return allowed.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-}
-
-/**
- * Creates the check of the Host header against DNS rebinding: a web page that points its own name at this machine sends
- * that name. Accepts `localhost`, `*.localhost`, 127.0.0.0/8, `[::1]`, the address listened on and the `allowed` names.
- * If that address is not loopback, any IP literal too, since no name was looked up then. Ignores ports, case and one
- * trailing dot.
- */
-export function hostCheck({ host, allowed }: { host: string; allowed: readonly string[] }): HostCheck {
-  const bound = isIPv6(host) ? `[${host.toLowerCase()}]` : host.toLowerCase()
-  const names = new Set([bound, ...allowed.map((name) => nameOf(name) ?? name)])
-  const anyAddress = !isLoopback(bound)
-  return function hostAllowed(hostHeader = '') {
-    const name = nameOf(hostHeader)
-    return name !== undefined && (names.has(name) || isLoopback(name) || (anyAddress && isAddress(name)))
-  }
-}
-
-const HOST = /^(?:(\[[0-9a-f:.]+\])|([0-9a-z_-]+(?:\.[0-9a-z_-]+)*)\.?)(?::\d{0,5})?$/
-
-/**
- * Extracts the name or bracketed address from a Host header (RFC 9110 section 7.2), in lower case, without port and
- * trailing dot.
- */
-function nameOf(host: string): string | undefined {
-  const [, address, name] = HOST.exec(host.toLowerCase()) ?? []
-  return address ?? name
-}
-
-function isAddress(name: string): boolean {
-  return name.startsWith('[') ? isIPv6(name.slice(1, -1)) : isIPv4(name)
 }
 
 /**

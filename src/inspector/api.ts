@@ -8,10 +8,10 @@
  */
 import type { Header } from '../http/headers.js'
 import type { DeliveryStatus } from '../journal/filter.js'
-import type { Attempt, Entry, ForwardStatus, Summary } from '../journal/types.js'
-import type { RefusedRequest, RefusedCounts, RefusedKind } from '../webhook/refused.js'
+import type { Attempt, Entry, ForwardStatus, Summary, WaitReason } from '../journal/types.js'
+import type { ListedKind, RefusedRequest, RefusedCounts } from '../webhook/refused.js'
 
-export type { DeliveryStatus, ForwardStatus, Header, RefusedKind }
+export type { DeliveryStatus, ForwardStatus, Header, ListedKind }
 
 export interface OpenRequest {
   /** One-time code, as a person may type it. */
@@ -56,6 +56,8 @@ export interface TargetMark {
   readonly tries: number
   /** Set while it waits for a target that is down or no longer configured. */
   readonly down?: true
+  /** Why it waits, if it does. */
+  readonly waitsFor?: WaitReason
   /** Last response, if any: `202`, or `exit 1` for a command. */
   readonly answer?: string
   /** Duration of the last attempt, in milliseconds. */
@@ -140,7 +142,7 @@ export interface ProofDetail {
 
 /** A delivery without its body, which is at `…/body`. */
 export interface DeliveryDetail
-  extends DeliveryHead, ProofDetail, Pick<Entry, 'provider' | 'deliveryId' | 'hookId' | 'headers'> {
+  extends DeliveryHead, ProofDetail, Pick<Entry, 'provider' | 'deliveryId' | 'hookId' | 'query' | 'headers'> {
   /** Short verdict for the top: `verified with the current webhook secret`. */
   readonly verdict: string
   readonly restored: { readonly how: string; readonly unproved: boolean } | null
@@ -149,6 +151,8 @@ export interface DeliveryDetail
    * `bytes` is not UTF-8.
    */
   readonly bodyKind: 'json' | 'form' | 'text' | 'bytes'
+  /** What it is in place of JSON, as what follows "the body is": `gzip`, `XML`. Null for JSON, and other text. */
+  readonly bodyFormat: string | null
   /** Targets in the order of the routes. */
   readonly targets: readonly TargetDetail[]
   /** Matching routes, to which it can be forwarded again or sent edited. */
@@ -176,6 +180,85 @@ export interface SendRequest {
   readonly body: string
   /** Id of a target. Default: through intake, to every matching route. */
   readonly target?: string | undefined
+}
+
+/** Deliveries that can be triggered. */
+export interface TriggerList {
+  /** The code host first. */
+  readonly sources: readonly {
+    readonly source: string
+    /** Scheme as in the settings: `stripe`. */
+    readonly scheme: string
+    /** Events with an example, as `relay trigger --list` has them: `push`, `issues.opened`. */
+    readonly events: readonly string[]
+  }[]
+  /** Targets of the routes. */
+  readonly targets: readonly { readonly id: string; readonly name: string; readonly label: string }[]
+}
+
+/** The example of an event. */
+export interface TriggerExample {
+  /** Payload for editing: the body, or the field `payload` of a form. */
+  readonly text: string
+}
+
+export interface TriggerRequest {
+  readonly source: string
+  /** Event of {@link TriggerList}, whose example has the headers. Default: a payload of the user's own. */
+  readonly example?: string | undefined
+  /** Event of a payload of the user's own. Default: the one that the payload names. */
+  readonly event?: string | undefined
+  /** Payload, sent unchanged. If the example is a form, it is put into a form. */
+  readonly body: string
+  /** Id of a target. Default: every matching route. */
+  readonly target?: string | undefined
+}
+
+/** A route to store in the profile. It forwards to an address: no page adds a command. */
+export interface AddRouteRequest {
+  readonly name?: string | undefined
+  /** Events, separated by commas: `push`, `issues.opened`, `stripe/invoice.paid`. Default: all. */
+  readonly match?: string | undefined
+  /** Condition: `ref==refs/heads/main`. */
+  readonly where?: string | undefined
+  readonly forward: string
+}
+
+export interface RemoveRouteRequest {
+  /** Id of its target. */
+  readonly target: string
+}
+
+/** Choices of the dialogs. */
+export interface Choices {
+  /** First words of schemes that have a secret. */
+  readonly schemes: readonly string[]
+  /** Users who are signed in at the code host. Empty if the keychain did not respond. */
+  readonly users: readonly string[]
+}
+
+export interface AddSourceRequest {
+  /** Default: the first word of the scheme. */
+  readonly name?: string | undefined
+  /** `stripe`, `hmac header=X-Signature`, or the name of a source that gets another secret. */
+  readonly scheme: string
+  readonly secret: string
+}
+
+export interface AddHookRequest {
+  /** `owner/name` */
+  readonly repo: string
+  /** User on whose behalf it is made. */
+  readonly user: string
+  /** Its address. Default: that of the tunnel, else the public one. */
+  readonly url?: string | undefined
+  /** Names of events, separated by commas. Default: every event. */
+  readonly events?: string | undefined
+}
+
+export interface Added {
+  /** Sentences about what was added or removed. Hold no secret. */
+  readonly text: string
 }
 
 export interface Sent {
@@ -215,6 +298,8 @@ export interface TargetState {
   readonly state: string
   readonly waiting: number
   readonly failed: number
+  /** Set if the profile stores its route, so that it can be removed here. */
+  readonly ofProfile?: true
   readonly since?: number
   readonly nextProbeAt?: number
 }

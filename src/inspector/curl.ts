@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { withRest } from '../base/address.js'
 import { shellWord } from '../base/text.js'
 import { type Header, isSendable, endToEndHeaders } from '../http/headers.js'
 import type { Entry } from '../journal/types.js'
@@ -7,12 +8,17 @@ import type { Entry } from '../journal/types.js'
  * Formats a POSIX shell command that posts a delivery's exact bytes and headers to an address with curl. Neither the
  * shell nor curl interprets any part of them: text is quoted, other bytes are octal escapes. The body is passed through
  * standard input, because the system limits the length of an argument (128 KiB on Linux).
+ * @param isKept as of `endToEndHeaders`
  */
-export function curlCommand({ headers, body }: Pick<Entry, 'headers' | 'body'>, url: string): string {
+export function curlCommand(
+  { headers, body, query }: Pick<Entry, 'headers' | 'body' | 'query'>,
+  url: string,
+  isKept?: (name: string) => boolean,
+): string {
   const lines = [
     // -g is needed because curl otherwise expands brackets and braces in an address.
-    `curl -sSg -X POST ${shellWord(url)}`,
-    ...endToEndHeaders(headers)
+    `curl -sSg -X POST ${shellWord(query === undefined ? url : withRest(new URL(url), { query }).href)}`,
+    ...endToEndHeaders(headers, isKept)
       // curl could read a name with other characters as a file name.
       .filter(isSendable)
       .map((header) => `-H ${headerArgument(header)}`),

@@ -1,12 +1,13 @@
+import { shownSource } from '../base/source-names.js'
 import { isUtf8 } from 'node:buffer'
 import { isFormBody } from '../http/forms.js'
 import { RelayError } from '../base/errors.js'
-import { isCodeHost } from '../base/providers.js'
-import { schemeOf } from '../codehost/schemes.js'
+import { senderOf } from '../senders/senders.js'
 import { formatStatus, labelOf, routesFor } from '../dispatch/routes.js'
+import { waitReason } from '../dispatch/waiting.js'
 import { type Filter, type FilterText, parseFilter } from '../journal/filter.js'
 import type { Journal } from '../journal/journal.js'
-import { jsonBytes } from '../journal/payload.js'
+import { bodyFormat, readContent } from '../senders/content.js'
 import {
   type Attempt,
   editedFrom,
@@ -17,7 +18,6 @@ import {
   subjectOf,
   type Summary,
 } from '../journal/types.js'
-import { parseJson } from '../json/parse.js'
 import type {
   AttemptLine,
   DeliveryDetail,
@@ -58,7 +58,9 @@ export async function listDeliveries(parts: InspectorParts, query: ListQuery): P
   return {
     deliveries: await linesOf(parts, found),
     next: found.length < limit ? null : (found.at(-1)?.n ?? null),
-    ...([...parts.sources.values()].some(({ name }) => !isCodeHost(name)) && { hasSources: true }),
+    ...([...parts.sources.values()].some(({ name }) => shownSource(name) !== undefined) && {
+      hasSources: true,
+    }),
     ...(stopped !== undefined && {
       stopped: { read: (before ?? (await parts.journal.newest()) + 1) - stopped, before: stopped },
     }),
@@ -99,7 +101,7 @@ export async function linesOf(
   return summaries.map((summary) => ({
     ...headOf(summary),
     targets: Object.entries(summary.forwards).map(([id, forward]) =>
-      mark(id, forward, last.get(`${summary.n} ${id}`)),
+      mark(summary.n, id, forward, last.get(`${summary.n} ${id}`)),
     ),
   }))
 }
@@ -113,7 +115,7 @@ function headOf(summary: Summary): DeliveryHead {
     event,
     action,
     repo,
-    ...(!isCodeHost(provider) && { source: provider }),
+    ...(shownSource(provider) !== undefined && { source: provider }),
     ...(summary.verifiedBy === 'none' && { unproved: true }),
     subject: subjectOf(summary),
     size,
@@ -125,23 +127,25 @@ function headOf(summary: Summary): DeliveryHead {
 }
 
 /** Returns a function that makes the mark of a target from its last attempt. */
-function marker({ routing, instance }: InspectorParts, summaries: readonly Forwarded[]) {
+function marker({ routing, instance, clock }: InspectorParts, summaries: readonly Forwarded[]) {
   const nameOf = targetNames(routing, summaries)
-  const down = new Set(
-    instance
-      .activity()
-      .targets.flatMap(({ id, state }) => (state === 'up' || state === 'elsewhere' ? [] : [id])),
-  )
-  return (id: string, { status, tries, reason }: Forward, last: LastAttempt | undefined): TargetMark => ({
-    name: nameOf(id),
-    status,
-    // Subtracted, since the journal counts the last failed attempt too.
-    tries: last?.outcome === 'retry' ? Math.max(0, tries - 1) : tries,
-    ...(down.has(id) && status === 'waiting' && { down: true }),
-    ...(last && last.status !== null && { answer: formatStatus(id, last.status) }),
-    ...(last && { ms: last.ms }),
-    ...(reason !== undefined && { reason }),
-  })
+  const targets = new Map(instance.activity().targets.map((target) => [target.id, target]))
+  const isDown = (id: string): boolean => !['up', 'elsewhere', undefined].includes(targets.get(id)?.state)
+  return (n: number, id: string, forward: Forward, last: LastAttempt | undefined): TargetMark => {
+    const { status, tries, reason } = forward
+    const waitsFor = waitReason(n, forward, targets.get(id) ?? { state: 'gone' }, clock())
+    return {
+      name: nameOf(id),
+      status,
+      // Subtracted, since the journal counts the last failed attempt too.
+      tries: last?.outcome === 'retry' ? Math.max(0, tries - 1) : tries,
+      ...(isDown(id) && status === 'waiting' && { down: true }),
+      ...(waitsFor && { waitsFor }),
+      ...(last && last.status !== null && { answer: formatStatus(id, last.status) }),
+      ...(last && { ms: last.ms }),
+      ...(reason !== undefined && { reason }),
+    }
+  }
 }
 
 /** Returns an entry with its body. @throws RelayError `not_found` if the journal does not have it, or no longer */
@@ -170,7 +174,7 @@ export async function describeDelivery(parts: InspectorParts, n: number): Promis
   ])
   // The entry was removed between the two reads.
   if (!summary) return missing(journal, n)
-  const { provider, deliveryId, hookId, restored, headers } = entry
+  const { provider, deliveryId, hookId, restored, headers, query } = entry
   const nameOf = targetNames(routing, [summary])
   return {
     ...headOf(summary),
@@ -181,7 +185,9 @@ export async function describeDelivery(parts: InspectorParts, n: number): Promis
     ...describeProof(entry, parts),
     restored: restored ? { how: restored.how, unproved: restored.unproved === true } : null,
     headers,
+    ...(query !== undefined && { query }),
     bodyKind: bodyKind(entry),
+    bodyFormat: bodyFormat(entry.body) ?? null,
     targets: targetDetails(parts, summary, attempts),
     routes: routesFor(routing.routes, routing.ignore, entry).map(({ id }) => ({
       id: publicId(id),
@@ -211,7 +217,7 @@ function targetDetails(
     const last = own.at(-1)
     const route = routes.get(id)
     return {
-      ...mark(id, forward, last && { ...last, n }),
+      ...mark(n, id, forward, last && { ...last, n }),
       id: route ? publicId(id) : null,
       label: targetLabel(id),
       match: route?.match.text ?? null,
@@ -228,21 +234,15 @@ function attemptLine(attempt: Attempt): AttemptLine {
 }
 
 /**
- * Determines the kind of a body. If intake accepts only JSON from its source, it is not parsed again, since that takes
- * half a second for 25 MiB. Other sources may send any text.
+ * Determines the kind of a body. If its source sends JSON, what is in no other format is not parsed again, since that
+ * takes half a second for 25 MiB. Other sources may send any text.
  */
 function bodyKind({ provider, scheme, body }: Entry): DeliveryDetail['bodyKind'] {
   if (!isUtf8(body)) return 'bytes'
-  const kind = isFormBody(body) ? 'form' : 'json'
-  const { content } = schemeOf(scheme ?? provider)
-  if (content === 'payload' || content === 'json') return kind
-  return isJson(jsonBytes({ body })) ? kind : 'text'
-}
-
-function isJson(bytes: Uint8Array | undefined): boolean {
-  try {
-    return bytes !== undefined && parseJson(bytes) !== undefined
-  } catch {
-    return false
-  }
+  const { events, sendsJson } = senderOf(scheme ?? provider)
+  if (events) return isFormBody(body) ? 'form' : 'json'
+  if (bodyFormat(body) !== undefined) return 'text'
+  if (sendsJson) return isFormBody(body) ? 'form' : 'json'
+  const read = readContent(body)
+  return read.kind === 'json' ? (read.isForm ? 'form' : 'json') : 'text'
 }

@@ -1,24 +1,29 @@
+import { senderOf } from '../senders/senders.js'
+import { pathOf } from '../base/source-names.js'
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import { z } from 'zod'
+import { silentLog } from '../base/log.js'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
 import { fixtureText, toFixture } from '../replay/fixture.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import type { FetchHandler } from '../http/listen.js'
-import { createRouter, requireForwardedHost } from '../http/router.js'
+import { createRouter, requireForwardedHost, errorResponse } from '../http/router.js'
 import { parseJson } from '../json/parse.js'
+import { addHook, addRoute, addSource, readChoices, removeRoute } from './add.js'
 import type { Opened, OpenRequest } from './api.js'
+import { MAX_SECRET } from '../webhook/add-source.js'
 import { curlCommand } from './curl.js'
 import { describeDelivery, readEntry, listDeliveries } from './deliveries.js'
 import { LiveHub } from './live.js'
 import type { InspectorParts } from './parts.js'
 import { describeRefused, listRefused } from './refused.js'
-import { forwardAgain, sendEdited } from './send.js'
+import { forwardAgain, sendEdited, skipWaiting } from './send.js'
 import { Sessions } from './sessions.js'
 import { openShell, type StaticFile } from './shell.js'
 import { createStateReader, readTimeline } from './state.js'
-import { pathOf } from '../webhook/signature.js'
+import { listTriggers, readExample, sendTriggered } from './trigger.js'
 
 /** The web inspector: all paths below /inspect/. */
 export interface Inspector {
@@ -117,8 +122,9 @@ function addReads(app: Router, parts: InspectorParts): void {
     .get('/inspect/api/deliveries', async (c) => c.json(await listDeliveries(parts, c.req.query())))
     .get('/inspect/api/deliveries/:n', async (c) => c.json(await describeDelivery(parts, readNumber(c, 'n'))))
     .get('/inspect/api/deliveries/:n/body', async (c) => {
-      const { n, body } = await readEntry(parts, readNumber(c, 'n'))
-      return c.body(new Uint8Array(body), 200, download(`delivery-${n}`, 'application/octet-stream'))
+      const { n, body, provider, scheme = provider } = await readEntry(parts, readNumber(c, 'n'))
+      const shown = senderOf(scheme).hideSecrets(body, 'show')
+      return c.body(new Uint8Array(shown), 200, download(`delivery-${n}`, 'application/octet-stream'))
     })
     .get('/inspect/api/deliveries/:n/fixture', async (c) => {
       const entry = await readEntry(parts, readNumber(c, 'n'))
@@ -127,11 +133,17 @@ function addReads(app: Router, parts: InspectorParts): void {
     })
     .get('/inspect/api/deliveries/:n/curl', async (c) => {
       const entry = await readEntry(parts, readNumber(c, 'n'))
-      return c.text(curlCommand(entry, parts.url + pathOf(entry.provider)))
+      const sender = senderOf(entry.scheme ?? entry.provider)
+      const isSignature = (name: string): boolean => sender.roleOf(name) === 'signature'
+      const body = sender.hideSecrets(entry.body, 'pass on')
+      return c.text(curlCommand({ ...entry, body }, parts.url + pathOf(entry.provider), isSignature))
     })
     .get('/inspect/api/refused', async (c) => c.json(await listRefused(parts)))
     .get('/inspect/api/refused/:id', async (c) => c.json(await describeRefused(parts, readNumber(c, 'id'))))
     .get('/inspect/api/state', async (c) => c.json(await readState()))
+    .get('/inspect/api/triggers', (c) => c.json(listTriggers(parts)))
+    .get('/inspect/api/triggers/example', (c) => c.json(readExample(parts, c.req.query())))
+    .get('/inspect/api/choices', async (c) => c.json(await readChoices(parts)))
     .get('/inspect/api/timeline', async (c) => c.json(await readTimeline(parts)))
 }
 
@@ -143,6 +155,7 @@ const MAX_HEADERS = 16_384
 const ESCAPED = 6
 
 const OPEN: z.ZodType<OpenRequest> = z.strictObject({ code: z.string() })
+const NOTHING = z.strictObject({})
 const FORWARD = z.strictObject({ targets: z.array(z.string()).optional() })
 const SEND = z.strictObject({
   from: z.int().positive(),
@@ -150,6 +163,31 @@ const SEND = z.strictObject({
   headers: z.array(z.tuple([z.string(), z.string()])).optional(),
   body: z.string(),
   target: z.string().optional(),
+})
+const TRIGGER = z.strictObject({
+  source: z.string(),
+  example: z.string().optional(),
+  event: z.string().optional(),
+  body: z.string(),
+  target: z.string().optional(),
+})
+const ROUTE = z.strictObject({
+  name: z.string().optional(),
+  match: z.string().optional(),
+  where: z.string().optional(),
+  forward: z.string(),
+})
+const REMOVED_ROUTE = z.strictObject({ target: z.string() })
+const SOURCE = z.strictObject({
+  name: z.string().optional(),
+  scheme: z.string(),
+  secret: z.string().max(MAX_SECRET),
+})
+const HOOK = z.strictObject({
+  repo: z.string(),
+  user: z.string(),
+  url: z.string().optional(),
+  events: z.string().optional(),
 })
 
 function addChanges(app: Router, parts: InspectorParts): void {
@@ -159,7 +197,26 @@ function addChanges(app: Router, parts: InspectorParts): void {
       const request = await readJson(c, FORWARD, MAX_REQUEST)
       return c.json(await forwardAgain(parts, readNumber(c, 'n'), request))
     })
+    .post('/inspect/api/deliveries/:n/skip', async (c) => {
+      await readJson(c, NOTHING, MAX_REQUEST)
+      return c.json(await skipWaiting(parts, readNumber(c, 'n')))
+    })
     .post('/inspect/api/send', async (c) => c.json(await sendEdited(parts, await readJson(c, SEND, maxSend))))
+    .post('/inspect/api/trigger', async (c) =>
+      c.json(await sendTriggered(parts, await readJson(c, TRIGGER, maxSend))),
+    )
+    .post('/inspect/api/routes', async (c) =>
+      c.json(await addRoute(parts, await readJson(c, ROUTE, MAX_REQUEST))),
+    )
+    .post('/inspect/api/routes/remove', async (c) =>
+      c.json(await removeRoute(parts, (await readJson(c, REMOVED_ROUTE, MAX_REQUEST)).target)),
+    )
+    .post('/inspect/api/sources', async (c) =>
+      c.json(await addSource(parts, await readJson(c, SOURCE, MAX_REQUEST))),
+    )
+    .post('/inspect/api/hooks', async (c) =>
+      c.json(await addHook(parts, await readJson(c, HOOK, MAX_REQUEST))),
+    )
 }
 
 /**
@@ -185,8 +242,12 @@ const OWN_SITES: ReadonlySet<string | undefined> = new Set(['same-origin', 'none
 function requireSession(sessions: Sessions, inspect: string): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const cookie = cookieOf(c)
-    if (!(await sessions.mayRead(cookie)))
-      throw new RelayError('unauthenticated', `Not open in this browser: run ${inspect}`)
+    if (!(await sessions.mayRead(cookie))) {
+      const closed = new RelayError('unauthenticated', `Not open in this browser: run ${inspect}`)
+      // The page itself asks before it has a session, so a read is no line of the log.
+      if (isRead(c)) return errorResponse(closed, silentLog)
+      throw closed
+    }
     if (!isRead(c) && !(await sessions.mayChange(cookie, c.req.header('x-relay-key'))))
       throw new RelayError('forbidden', `This tab may only read: run ${inspect} to change something`)
     return next()

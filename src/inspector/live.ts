@@ -76,6 +76,8 @@ export class LiveHub {
   onEvent(event: RelayEvent): void {
     const change = changeOf(event)
     if (change) this.changed(change)
+    // Deliveries that wait for the target wait for another reason now.
+    if (event.type === 'target') this.changed({ type: 'stale' })
   }
 
   changed(change: Change): void {
@@ -134,9 +136,10 @@ export class LiveHub {
 
   async #events(changes: readonly Change[]): Promise<readonly LiveEvent[]> {
     const numbers = changes.flatMap((change) => (change.type === 'changed' ? [change.n] : []))
-    const isStale = numbers.length > MAX_LINES || changes.some(({ type }) => type === 'stale')
+    const isTooMany = numbers.length > MAX_LINES
+    const isStale = isTooMany || changes.some(({ type }) => type === 'stale')
     const ordered = numbers.toSorted((one, other) => one - other)
-    const lines = isStale ? [] : await linesOf(this.#parts, await this.#parts.journal.summaries(ordered))
+    const lines = isTooMany ? [] : await linesOf(this.#parts, await this.#parts.journal.summaries(ordered))
     return [
       ...(isStale ? [{ type: 'stale' } as const] : []),
       ...(lines.length > 0 ? [{ type: 'lines', lines } as const] : []),

@@ -1,7 +1,7 @@
 import { endToEndHeaders } from '../http/headers.js'
 
 /** Headers of any code host for the event, the delivery id and signatures, and the headers that relay adds. */
-const MADE = /^x-(?:[a-z]+-(?:event|delivery|signature(?:-256)?)|gitlab-(?:token|event-uuid)|relay-.*)$/i
+const MADE = /^x-(?:[a-z]+-(?:event|delivery|signature(?:-256)?)|relay-.*)$/i
 
 /**
  * True for a header that relay makes for each delivery, so that an edited copy cannot set it: the event (from the

@@ -1,10 +1,18 @@
+import { shownSource } from '../base/source-names.js'
 import { RelayError } from '../base/errors.js'
-import { isCodeHost } from '../base/providers.js'
-import { explainSignature } from '../webhook/explain.js'
-import type { RefusedRequest } from '../webhook/refused.js'
+import { provenElsewhere } from '../senders/source.js'
+import type { ListedKind, RefusedRequest } from '../webhook/refused.js'
 import { MAX_EXPLAINED } from '../webhook/refusals.js'
 import type { RefusedDetail, RefusedLine, RefusedPage } from './api.js'
 import type { InspectorParts } from './parts.js'
+
+/** Kinds whose reason is not found in a signature. */
+const NOT_OF_SIGNATURE: ReadonlySet<ListedKind> = new Set([
+  'too_large',
+  'wrong_path',
+  'handshake',
+  'question',
+])
 
 /** Lists the refused requests, newest first. */
 export async function listRefused({ refusals: { list } }: InspectorParts): Promise<RefusedPage> {
@@ -19,11 +27,12 @@ export async function describeRefused(parts: InspectorParts, id: number): Promis
       'not_found',
       `Refused request ${id} is no longer in the list, which has the last 100`,
     )
-  const { headers, body, size } = refused
+  const { headers, body, size, source } = refused
+  const shown = parts.sources.get(source)?.sender.hideSecrets(body, 'show') ?? body
   return {
     ...(await lineOf(refused)),
     headers,
-    body: Buffer.from(body).toString(),
+    body: Buffer.from(shown).toString(),
     isCut: body.length < size,
     verdict: await verdictOf(refused, parts),
   }
@@ -32,7 +41,7 @@ export async function describeRefused(parts: InspectorParts, id: number): Promis
 async function lineOf(refused: RefusedRequest): Promise<RefusedLine> {
   const { id, at, via, source, status, kind, event, deliveryId, size, reason } = refused
   const line = { id, at, via, status, kind, event, deliveryId, size, reason: await reason() }
-  return isCodeHost(source) ? line : { ...line, source }
+  return shownSource(source) === undefined ? line : { ...line, source }
 }
 
 /**
@@ -43,11 +52,11 @@ async function verdictOf(
   refused: RefusedRequest,
   { sources, command }: InspectorParts,
 ): Promise<readonly string[]> {
-  const { via, body, headers, size, kind, status } = refused
+  const { via, body, size, kind, status } = refused
   const answered =
     via === 'tunnel' ? 'It came through the tunnel and was not taken.' : `It was answered ${status}.`
   const reason = sentence(await refused.reason())
-  if (kind === 'too_large' || kind === 'wrong_path') return [reason, answered]
+  if (NOT_OF_SIGNATURE.has(kind)) return [reason, answered]
   if (via === 'tunnel' || body.length < size)
     return [
       reason,
@@ -61,9 +70,12 @@ async function verdictOf(
       answered,
     ]
   const source = sources.get(refused.source)
-  const explanation = source && (await explainSignature({ headers, body }, source, refused.at))
+  const explanation = source && (await source.sender.explain(refused, source.secrets, refused.at))
   if (!explanation || (!explanation.valid && explanation.reason === 'unverifiable'))
     return [reason, 'Its token is not stored, so it cannot be checked again.', answered]
+  const elsewhere =
+    source && !explanation.valid ? provenElsewhere(refused, source.name, sources.values()) : undefined
+  if (elsewhere !== undefined) return [sentence(elsewhere), answered]
   if (!explanation.valid) {
     const { reason: why, hint } = explanation
     const isWhole = why === 'stale' || kind === 'no_signature'

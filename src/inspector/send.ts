@@ -1,12 +1,13 @@
+import { pathOf, shownSource } from '../base/source-names.js'
 import { RelayError } from '../base/errors.js'
-import { firstPayload } from '../http/forms.js'
-import { isCodeHost } from '../base/providers.js'
-import { schemeOf } from '../codehost/schemes.js'
-import { routesFor } from '../dispatch/routes.js'
+import { firstPayload, isFormType } from '../http/forms.js'
+import { isSecretHeader, senderOf } from '../senders/senders.js'
 import { type Header, indexHeaders, isSendable } from '../http/headers.js'
-import type { Entry } from '../journal/types.js'
+import type { Entry, StoredRequest } from '../journal/types.js'
+import type { RecordedDelivery } from '../replay/fixture.js'
 import { prepareRequest } from '../replay/prepare.js'
-import { isForm } from '../webhook/signature.js'
+import type { Source } from '../senders/source.js'
+import type { RequestOrigin } from '../webhook/intake.js'
 import type { ForwardRequest, ProofDetail, Sent, SendRequest } from './api.js'
 import { readEntry } from './deliveries.js'
 import { describeProof } from './proof.js'
@@ -15,7 +16,7 @@ import type { InspectorParts } from './parts.js'
 import { targetsNamed } from './state.js'
 
 /**
- * Forwards an entry again, even where it succeeded: to the named targets, or to all that match.
+ * Forwards an entry again at once, even where it succeeded: to the named targets, or to all that match.
  * @throws RelayError `not_found` for a removed entry, `bad_request` for a target that is not configured, `conflict` if
  * no route matches
  */
@@ -24,15 +25,21 @@ export async function forwardAgain(
   n: number,
   { targets: wanted }: ForwardRequest,
 ): Promise<Sent> {
-  const { journal, routing, instance } = parts
-  const { routes, ignore } = routing
-  const entry = await readEntry(parts, n)
-  const matching = new Set(routesFor(routes, ignore, entry).map(({ id }) => id))
-  const targets = wanted ? targetsNamed(wanted, routes) : [...matching]
-  if (targets.length === 0)
-    throw new RelayError('conflict', `#${n} matches no route: add one with --forward or --exec`)
-  if (!(await journal.requeue(n, targets))) throw new RelayError('not_found', `#${n} was removed meanwhile`)
-  instance.forward()
+  const { routing, instance } = parts
+  // Says why it is gone.
+  await readEntry(parts, n)
+  const named = wanted && targetsNamed(wanted, routing.routes)
+  const { targets } = await instance.forwardAgain(n, { targets: named })
+  if (targets.length === 0) throw new RelayError('conflict', `#${n} matches no route: add one under State`)
+  return { n }
+}
+
+/**
+ * Ends what waits of an entry.
+ * @throws RelayError `conflict` if nothing waits
+ */
+export async function skipWaiting({ instance }: InspectorParts, n: number): Promise<Sent> {
+  if ((await instance.skip(n)).length === 0) throw new RelayError('conflict', `Nothing of #${n} waits`)
   return { n }
 }
 
@@ -42,30 +49,50 @@ export async function forwardAgain(
  * @throws RelayError as intake; `not_found`; `bad_request` for an invalid target, header or payload; `too_large`
  */
 export async function sendEdited(parts: InspectorParts, edit: SendRequest): Promise<Sent> {
-  const { intake, host, sources, maxBody, routing } = parts
+  const { host, sources, routing } = parts
   const { from, event, target } = edit
   const entry = await readEntry(parts, from)
   const targets = target === undefined ? undefined : targetsNamed([target], routing.routes)
   const headers = headersOf(entry, edit, describeProof(entry, parts))
-  const body = bodyOf(entry, headers, edit.body)
-  if (body.byteLength > maxBody)
-    throw new RelayError(
-      'too_large',
-      `The body has ${body.byteLength} bytes, the limit is ${maxBody} (--max-body)`,
-    )
+  const copy = copiedBody(entry, headers, edit.body)
+  const body = senderOf(entry.scheme ?? entry.provider).revealSecrets(copy, entry.body)
   // A delivery of an earlier code host is sent as one of the current code host.
-  const source = sources.get(isCodeHost(entry.provider) ? host.name : entry.provider)
+  const source = sources.get(shownSource(entry.provider) === undefined ? host.source : entry.provider)
   if (!source)
     throw new RelayError('conflict', `Not sent: relay was started without the source ${entry.provider}`)
-  const recorded = { ...entry, provider: source.name, scheme: source.schemeText, event, headers, body }
-  const request = prepareRequest(recorded, {
-    secret: source.secrets.current,
-    freshId: true,
-    isMade: true,
-    now: parts.clock(),
-  })
+  return sendMade(parts, source, { ...entry, event, headers, body }, { from, targets })
+}
+
+/**
+ * Sends what the user made through intake like any delivery: signed with the current secret of its source, under a new
+ * id. Its first attempt is at once.
+ * @throws RelayError as intake; `bad_request` for an invalid payload; `too_large`
+ */
+export async function sendMade(
+  { intake, instance, maxBody, clock, url }: InspectorParts,
+  source: Source,
+  recorded: RecordedDelivery,
+  made: NonNullable<RequestOrigin['made']>,
+): Promise<Sent> {
+  const { byteLength } = recorded.body
+  if (byteLength > maxBody)
+    throw new RelayError(
+      'too_large',
+      `The body has ${byteLength} bytes, the limit is ${maxBody} (--max-body)`,
+    )
+  const request = prepareRequest(
+    { ...recorded, provider: source.name, scheme: source.sender.scheme },
+    {
+      secrets: source.secrets,
+      payloadUrl: source.payloadUrl ?? url + pathOf(source.name),
+      freshId: true,
+      isMade: true,
+      now: clock(),
+    },
+  )
   try {
-    const { n } = await intake.receive(request, { source, edited: { from, targets } })
+    const { n } = await intake.receive(request, { source, made })
+    await instance.forwardAgain(n, { which: 'waiting' })
     return { n }
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'invalid_event') throw error
@@ -75,9 +102,6 @@ export async function sendEdited(parts: InspectorParts, edit: SendRequest): Prom
   }
 }
 
-/** Headers that name the event, of any code host: Gitea sends three. */
-const EVENT = /^x-[a-z]+-event$/i
-
 /** Makes the headers of a copy. Its id and signatures are still those of the entry. */
 function headersOf(
   entry: Entry,
@@ -86,17 +110,15 @@ function headersOf(
 ): readonly Header[] {
   for (const header of edited ?? []) {
     const name = JSON.stringify(header[0])
-    if (isMadeHeader(header[0], made))
+    if (isMadeHeader(header[0], made) || isSecretHeader(header[0]))
       throw new RelayError('bad_request', `Not sent: relay makes the header ${name} for each delivery`)
     if (!isSendable(header)) throw new RelayError('bad_request', `Not sent: the header ${name} is malformed`)
   }
   const headers = edited
     ? [...entry.headers.filter(([name]) => isMadeHeader(name, made)), ...edited]
     : entry.headers
-  const isEvent = (name: string): boolean =>
-    isCodeHost(entry.provider)
-      ? EVENT.test(name)
-      : hasEventHeader && schemeOf(entry.scheme ?? entry.provider).event.includes(name.toLowerCase())
+  const sender = senderOf(entry.scheme ?? entry.provider)
+  const isEvent = (name: string): boolean => hasEventHeader && sender.roleOf(name) === 'event'
   return headers.map(([name, value]) => [name, isEvent(name) ? event : value])
 }
 
@@ -104,10 +126,12 @@ function headersOf(
  * Makes the body of a copy: the text as given, or a form with the entry's other fields if its Content-Type says so. A
  * form without a payload is replaced by the text.
  */
-function bodyOf(entry: Entry, headers: readonly Header[], text: string): Uint8Array {
-  const wasForm = isForm(indexHeaders(entry.headers))
+export function copiedBody(entry: StoredRequest, headers: readonly Header[], text: string): Uint8Array {
+  const isForm = (lines: readonly Header[]): boolean =>
+    isFormType(indexHeaders(lines).get('content-type')?.[0])
+  const wasForm = isForm(entry.headers)
   const isText = wasForm && !firstPayload(entry.body)
-  if (isText || !isForm(indexHeaders(headers))) return Buffer.from(text)
+  if (isText || !isForm(headers)) return Buffer.from(text)
   const fields = new URLSearchParams(wasForm ? Buffer.from(entry.body).toString() : '')
   fields.set('payload', text)
   return Buffer.from(fields.toString())

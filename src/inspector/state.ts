@@ -1,16 +1,16 @@
+import { pathOf, shownSource } from '../base/source-names.js'
 import { createHmac, randomBytes } from 'node:crypto'
 import { createCached, awaitWithin } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
-import { isCodeHost } from '../base/settings.js'
 import { type SavedHook, SavedHooks } from '../codehost/hooks.js'
-import { labelOf, type Route, type Routing, shortNames } from '../dispatch/routes.js'
+import { labelOf, type Route, shortNames, splitId } from '../dispatch/routes.js'
+import type { Routing } from '../dispatch/routing.js'
 import type { Activity } from '../events/status.js'
 import type { MinuteCounts, Summary } from '../journal/types.js'
 import type { InstanceState, Timeline, TunnelState } from './api.js'
 import type { InspectorParts } from './parts.js'
 import { KEYCHAIN_LIMIT_MS } from '../tokens/tokens.js'
 import type { TunnelStatus } from '../instance/protocol.js'
-import { pathOf } from '../webhook/signature.js'
 
 /** Time for which the users are cached: 5 s, since reading them decrypts every token. */
 const CACHE_MS = 5000
@@ -35,9 +35,10 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
       users(),
     ])
     const nameOf = targetNames(routing)
+    const stored = new Set(routing.routes.flatMap(({ id, ofProfile }) => (ofProfile ? [id] : [])))
     const status = instance.activity()
     const tunnels = status.tunnels.map(tunnelState)
-    const sourceTunnels = tunnels.filter(({ source }) => !isCodeHost(source))
+    const sourceTunnels = tunnels.filter(({ source }) => shownSource(source) !== undefined)
     return {
       profile: place.profile,
       ...(place.sandbox && { sandbox: true as const }),
@@ -49,17 +50,18 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
         id: publicId(id),
         name: nameOf(id),
         label: targetLabel(id),
-        match: id.slice(0, id.indexOf('=')),
+        match: splitId(id).match,
         state,
         waiting: counts.get(id)?.waiting ?? 0,
         failed: counts.get(id)?.failed ?? 0,
+        ...(stored.has(id) && { ofProfile: true as const }),
         ...(since !== undefined && { since }),
         ...(nextProbeAt !== undefined && { nextProbeAt }),
       })),
       ignored: routing.ignore.map(({ text }) => text),
-      tunnel: tunnels.find(({ source }) => isCodeHost(source)) ?? null,
-      sources: [...sources.values()].flatMap(({ name, schemeText: scheme }) =>
-        isCodeHost(name) ? [] : [{ name, scheme, url: url + pathOf(name) }],
+      tunnel: tunnels.find(({ source }) => shownSource(source) === undefined) ?? null,
+      sources: [...sources.values()].flatMap(({ name, sender: { scheme } }) =>
+        shownSource(name) === undefined ? [] : [{ name, scheme, url: url + pathOf(name) }],
       ),
       ...(sourceTunnels.length > 0 && { sourceTunnels }),
       hooks: hookStates(hooks, status.hookProblems),
@@ -68,8 +70,8 @@ export function createStateReader(parts: InspectorParts): () => Promise<Instance
   }
 }
 
-function tunnelState({ source, state, url, why }: TunnelStatus): TunnelState {
-  return { source, state, payloadUrl: url, detail: why }
+function tunnelState({ source, state, url, why, fix }: TunnelStatus): TunnelState {
+  return { source, state, payloadUrl: url, detail: fix === undefined ? why : `${why}: ${fix}` }
 }
 
 /** Lists the hooks that were made, and those that failed. */
@@ -117,7 +119,7 @@ export function targetNames(
 
 /** Formats the address or command of a target, without its match and passwords. */
 export function targetLabel(id: string): string {
-  return labelOf(id.replace(/^[^=]*=/, '*='))
+  return labelOf(`*=${splitId(id).target}`)
 }
 
 /** Key of {@link publicId}, for this run only. */

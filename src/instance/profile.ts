@@ -17,10 +17,15 @@ const RETRY_MS = 10
  * Locks a profile for this process for as long as it lives. The operating system holds the lock: it is free the moment
  * this process is gone, and stays locked while the process is stopped.
  * @param owner describes the process that has the lock, for the error
+ * @param what names what is locked to the user: the profile, or to an embedding program the folder
  * @throws RelayError `unavailable` if another process has the lock; `settings` if another user could change the folder;
  * `storage`
  */
-export async function lockProfile(folder: string, owner: () => string): Promise<Disposable> {
+export async function lockProfile(
+  folder: string,
+  owner: () => string,
+  what: 'profile' | 'folder' = 'profile',
+): Promise<Disposable> {
   const [{ lockFile }, { checkLocks }] = await Promise.all([
     import('../store/sqlite.js'),
     import('../store/sqlite-error.js'),
@@ -34,7 +39,7 @@ export async function lockProfile(folder: string, owner: () => string): Promise<
     checkLocks(path.join(folder, LOCK_FILE))
     throw new RelayError(
       'unavailable',
-      `This profile is already served by ${owner()}. Stop it, or choose another profile with --profile`,
+      `${what === 'folder' ? `The folder ${folder}` : 'This profile'} is already served by ${owner()}. Stop it, or choose another ${what} with --profile`,
     )
   }
 }

@@ -11,7 +11,7 @@ import type { ReadSource, StoreText } from '../base/settings.js'
  * version has the other fields of {@link InstanceRecord} and answers the challenge of GET /health, so that a command of
  * any version can say which process to restart.
  */
-export const PROTOCOL = 2
+export const PROTOCOL = 4
 
 /** The key of an instance, with which both sides prove themselves. */
 interface ProofKey {
@@ -66,9 +66,24 @@ export interface InstanceStatus {
   /** Its sources besides the code host, without their secrets. */
   readonly sources: readonly Pick<ReadSource, 'name' | 'scheme' | 'ofFolder'>[]
   /** Its targets without their secrets, with their names from the routes, which may come from its flags alone. */
-  readonly targets: readonly { readonly id: string; readonly name?: string }[]
+  readonly targets: readonly ({ readonly id: string; readonly name?: string } & TargetActivity)[]
   /** Tunnels of the code host and its sources. Empty unless it receives through tunnels. */
   readonly tunnels: readonly TunnelStatus[]
+}
+
+/** Activity of a target, as far as it says why deliveries wait. Times are milliseconds since 1970-01-01 UTC. */
+export interface TargetActivity {
+  /**
+   * `gone`: no longer configured; its entries wait for it to return. `elsewhere`: another relay of the service
+   * forwards.
+   */
+  readonly state: 'up' | 'down' | 'gone' | 'elsewhere'
+  /** Reason why it is down. */
+  readonly why?: string
+  /** Entries that are being sent. */
+  readonly sending?: readonly number[]
+  /** Entry for which those behind it wait: until a time, or until it is answered. */
+  readonly heldBy?: { readonly n: number; readonly at?: number }
 }
 
 /** Status of a tunnel. Times are milliseconds since 1970-01-01 UTC. */
@@ -84,6 +99,8 @@ export interface TunnelStatus {
   readonly since: number
   /** Reason why the connection was lost or failed. */
   readonly why: string | null
+  /** How the user ends that, where another attempt alone does not. */
+  readonly fix?: string | undefined
   /** Number of the next attempt to reconnect; 0 while `connected`. */
   readonly attempt: number
   /** Time of the next attempt, while `waiting`. */

@@ -142,22 +142,32 @@ export async function followInstance(
 
 /**
  * Makes this process the owner of a profile's data for as long as it lives. Undefined for a store without an owner: in
- * memory, or shared.
+ * memory, or shared. `what` is as in {@link lockProfile}.
  * @throws RelayError as {@link lockProfile}
  */
-export async function acquireProfile({
-  store,
-  folder,
-}: Pick<Settings, 'store' | 'folder'>): Promise<AcquiredProfile | undefined> {
+export async function acquireProfile(
+  { store, folder }: Pick<Settings, 'store' | 'folder'>,
+  what: 'profile' | 'folder' = 'profile',
+): Promise<AcquiredProfile | undefined> {
   if (store !== 'file' && store !== 'keychain') return undefined
   const discard = remover(folder)
   const [home, profile] = [path.dirname(folder), path.basename(folder)]
   try {
-    const lock = await lockProfile(folder, () => {
-      const [owner] = aliveRecords(home, profile)
-      return owner ? `process ${owner.pid} at ${owner.url}` : 'a process that is starting or ending'
-    })
-    return { discard, [Symbol.dispose]: () => lock[Symbol.dispose]() }
+    const lock = await lockProfile(
+      folder,
+      () => {
+        const [owner] = aliveRecords(home, profile)
+        if (owner) return `process ${owner.pid} at ${owner.url}`
+        return acquired.has(folder) ? 'another relay of this program' : 'a process that is starting or ending'
+      },
+      what,
+    )
+    acquired.add(folder)
+    const release = (): void => {
+      acquired.delete(folder)
+      lock[Symbol.dispose]()
+    }
+    return { discard, [Symbol.dispose]: release }
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'unavailable') {
       // With any other error, this process may have made the files itself.
@@ -170,6 +180,9 @@ export async function acquireProfile({
     throw new RelayError('unavailable', text, { cause: error })
   }
 }
+
+/** Folders that this process owns, of which other processes know nothing if the relay is embedded. */
+const acquired = new Set<string>()
 
 /** A profile that this process owns. */
 export interface AcquiredProfile extends Disposable {

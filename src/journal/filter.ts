@@ -1,11 +1,12 @@
 import { RelayError } from '../base/errors.js'
-import { isCodeHost, PROVIDER_NAMES } from '../base/providers.js'
-import { parseDuration } from '../base/time.js'
+import { PROVIDER_NAMES, shownSource } from '../base/source-names.js'
+import { parseDuration, parseSpoken } from '../base/time.js'
 import { isFailedAttempt, type SourceEvent, type Summary } from './types.js'
 
 /**
  * Pattern for events as the user writes it. For the code host: `push`, `pull_request.opened`, `pull_request.*`,
- * `*.closed`. For another source: `stripe/invoice.paid`, `stripe/invoice.*`, `slack/*`. For all: `*`.
+ * `*.closed`. For another source: `stripe/invoice.paid`, `stripe/invoice.*`, `slack/*`. For all: `*`. Several are joined
+ * by commas: `push,issues`.
  */
 export interface Match {
   readonly text: string
@@ -23,14 +24,23 @@ const OF_SOURCE = new RegExp(`^${SOURCE}/(?:\\*|[\\w:-](?:[\\w.: /-]*(?:[\\w:-]|
  * `repository_dispatch`.
  */
 const MAX_LENGTH = 240
+/** Most patterns of a list: more than any code host has events. */
+const MAX_LISTED = 200
 
 /**
  * Parses `event` or `event.action`, in which `*` may stand for either part as a whole, or `source/event`, in which it
- * may stand for the end of the event.
+ * may stand for the end of the event. Several are joined by commas.
  * @throws RelayError `usage`
  */
 export function parseMatch(text: string): Match {
-  if (text.length <= MAX_LENGTH && (WHOLE.test(text) || OF_SOURCE.test(text))) return { text }
+  const each = text.split(/ *, */)
+  if (each.length > MAX_LISTED)
+    throw new RelayError('usage', `Invalid match: write at most ${MAX_LISTED} events`)
+  return { text: each.map(checked).join(',') }
+}
+
+function checked(text: string): string {
+  if (text.length <= MAX_LENGTH && (WHOLE.test(text) || OF_SOURCE.test(text))) return text
   const named = text.length <= MAX_LENGTH ? ` '${text}'` : ''
   const form = text.includes('/')
     ? 'source/event, with * for the end of an event'
@@ -38,7 +48,12 @@ export function parseMatch(text: string): Match {
   throw new RelayError('usage', `Invalid match${named}: write ${form}`)
 }
 
-/** Event that a pattern matches. `*` as a name is matched only by `*`. */
+/** The patterns of a list. */
+export function alternatives({ text }: Match): readonly Match[] {
+  return text.includes(',') ? text.split(',').map((each) => ({ text: each })) : [{ text }]
+}
+
+/** Event that a single pattern matches. `*` as a name is matched only by `*`. */
 export function eventMatching({ text }: Match): SourceEvent {
   const at = text.indexOf('/')
   if (at !== -1) return { provider: text.slice(0, at), event: text.slice(at + 1), action: null }
@@ -46,7 +61,7 @@ export function eventMatching({ text }: Match): SourceEvent {
   return { provider: PROVIDER_NAMES[0], event, action }
 }
 
-/** True if a pattern names its source. A delivery without proof is matched only by such patterns. */
+/** True if a single pattern names its source. A delivery without proof is matched only by such patterns. */
 export function namesSource({ text }: Match): boolean {
   return text.includes('/')
 }
@@ -56,12 +71,15 @@ export function namesSource({ text }: Match): boolean {
  * with none; `*.action` matches any event with that action. For another source, an event alone, and `event.*`, match it
  * and every name that continues it after a dot.
  */
-export function matches({ text }: Match, { event, action, provider }: SourceEvent): boolean {
+export function matches(match: Match, named: SourceEvent): boolean {
+  const { text } = match
+  if (text.includes(',')) return alternatives(match).some((each) => matches(each, named))
+  const { event, action, provider } = named
   if (text === '*' || text === '*.*') return true
   const at = text.indexOf('/')
   if (at !== -1) return text.slice(0, at) === provider && continues(event, text.slice(at + 1))
   return (
-    isCodeHost(provider) &&
+    shownSource(provider) === undefined &&
     (text === event ||
       text === `${event}.*` ||
       (action !== null && (text === `${event}.${action}` || text === `*.${action}`)))
@@ -158,7 +176,7 @@ export function parseFilter(
   if (text !== undefined && (text === '' || text.length > MAX_TEXT))
     throw new RelayError('usage', `${nameOf('text')}: must be 1 to ${MAX_TEXT} characters`)
   return {
-    ...(event && { events: event.map((each) => parseMatch(ofSource(each, source))) }),
+    ...(event && { events: event.flatMap((each) => ofSource(each, source)) }),
     ...(repo !== undefined && { repo }),
     ...(source !== undefined && { source }),
     ...(since !== undefined && { since: parseSince(nameOf('since'), since, now) }),
@@ -168,10 +186,16 @@ export function parseFilter(
   }
 }
 
-/** Adds the filter's source to a pattern that has none. Only events of the code host are written without a source. */
-function ofSource(match: string, source: string | undefined): string {
-  const isNamed = source === undefined || isCodeHost(source) || match.startsWith(`${source}/`)
-  return isNamed ? match : `${source}/${match}`
+/**
+ * Parses the patterns of a list. The filter's source is added to those that have none: only events of the code host are
+ * written without a source.
+ */
+function ofSource(list: string, source: string | undefined): readonly Match[] {
+  return list.split(/ *, */).map((match) => {
+    const isNamed =
+      source === undefined || shownSource(source) === undefined || match.startsWith(`${source}/`)
+    return parseMatch(isNamed ? match : `${source}/${match}`)
+  })
 }
 
 /** A date, or a date and time with or without its zone (RFC 3339, whose `T` can be a space). */
@@ -180,18 +204,18 @@ const ISO = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[
 const MILLISECONDS = /^\d{12,15}$/
 
 /**
- * Parses an instant to milliseconds: a duration ago (`1h`), an instant (`2026-01-31T12:00Z`; local time without a zone;
+ * Parses an instant to milliseconds: a duration ago (`1h`), a day or a time as people say it (`yesterday`), an instant (`2026-01-31T12:00Z`; local time without a zone;
  * milliseconds since 1970), or `now`.
  * @throws RelayError `usage` that begins with `name`
  */
 export function parseInstant(name: string, text: string, now: number): number {
   if (text === 'now') return now
   const ago = parseDuration(text)
-  const at = ago === undefined ? fixedInstant(text) : now - ago
+  const at = ago === undefined ? (parseSpoken(text, now) ?? fixedInstant(text)) : now - ago
   if (!Number.isNaN(at)) return at
   throw new RelayError(
     'usage',
-    `${name}: must be a duration such as 1h, a time such as 2026-01-31T12:00, or now`,
+    `${name}: must be a duration such as 1h, a day such as yesterday or monday, a time such as 2026-01-31T12:00, or now`,
   )
 }
 

@@ -2,7 +2,8 @@ import { sleep, type Cancellable } from '../base/wait.js'
 import { type Clock, systemClock } from '../base/time.js'
 import type { Sql } from '../store/sql.js'
 import { JournalQueries } from './read.js'
-import type { Attempt, Delivery, Forward, Plan, Receipt } from './types.js'
+import { type NamedTargetId, nameTargets } from './targets.js'
+import type { Attempt, Delivery, Forward, ForwardStatus, OnDuplicate, Plan, Receipt } from './types.js'
 import * as writing from './write.js'
 
 /** A change of the journal, for observers. */
@@ -83,13 +84,56 @@ export class Journal extends JournalQueries {
   }
 
   /**
-   * Queues the forwards of an entry to these targets again, even those that succeeded or never existed. False if there
-   * is no such entry.
+   * Queues the forwards of an entry to these targets again, with their attempts counted anew: by the rule, those that
+   * succeeded, failed or never existed, and in any case those that wait. Resolves to the targets that then wait, or
+   * undefined if there is no such entry.
    */
-  async requeue(n: number, targets: readonly string[]): Promise<boolean> {
-    const found = await this.#sql.write(() => writing.again(n, targets, this.#clock()), { announces: [n] })
+  async requeue(
+    n: number,
+    targets: readonly string[],
+    rule: OnDuplicate,
+  ): Promise<readonly string[] | undefined> {
+    const work = () => writing.again(n, targets, rule, this.#clock())
+    const waiting = await this.#sql.write(work, { announces: [n] })
     this.#changed(n)
-    return found
+    return waiting
+  }
+
+  /** Ends the forwards of an entry that wait: they have failed. Resolves to their targets. */
+  async skip(n: number): Promise<readonly string[]> {
+    const targets = await this.#sql.write(() => writing.endWaiting(n), { announces: [n] })
+    for (const target of targets) this.#observer?.ended(target, 'failed')
+    if (targets.length > 0) this.#changed(n)
+    return targets
+  }
+
+  /**
+   * Marks what waits for a target, up to an entry, as forwarded: the target has said that it has it. Resolves to the
+   * bytes that they take, as `storedBytes` counts them; 0 if it had said so before.
+   */
+  async acknowledge(target: string, last: writing.Acknowledged): Promise<number> {
+    const taken = await this.#sql.write(() => writing.acknowledge(target, last), { announces: [] })
+    for (const _ of taken) this.#observer?.ended(target, 'succeeded')
+    return taken.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /** Removes all entries of a source, those that wait, too. The newest of all sources is emptied instead. */
+  async removeOf(source: string): Promise<void> {
+    while ((await this.#sql.write(() => writing.removeOf(source), { announces: [] })) > 0)
+      await sleep(PAUSE_MS)
+  }
+
+  /** Makes what is to be tried again at these targets due now. */
+  async hasten(targets: readonly string[]): Promise<void> {
+    await this.#sql.write(() => writing.hasten(targets), { announces: [] })
+  }
+
+  /**
+   * Stores the names of targets. A target that has the name of another one takes over what that had: what waits, what
+   * has ended, and the attempts. Resolves to the targets that did.
+   */
+  async nameTargets(targets: readonly NamedTargetId[]): Promise<readonly string[]> {
+    return this.#sql.write(() => nameTargets(targets), { announces: [] })
   }
 
   /** Writes the counts of duplicates that are still in memory. Does not reject. */
@@ -105,14 +149,24 @@ export class Journal extends JournalQueries {
   /**
    * Records an attempt and the forward's new status in one transaction, or nothing if the entry is gone. It may be
    * repeated. An attempt whose connection failed like the target's last one is counted on that one; beyond 4,096
-   * attempts of an entry, the last one is replaced.
+   * attempts of an entry, the last one is replaced. `isLazy`: it may wait some milliseconds for other writes. Resolves to
+   * the status of the forward, which may have ended before.
    */
-  async record(n: number, attempt: Attempt, forward: Forward): Promise<void> {
+  async record(
+    n: number,
+    attempt: Attempt,
+    forward: Forward,
+    { isLazy = false }: { readonly isLazy?: boolean } = {},
+  ): Promise<ForwardStatus> {
     const began = performance.now()
-    await this.#sql.write(() => writing.record(n, attempt, forward), { announces: [n] })
+    const status = await this.#sql.write(() => writing.record(n, attempt, forward), {
+      announces: [n],
+      ...(isLazy && { isLazy }),
+    })
     this.#observer?.recorded(attempt, secondsSince(began))
     if (forward.status !== 'waiting') this.#observer?.ended(attempt.target, forward.status)
     this.#changed(n)
+    return status
   }
 
   /**

@@ -1,18 +1,21 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemClock } from '../base/time.js'
-import { FAILED_ATTEMPT } from '../store/schema.js'
+import { FAILED_ATTEMPT, WAITS_AGAIN, WAITS_FIRST } from '../store/schema.js'
 import { placeholders, type Sql, type SqlValue } from '../store/sql.js'
-import { eventMatching, type Filter, matches, matchesFilter } from './filter.js'
-import type {
-  Attempt,
-  DueForward,
-  Entry,
-  NamedEvent,
-  Forward,
-  LastAttempt,
-  MinuteCounts,
-  Summary,
-  TargetCounts,
+import { alternatives, eventMatching, type Filter, matches, matchesFilter } from './filter.js'
+import {
+  type Attempt,
+  type DueForward,
+  type Entry,
+  type NamedEvent,
+  type Forward,
+  type ForwardCounts,
+  type LastAttempt,
+  type MinuteCounts,
+  STORED_BYTES,
+  type Summary,
+  type TargetCounts,
+  type Waiting,
 } from './types.js'
 import type { deliveryColumns } from './write.js'
 
@@ -116,7 +119,7 @@ export class JournalQueries {
       ...(repo === undefined ? [] : [repo.toLowerCase()]),
       ...(source === undefined ? [] : [source]),
     ]
-    const isRanged = status !== undefined && STATUS[status].includes('?')
+    const ranges = status === undefined ? 0 : (STATUS[status].split('?').length - 1) / 2
     const condition = [
       events ? `AND event IN (${placeholders(events.length)})` : '',
       repo === undefined ? '' : 'AND lower(repo) = ?',
@@ -132,7 +135,7 @@ export class JournalQueries {
       const limit = text === undefined ? Math.min(left, PAGE) : TEXT_PAGE
       const from = Math.max(first, before - WINDOW)
       const ends = [from, before]
-      const all = [...ends, ...values, ...(isRanged ? ends : []), limit]
+      const all = [...ends, ...values, ...Array.from({ length: ranges }, () => ends).flat(), limit]
       const rows = await this.#sql.query<DeliveryRow>(query, all)
       const withText = text === undefined ? undefined : await this.#withText(rows, text)
       const matching = withText ? rows.filter(({ n }) => withText.has(n)) : rows
@@ -166,25 +169,100 @@ export class JournalQueries {
     return [...new Map(rows.map((row) => [`${row.n} ${row.target}`, row])).values()]
   }
 
-  /** Oldest forwards that wait for a target, at most `limit`, without the entries `except`. */
-  async next(target: string, limit: number, except: Iterable<number>): Promise<readonly DueForward[]> {
+  /**
+   * Reads what waits for a target, without the entries `except`: at most `limit` forwards that were not tried, and as
+   * many to be tried again. For a target with strict order, the latter are the oldest instead of the earliest.
+   */
+  async next(
+    target: string,
+    { limit, except, ordered }: { limit: number; except: Iterable<number>; ordered: boolean },
+  ): Promise<Waiting> {
     const busy = [...except]
     const rest = busy.length === 0 ? '' : `AND n NOT IN (${placeholders(busy.length)})`
+    const some = (which: string, order: string): string =>
+      `SELECT * FROM (SELECT *, ${EARLIER} FROM forward WHERE target = ? AND ${which} ${rest} ORDER BY ${order} LIMIT ?) AS part`
+    const values = [target, ...busy, limit]
     const rows = await this.#sql.query<ForwardRow & { earlier: number }>(
-      `SELECT *, (SELECT coalesce(sum(count), 0) FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target) AS earlier
-        FROM forward WHERE target = ? AND status = 'waiting' ${rest} ORDER BY n LIMIT ?`,
-      [target, ...busy, limit],
+      `${some(WAITS_FIRST, 'n')} UNION ALL ${some(WAITS_AGAIN, ordered ? 'n' : 'due, n')}`,
+      [...values, ...values],
     )
-    return rows.map((row) => ({ n: row.n, forward: toForward(row), earlier: row.earlier }))
+    const all = rows.map(toDueForward)
+    return {
+      first: all.filter(({ forward }) => forward.due === undefined),
+      again: all.filter(({ forward }) => forward.due !== undefined),
+    }
+  }
+
+  /**
+   * Reads the oldest entries that wait for a target and were not tried, with their bodies: at most `count`, and at most
+   * `bytes` of them, as `storedBytes` counts them, unless the first alone is larger.
+   */
+  async oldest(
+    target: string,
+    { count, bytes }: { readonly count: number; readonly bytes: number },
+  ): Promise<readonly Entry[]> {
+    const sizes = await this.#sql.query<{ n: number; size: number }>(
+      `SELECT forward.n, ${STORED_BYTES} AS size FROM forward JOIN delivery ON delivery.n = forward.n
+        WHERE target = ? AND ${WAITS_FIRST} ORDER BY forward.n LIMIT ?`,
+      [target, count],
+    )
+    let total = 0
+    const chosen = sizes.filter(({ size }, i) => (total += size) <= bytes || i === 0).map(({ n }) => n)
+    const rows = await this.#among<DeliveryRow & { bytes: Uint8Array }>(
+      (which) => `SELECT delivery.*, bytes FROM delivery JOIN body ON body.n = delivery.n
+        WHERE delivery.n IN ${which} ORDER BY delivery.n`,
+      chosen,
+    )
+    return rows.map((row) => {
+      const { size: _, ...delivery } = toDelivery(row)
+      return { ...delivery, body: row.bytes }
+    })
+  }
+
+  /** Bytes of all entries that wait for a target and were not tried, as `storedBytes` counts them. */
+  async waitingBytes(target: string): Promise<number> {
+    const [row] = await this.#sql.query<{ bytes: number }>(
+      `SELECT coalesce(sum(${STORED_BYTES}), 0) AS bytes FROM forward JOIN delivery ON delivery.n = forward.n
+        WHERE target = ? AND ${WAITS_FIRST}`,
+      [target],
+    )
+    return row?.bytes ?? 0
+  }
+
+  /** Reads the forward of an entry to a target, if it waits. */
+  async waiting(target: string, n: number): Promise<DueForward | undefined> {
+    const [row] = await this.#sql.query<ForwardRow & { earlier: number }>(
+      `SELECT *, ${EARLIER} FROM forward WHERE n = ? AND target = ? AND status = 'waiting'`,
+      [n, target],
+    )
+    return row && toDueForward(row)
+  }
+
+  /** Names that targets had when they were last configured. */
+  async targetNames(): Promise<readonly { readonly id: string; readonly name: string }[]> {
+    return await this.#sql.query('SELECT target AS id, name FROM target WHERE name IS NOT NULL')
   }
 
   /** Counts the forwards to each target by status, with the start of the longest wait. */
   async counts(): Promise<ReadonlyMap<string, TargetCounts>> {
-    const rows = await this.#sql.query<TargetCounts & { readonly target: string }>(
-      `SELECT target, waiting, succeeded, failed, (SELECT since FROM forward
-        WHERE forward.target = target.target AND status = 'waiting' ORDER BY n LIMIT 1) AS oldest FROM target`,
+    const rows = await this.#sql.query<
+      ForwardCounts & {
+        readonly target: string
+        readonly first: number | null
+        readonly again: number | null
+      }
+    >(
+      `SELECT target, waiting, succeeded, failed,
+        (SELECT since FROM forward WHERE forward.target = target.target AND ${WAITS_FIRST} ORDER BY n LIMIT 1) AS first,
+        (SELECT since FROM forward WHERE forward.target = target.target AND ${WAITS_AGAIN} ORDER BY n LIMIT 1) AS again
+        FROM target`,
     )
-    return new Map(rows.map(({ target, ...counts }) => [target, counts]))
+    return new Map(
+      rows.map(({ target, first, again, ...counts }) => {
+        const oldest = Math.min(first ?? Infinity, again ?? Infinity)
+        return [target, { ...counts, oldest: oldest === Infinity ? null : oldest }]
+      }),
+    )
   }
 
   /**
@@ -287,8 +365,9 @@ export class JournalQueries {
     if (rows.length > MAX_EVENTS) return undefined
     const all = rows.map(({ event }) => event)
     // The index does not include the source, so events of other sources are filtered out later.
+    const each = events.flatMap(alternatives)
     return all.filter((event) =>
-      events.some((match) => matches(match, { ...split(event), provider: eventMatching(match).provider })),
+      each.some((match) => matches(match, { ...split(event), provider: eventMatching(match).provider })),
     )
   }
 
@@ -314,14 +393,19 @@ export class JournalQueries {
   }
 }
 
+/** Number of earlier attempts of a forward. */
+const EARLIER = `(SELECT coalesce(sum(count), 0) FROM attempt
+  WHERE attempt.n = forward.n AND attempt.target = forward.target) AS earlier`
+
 const FORWARDS = 'SELECT 1 FROM forward WHERE forward.n = delivery.n'
 /** Conditions for a status. If an index finds the entries, each `?` is an end of the query's range of numbers. */
 const STATUS: Readonly<Record<NonNullable<Filter['status']>, string>> = {
   failed: `n IN (SELECT n FROM forward WHERE status = 'failed' AND n >= ? AND n < ?)`,
   'failed attempt': `n IN (SELECT n FROM forward WHERE ${FAILED_ATTEMPT} AND n >= ? AND n < ?)`,
-  // The index begins with the target.
-  waiting: `n IN (SELECT n FROM forward WHERE status = 'waiting'
-    AND target IN (SELECT target FROM target WHERE waiting > 0) AND n >= ? AND n < ?)`,
+  // The index of those that were not tried begins with the target; the others are in the index of failed attempts.
+  waiting: `(n IN (SELECT n FROM forward WHERE ${WAITS_FIRST}
+      AND target IN (SELECT target FROM target WHERE waiting > 0) AND n >= ? AND n < ?)
+    OR n IN (SELECT n FROM forward WHERE tries > 0 AND ${WAITS_AGAIN} AND n >= ? AND n < ?))`,
   succeeded: `EXISTS (${FORWARDS}) AND NOT EXISTS (${FORWARDS} AND status <> 'succeeded')`,
   none: `NOT EXISTS (${FORWARDS})`,
 }
@@ -352,8 +436,9 @@ type DeliveryRow = ReturnType<typeof deliveryColumns> & {
   readonly ignored_by: string | null
 }
 
-interface ForwardRow extends Omit<Forward, 'reason'> {
+interface ForwardRow extends Omit<Forward, 'reason' | 'due'> {
   readonly n: number
+  readonly due: number
   readonly target: string
   readonly reason: string | null
 }
@@ -363,7 +448,7 @@ interface AttemptRow extends Omit<Attempt, 'headers'> {
 }
 
 function toDelivery(row: DeliveryRow): Omit<Summary, 'forwards'> {
-  const { n, repo, number, ref, restored, size, duplicates, ignored_by: ignoredBy } = row
+  const { n, repo, number, ref, query, restored, size, duplicates, ignored_by: ignoredBy } = row
   return {
     n,
     receivedAt: row.received_at,
@@ -377,6 +462,7 @@ function toDelivery(row: DeliveryRow): Omit<Summary, 'forwards'> {
     repo,
     number,
     ...(ref !== null && { ref }),
+    ...(query !== null && { query }),
     ...(restored !== null && { restored: JSON.parse(restored) }),
     size,
     duplicates,
@@ -384,8 +470,12 @@ function toDelivery(row: DeliveryRow): Omit<Summary, 'forwards'> {
   }
 }
 
-function toForward({ status, tries, since, reason }: ForwardRow): Forward {
-  return { status, tries, since, ...(reason !== null && { reason }) }
+function toForward({ status, tries, since, due, reason }: ForwardRow): Forward {
+  return { status, tries, since, ...(due > 0 && { due }), ...(reason !== null && { reason }) }
+}
+
+function toDueForward({ earlier, ...row }: ForwardRow & { readonly earlier: number }): DueForward {
+  return { n: row.n, forward: toForward(row), earlier }
 }
 
 function toAttempt({ target, at, outcome, status, ms, answer, headers, error, count }: AttemptRow): Attempt {

@@ -1,10 +1,10 @@
 import type { Header } from '../http/headers.js'
 
 /**
- * Result of verifying a delivery's signature: it matches the source's current secret or the previous one. `none`: the
- * source has no proof.
+ * Result of verifying a delivery's signature: it matches the source's current secret or the previous one. `own`: relay
+ * made it with its own key pair for the source, whose sender signs with another. `none`: the source has no proof.
  */
-export type VerifiedBy = 'current' | 'previous' | 'none'
+export type VerifiedBy = 'current' | 'previous' | 'own' | 'none'
 
 /** Restoration of a delivery from a tunnel, which does not preserve the signed bytes. */
 export type Restoration = {
@@ -19,6 +19,8 @@ export type Restoration = {
    * it signs the id.
    */
   readonly repeatable?: true
+  /** Set if the event is part of what identifies the delivery, since the payload fits several. */
+  readonly named?: true
 }
 
 /** Name of an event, as its sender gives it. */
@@ -54,8 +56,14 @@ export interface DeliveryBody {
   readonly body: Uint8Array
 }
 
+/** The headers and the body of a request, as they are stored. */
+export interface StoredRequest extends DeliveryBody {
+  /** Headers in the order received, without credentials. */
+  readonly headers: readonly Header[]
+}
+
 /** One webhook request that was verified. */
-export interface Delivery extends VerifiedEvent, DeliverySubject, DeliveryBody {
+export interface Delivery extends VerifiedEvent, DeliverySubject, StoredRequest {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly receivedAt: number
   /** Scheme of the signature, as the settings write it. Default: the source's name. */
@@ -64,12 +72,25 @@ export interface Delivery extends VerifiedEvent, DeliverySubject, DeliveryBody {
   readonly deliveryId: string
   /** The sender's id of the hook. Empty if it sends none. */
   readonly hookId: string
-  /** Headers in the order received, without credentials. */
-  readonly headers: readonly Header[]
+  /**
+   * Query of the address at which it arrived, without `?`: visible ASCII, at most 16 KiB. No signature covers it.
+   * Absent without one.
+   */
+  readonly query?: string
   /** The payload's `repository.full_name`, if it has one. */
   readonly repo: string | null
   /** Absent for a delivery that came over HTTP, byte for byte. */
   readonly restored?: Restoration
+}
+
+/** Bytes of a delivery besides its body and its headers: its row and index entries. */
+const ROW_BYTES = 1024
+/** {@link storedBytes} of a row of `delivery`, in SQL. */
+export const STORED_BYTES = `(size + length(headers) + coalesce(length(query), 0) + ${ROW_BYTES})`
+
+/** Bytes that a delivery takes in the database, about. */
+export function storedBytes({ body, headers, query = '' }: Delivery): number {
+  return body.byteLength + JSON.stringify(headers).length + query.length + ROW_BYTES
 }
 
 /** Result of appending a delivery to the journal. */
@@ -104,10 +125,12 @@ export type ForwardStatus = 'waiting' | 'succeeded' | 'failed'
 
 export type Forward = {
   readonly status: ForwardStatus
-  /** Attempts in this wait after which the target asked for a retry. */
+  /** Failed attempts in this wait: the target asked for another one, or did not answer in time. */
   readonly tries: number
   /** Start of the wait, in milliseconds. */
   readonly since: number
+  /** Time before which it is not tried again, in milliseconds. Absent if it ended, or was not tried in this wait. */
+  readonly due?: number
   /** Reason of a failure, for a person. */
   readonly reason?: string
 }
@@ -130,6 +153,14 @@ export type ForwardCounts = Readonly<Record<ForwardStatus, number>>
 export interface TargetCounts extends ForwardCounts {
   /** Start of the longest wait in milliseconds, or null if none waits. */
   readonly oldest: number | null
+}
+
+/** Why a delivery waits for a target. */
+export interface WaitReason {
+  /** `down: connection refused`, `behind #3`; with `nextTryAt`, it ends in `tried again`. */
+  readonly text: string
+  /** Time of the attempt that it waits for, in milliseconds since 1970-01-01 UTC. */
+  readonly nextTryAt?: number
 }
 
 /** Outcome of one attempt. */
@@ -161,6 +192,14 @@ export interface Attempt extends AttemptSummary {
 /** Longest error in characters: enough for any message of the system. */
 export const MAX_ERROR = 1024
 
+/** Forwards that wait for a target, in order. */
+export interface Waiting {
+  /** Forwards that were not tried in this wait, in the order of arrival. */
+  readonly first: readonly DueForward[]
+  /** Forwards to be tried again, the earliest first, also those whose time has not come. */
+  readonly again: readonly DueForward[]
+}
+
 /** A waiting forward, with the number of earlier attempts. */
 export interface DueForward {
   readonly n: number
@@ -181,6 +220,13 @@ export interface Plan {
   /** The ignore rule that matches it. There are no targets then. */
   readonly ignoredBy?: string | undefined
   readonly onDuplicate: OnDuplicate
+  /** Milliseconds after which an equal delivery is a new one. Default: never. */
+  readonly sameWithin?: number | undefined
+  /**
+   * Start of the wait for the targets, for a delivery that had waited elsewhere. Milliseconds since 1970-01-01 UTC.
+   * Default: when it was received.
+   */
+  readonly since?: number | undefined
 }
 
 /** Last attempt at a target, for a line of a list. */
@@ -203,6 +249,27 @@ export const EDITED_HEADER = 'X-Relay-Edited'
 
 export function isEditedHeader(name: string): boolean {
   return name.length === EDITED_HEADER.length && name.toLowerCase() === EDITED_HEADER.toLowerCase()
+}
+
+/**
+ * Header of a delivery that is forwarded as it came, although its signed time is so long ago that its receiver may refuse
+ * it, since only its sender could sign it again. Its value is `true`. Only relay sets it.
+ */
+export const LATE_HEADER = 'X-Relay-Late'
+
+/**
+ * Header with the claims, in base64url, of a token that is a credential and so not stored. Without the token's signature
+ * they prove nothing. Only relay sets it, and does not forward it: it makes another token with them.
+ */
+export const CLAIMS_HEADER = 'X-Relay-Claims'
+
+const RELAY_HEADERS: ReadonlySet<string> = new Set(
+  [EDITED_HEADER, LATE_HEADER, CLAIMS_HEADER].map((name) => name.toLowerCase()),
+)
+
+/** True for a header that a request from outside cannot claim. */
+export function isRelayHeader(name: string): boolean {
+  return RELAY_HEADERS.has(name.toLowerCase())
 }
 
 /** Number of the entry that a delivery is an edited copy of. Undefined for one from outside. */

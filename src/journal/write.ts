@@ -1,5 +1,6 @@
+import { shownSource } from '../base/source-names.js'
 import { MAX_PREFIX } from '../base/bytes.js'
-import { isCodeHost } from '../base/settings.js'
+import { WAITS_AGAIN, WAITS_FIRST } from '../store/schema.js'
 import { fetchRows, placeholders, execute, type SqlValue, type Statement, type Tx } from '../store/sql.js'
 import {
   type Attempt,
@@ -11,6 +12,7 @@ import {
   type OnDuplicate,
   type Plan,
   type Receipt,
+  STORED_BYTES,
 } from './types.js'
 
 /**
@@ -24,11 +26,12 @@ import {
  * sender can send the same bytes for something new, the id is part of the key.
  */
 function keyOf(delivery: Delivery): string {
-  const { provider, scheme = provider, deliveryId, restored } = delivery
+  const { provider, deliveryId, restored } = delivery
   if (!restored) return `${provider} ${deliveryId}`
-  const { sha256, unproved, repeatable } = restored
-  const bytes = isCodeHost(provider) ? `body:${sha256}` : `body:${provider}:${sha256}`
-  if (unproved && isCodeHost(scheme)) return `${bytes} ${eventOf(delivery)}`
+  const { sha256, named, repeatable } = restored
+  const source = shownSource(provider)
+  const bytes = source === undefined ? `body:${sha256}` : `body:${source}:${sha256}`
+  if (named) return `${bytes} ${eventOf(delivery)}`
   return repeatable ? `${bytes} ${deliveryId}` : bytes
 }
 
@@ -49,10 +52,11 @@ type Known = {
   readonly number: number | null
   readonly hook_id: string
   readonly ignored_by: string | null
+  readonly received_at: number
 }
 
 const KNOWN =
-  'SELECT n, key, source, delivery_id, event, repo, number, hook_id, ignored_by FROM delivery WHERE'
+  'SELECT n, key, source, delivery_id, event, repo, number, hook_id, ignored_by, received_at FROM delivery WHERE'
 
 /** A delivery to record, with its forwarding. */
 export interface Appended {
@@ -65,6 +69,7 @@ interface New {
   readonly row: Known & ReturnType<typeof deliveryColumns>
   readonly bytes: Uint8Array
   readonly targets: readonly string[]
+  readonly since: number
 }
 
 /**
@@ -87,26 +92,35 @@ export function* append(all: readonly Appended[]): Tx<readonly Receipt[]> {
   const entries = [...found]
   let n = Math.max(0, ...found.map((each) => each.n))
   const added: New[] = []
+  const retired: Statement[] = []
   const requeue: { readonly at: number; readonly work: Tx<Receipt> }[] = []
   const receipts = all.map(({ delivery, plan }, at): Receipt => {
     const key = keyOf(delivery)
     const isAlike = (each: Known): boolean => each.key === key || each.delivery_id === delivery.deliveryId
     const other = entries.find((each) => isAlike(each) && isOfAnotherHook(each, delivery))
     if (other) return { n: other.n, duplicate: true, targets: [] }
-    const known = entries.find((each) => each.key === key)
-    if (known) {
+    const known = entries.findLast((each) => each.key === key)
+    const isOver =
+      known !== undefined && delivery.receivedAt - known.received_at > (plan.sameWithin ?? Infinity)
+    if (isOver) retired.push(retire(known))
+    if (known && !isOver) {
       requeue.push({ at, work: appendAgain(known, delivery, plan) })
       return { n: known.n, duplicate: true, targets: [] }
     }
     const row = { n: ++n, key, ...deliveryColumns(delivery), ignored_by: plan.ignoredBy ?? null }
     const targets = [...new Set(plan.targets)]
     entries.push(row)
-    added.push({ row, bytes: delivery.body, targets })
+    added.push({ row, bytes: delivery.body, targets, since: sinceOf(delivery, plan) })
     return { n, duplicate: false, targets, ...ignoredBy(row) }
   })
-  yield* execute(...insertNew(added))
+  yield* execute(...retired, ...insertNew(added))
   for (const { at, work } of requeue) receipts[at] = yield* work
   return receipts
+}
+
+/** Gives up the key of an entry, so that a later delivery can have it. */
+function retire({ n, key }: Known): Statement {
+  return { sql: 'UPDATE delivery SET key = ? WHERE n = ?', values: [`${key} until ${n}`, n] }
 }
 
 function ignoredBy({ ignored_by: text }: Known): Pick<Receipt, 'ignoredBy'> {
@@ -129,15 +143,20 @@ function padded(values: readonly string[]): string[] {
 function* appendAgain(found: Known, delivery: Delivery, plan: Plan): Tx<Receipt> {
   const isSameEvent = found.event === eventOf(delivery) && plan.ignoredBy === undefined
   const wanted = isSameEvent ? plan.targets : []
-  const targets = yield* waitAgain(found.n, wanted, plan.onDuplicate, delivery.receivedAt)
+  const targets = yield* waitAgain(found.n, wanted, plan.onDuplicate, sinceOf(delivery, plan))
   return { n: found.n, duplicate: true, targets, ...ignoredBy(found) }
+}
+
+/** Start of a delivery's wait for its targets. */
+function sinceOf({ receivedAt }: Delivery, { since = receivedAt }: Plan): number {
+  return since
 }
 
 /** Inserts rows together: on PostgreSQL, a statement for each would cost a round trip. */
 function insertNew(all: readonly New[]): Statement[] {
   const rows = all.map(({ row }) => row)
   const bodies = all.map(({ row, bytes }) => ({ n: row.n, bytes }))
-  const forwards = all.flatMap(({ row, targets }) => newForwards(row.n, targets, row.received_at))
+  const forwards = all.flatMap(({ row, targets, since }) => newForwards(row.n, targets, since))
   const waiting = counted(all.flatMap(({ targets }) => targets))
   return [
     ...insert('delivery', rows),
@@ -168,7 +187,7 @@ function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
 
 /** Columns of `delivery`, except its number, its key and its ignore rule. */
 export function deliveryColumns(delivery: Delivery) {
-  const { provider, repo, number, ref = null, restored } = delivery
+  const { provider, repo, number, ref = null, query = null, restored } = delivery
   return {
     received_at: delivery.receivedAt,
     source: provider,
@@ -182,18 +201,74 @@ export function deliveryColumns(delivery: Delivery) {
     hook_id: delivery.hookId,
     restored: restored ? JSON.stringify(restored) : null,
     headers: JSON.stringify(delivery.headers),
+    query,
     size: delivery.body.byteLength,
   }
 }
 
 /**
- * Queues the forwards of an entry to these targets again, even those that succeeded. False if there is no such entry.
+ * Queues the forwards of an entry to these targets again, as new ones, also those that wait. Undefined if there is no
+ * such entry, otherwise the targets that then wait for it.
  */
-export function* again(n: number, targets: readonly string[], since: number): Tx<boolean> {
+export function* again(
+  n: number,
+  targets: readonly string[],
+  rule: OnDuplicate,
+  since: number,
+): Tx<readonly string[] | undefined> {
   const found = yield* fetchRows('SELECT n FROM delivery WHERE n = ?', n)
-  if (found.length === 0) return false
-  yield* waitAgain(n, targets, 'always', since)
-  return true
+  if (found.length === 0) return undefined
+  const waiting = yield* fetchRows<{ target: string }>(
+    `SELECT target FROM forward WHERE n = ? AND status = 'waiting'`,
+    n,
+  )
+  const renewed = waiting.filter(({ target }) => targets.includes(target))
+  const forward: Forward = { status: 'waiting', tries: 0, since }
+  yield* execute(...renewed.map(({ target }) => setForward(n, target, forward)))
+  const all = yield* waitAgain(n, targets, rule, since)
+  return all.filter((target) => targets.includes(target))
+}
+
+/** An entry that a target has taken, by its number and its delivery id. */
+export interface Acknowledged {
+  readonly n: number
+  readonly id: string
+}
+
+/**
+ * Marks everything that waits for a target up to an entry as forwarded, without attempts: the target itself has said
+ * what it took. Returns the bytes of each, as `storedBytes` counts them. Nothing if the entry is not that of the id, since the data may be an older copy
+ * whose numbers are given again.
+ */
+export function* acknowledge(
+  target: string,
+  { n, id }: Acknowledged,
+): Tx<readonly { readonly bytes: number }[]> {
+  const same = yield* fetchRows('SELECT n FROM delivery WHERE n = ? AND delivery_id = ?', n, id)
+  if (same.length === 0) return []
+  const rows = yield* fetchRows<{ bytes: number }>(
+    `UPDATE forward SET status = 'succeeded' WHERE target = ? AND ${WAITS_FIRST} AND n <= ?
+      RETURNING (SELECT ${STORED_BYTES} FROM delivery WHERE delivery.n = forward.n) AS bytes`,
+    target,
+    n,
+  )
+  if (rows.length > 0)
+    yield* execute(countForwards(target, { waiting: -rows.length, succeeded: rows.length }))
+  return rows
+}
+
+/** Reason of a forward that a person ended. */
+const SKIPPED = 'skipped'
+
+/** Ends the forwards of an entry that wait, as failures. Returns their targets. */
+export function* endWaiting(n: number): Tx<readonly string[]> {
+  const rows = yield* fetchRows<{ target: string; tries: number; since: number }>(
+    `SELECT target, tries, since FROM forward WHERE n = ? AND status = 'waiting' ORDER BY position, target`,
+    n,
+  )
+  for (const { target, tries, since } of rows)
+    yield* finish(n, target, { status: 'failed', tries, since, reason: SKIPPED }, 'waiting')
+  return rows.map(({ target }) => target)
 }
 
 /** Statuses of forwards that are made again under each rule. `undefined` is a new forward. */
@@ -242,10 +317,11 @@ const ALIKE: ReadonlySet<string> = new Set(['unreachable', 'timed out'])
  * Records an attempt and the forward's new status, or nothing if the entry is gone. Recording the same attempt again
  * changes nothing, so a caller that does not know whether a write succeeded may repeat it.
  */
-export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void> {
+export function* record(n: number, attempt: Attempt, forward: Forward): Tx<ForwardStatus> {
   const { target, at, outcome, status, ms } = attempt
   const [found] = yield* fetchRows<Recorded>(RECORDED, n, target)
-  if (!found) return
+  if (!found) return forward.status
+  const after = found.before === 'waiting' ? forward.status : found.before
   const answer = attempt.answer.subarray(0, MAX_PREFIX)
   const error = attempt.error?.slice(0, MAX_ERROR) ?? null
   const headers = attempt.headers ? JSON.stringify(attempt.headers) : null
@@ -253,7 +329,7 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
   const seq = Math.min(found.newest + 1, MAX_ATTEMPTS)
   const isSame = found.outcome === outcome
   yield* finish(n, target, forward, found.before)
-  if (isSame && found.at === at) return
+  if (isSame && found.at === at) return after
   if (isSame && found.error === error && ALIKE.has(outcome))
     yield* execute({
       sql: 'UPDATE attempt SET count = count + ?, at = ?, ms = ?, answer = ? WHERE n = ? AND seq = ?',
@@ -264,6 +340,7 @@ export function* record(n: number, attempt: Attempt, forward: Forward): Tx<void>
     const row = { n, seq, target, at, outcome, status, ms, answer, headers, error, count: attempt.count }
     yield* execute(...insert('attempt', [row]))
   }
+  return after
 }
 
 /** Status of a forward, the last attempt at its target, and the number of its entry's last attempt. */
@@ -293,11 +370,17 @@ export function* finish(n: number, target: string, forward: Forward, before: For
   )
 }
 
-function setForward(n: number, target: string, { status, tries, since, reason }: Forward): Statement {
+function setForward(n: number, target: string, { status, tries, since, due, reason }: Forward): Statement {
   return {
-    sql: 'UPDATE forward SET status = ?, tries = ?, since = ?, reason = ? WHERE n = ? AND target = ?',
-    values: [status, tries, since, reason ?? null, n, target],
+    sql: 'UPDATE forward SET status = ?, tries = ?, since = ?, due = ?, reason = ? WHERE n = ? AND target = ?',
+    values: [status, tries, since, due ?? 0, reason ?? null, n, target],
   }
+}
+
+/** Makes all forwards to these targets that are to be tried again due now. */
+export function* hasten(targets: readonly string[]): Tx<void> {
+  const sql = `UPDATE forward SET due = 1 WHERE target = ? AND ${WAITS_AGAIN}`
+  yield* execute(...targets.map((target) => ({ sql, values: [target] })))
 }
 
 /** Most forwards that one step fails. */
@@ -314,17 +397,20 @@ export function* expire(
   before: number,
   which: Expiring,
 ): Tx<readonly { readonly n: number; readonly target: string }[]> {
-  const [condition, values] =
+  const [others, values] =
     'target' in which
       ? ['target = ?', [which.target]]
-      : [
-          which.except.length === 0 ? '0 = 0' : `target NOT IN (${placeholders(which.except.length)})`,
-          which.except,
-        ]
+      : which.except.length === 0
+        ? ['0 = 0', []]
+        : [`target NOT IN (${placeholders(which.except.length)})`, which.except]
+  const some = (waits: string): string =>
+    `SELECT * FROM (SELECT n, target, tries, since FROM forward WHERE ${waits} AND since < ?
+      AND target IN (SELECT target FROM target WHERE waiting > 0 AND ${others}) LIMIT ${EXPIRE_STEP}) AS part`
+  const each = [before, ...values]
   const rows = yield* fetchRows<{ n: number; target: string; tries: number; since: number }>(
-    `SELECT n, target, tries, since FROM forward WHERE status = 'waiting' AND since < ? AND ${condition} LIMIT ${EXPIRE_STEP}`,
-    before,
-    ...values,
+    `${some(WAITS_FIRST)} UNION ALL ${some(WAITS_AGAIN)}`,
+    ...each,
+    ...each,
   )
   for (const { n, target, tries, since } of rows) {
     const forward: Forward = { status: 'failed', tries, since, reason: 'older than 24 h' }
@@ -364,18 +450,41 @@ export function* remove(
   const [step] = yield* fetchRows<{ last: number | null }>(LAST_OF_STEP, after, end, limit)
   const last = step?.last ?? 0
   if (last === 0) return { last, removed: 0 }
-  const which = `n > ? AND n <= ? AND ${REMOVABLE}`
+  return { last, removed: yield* removeWhich(`n > ? AND n <= ? AND ${REMOVABLE}`, [after, last]) }
+}
+
+/**
+ * Removes entries of a source, those that wait, too. Returns the number removed, 0 at the end. The newest entry of all
+ * stays, since the next number is derived from it, but is emptied.
+ */
+export function* removeOf(source: string): Tx<number> {
+  const some = `SELECT n FROM delivery WHERE source = ? AND n < (SELECT max(n) FROM delivery) ORDER BY n LIMIT ${SWEEP_STEP}`
+  const removed = yield* removeWhich(`n IN (${some})`, [source])
+  if (removed > 0) return removed
+  const [newest] = yield* fetchRows<{ n: number }>(
+    'SELECT n FROM delivery WHERE source = ? AND n = (SELECT max(n) FROM delivery)',
+    source,
+  )
+  if (!newest) return 0
+  yield* endWaiting(newest.n)
+  yield* execute(
+    { sql: `UPDATE delivery SET headers = '[]', query = NULL, size = 0 WHERE n = ?`, values: [newest.n] },
+    { sql: 'UPDATE body SET bytes = ? WHERE n = ?', values: [new Uint8Array(), newest.n] },
+  )
+  return 0
+}
+
+/** Removes entries, and their forwards from the counts. Returns the number removed. */
+function* removeWhich(which: string, values: readonly SqlValue[]): Tx<number> {
   const counts = yield* fetchRows<{ target: string; status: ForwardStatus; count: number }>(
     `SELECT target, status, count(*) AS count FROM forward
       WHERE n IN (SELECT n FROM delivery WHERE ${which}) GROUP BY target, status`,
-    after,
-    last,
+    ...values,
   )
   for (const { target, status, count } of counts) yield* execute(countForwards(target, { [status]: -count }))
   const rows = yield* fetchRows<{ received_at: number }>(
     `DELETE FROM delivery WHERE ${which} RETURNING received_at`,
-    after,
-    last,
+    ...values,
   )
   if (rows.length > 0) {
     const until = Math.max(...rows.map((row) => row.received_at))
@@ -387,7 +496,7 @@ export function* remove(
     )
   }
   yield* fetchRows('DELETE FROM target WHERE waiting = 0 AND succeeded = 0 AND failed = 0')
-  return { last, removed: rows.length }
+  return rows.length
 }
 
 export function* addDuplicates(counts: ReadonlyMap<number, number>): Tx<void> {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { endOfString, MAX_DEPTH } from './text.js'
+import { endOfString, type JsonPath, MAX_DEPTH } from './text.js'
 
 const [QUOTE, BRACKET, END_BRACKET, BRACE, END_BRACE] = [0x22, 0x5b, 0x5d, 0x7b, 0x7d]
 
@@ -70,4 +70,11 @@ export function memberOf(payload: unknown, path: string): unknown {
 export function ownMember(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   return Object.getOwnPropertyDescriptor(value, key)?.value
+}
+
+/** Removes the name of the payload itself from a path, `$.` or `payload.`, unless the payload has such a member. */
+export function withoutRoot(payload: unknown, path: JsonPath): JsonPath {
+  const [first, ...rest] = path
+  const isRoot = (first === '$' || first === 'payload') && rest.length > 0
+  return isRoot && ownMember(payload, first) === undefined ? rest : path
 }

@@ -90,6 +90,9 @@ export function indentJson(json: string): string {
   return parts.join('')
 }
 
+/** Steps to a value: names of an object's members, and places of a list. */
+export type JsonPath = readonly (string | number)[]
+
 /**
  * Replaces the value at a path of names and leaves every other byte unchanged. Returns undefined if the path leads to
  * no text, number or literal. Of repeated names the last counts, as in JSON.parse.
@@ -99,20 +102,168 @@ export function replaceScalar(
   path: readonly string[],
   value: string | number,
 ): string | undefined {
-  /** Name before the current value, at each depth. */
-  const names: (string | undefined)[] = []
+  const [found] = rangesOf(text, [path])
+  return found?.isScalar
+    ? text.slice(0, found.start) + JSON.stringify(value) + text.slice(found.end)
+    : undefined
+}
+
+/** Returns the JSON of the value at a path, as written. Of repeated names the last counts, as in JSON.parse. */
+export function valueText(text: string, path: JsonPath): string | undefined {
+  const [range] = rangesOf(text, [path])
+  return range && text.slice(range.start, range.end)
+}
+
+/**
+ * Replaces the values at these paths by JSON, and leaves every other byte unchanged but the indentation of what is
+ * inserted. Returns undefined if one of them leads to nothing. Of repeated names the last counts, as in JSON.parse. No
+ * path may lead through another.
+ */
+export function replaceValues(
+  text: string,
+  changes: readonly (readonly [path: JsonPath, json: string])[],
+): string | undefined {
+  const ranges = rangesOf(
+    text,
+    changes.map(([path]) => path),
+  )
+  const parts: string[] = []
+  let done = 0
+  const inOrder = [...ranges.entries()].toSorted(
+    ([, one], [, other]) => (one?.start ?? 0) - (other?.start ?? 0),
+  )
+  for (const [at, range] of inOrder) {
+    if (!range) return undefined
+    parts.push(text.slice(done, range.start), indented(changes[at]?.[1] ?? '', lineIndent(text, range.start)))
+    done = range.end
+  }
+  return parts.join('') + text.slice(done)
+}
+
+/**
+ * Adds a member to the end of the object or list at a path, laid out as the one before it, and leaves every other byte
+ * unchanged. Returns undefined if the path leads to neither.
+ * @param step name of the member, or its place in the list
+ * @param unit indentation of one level; empty for JSON in one line
+ */
+export function addMember(
+  text: string,
+  path: JsonPath,
+  [step, json]: readonly [step: string | number, json: string],
+  unit: string,
+): string | undefined {
+  const [range] = rangesOf(text, [path])
+  if (!range || range.isScalar) return undefined
+  const own = text.slice(range.start, range.end)
+  const { before, colon, end } = lastMember(own)
+  const outside = lineIndent(text, range.start)
+  const isFirst = end === undefined
+  const margin = isFirst && unit !== '' ? `\n${outside}${unit}` : (before ?? '')
+  const name = own.startsWith('[') ? '' : JSON.stringify(step) + (colon ?? (unit === '' ? ':' : ': '))
+  const added = margin + name + indented(json, margin.slice(margin.lastIndexOf('\n') + 1))
+  const changed = isFirst
+    ? `${own.charAt(0)}${added}${unit === '' ? '' : `\n${outside}`}${own.slice(-1)}`
+    : `${own.slice(0, end)},${added}${own.slice(end)}`
+  return text.slice(0, range.start) + changed + text.slice(range.end)
+}
+
+/** The last member of an object or a list: the white space before it, what is around its colon, and where it ends. */
+function lastMember(container: string): {
+  readonly before?: string
+  readonly colon?: string
+  readonly end?: number
+} {
+  /** Ends of the last token, of the mark before the member, and of its name. */
+  let [last, mark, name]: [number, number, number | undefined] = [1, 1, undefined]
+  let [before, colon]: (string | undefined)[] = []
+  for (const { start, end, depth } of jsonTokens(container, Infinity)) {
+    const token = container.charAt(start)
+    if (depth === 0) continue
+    if (depth === 1 && token === ',') {
+      ;[mark, before, name] = [end, undefined, undefined]
+      continue
+    }
+    before ??= container.slice(mark, start)
+    if (depth === 1 && token === ':') name = last
+    else if (name !== undefined) {
+      colon = container.slice(name, start)
+      name = undefined
+    }
+    last = end
+  }
+  return before === undefined ? {} : { before, ...(colon !== undefined && { colon }), end: last }
+}
+
+/** White space at the start of the line that a place is in. */
+function lineIndent(text: string, at: number): string {
+  const line = text.slice(text.lastIndexOf('\n', at) + 1, at)
+  return /^[ \t]*/.exec(line)?.[0] ?? ''
+}
+
+/** Writes JSON of several lines into a line with this indentation. */
+function indented(json: string, indent: string): string {
+  return indent === '' ? json : json.replaceAll('\n', `\n${indent}`)
+}
+
+interface Range {
+  readonly start: number
+  readonly end: number
+  readonly isScalar: boolean
+}
+
+/** A value on the way to those that are looked for. */
+interface Node {
+  readonly children: Map<string, Node>
+  range?: Range | undefined
+}
+
+/** Finds the values at paths, all at once. */
+function rangesOf(text: string, paths: readonly JsonPath[]): readonly (Range | undefined)[] {
+  const root: Node = { children: new Map() }
+  const ends = paths.map((path) => path.reduce<Node>(childOf, root))
+  /** The current value at each depth, if it is on such a way; its place in a list; and where it began. */
+  const nodes: (Node | undefined)[] = [root]
+  const places: (number | undefined)[] = []
+  const starts: number[] = []
   let before = ''
-  let found: Token | undefined
-  for (const token of jsonTokens(text)) {
-    const raw = text.slice(token.start, token.end)
-    const isOpening = raw === '{' || raw === '['
-    if (before === ':' && token.depth === path.length && path.every((name, i) => names[i + 1] === name))
-      found = isOpening ? undefined : token
-    if (isOpening) names[token.depth + 1] = undefined
-    else if (raw === ':') names[token.depth] = stringOf(before)
+  for (const { start, end, depth } of jsonTokens(text)) {
+    const raw = text.slice(start, end)
+    const node = nodes[depth]
+    const around = nodes[depth - 1]
+    if (raw === ':') nodes[depth] = around?.children.get(stringOf(before) ?? '')
+    else if (raw === ',') {
+      const place = places[depth]
+      const next = place === undefined ? undefined : place + 1
+      places[depth] = next
+      nodes[depth] = next === undefined ? undefined : around?.children.get(String(next))
+    } else if (raw === '}' || raw === ']') {
+      if (node) node.range = { start: starts[depth] ?? 0, end, isScalar: false }
+    } else if (raw === '{' || raw === '[') {
+      // Of repeated names, what was in an earlier one does not count.
+      if (node) forget(node)
+      starts[depth] = start
+      places[depth + 1] = raw === '[' ? 0 : undefined
+      nodes[depth + 1] = raw === '[' ? node?.children.get('0') : undefined
+    } else if (node) {
+      forget(node)
+      node.range = { start, end, isScalar: true }
+    }
     before = raw
   }
-  return found && text.slice(0, found.start) + JSON.stringify(value) + text.slice(found.end)
+  return ends.map(({ range }) => range)
+}
+
+function childOf(node: Node, step: string | number): Node {
+  const known = node.children.get(String(step))
+  if (known) return known
+  const child: Node = { children: new Map() }
+  node.children.set(String(step), child)
+  return child
+}
+
+function forget(node: Node): void {
+  node.range = undefined
+  for (const child of node.children.values()) forget(child)
 }
 
 const SCALAR_VALUE = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/

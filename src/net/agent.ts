@@ -4,7 +4,21 @@ import { decodeUserinfo, isLoopback } from '../base/address.js'
 import { proxyFor, ProxyAnswerError } from './proxy.js'
 import { TlsError, watchTls } from './tls.js'
 
-export interface AgentOptions {
+/** Certificates that a connection trusts. Default: those that Node trusts. */
+export interface Trusted {
+  /** False: any certificate. Default: true. */
+  readonly verify?: boolean | undefined
+  /** Certificates in PEM that replace those that Node trusts. */
+  readonly ca?: string | undefined
+}
+
+/** How connections are made. */
+export interface ConnectionOptions extends Trusted {
+  /** True: a connection does not keep the process alive. Default: false. */
+  readonly background?: boolean | undefined
+}
+
+export interface AgentOptions extends ConnectionOptions {
   /**
    * Milliseconds for which an idle connection is kept for the next request. Default: each request has its own
    * connection.
@@ -20,6 +34,7 @@ export interface Transport {
    * tunnelling proxy.
    */
   readonly reader: URL | undefined
+  readonly background: boolean
 }
 
 /**
@@ -28,14 +43,21 @@ export interface Transport {
  * http.
  * @throws ProxySettingError
  */
-export function openTransport(url: URL, { keepAlive }: AgentOptions = {}): Transport {
+export function openTransport(
+  url: URL,
+  { keepAlive, verify, ca, background = false }: AgentOptions = {},
+): Transport {
   const proxy = proxyTo(url)
-  const options = keepAlive === undefined ? {} : { keepAlive: true, timeout: keepAlive }
+  const options = {
+    ...(keepAlive !== undefined && { keepAlive: true, timeout: keepAlive }),
+    ...(verify !== undefined && { rejectUnauthorized: verify }),
+    ...(ca !== undefined && { ca }),
+  }
   const agent = new (protocolOf(url).Agent)(options)
-  if (!proxy) return { agent, reader: undefined }
+  if (!proxy) return { agent, reader: undefined, background }
   if (url.protocol === 'http:') {
     Object.assign(agent, { createConnection: () => connectTo(proxy) })
-    return { agent, reader: proxy }
+    return { agent, reader: proxy, background }
   }
   // The callback is documented but missing in Node's types (nodejs.org/api/http.html, agent.createConnection).
   Object.assign(agent, {
@@ -47,7 +69,7 @@ export function openTransport(url: URL, { keepAlive }: AgentOptions = {}): Trans
       })
     },
   })
-  return { agent, reader: undefined }
+  return { agent, reader: undefined, background }
 }
 
 function connectTo(proxy: URL): Socket {
@@ -80,8 +102,9 @@ function watchConnection(request: ClientRequest, url: URL): (error: Error) => Er
 export function watchTransport(
   request: ClientRequest,
   url: URL,
-  { reader }: Transport,
+  { reader, background }: Transport,
 ): (error: Error) => Error {
+  if (background) request.once('socket', (socket) => socket.unref())
   if (!reader) return watchConnection(request, url)
   const explain = watchConnection(request, reader)
   return (error) => ofProxy(explain(error))

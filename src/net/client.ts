@@ -51,11 +51,41 @@ export type SendOnce = (url: string, request: OutboundRequest) => Promise<Outbou
  * the server just closed, it is unknown whether it arrived. Follows no redirect. Asks for an uncompressed body (RFC
  * 9110 section 12.5.3), and decompresses one that is compressed nevertheless.
  */
-export const sendOnce: SendOnce = async (address, { method, headers, body, signal }) => {
-  const url = new URL(address)
+export const sendOnce: SendOnce = async (address, request) =>
+  send(address, request, { transport: openTransport(new URL(address)), keepsAlive: false })
+
+/** Error of a request on a connection that had served another one, and on which no byte of a response came. */
+export class StaleConnectionError extends Error {
+  override readonly name = 'StaleConnectionError'
+}
+
+/**
+ * Opens a way to one server for requests that can be repeated: they share connections, of which an idle one is kept for
+ * `keepAlive` milliseconds. Such a request rejects with {@link StaleConnectionError} if the server may just have closed it.
+ */
+export function reuseConnections(server: string, keepAlive: number): SendOnce {
+  let opened: Transport | undefined
+  return async (address, request) => {
+    const transport = (opened ??= openTransport(new URL(server), { keepAlive }))
+    return send(address, request, { transport, keepsAlive: true })
+  }
+}
+
+async function send(
+  address: string,
+  { method, headers, body, signal }: OutboundRequest,
+  way: Pick<ExchangeRequest, 'transport' | 'keepsAlive'>,
+): Promise<OutboundResponse> {
   const lines = Object.entries({ 'accept-encoding': 'identity', ...headers })
-  const { response } = exchange(url, { method, lines, body, transport: openTransport(url), signal })
-  const { lines: _, body: received, ...head } = await response
+  const { response, isStale } = exchange(new URL(address), { method, lines, body, signal, ...way })
+  const {
+    lines: _,
+    body: received,
+    ...head
+  } = await response.catch((error: unknown) => {
+    if (!isStale() || signal?.aborted === true) throw error
+    throw new StaleConnectionError('the connection was closed', { cause: error })
+  })
   const discard = (): void => void received.on('error', () => {}).destroy()
   try {
     return { ...head, body: decompressed(received, head.header('content-encoding')), discard }
@@ -105,6 +135,8 @@ export interface Exchange {
   readonly response: Promise<StreamedResponse>
   /** True if the connection had served a request before, and no byte of a response came. */
   readonly isStale: () => boolean
+  /** True once there is a connection to the server, or to a proxy that passes requests on. */
+  readonly isConnected: () => boolean
 }
 
 /**
@@ -186,10 +218,10 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
     request
       .once('response', (message) => {
         incoming = message
-        const { statusCode = 0 } = message
-        if (!way.reader || statusCode !== PROXY_AUTHENTICATION_REQUIRED) return resolve(responseOf(message))
+        const refused = refusalOf(message.statusCode ?? 0, way)
+        if (!refused) return resolve(responseOf(message))
         message.destroy()
-        reject(new ProxyAnswerError(statusCode))
+        reject(refused)
       })
       // A response that switches to another protocol (101).
       .once('upgrade', (_, socket) => {
@@ -198,19 +230,30 @@ export function exchange(url: URL, asked: ExchangeRequest): Exchange {
       })
       .once('close', ignore)
       .on('error', (error) => {
-        const isRefused = errorCode(error)?.startsWith('HPE_') === true
-        const isEnded = request.socket?.readableEnded === true
-        const salvaged = isRefused || isEnded ? salvage(start.bytes, isEnded) : undefined
+        const salvaged = salvage(start.bytes, isOfParser(error), request.socket?.readableEnded === true)
         if (salvaged) resolve(salvaged)
-        else reject(isRefused ? notHttp(start.bytes, error) : explain(error))
+        else reject(isOfParser(error) ? notHttp(start.bytes, error) : explain(error))
       })
       .end(body)
   })
-  return { response, isStale: () => isReused && (request.socket?.bytesRead ?? before) === before }
+  return {
+    response,
+    isConnected: () => request.socket?.connecting === false,
+    isStale: () => isReused && (request.socket?.bytesRead ?? before) === before,
+  }
 }
 
 /** RFC 9110 section 15.5.8. Such a response comes from the proxy, not from the server. */
 const PROXY_AUTHENTICATION_REQUIRED = 407
+
+/** Error for a status that comes from a proxy, or that does not exist (RFC 9110 section 15). */
+function refusalOf(status: number, { reader }: Transport): Error | undefined {
+  if (reader && status === PROXY_AUTHENTICATION_REQUIRED) return new ProxyAnswerError(status)
+  if (status >= 100) return undefined
+  return new NotHttpError(new Uint8Array(), {
+    why: `since there is no status ${String(status).padStart(3, '0')}`,
+  })
+}
 
 /** Header lines as a list, which Node sends unchanged. */
 function headersFor(
@@ -247,7 +290,8 @@ const INTERIM = /^(?:\s+|HTTP\/\d(?:\.\d)?[ \t]+1\d\d(?!\d)[^]*?\n\r?\n)+/i
  * is clear. Undefined if its headers are incomplete, unless the server has closed the connection, after which nothing
  * follows.
  */
-function salvage(start: Uint8Array, isEnded: boolean): StreamedResponse | undefined {
+function salvage(start: Uint8Array, isRefused: boolean, isEnded: boolean): StreamedResponse | undefined {
+  if (!isRefused && !isEnded) return undefined
   const final = Buffer.from(start).toString('latin1').replace(INTERIM, '')
   const [first = '', status] = STATUS_LINE.exec(final) ?? []
   const rest = final.slice(first.length)
@@ -264,6 +308,11 @@ function salvage(start: Uint8Array, isEnded: boolean): StreamedResponse | undefi
     header: readerOf(lines),
     body: Readable.from([Buffer.from(body, 'latin1')]),
   }
+}
+
+/** True for the error of a response that the parser refuses. */
+function isOfParser(error: Error): boolean {
+  return errorCode(error)?.startsWith('HPE_') === true
 }
 
 function notHttp(start: Uint8Array, cause: Error): NotHttpError {

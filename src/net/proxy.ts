@@ -13,9 +13,11 @@ export class ProxySettingError extends NetFailure {
 /** Error for a proxy that did not connect: it answered this status or, if undefined, nothing. */
 export class ProxyAnswerError extends NetFailure {
   override readonly name = 'ProxyAnswerError'
+  readonly status: number | undefined
 
   constructor(status?: number) {
     super(status === undefined ? 'the proxy does not answer' : `the proxy answers ${status}`)
+    this.status = status
   }
 }
 

@@ -1,13 +1,13 @@
 import { RelayError } from '../base/errors.js'
+import { didYouMean, suggest } from '../base/text.js'
 import { firstPayload } from '../http/forms.js'
-import { parseJson } from '../json/parse.js'
-import { replaceScalar } from '../json/text.js'
-import type { Style } from '../schemes/scheme.js'
-import { writeJson } from '../webhook/encodings.js'
+import { parseJson, withoutRoot } from '../json/parse.js'
+import { readContent } from '../senders/content.js'
+import { type BodyKind, changeContent, isContainer, JsonEdit, type MemberPath } from '../senders/members.js'
 
 /** New value for a path in a payload. */
 export interface Edit {
-  readonly path: readonly (string | number)[]
+  readonly path: MemberPath
   readonly value: unknown
   /** Changes nothing else, even if the payload then contradicts itself. */
   readonly only?: boolean
@@ -43,53 +43,163 @@ export function readPath(text: string): Edit['path'] | undefined {
   return [...text.matchAll(STEP)].map(([, name, index]) => name ?? Number(index))
 }
 
-export interface BodyKind {
-  /** True if the JSON is in the `payload` of a form. */
-  readonly form: boolean
-  /** Style whose string escapes the JSON has. */
-  readonly style: Style
-}
-
 /**
- * Applies edits to a body, with their {@link adapt consequences}, and writes it in its own style: compact or indented,
- * with the same white space at its end. Creates missing objects along a path.
- * @throws RelayError `usage` if the body is not JSON, or a path cannot exist in it
+ * Says which step of a path is not in a payload. Undefined if all are; the last may be the next place of a list. A body that
+ * has no fields is refused where it is changed.
  */
-export function editBody(body: Uint8Array, edits: readonly Edit[], { form, style }: BodyKind): Uint8Array {
-  const bytes = form ? firstPayload(body) : body
-  const text = Buffer.from(bytes ?? []).toString()
-  const holder = { payload: readBody(bytes) }
-  for (const edit of edits) if (!edit.only) adapt(holder.payload, edit)
-  for (const edit of edits) put(holder, ['payload', ...edit.path], edit.value)
-  const indent = /^\s*[[{]\r?\n([ \t]+)/.exec(text)?.[1] ?? ''
-  // Not by a regular expression, which would start again at every white space in the text.
-  const end = text.slice(text.trimEnd().length)
-  const json = writeJson(style, holder.payload, indent) + end
-  if (!form) return Buffer.from(json)
-  const fields = new URLSearchParams(Buffer.from(body).toString())
-  fields.set('payload', json)
-  return Buffer.from(fields.toString())
-}
-
-/** A member of the JSON, and the text or number that relay itself sets there. */
-export type JsonMember = readonly [path: readonly string[], value: string | number]
-
-/**
- * Sets members of a body, or fields of a form without JSON. Every other byte stays, unless a member is new or in a
- * form; those are written like {@link editBody}.
- */
-export function setMembers(body: Uint8Array, members: readonly JsonMember[], kind: BodyKind): Uint8Array {
-  return members.reduce((before, [path, value]) => {
-    if (kind.form && !firstPayload(before)) {
-      const fields = new URLSearchParams(Buffer.from(before).toString())
-      fields.set(path.join('.'), String(value))
-      return new Uint8Array(Buffer.from(fields.toString()))
+export function missingIn(payload: unknown, path: Edit['path']): string | undefined {
+  let at = payload
+  let before = 'the payload'
+  for (const step of withoutRoot(payload, path)) {
+    if (!isContainer(at) || (Array.isArray(at) && step === at.length)) return undefined
+    if (!Object.hasOwn(at, step)) {
+      const names = Array.isArray(at) ? [] : Object.keys(at)
+      return `${before} has no ${step}${didYouMean(String(step), names)}`
     }
-    const text = kind.form ? undefined : replaceScalar(Buffer.from(before).toString(), path, value)
-    return text === undefined
-      ? editBody(before, [{ path, value, only: true }], kind)
-      : new Uint8Array(Buffer.from(text))
-  }, body)
+    at = Reflect.get(at, step)
+    before = String(step)
+  }
+  return undefined
+}
+
+/** A body after edits. */
+export interface Edited {
+  readonly body: Uint8Array
+  /** Paths of the members that changed with those of the edits. */
+  readonly also: readonly string[]
+}
+
+/**
+ * Applies edits to a body, with their {@link adapt consequences}. Creates missing objects along a path. No other byte
+ * changes: numbers, escapes and the order of names stay as they were.
+ * @throws RelayError `usage` if the body has neither JSON nor fields, or a path cannot exist in it
+ */
+export function applyEdits(body: Uint8Array, edits: readonly Edit[], { style }: BodyKind): Edited {
+  const content = readContent(body)
+  if (content.kind === 'fields' || content.kind === 'token') {
+    const change = (all: Uint8Array, { path, value }: Edit): Uint8Array =>
+      changeContent(
+        all,
+        withoutRoot(content.value, path),
+        (json, inner) => new JsonEdit(json, style).set(inner, value).text,
+        value,
+      )
+    return { body: edits.reduce(change, body), also: [] }
+  }
+  let also: readonly string[] = []
+  const change = (json: string): string => {
+    const edit = new JsonEdit(json, style)
+    const resolved = edits.map((each) => ({ ...each, path: withoutRoot(edit.payload, each.path) }))
+    const own = new Set(resolved.map(({ path }) => pathText(path)))
+    const changes = consequences(json, edit.payload, resolved).filter(([path]) => !own.has(pathText(path)))
+    edit.replace(changes)
+    for (const { path, value } of resolved) edit.set(path, value)
+    also = changes.map(([path]) => pathText(path))
+    return edit.text
+  }
+  return { body: changeContent(body, [], change, undefined), also }
+}
+
+/** The body after {@link applyEdits}. */
+export function editBody(...given: Parameters<typeof applyEdits>): Uint8Array {
+  return applyEdits(...given).body
+}
+
+type Change = readonly [path: MemberPath, value: unknown]
+
+/** The members that change with those of edits. */
+function consequences(json: string, payload: unknown, edits: readonly Edit[]): readonly Change[] {
+  const free = edits.filter(({ only }) => only !== true)
+  if (free.length === 0) return []
+  const adapted = parseJson(json)
+  for (const edit of free) adapt(adapted, edit)
+  return [...differences(payload, adapted)]
+}
+
+/** The members in which two values of the same shape differ. */
+function* differences(before: unknown, after: unknown, path: MemberPath = []): Generator<Change> {
+  if (before === after) return
+  if (!isContainer(before) || !isContainer(after)) {
+    yield [path, after]
+    return
+  }
+  const isList = Array.isArray(after)
+  for (const [name, value] of Object.entries(after)) {
+    const known: unknown = Object.getOwnPropertyDescriptor(before, name)?.value
+    yield* differences(known, value, [...path, isList ? Number(name) : name])
+  }
+}
+
+/** A path that a payload lacks, and the nearest one that it has. */
+interface Lacking {
+  readonly path: string
+  readonly nearest: string | undefined
+}
+
+/** Most paths of a payload that are compared: several times the largest of GitHub's. */
+const MAX_PATHS = 10_000
+
+/** Finds the paths of edits that a body lacks. {@link applyEdits} creates them. Empty for a body that is not JSON. */
+export function lackingPaths(
+  body: Uint8Array,
+  edits: readonly Edit[],
+  { form }: Pick<BodyKind, 'form'>,
+): Lacking[] {
+  const bytes = form ? firstPayload(body) : body
+  let payload: unknown
+  try {
+    payload = bytes && parseJson(bytes)
+  } catch {
+    return []
+  }
+  if (!isContainer(payload)) return []
+  const root = payload
+  let all: readonly string[] | undefined
+  return edits.flatMap(({ path: given }) => {
+    const path = withoutRoot(root, given)
+    const owner = at(root, path.slice(0, -1))
+    // A list may grow by one.
+    const isPlace = Array.isArray(owner) && Number(path.at(-1)) === owner.length
+    if (isPlace || (owner && Object.hasOwn(owner, String(path.at(-1))))) return []
+    all ??= [...pathsIn(root)].filter((each) => NAMEABLE.test(each))
+    return [{ path: pathText(path), nearest: nearestPath(path, all) }]
+  })
+}
+
+/** A path that a message can name. The names of members are the sender's. */
+const NAMEABLE = /^[^\p{Cc}\p{Cs}]{1,200}$/u
+
+/** The path that was probably meant: one with the same end, the shortest first, or one that is spelled almost the same. */
+function nearestPath(path: Edit['path'], all: readonly string[]): string | undefined {
+  const text = pathText(path)
+  const [same] = all.filter((each) => each.endsWith(`.${text}`)).toSorted((a, b) => a.length - b.length)
+  if (same !== undefined) return same
+  const spelled = suggest(text, all)
+  const last = String(path.at(-1))
+  const ends = all.filter((each) => each === last || each.endsWith(`.${last}`))
+  return spelled ?? ends.toSorted((a, b) => a.length - b.length)[0]
+}
+
+/** Yields the paths of the members of a value, at most {@link MAX_PATHS}, those near its root first. */
+function* pathsIn(value: Fields): Generator<string> {
+  let left = MAX_PATHS
+  const waiting: (readonly [Edit['path'], Fields])[] = [[[], value]]
+  for (let next = waiting.shift(); next && left > 0; next = waiting.shift()) {
+    const [at, owner] = next
+    const isList = Array.isArray(owner)
+    for (const [key, inner] of Object.entries(owner)) {
+      if (left-- <= 0) return
+      const path = [...at, isList ? Number(key) : key]
+      yield pathText(path)
+      if (isContainer(inner)) waiting.push([path, inner])
+    }
+  }
+}
+
+function pathText(path: Edit['path']): string {
+  return path
+    .map((step, at) => (typeof step === 'number' ? `[${step}]` : at === 0 ? step : `.${step}`))
+    .join('')
 }
 
 function readValue(text: string): unknown {
@@ -98,33 +208,6 @@ function readValue(text: string): unknown {
   } catch {
     return text
   }
-}
-
-function readBody(bytes: Uint8Array | undefined): unknown {
-  try {
-    if (bytes) return parseJson(bytes)
-  } catch {
-    // Reported below.
-  }
-  throw new RelayError('usage', 'Cannot set a field: the body is not JSON')
-}
-
-function put(target: object, path: readonly (string | number)[], value: unknown): void {
-  const [step = '', ...rest] = path
-  if (Array.isArray(target) && !(Number(step) <= target.length))
-    throw new RelayError('usage', `Cannot set a field: a list of ${target.length} has no place ${step}`)
-  if (rest.length === 0) return define(target, step, value)
-  const inner: unknown =
-    Object.getOwnPropertyDescriptor(target, step)?.value ?? (typeof rest[0] === 'number' ? [] : {})
-  if (typeof inner !== 'object' || inner === null)
-    throw new RelayError('usage', `Cannot set a field: ${step} is neither an object nor a list`)
-  define(target, step, inner)
-  put(inner, rest, value)
-}
-
-/** Defines a property. An assignment would set the prototype for `__proto__`. */
-function define(target: object, step: string | number, value: unknown): void {
-  Object.defineProperty(target, step, { value, enumerable: true, writable: true, configurable: true })
 }
 
 /**
@@ -250,9 +333,4 @@ function at(value: unknown, path: Edit['path']): Fields | undefined {
   for (const step of path)
     found = isContainer(found) ? Object.getOwnPropertyDescriptor(found, step)?.value : undefined
   return isContainer(found) ? found : undefined
-}
-
-/** An object, or a list by its indexes. */
-function isContainer(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null
 }

@@ -9,13 +9,11 @@ import type { Cancellable } from '../base/wait.js'
 import { decodeText, NotText, withoutMark } from '../base/decode.js'
 import { errorReason, RelayError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
-import { isCodeHost, MAX_MAX_BODY } from '../base/settings.js'
-import { parseJson } from '../json/parse.js'
+import { MAX_MAX_BODY } from '../base/settings.js'
+import { fieldsOf, parseJson } from '../json/parse.js'
 import { lineOf } from '../json/text.js'
-import { senderScheme } from '../schemes/senders.js'
-import { type Fixture, fixtureBody, PAYLOAD_ENCODINGS, toFixture } from './fixture.js'
-
-// Loaded only by commands that read fixtures, since loading the schema library takes longer than most commands do.
+import { isScheme } from '../senders/senders.js'
+import { type Fixture, fixtureBody, type NamedFixture, PAYLOAD_ENCODINGS, toFixture } from './fixture.js'
 
 export interface LoadOptions extends Cancellable {
   /** Event, source and scheme of a file with a bare payload. Default: `github`, and the source's name. */
@@ -24,12 +22,6 @@ export interface LoadOptions extends Cancellable {
   readonly scheme?: string | undefined
   /** Stream that `-` names. */
   readonly stdin?: Readable | undefined
-}
-
-export interface NamedFixture {
-  /** Path of the file as given, or as found in a folder. */
-  readonly name: string
-  readonly fixture: Fixture
 }
 
 /** A fixture that exists and may not have been read yet. */
@@ -51,15 +43,6 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
 
 const text = (form: RegExp, what: string) => z.string(`must be ${what}`).regex(form, `must be ${what}`)
 
-/** True if a text is a scheme that relay knows. */
-export function isScheme(scheme: string): boolean {
-  try {
-    return isCodeHost(scheme) || senderScheme(scheme) !== undefined
-  } catch {
-    return false
-  }
-}
-
 const headerValue = text(
   /^[\t\x20-\x7e\x80-\xff]*$/,
   'text in latin1 without control characters, or a list of such',
@@ -75,7 +58,7 @@ export const fixtureSchema = z
       $schema: z.string('must be an address').optional().describe('Where this schema is, for editors.'),
       relay: z.literal(1, "must be 1, the format's version").describe("The format's version."),
       provider: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github').describe(
-        'What sends it: github, gitea or sandbox, or the first word of the scheme.',
+        'What sends it: github, gitea, gitlab-host or sandbox, or the first word of the scheme.',
       ),
       source: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github')
         .optional()
@@ -100,6 +83,9 @@ export const fixtureSchema = z
           'must be an object of headers',
         )
         .describe('The headers as received, without those of the connection and credentials.'),
+      query: text(/^[\x21\x22\x24-\x7e]{1,16384}$/, '1 to 16,384 visible ASCII characters without #')
+        .optional()
+        .describe('The query of the address at which it arrived, without the question mark.'),
       body: z
         .string('must be text')
         .max(MAX_MAX_BODY, TOO_LARGE)
@@ -113,9 +99,9 @@ export const fixtureSchema = z
         .optional()
         .meta({ description: "The body's exact bytes, when they are not UTF-8.", contentEncoding: 'base64' }),
       payload: z
-        .looseObject({}, 'must be an object')
+        .union([z.looseObject({}), z.array(z.unknown())], 'must be an object or a list')
         .optional()
-        .describe('Instead of a body: the JSON that is sent.'),
+        .describe('Instead of a body: the JSON or the fields that are sent.'),
       encoding: z
         .enum(PAYLOAD_ENCODINGS, `must be one of ${PAYLOAD_ENCODINGS.join(', ')}`)
         .optional()
@@ -292,6 +278,26 @@ export function packagedEvents(provider: string): string[] {
   const folder = path.join(packagedFolder(), provider)
   const names = existsSync(folder) ? readdirSync(folder).map((file) => path.basename(file, '.json')) : []
   return names.filter((name) => !name.endsWith('.form')).toSorted()
+}
+
+/** Files of the examples of each sender, by their events. They do not change while relay runs. */
+const examples = new Map<string, ReadonlyMap<string, string>>()
+
+/**
+ * Finds the packaged examples of a sender: the name of each file, by the event that is in it, whose characters not
+ * every file system takes. Empty for a sender without any.
+ */
+export function packagedExamples(provider: string): ReadonlyMap<string, string> {
+  const known = examples.get(provider)
+  if (known) return known
+  const found = new Map(
+    packagedEvents(provider).map((name) => {
+      const text = readFileSync(path.join(packagedFolder(), provider, `${name}.json`), 'utf8')
+      return [String(fieldsOf(parseJson(text))['event']), name] as const
+    }),
+  )
+  examples.set(provider, found)
+  return found
 }
 
 /** Reads the fixture of one of {@link packagedEvents}. @throws RelayError `usage` if the file was damaged */

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { isFormBody, isFormType } from '../http/forms.js'
 import { RelayError } from '../base/errors.js'
-import { schemeOf } from '../codehost/schemes.js'
+import { senderOf } from '../senders/senders.js'
 import { type Header, endToEndHeaders } from '../http/headers.js'
 import type { RecordedDelivery } from './fixture.js'
 import { secretsInCommands } from './redact/commands.js'
@@ -32,17 +32,15 @@ const BYTE_ORDER_MARKS = /^\uFEFF+/
  * @throws RelayError `usage` for a body that is not text; the signal's reason when it aborts
  */
 export async function redact(recorded: RecordedDelivery, signal: AbortSignal): Promise<RecordedDelivery> {
-  const { body, headers, provider, scheme: text = provider } = recorded
+  const { body, headers, query, provider, scheme: text = provider } = recorded
   if (!isUtf8(body) || body.includes(0))
     throw new RelayError(
       'usage',
       'Cannot redact a body that is not text: nothing in it can be recognized. Export it without --redact, and change it by hand',
     )
-  const scheme = schemeOf(text)
-  const proving = new Set([...scheme.proofs, ...(scheme.also ?? [])].map(({ header }) => header))
-  const kept = endToEndHeaders(headers).filter(
-    ([name]) => !proving.has(name.toLowerCase()) && !isProvingHeader(name),
-  )
+  const sender = senderOf(text)
+  const proves = (name: string): boolean => sender.isProof(name)
+  const kept = endToEndHeaders(headers).filter(([name]) => !proves(name) && !isProvingHeader(name))
   const isForm =
     isFormBody(body) || kept.some(([name, value]) => /^content-type$/i.test(name) && isFormType(value))
   const redaction = new Redaction(signal)
@@ -54,6 +52,7 @@ export async function redact(recorded: RecordedDelivery, signal: AbortSignal): P
       event: await redaction.of(recorded.event, { name: 'id' }),
       deliveryId: await redaction.of(recorded.deliveryId, { name: 'id' }),
       headers: lines,
+      ...(query !== undefined && { query: await redaction.of(query, { isForm: true }) }),
       body: Buffer.from(await redaction.of(Buffer.from(body).toString(), { isForm })),
     }
   }

@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks'
 import { type Cancellable, isTimeout } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
-import { DeliverySender } from '../net/delivery-sender.js'
+import { DeliverySender, NoResponse } from '../net/delivery-sender.js'
 import { describeConnectionError } from '../net/errors.js'
-import type { WebhookRequest } from '../webhook/intake.js'
+import type { WebhookRequest } from '../senders/request.js'
 
 /** Response of a target, or the reason for none. */
 export interface SendResult {
@@ -28,17 +28,23 @@ const TIME_LIMIT_MS = 30_000
 export function openSender(url: string) {
   const sender = new DeliverySender(url, TIME_LIMIT_MS)
   return {
-    /** Posts a request once, byte for byte. @throws only the signal's reason */
+    /** Posts a request, byte for byte. @throws only the signal's reason */
     async send(
-      { headers, body }: WebhookRequest,
+      { headers, body, query, path }: WebhookRequest,
       { signal = new AbortController().signal }: Cancellable = {},
     ): Promise<SendResult> {
       const start = performance.now()
       try {
-        const response = await sender.post(headers, body, signal)
+        const request = { lines: headers, body, query, path }
+        const response = await sender.post(request, signal).catch((error: unknown) => {
+          // The server closed the connection, most likely while it was idle.
+          if (error instanceof NoResponse && error.how === 'stale') return sender.post(request, signal)
+          throw error
+        })
         return { status: response.status, error: null, ms: performance.now() - start, body: response.start }
-      } catch (cause) {
+      } catch (thrown) {
         signal.throwIfAborted()
+        const cause = thrown instanceof NoResponse ? thrown.cause : thrown
         const limit = `no answer within ${TIME_LIMIT_MS / 1000} s`
         const error = isTimeout(cause) ? limit : describeConnectionError(cause)
         return { status: null, error, ms: performance.now() - start, body: new Uint8Array() }
@@ -48,6 +54,9 @@ export function openSender(url: string) {
   }
 }
 
+/** Statuses that are expected unless `--expect` says otherwise. */
+export const ANY_SUCCESS = '2xx'
+
 /** Parses the statuses that `--expect` allows: `2xx`, `401`. @throws RelayError `usage` */
 export function parseExpectation(text: string) {
   if (!/^[1-5](?:xx|\d\d)$/.test(text))
@@ -55,6 +64,8 @@ export function parseExpectation(text: string) {
   const wanted = text.replace('xx', '')
   return {
     text,
+    /** True for any success. */
+    isDefault: text === ANY_SUCCESS,
     /** True if the status is allowed. Null means that there was no response. */
     fits: (status: number | null): boolean => status !== null && String(status).startsWith(wanted),
   }

@@ -1,26 +1,27 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
-import { isCodeHost } from '../base/settings.js'
 import { didYouMean } from '../base/text.js'
-import { nearestMatch, sentEvents } from '../codehost/events.js'
-import { hostScheme, schemeOf } from '../codehost/schemes.js'
-import { indexHeaders } from '../http/headers.js'
-import { fieldsOf, isObject, parseJson } from '../json/parse.js'
-import { nameText, isInBody, type ValueLocation, valueAt, type WebhookScheme } from '../schemes/scheme.js'
-import { SCHEME_NAMES } from '../schemes/senders.js'
-import { parsePayload } from '../webhook/intake.js'
-import { isForm, type Source } from '../webhook/signature.js'
-import { type Edit, editBody, type JsonMember, setMembers } from './edit.js'
+import { nearestMatch, sentEvents } from '../senders/events.js'
+import { hostEvents, senderOf } from '../senders/senders.js'
+import { fieldsOf } from '../json/parse.js'
+import type { NamedScheme } from '../base/settings.js'
+import type { MakeOptions } from '../senders/making.js'
+import { type Edit, editBody } from './edit.js'
+import { freshened } from './freshen.js'
 import { type Fixture, fixtureBody, fromFixture, type RecordedDelivery } from './fixture.js'
-import { packagedEvents, packagedFixture } from './load.js'
+import { packagedEvents, packagedExamples, packagedFixture } from './load.js'
 import { deliveryId, prepareRequest } from './prepare.js'
 
 /** Repository of synthesized deliveries, which is the sandbox's. */
 const REPO = 'octo/demo'
 
+/** Its default branch, and the texts that name that of GitHub's examples: `master`, `refs/heads/master`, `octo:master`. */
+const DEFAULT_BRANCH = 'main'
+const FORMER_BRANCH = /^((?:refs\/heads\/|[\w.-]+:)?)master$/
+
 /** Web addresses of code hosts in fixtures. */
-const FIXTURE_HOSTS = /https:\/\/(?:github\.com|gitea\.example\.com)(?=\/)/g
+const FIXTURE_HOSTS = /https:\/\/(?:github\.com|git(?:ea|lab)\.example\.com)(?=[/"])/g
 
 /** Common events, which are listed first. The first action of an event is the usual one. */
 const COMMON: Readonly<Record<string, string>> = {
@@ -32,13 +33,19 @@ const COMMON: Readonly<Record<string, string>> = {
   gitea: `push create delete repository.created repository.deleted wiki.created wiki.edited wiki.deleted
     issues.opened issues.closed issues.reopened issue_comment.created issue_comment.deleted
     issue_comment.edited pull_request.opened pull_request.closed pull_request.reopened pull_request.synchronized`,
+  'gitlab-host': `push tag_push issue.open issue.close note.create merge_request.open merge_request.update merge_request.merge
+    pipeline job deployment release.create`,
 }
+
+/** Code hosts whose fixtures relay has written, all at one time. Others are examples of the code hosts themselves. */
+const WRITTEN: ReadonlySet<string> = new Set(['gitlab-host'])
 
 /** Events with a packaged fixture, for a code host or the text of a scheme: `event` or `event.action`. */
 export function triggerEvents(provider: string): string[] {
-  if (!isCodeHost(provider)) return examplesOf(provider).map(({ event }) => event)
+  const { events } = senderOf(provider)
+  if (!events) return [...packagedExamples(senderOf(provider).name).keys()]
   const folder = folderOf(provider)
-  const sent = sentEvents(hostScheme(provider).events)
+  const sent = sentEvents(events)
   // Other fixtures are variants of an event.
   const isEvent = (name: string): boolean => {
     const [event = '', action, ...more] = name.split('.')
@@ -63,7 +70,7 @@ export function synthesize(
   const all = triggerEvents(provider)
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
   if (name === undefined) {
-    const near = nearestMatch(text, hostScheme(provider).events)
+    const near = nearestMatch(text, hostEvents(provider))
     const isKnown = all.some((each) => each === near || each.startsWith(`${near}.`))
     const hint = isKnown ? ` (did you mean ${near}?)` : ''
     throw new RelayError(
@@ -72,27 +79,24 @@ export function synthesize(
     )
   }
   const [event = ''] = name.split('.')
-  const scheme = hostScheme(provider)
-  const original = Buffer.from(fixtureBody(packagedFixture(folderOf(provider), name))).toString()
+  const sender = senderOf(provider)
+  const packaged = packagedFixture(folderOf(provider), name)
+  const original = Buffer.from(
+    fixtureBody(WRITTEN.has(folderOf(provider)) ? freshened(packaged, now) : packaged),
+  ).toString()
   const recorded = original.replaceAll(FIXTURE_HOSTS, (host) => url ?? host)
   const edits = editsOf(JSON.parse(recorded), now)
   const body = Buffer.from(
-    editBody(Buffer.from(recorded), edits, { form: false, style: scheme.style(event) }),
+    editBody(Buffer.from(recorded), edits, sender.kindOf(Buffer.from(recorded), event)),
   )
   const delivery = randomUUID()
-  const headers = scheme.headers(event, delivery)
+  const headers = Object.fromEntries(sender.headersOf(event, delivery))
   return { relay: 1, provider, event, delivery, headers, body: body.toString() }
 }
 
 function withFreshId(recorded: RecordedDelivery): RecordedDelivery {
-  const request = prepareRequest(recorded, { secret: undefined, freshId: true, isMade: true })
+  const request = prepareRequest(recorded, { secrets: undefined, freshId: true, isMade: true })
   return { ...recorded, ...request, deliveryId: deliveryId(request, recorded) }
-}
-
-/** Packaged fixtures of a scheme. One that the user defines has none. */
-function examplesOf(scheme: string): readonly Fixture[] {
-  const isPackaged = SCHEME_NAMES.includes(scheme)
-  return isPackaged ? packagedEvents(scheme).map((name) => packagedFixture(scheme, name)) : []
 }
 
 /**
@@ -101,25 +105,23 @@ function examplesOf(scheme: string): readonly Fixture[] {
  * @throws RelayError `usage` when there is none
  */
 export function exampleDelivery(
-  { name: source, schemeText: scheme }: Sent,
+  { name: source, scheme }: Sent,
   text: string,
   options: ExampleOptions,
 ): RecordedDelivery {
-  if (isCodeHost(scheme))
+  const sender = senderOf(scheme)
+  if (sender.events)
     return { ...fromFixture(synthesize(scheme, text, Date.now(), options)), provider: source, scheme }
-  const all = examplesOf(scheme)
-  const found =
-    all.find(({ event }) => event === text) ?? all.find(({ event }) => event.startsWith(`${text}.`))
-  const signatures = new Set(schemeOf(scheme).proofs.map(({ header }) => header))
-  if (found) {
-    const { headers, ...recorded } = fromFixture(found)
-    const unsigned = headers.filter(([name]) => !signatures.has(name.toLowerCase()))
-    return withFreshId({ ...recorded, provider: source, scheme, headers: unsigned })
+  const files = packagedExamples(sender.name)
+  const all = [...files.keys()]
+  const file = files.get(text) ?? files.get(all.find((each) => each.startsWith(`${text}.`)) ?? '')
+  if (file !== undefined) {
+    const found = freshened(packagedFixture(sender.name, file), Date.now())
+    const recorded = { ...fromFixture(found), provider: source, scheme }
+    const request = prepareRequest(recorded, { secrets: undefined })
+    return { ...recorded, ...request, deliveryId: sender.idOf(request) ?? recorded.deliveryId }
   }
-  const hint = didYouMean(
-    text,
-    all.map(({ event }) => event),
-  )
+  const hint = didYouMean(text, all)
   const others =
     all.length > 0 ? `${options.command(`trigger --list --source ${source}`)} has them, and ` : ''
   throw new RelayError(
@@ -128,7 +130,7 @@ export function exampleDelivery(
   )
 }
 
-type Sent = Pick<Source, 'name' | 'schemeText'>
+type Sent = NamedScheme
 
 interface ExampleOptions {
   /** The code host's address. Default: as recorded. */
@@ -143,73 +145,19 @@ interface ExampleOptions {
  * no location for it
  */
 export function deliveryOf(
-  { name: source, schemeText: text }: Sent,
+  { name: source, scheme }: Sent,
   given: string | undefined,
   body: Uint8Array,
-  { keepId = false } = {},
+  { keepId = false, words }: Partial<MakeOptions> = {},
 ): { readonly recorded: RecordedDelivery; readonly added: readonly string[] } {
-  const scheme = schemeOf(text)
-  const type = contentTypeOf(body, scheme)
-  const lines = indexHeaders([['content-type', type]])
-  const payload = parsePayload(lines, body)
-  const textAt = (places: readonly ValueLocation[]): string | undefined =>
-    places.map((place) => nameText(valueAt(place, lines, payload))).find((value) => typeof value === 'string')
-  const [place] = scheme.event
-  // Without its slash, as intake names a slash command.
-  const known = textAt(scheme.event)?.replace(/^\//, '')
-  // Event and action together, in the form of the journal: `Merge Request Hook.open`.
-  const action = textAt(scheme.action)
-  const wanted =
-    action !== undefined && given?.endsWith(`.${action}`)
-      ? given.slice(0, -action.length - 1)
-      : given?.replace(/^\//, '')
-  const event = wanted ?? known ?? (place === undefined ? 'webhook' : undefined)
-  if (event === undefined) throw new RelayError('usage', 'The body names no event. Give it with --event')
-  if (place === undefined && wanted !== undefined)
-    throw new RelayError('usage', `The scheme ${text} has no place for an event: omit ${wanted}`)
-  const isOfBody = place !== undefined && isInBody(place)
-  if (isOfBody && known !== undefined && known !== event)
-    throw new RelayError('usage', `--event is ${event}, but the body is of ${known}: change one of them`)
-  const kind = { form: isForm(lines), style: scheme.style(event) }
-  const id = randomUUID()
-  const [idPlace] = scheme.id
-  const lacksId = isObject(payload) && !kind.form && !keepId && textAt(scheme.id) === undefined
-  const added: JsonMember[] = [
-    ...(isOfBody && known === undefined ? [[place.slice(2).split('.'), event] as const] : []),
-    ...(lacksId && idPlace !== undefined && isInBody(idPlace)
-      ? [[idPlace.slice(2).split('.'), id] as const]
-      : []),
-  ]
-  const recorded = {
-    provider: source,
-    scheme: text,
-    event: action === undefined || scheme.events ? event : `${event}.${action}`,
-    deliveryId: id,
-    headers: Object.entries({ ...scheme.headers(event, id), 'Content-Type': type }),
-    body: setMembers(body, added, kind),
-  }
-  return {
-    recorded: keepId ? recorded : withFreshId(recorded),
-    added: added.map(([path]) => path.join('.')),
-  }
+  const { added, ...made } = senderOf(scheme).make(body, given, { keepId, words })
+  const recorded = { ...made, provider: source, scheme }
+  return { recorded: keepId ? recorded : withFreshId(recorded), added }
 }
 
-function contentTypeOf(body: Uint8Array, { content }: WebhookScheme): string {
-  try {
-    parseJson(body)
-    return 'application/json'
-  } catch {
-    const isFields = /^[^\s=&]+=[^\s]*$/.test(Buffer.from(body).toString().trimEnd())
-    return isFields
-      ? 'application/x-www-form-urlencoded'
-      : content === 'any'
-        ? 'text/plain'
-        : 'application/json'
-  }
-}
-
+/** The sandbox sends what GitHub does. */
 function folderOf(provider: string): string {
-  return provider === 'gitea' ? 'gitea' : 'github'
+  return Object.hasOwn(COMMON, provider) ? provider : 'github'
 }
 
 /** Members that existed before the event, whose dates do not change. */
@@ -221,15 +169,26 @@ function editsOf(payload: unknown, now: number): Edit[] {
   const value = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z')
   const { repository } = fieldsOf(payload)
   const rename = repository ? [{ path: ['repository', 'full_name'], value: REPO }] : []
-  return [...rename, ...instantsIn(payload).map((path) => ({ path, value, only: true }))]
+  const dates = textsIn(payload, INSTANT, LASTING).map(([path]) => ({ path, value, only: true }))
+  const branches = textsIn(payload, FORMER_BRANCH).map(([path, text]) => {
+    return { path, value: text.replace(FORMER_BRANCH, `$1${DEFAULT_BRANCH}`), only: true }
+  })
+  return [...rename, ...dates, ...branches]
 }
 
-/** Paths of the dates that belong to the event. */
-function instantsIn(value: unknown, path: Edit['path'] = []): Edit['path'][] {
-  if (typeof value === 'string') return INSTANT.test(value) ? [path] : []
+/** Finds the texts that match, with their paths. Members whose names match `except` are left out. */
+function textsIn(
+  value: unknown,
+  wanted: RegExp,
+  except?: RegExp,
+  path: Edit['path'] = [],
+): (readonly [path: Edit['path'], text: string])[] {
+  if (typeof value === 'string') return wanted.test(value) ? [[path, value]] : []
   if (typeof value !== 'object' || value === null) return []
-  if (Array.isArray(value)) return value.flatMap((each, i) => instantsIn(each, [...path, i]))
-  return Object.entries(value).flatMap(([key, each]) =>
-    LASTING.test(key) ? [] : instantsIn(each, [...path, key]),
+  const members: [string | number, unknown][] = Array.isArray(value)
+    ? [...value.entries()]
+    : Object.entries(value)
+  return members.flatMap(([key, each]) =>
+    except?.test(String(key)) ? [] : textsIn(each, wanted, except, [...path, key]),
   )
 }

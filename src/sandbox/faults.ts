@@ -1,43 +1,9 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { sleep } from '../base/wait.js'
 import type { Clock } from '../base/time.js'
 import { discardBody, type HttpEnv } from '../http/body.js'
-
-/**
- * Operations of the sandbox that can be made to fail. `device`: requesting the codes of the device flow. `convert`:
- * exchanging the code of an App's manifest. `hook`: all calls about hooks except their delivery log, which is
- * `deliveries`, and `redeliver`. `checks`: checks and statuses. `push`: writing a file.
- */
-export type Operation =
-  | 'token'
-  | 'device'
-  | 'convert'
-  | 'user'
-  | 'comment'
-  | 'merge'
-  | 'react'
-  | 'hook'
-  | 'deliveries'
-  | 'redeliver'
-  | 'checks'
-  | 'push'
-
-/**
- * Kinds of failure. `answer`: sends this response and does nothing. `slow`: runs `ms` milliseconds later, or not at all
- * if the client has disconnected by then. `late`: runs, and responds `ms` milliseconds later. `reset`: resets the
- * connection and does nothing. `reset-after`: runs, then resets the connection instead of responding.
- */
-export type Fault =
-  | {
-      readonly kind: 'answer'
-      readonly status: ContentfulStatusCode
-      readonly headers?: Readonly<Record<string, string>>
-      readonly body: string
-    }
-  | { readonly kind: 'slow' | 'late'; readonly ms: number }
-  | { readonly kind: 'reset' | 'reset-after' }
+import type { Fault, FaultControl, FaultName, Operation } from './fault.js'
 
 /** Longer than any client should wait for a response. */
 const SLOW_MS = 60_000
@@ -85,15 +51,13 @@ const PRESET_FAULTS = {
     description: 'Writes are answered with broken JSON',
     at: () => answer(200, JSON_TYPE, '{"id":1,"html_url":"http'),
   },
-} satisfies Record<string, { description: string; at: (now: number) => Fault }>
-
-export type FaultName = keyof typeof PRESET_FAULTS
+} satisfies Record<FaultName, { description: string; at: (now: number) => Fault }>
 
 export const PRESETS: ReadonlyMap<string, { readonly description: string; at(now: number): Fault }> = new Map(
   Object.entries(PRESET_FAULTS),
 )
 
-function answer(status: ContentfulStatusCode, headers: Record<string, string>, body: string): Fault {
+function answer(status: number, headers: Record<string, string>, body: string): Fault {
   return { kind: 'answer', status, headers, body }
 }
 
@@ -103,27 +67,27 @@ function refusal(message: string, headers: Record<string, string>): Fault {
 }
 
 /** Faults set by code in this process. One-shot faults apply first, in order, then the permanent one. */
-export class Faults {
+export class Faults implements FaultControl {
   readonly #clock: Clock
+  readonly #background: boolean
   readonly #closed = new AbortController()
   readonly #next = new Map<Operation, (FaultName | Fault)[]>()
   readonly #always = new Map<Operation, FaultName | Fault>()
 
-  constructor(clock: Clock) {
+  /** @param background true: a slow operation does not keep the process alive */
+  constructor(clock: Clock, background: boolean) {
     this.#clock = clock
+    this.#background = background
   }
 
-  /** Makes the next call of `operation` fail, once. */
   next(operation: Operation, fault: FaultName | Fault): void {
     this.#next.set(operation, [...(this.#next.get(operation) ?? []), fault])
   }
 
-  /** Makes every call of `operation` fail until {@link clear}. */
   always(operation: Operation, fault: FaultName | Fault): void {
     this.#always.set(operation, fault)
   }
 
-  /** Removes every fault set here. */
   clear(): void {
     this.#next.clear()
     this.#always.clear()
@@ -143,7 +107,7 @@ export class Faults {
           return next()
         case 'answer':
           await discardBody(c.env)
-          return c.body(fault.body, fault.status, fault.headers)
+          return new Response(fault.body, { status: fault.status, headers: { ...fault.headers } })
         case 'slow':
           await this.#pause(c, fault.ms)
           return next()
@@ -168,7 +132,8 @@ export class Faults {
 
   /** Waits until the time has passed, the client disconnects, or the sandbox closes. */
   #pause(c: Context<HttpEnv>, ms: number): Promise<void> {
-    return sleep(ms, { signal: AbortSignal.any([c.req.raw.signal, this.#closed.signal]) })
+    const signal = AbortSignal.any([c.req.raw.signal, this.#closed.signal])
+    return sleep(ms, { signal, ref: !this.#background })
   }
 }
 

@@ -1,16 +1,17 @@
-import { createHmac, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Log } from '../base/log.js'
 import type { Secret } from '../base/secret.js'
 import type { Clock } from '../base/time.js'
 import { isTimeout } from '../base/wait.js'
 import { memberOf } from '../json/parse.js'
-import { signDelivery } from '../schemes/proof.js'
-import { GITHUB_WEBHOOK } from '../codehost/github/webhook.js'
+import { senderOf } from '../senders/senders.js'
 import { DeliverySender } from '../net/delivery-sender.js'
 import { describeConnectionError } from '../net/errors.js'
 import { nodeId, type Payloads } from './payloads.js'
 import { type JsonObject, SERVER_VERSION } from './protocol.js'
 import { DEMO, timestamp } from './state.js'
+
+const GITHUB = senderOf('github')
 
 /** Settings of a hook that a client chooses, in GitHub's names. */
 export interface HookInput {
@@ -130,7 +131,7 @@ export class SandboxHooks {
   }
 
   /** Adds a hook, with a new id unless it has one. */
-  add(hook: HookInput & Pick<Hook, 'repo' | 'app'> & Partial<Pick<Hook, 'id'>>): Hook {
+  add(hook: HookInput & Pick<Hook, 'repo' | 'app'> & { readonly id?: number }): Hook {
     const now = timestamp(this.#host.clock())
     const made = { id: hook.id ?? this.#nextId++, ...hook, createdAt: now, updatedAt: now }
     this.#hooks.set(made.id, made)
@@ -256,22 +257,23 @@ export class SandboxHooks {
     const failed = (why: string): void =>
       log.warn(`The sandbox could not deliver the webhook ${shown.event}: ${why}`)
     // https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers
-    const headers = {
-      ...GITHUB_WEBHOOK.headers(shown.event, shown.guid),
+    const unsigned = Object.entries({
+      ...Object.fromEntries(GITHUB.headersOf(shown.event, shown.guid)),
       'Content-Type': type,
       'X-GitHub-Enterprise-Host': new URL(payloads.web).hostname,
       'X-GitHub-Enterprise-Version': SERVER_VERSION,
       'X-GitHub-Hook-ID': String(id),
       'X-GitHub-Hook-Installation-Target-ID': String(app?.id ?? shown.repository_id),
       'X-GitHub-Hook-Installation-Target-Type': app ? 'integration' : 'repository',
-      ...(secret && {
-        ...Object.fromEntries(signDelivery(secret, { id: shown.guid, body, now: 0 }, GITHUB_WEBHOOK)),
-        'X-Hub-Signature': `sha1=${createHmac('sha1', secret.reveal()).update(body).digest('hex')}`,
-      }),
-    }
+      ...(secret && { 'X-Hub-Signature': '' }),
+    })
+    const kind = GITHUB.kindOf(body, shown.event)
+    const { headers } = secret
+      ? GITHUB.sign({ headers: unsigned, body }, { current: secret }, 0, kind)
+      : { headers: unsigned }
     try {
       await using sender = new DeliverySender(url(), TIME_LIMIT_MS)
-      const { status: code } = await sender.post(Object.entries(headers), body, signal)
+      const { status: code } = await sender.post({ lines: headers, body }, signal)
       if (code >= 200 && code <= 299) return { status: 'OK', status_code: code }
       failed(`it was answered ${code}`)
       return { status: `Invalid HTTP Response: ${code}`, status_code: code }

@@ -17,6 +17,8 @@ export interface SandboxContext {
   readonly faults: Faults
   readonly clock: Clock
   readonly log: Log
+  /** True: nothing keeps the process alive. */
+  readonly background: boolean
 }
 
 /** The repository that the route names. @throws GitHubError 404 */

@@ -94,7 +94,7 @@ export class Payloads {
       description,
       created_at: createdAt,
       updated_at: createdAt,
-      pushed_at: createdAt,
+      pushed_at: this.#state.pushedAt(fullName),
       has_issues: hasIssues,
       has_discussions: false,
       has_pages: false,
@@ -240,12 +240,14 @@ export class Payloads {
   }
 
   /** @see https://docs.github.com/webhooks/webhook-events-and-payloads#push */
-  pushEvent({ repo, createdAt, branch, before, sha, message }: Push): JsonObject {
+  pushEvent({ repo, createdAt, branch, before, sha, message, others }: Push): JsonObject {
     const pusher = { name: OWNER, email: `${OWNER}@example.com` }
-    const example = this.#example('push', 'head_commit', repo, {
-      '6113728f27ae82c7b1a177c8d03f9e96e0adf246': sha,
+    const commits = [...others, { sha, message }].map((each) => {
+      const example = this.#example('push', 'head_commit', repo, {
+        '6113728f27ae82c7b1a177c8d03f9e96e0adf246': each.sha,
+      })
+      return { ...example, message: each.message, timestamp: createdAt }
     })
-    const commit = { ...example, message, timestamp: createdAt }
     const { repository, sender } = this.context(repo)
     const seconds = Math.floor(Date.parse(createdAt) / 1000)
     const times = { created_at: seconds, pushed_at: seconds, stargazers: 0, master_branch: 'main' }
@@ -261,8 +263,8 @@ export class Payloads {
       forced: false,
       base_ref: null,
       compare: `${this.web}/${repo}/compare/${before.slice(0, 12)}...${sha.slice(0, 12)}`,
-      commits: [commit],
-      head_commit: commit,
+      commits,
+      head_commit: commits.at(-1) ?? null,
     }
   }
 

@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { Clock } from '../base/time.js'
-import { discardBody, type HttpEnv, readBody } from '../http/body.js'
+import { discardBody, type HttpEnv, readBody, type ReceivedContext } from '../http/body.js'
 import { isObject, parseJson } from '../json/parse.js'
 
 // GitHub's HTTP conventions that all routes share: errors, input, headers, pages.
@@ -62,7 +62,7 @@ export function requireFound<T>(value: T | undefined): T {
 }
 
 /** Reads the request's JSON object. An absent body is an empty object. @throws GitHubError 400 for any other body. */
-export async function readObject(c: Pick<Context<HttpEnv>, 'env' | 'req'>): Promise<JsonObject> {
+export async function readObject(c: ReceivedContext): Promise<JsonObject> {
   const value = parseJsonText(new TextDecoder().decode(await readBody(c, BODY_LIMIT)) || '{}')
   if (value === undefined) throw new GitHubError(400, 'Problems parsing JSON')
   if (!isObject(value)) throw new GitHubError(400, 'Body should be a JSON object')

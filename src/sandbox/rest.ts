@@ -77,7 +77,7 @@ export function restRoutes(host: SandboxContext, check: (push: Push) => void): H
     .get(ISSUE, (c) => c.json(payloads.issue(findIssue(c, state))))
     .route('/', commentRoutes(host))
     .route('/', reactionRoutes(host))
-    .route('/', pullRoutes(host))
+    .route('/', pullRoutes(host, check))
     .route('/', pushRoute(host, check))
     .route('/', commitRoutes(host))
 }
@@ -170,7 +170,10 @@ function reactionRoutes({ state, payloads, faults }: SandboxContext): Hono<HttpE
 }
 
 /** Pull requests and merges (https://docs.github.com/rest/pulls/pulls). */
-function pullRoutes({ state, hooks, payloads, faults }: SandboxContext): Hono<HttpEnv> {
+function pullRoutes(
+  { state, hooks, payloads, faults }: SandboxContext,
+  check: (push: Push) => void,
+): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get(PULL, (c) => c.json(payloads.pull(findPull(c))))
     .put(`${PULL}/merge`, faults.inject('merge'), async (c) => {
@@ -188,9 +191,11 @@ function pullRoutes({ state, hooks, payloads, faults }: SandboxContext): Hono<Ht
           `Invalid request.\n\n${JSON.stringify(wanted)} is not a member of ["merge", "squash", "rebase"].`,
         )
       const [title, message] = [readTextField(body, 'commit_title'), readTextField(body, 'commit_message')]
-      const merged = state.merge(issue, { method, title, message })
-      const describe = (): JsonObject => payloads.pullEvent('closed', merged)
-      hooks.publish('pull_request', issue.repo, describe, responseSent(c))
+      const { merged, push } = state.merge(issue, { method, title, message })
+      const sent = responseSent(c)
+      hooks.publish('pull_request', issue.repo, () => payloads.pullEvent('closed', merged), sent)
+      hooks.publish('push', issue.repo, () => payloads.pushEvent(push), sent)
+      check(push)
       const sha = merged.pull.merge?.sha
       return c.json({ sha, merged: true, message: 'Pull Request successfully merged' })
     })

@@ -2,12 +2,14 @@ import { sleep } from '../base/wait.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { Secret } from '../base/secret.js'
 import { type Clock, systemClock } from '../base/time.js'
-import { HOOK_ID } from '../codehost/github/webhook.js'
+import { HOOK_ID } from '../senders/github.js'
 import type { HttpEnv } from '../http/body.js'
 import { listen } from '../http/listen.js'
-import { createRouter, hostCheck } from '../http/router.js'
+import { hostCheck } from '../http/host-check.js'
+import { createRouter } from '../http/router.js'
 import type { Hono } from 'hono'
 import { appPages, appRoutes, SandboxApps } from './apps.js'
+import type { FaultControl } from './fault.js'
 import { Faults } from './faults.js'
 import { hookRoutes } from './hook-routes.js'
 import { SandboxHooks } from './hooks.js'
@@ -38,9 +40,23 @@ export interface SandboxOptions {
   readonly port?: number | undefined
   readonly clock?: Clock | undefined
   readonly log?: Log | undefined
+  /** True: nothing of it keeps the process alive. Default: false. */
+  readonly background?: boolean | undefined
 }
 
-export type Sandbox = Awaited<ReturnType<typeof openSandbox>>
+/** A running sandbox. */
+export interface Sandbox extends AsyncDisposable {
+  /** Web address. The API is at `/api/v3`, OAuth at `/login/oauth`. */
+  readonly url: string
+  readonly state: SandboxState
+  readonly faults: FaultControl
+  /** Sends a `ping` of the sandbox's own hook and waits for pending deliveries. A failure is only logged. */
+  ping(): Promise<void>
+  /** Has its own hook sign with another secret from now on. */
+  useSecret(secret: Secret): void
+  /** Resolves when every check so far has completed, and every webhook was delivered or has failed. */
+  idle(): Promise<void>
+}
 
 /** Address on which every sandbox listens. No other machine can reach it. */
 const SANDBOX_HOST = '127.0.0.1'
@@ -52,15 +68,15 @@ const CHECK_MS = 1000
  * interface.
  * @throws RelayError `unavailable` when the port is in use
  */
-export async function openSandbox(options: SandboxOptions) {
-  const { client, webhook, port = 0, log = silentLog, clock = systemClock } = options
+export async function openSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const { client, webhook, port = 0, log = silentLog, clock = systemClock, background = false } = options
   let url = ''
   const state = new SandboxState(clock)
   const payloads = new Payloads(state, () => url)
-  const faults = new Faults(clock)
+  const faults = new Faults(clock, background)
   const oauth = new OAuth(clock, options.lifetimes)
   oauth.addClient({ ...client, deviceFlow: options.deviceFlow ?? true, isApp: false })
-  const parts = { state, payloads, oauth, faults, clock, log }
+  const parts = { state, payloads, oauth, faults, clock, log, background }
   const hooks = new SandboxHooks(parts)
   const host: SandboxContext = { ...parts, hooks }
   // Like an App's webhook, it receives every event of every repository, and is in no repository's list.
@@ -75,28 +91,30 @@ export async function openSandbox(options: SandboxOptions) {
     })
   const ci = startCi(host, options.checkDuration ?? CHECK_MS)
   const app = createApp(host, ci)
-  const listener = await listen(app.fetch, { host: SANDBOX_HOST, port, log, portFlag: '--sandbox-port' })
+  const listener = await listen(app.fetch, {
+    host: SANDBOX_HOST,
+    port,
+    log,
+    portFlag: '--sandbox-port',
+    background,
+  })
   url = listener.url
   return {
-    /** Web address. The API is at `/api/v3`, OAuth at `/login/oauth`. */
     url,
     state,
     faults,
-    /** Sends a `ping` of the sandbox's own hook and waits for pending deliveries. A failure is only logged. */
-    async ping(): Promise<void> {
+    async ping() {
       if (ownHook) hooks.ping(ownHook)
       await hooks.idle()
     },
-    /** Has its own hook sign with another secret from now on. */
-    useSecret(secret: Secret): void {
+    useSecret(secret) {
       ownHook &&= hooks.change(ownHook, { config: { ...ownHook.config, secret } })
     },
-    /** Resolves when every check so far has completed, and every webhook was delivered or has failed. */
-    async idle(): Promise<void> {
+    async idle() {
       await ci.idle()
       await hooks.idle()
     },
-    async [Symbol.asyncDispose](): Promise<void> {
+    async [Symbol.asyncDispose]() {
       faults.close()
       await Promise.all([listener.close(), ci.close(), hooks.close()])
     },
@@ -132,7 +150,7 @@ type Ci = ReturnType<typeof startCi>
  * Continuous integration of the sandbox: checks each pushed commit with one run, `test`. It fails when the commit's message has
  * the word `fail`, and otherwise succeeds.
  */
-function startCi({ state, payloads, hooks, log }: SandboxContext, duration: number) {
+function startCi({ state, payloads, hooks, log, background }: SandboxContext, duration: number) {
   const stopped = new AbortController()
   const running = new Set<Promise<void>>()
   /** Resolves when every check so far has completed. */
@@ -141,7 +159,7 @@ function startCi({ state, payloads, hooks, log }: SandboxContext, duration: numb
   async function run(check: CheckSuite): Promise<void> {
     const { message, repo } = check.push
     try {
-      await sleep(duration, { signal: stopped.signal })
+      await sleep(duration, { signal: stopped.signal, ref: !background })
       const conclusion = /\bfail\b/i.test(message) ? 'failure' : 'success'
       check.result = { conclusion, completedAt: state.now() }
       hooks.publish('check_run', repo, () => payloads.checkRunEvent(check))

@@ -61,12 +61,16 @@ export interface ReviewComment extends StoredComment {
   readonly path: string
 }
 
-export interface Merge {
-  readonly repo: string
-  readonly pullNumber: number
+/** Way of a merge, with the message of its commit. */
+interface MergeOptions {
   readonly method: MergeMethod
   readonly title: string | undefined
   readonly message: string | undefined
+}
+
+export interface Merge extends MergeOptions {
+  readonly repo: string
+  readonly pullNumber: number
   readonly sha: string
   readonly user: string
   readonly mergedAt: string
@@ -93,6 +97,8 @@ export interface Push {
   /** Previous head of the branch. */
   readonly before: string
   readonly message: string
+  /** Commits before the head that are new on the branch: those of a pull request that was merged. */
+  readonly others: readonly { readonly sha: string; readonly message: string }[]
   readonly createdAt: string
 }
 
@@ -211,6 +217,7 @@ export class SandboxState {
   readonly #requests = new BoundedMap<number, RequestEntry>(OTHER_LIMIT)
   /** Head of each branch, by `owner/name branch`. */
   readonly #heads = new Map<string, string>()
+  readonly #pushedAt = new Map<string, string>()
   /** Commits by `owner/name sha`. */
   readonly #commits = new BoundedMap<string, Commit>(OTHER_LIMIT)
   #nextId = FIRST_FREE_ID
@@ -332,12 +339,22 @@ export class SandboxState {
     return { reaction, created: true }
   }
 
-  /** Merges and closes a pull request. The caller has checked that it is mergeable. */
-  merge(issue: PullIssue, how: Pick<Merge, 'method' | 'title' | 'message'>): PullIssue {
+  /**
+   * Merges and closes a pull request, and pushes the merge to its base branch. The caller has checked that it is
+   * mergeable.
+   */
+  merge(issue: PullIssue, how: MergeOptions): { readonly merged: PullIssue; readonly push: Push } {
+    const { repo, number: pullNumber, pull } = issue
+    const { head, base } = pull
     const mergedAt = this.now()
-    const sha = sha1Hex(`${issue.pull.head.sha} ${mergedAt}`)
-    const merge = { repo: issue.repo, pullNumber: issue.number, ...how, sha, user: OWNER, mergedAt }
-    return this.#setIssue({ ...issue, closedAt: mergedAt, pull: { ...issue.pull, merge } })
+    const before = this.#heads.get(`${repo} ${base.ref}`) ?? base.sha
+    const sha = sha1Hex(`${head.sha} ${before} ${mergedAt}`)
+    const merge = { repo, pullNumber, ...how, sha, user: OWNER, mergedAt }
+    this.#setHead(repo, base.ref, sha)
+    const merged = this.#setIssue({ ...issue, closedAt: mergedAt, pull: { ...pull, merge } })
+    const others = how.method === 'merge' ? [{ sha: head.sha, message: issue.title }] : []
+    const message = messageOf(issue, how)
+    return { merged, push: { sha, repo, branch: base.ref, before, message, others, createdAt: mergedAt } }
   }
 
   record(request: RequestEntry): void {
@@ -352,7 +369,7 @@ export class SandboxState {
     this.#setHead(repo, branch, sha)
     for (const issue of this.pullsFrom(repo, branch))
       this.#setIssue({ ...issue, pull: { ...issue.pull, head: { ref: branch, sha } } })
-    return { sha, repo, branch, before, message, createdAt: this.now() }
+    return { sha, repo, branch, before, message, others: [], createdAt: this.now() }
   }
 
   /** Open pull requests from a branch. */
@@ -383,10 +400,33 @@ export class SandboxState {
     return issue
   }
 
+  /** When a branch of the repository last changed. */
+  pushedAt(repo: string): string {
+    return this.#pushedAt.get(repo) ?? this.now()
+  }
+
   #setHead(repo: string, branch: string, sha: string): void {
+    this.#pushedAt.set(repo, this.now())
     this.#heads.set(`${repo} ${branch}`, sha)
     this.#commits.set(`${repo} ${sha}`, { repo, sha, check: undefined, statuses: new Map() })
   }
+}
+
+/**
+ * Message of the commit that a merge makes, as GitHub writes it unless title and message are given. The commit of a
+ * rebase keeps its own.
+ */
+function messageOf(
+  { number, title: own, pull }: PullIssue,
+  { method, title, message }: MergeOptions,
+): string {
+  if (method === 'rebase') return own
+  const isSquash = method === 'squash'
+  const first =
+    title ??
+    (isSquash ? `${own} (#${number})` : `Merge pull request #${number} from ${OWNER}/${pull.head.ref}`)
+  const rest = message ?? (isSquash ? '' : own)
+  return rest === '' ? first : `${first}\n\n${rest}`
 }
 
 /** Map of at most `limit` entries, which removes the oldest when full. */

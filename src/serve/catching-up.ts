@@ -45,7 +45,7 @@ export async function keepWebhook(hook: Webhook, parts: WebhookParts): Promise<v
   const { events, host, limits } = core
   let replaced = new AbortController()
   using _ = events.subscribe((event) => {
-    if (event.type === 'settings' && event.reloaded.changed.includes(host.name)) replaced.abort()
+    if (event.type === 'settings' && event.reloaded.changed.includes(host.source)) replaced.abort()
   })
   while (!stop.aborted) {
     replaced = new AbortController()
@@ -107,7 +107,7 @@ async function keepTrying<T>(
   attempt: () => Promise<T>,
   onFailure: (error: RelayError, retries: boolean) => void,
   stop: AbortSignal,
-  { signInLook }: Pick<Limits, 'signInLook'>,
+  { signInLook }: Limits,
 ): Promise<T | undefined> {
   let reported = ''
   for (let failures = 1; !stop.aborted; failures++) {

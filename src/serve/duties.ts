@@ -3,7 +3,8 @@ import { sleep } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import type { Settings } from '../base/settings.js'
-import type { Routing } from '../dispatch/routes.js'
+import type { Route } from '../dispatch/routes.js'
+import type { Routing } from '../dispatch/routing.js'
 import type { Postgres } from '../store/postgres.js'
 import type { RelaySession } from '../store/session.js'
 
@@ -16,6 +17,8 @@ export interface Turn {
   readonly mayRun: () => boolean
   /** Aborts when another relay has the turn. */
   readonly lost: AbortSignal
+  /** True if another relay serves the profile, too, and takes over at the end. @throws RelayError `storage` */
+  readonly hasOthers: () => Promise<boolean>
 }
 
 /** Work of the relay that has the turn. Disposing of it ends all of it. */
@@ -122,7 +125,7 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
     this.#wants = true
     if (this.#session) return this.#session.want()
     const lost = new AbortController()
-    const work = begin({ mayRun: () => true, lost: lost.signal })
+    const work = begin({ mayRun: () => true, lost: lost.signal, hasOthers: () => this.hasOthers() })
     const started = work.start()
     this.#running = { lost, work, started: started.catch(() => {}) }
     await started
@@ -163,7 +166,8 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
     const lost = running.lost.signal
     await this.#ended
     for (let failures = 0; !lost.aborted;) {
-      const work = begin({ mayRun: () => !lost.aborted && this.#session?.holds === true, lost })
+      const mayRun = (): boolean => !lost.aborted && this.#session?.holds === true
+      const work = begin({ mayRun, lost, hasOthers: () => this.hasOthers() })
       running.work = work
       try {
         return await work.start()
@@ -202,14 +206,19 @@ export class Duties<Work extends TurnWork> implements AsyncDisposable {
 }
 
 /**
- * Computes a digest of the settings that all relays of a profile must share: targets, ignored events and concurrency.
- * Hashed, since routes hold passwords.
+ * Computes a digest of the settings that all relays of a profile must share: targets with their options, ignored events
+ * and concurrency. Hashed, since routes hold passwords.
  */
-export function digestOf(
-  { routes, ignore }: Pick<Routing, 'routes' | 'ignore'>,
-  { concurrency }: Pick<Settings, 'concurrency'>,
-): string {
-  const ids = [...new Set(routes.map(({ id }) => id))]
-  const text = JSON.stringify([ids, ignore.map((match) => match.text), concurrency])
+export function digestOf({ routes, ignore }: Routing, { concurrency }: Settings): string {
+  // The profile's own routes are of all of them, a moment after a change.
+  const each = routes.filter(({ ofProfile }) => !ofProfile).map(routeDigestText)
+  const text = JSON.stringify([[...new Set(each)], ignore.map((match) => match.text), concurrency])
   return createHash('sha256').update(text).digest('hex')
+}
+
+/** Everything that decides how a route's deliveries are sent, but the file of certificates: each machine has its own. */
+function routeDigestText({ id, name, headers = {}, timeout, ...options }: Route): string {
+  const { ordered = false, concurrency, verify = true, reply } = options
+  const sortedHeaders = Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  return JSON.stringify([id, name, ordered, concurrency, String(timeout), sortedHeaders, verify, reply])
 }

@@ -4,10 +4,14 @@ import { aborted, type Cancellable } from '../base/wait.js'
 import type { Command } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
+import type { WebhookSecrets } from '../base/settings.js'
 import {
   explainLogError,
+  formerText,
   type HookContext,
+  type RegisteredHook,
   registerHook,
+  removeFormer,
   SavedHooks,
   unregisterHook,
   type WantedHook,
@@ -17,6 +21,7 @@ import type { Core } from '../core.js'
 import type { HookEvent } from '../events/hook-event.js'
 import type { TokenOwner } from '../tokens/tokens.js'
 import { keepWebhook, type WebhookParts } from './catching-up.js'
+import type { Turn } from './duties.js'
 
 /** Hooks to keep while relay runs. */
 export interface HookPlan {
@@ -36,12 +41,10 @@ export interface HookPlan {
 }
 
 export interface HookParts extends Omit<WebhookParts, 'stop'> {
-  /** Aborts when the hooks belong to another relay. */
-  readonly lost: AbortSignal
+  /** The turn in which the hooks are this relay's. */
+  readonly turn: Turn
   /** Returns the user's token, renewed if necessary. @throws RelayError as `renewToken` */
   readonly owner: (userId: string, options?: Cancellable) => Promise<TokenOwner>
-  /** True if another relay takes over the hooks when this one ends. */
-  readonly hasSuccessor: () => Promise<boolean>
 }
 
 /**
@@ -90,7 +93,7 @@ interface Parts extends HookParts {
 export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable {
   const [stop, cut] = [new AbortController(), new AbortController()]
   const parts: Parts = { ...sources, plan, stop: stop.signal, cut: cut.signal, warned: new Set() }
-  const { address, core } = sources
+  const { address, core, turn } = sources
   /**
    * Keeps all hooks. Resolves, once stopped or all is done, to the address of the hooks if there was one. Does not
    * reject.
@@ -113,7 +116,7 @@ export function startHooks(sources: HookParts, plan: HookPlan): AsyncDisposable 
       const limit = setTimeout(() => cut.abort(new RelayError('provider_timeout', tooSlow)), removal)
       const url = await running
       // If unknown, the hooks stay: a later relay takes them over, as it does after a crash.
-      const isKept = sources.lost.aborted || (await sources.hasSuccessor().catch(() => true))
+      const isKept = turn.lost.aborted || (await turn.hasOthers().catch(() => true))
       if (url !== undefined && !isKept)
         await Promise.all(distinct(plan.repos).map((repo) => endHook(parts, repo, url)))
       clearTimeout(limit)
@@ -132,6 +135,7 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
   const onHook = announce(core)
   const name = nameOf(repo)
   const place = placeOf(parts, repo, stop)
+  const leaving: Promise<void>[] = []
   await keepWebhook(
     {
       name,
@@ -139,6 +143,7 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
         const making = placeOf(parts, repo, cut)
         const hook = await registerHook(making, await wantedHook(parts, making, url))
         onHook({ repo: name, state: 'ready', hook })
+        leaving.push(letGo(parts, making, hook))
         return plan.catchUp ? place.hooks.log?.(repo, hook.hook.id) : undefined
       },
       onFailure: (error, retries) => onHook({ repo: name, state: 'failed', error, retries }),
@@ -146,6 +151,28 @@ async function runHook(parts: Parts, repo: Repo, url: string): Promise<void> {
       explain: (error) => explainLogError(error, place),
     },
     parts,
+  )
+  await Promise.all(leaving)
+}
+
+/** Removes hooks that were replaced, once what was queued for them has had its time. Does not reject. */
+export async function letGo(
+  { core, stop }: Pick<Parts, 'core' | 'stop'>,
+  place: HookContext,
+  hook: RegisteredHook,
+): Promise<void> {
+  const { former } = hook
+  const { log, limits } = core
+  if (former.length === 0) return
+  const after = limits.hookLeaves
+  const acceptsFormer = secretsOf(core).previous !== undefined
+  const text = formerText(place, hook, { after, acceptsFormer })
+  if (hook.hasNewSecret && !acceptsFormer) log.warn(text)
+  else log.info(text)
+  await removeFormer(place, former, { after, stop }).catch((thrown: unknown) =>
+    log.warn(
+      `Hook ${former.join(', ')} of ${nameOf(place.repo)}, which was replaced, could not be removed: ${toRelayError(thrown).message}. The next serve --hook removes it`,
+    ),
   )
 }
 
@@ -193,8 +220,12 @@ async function endHook(parts: Parts, repo: Repo, url: string): Promise<void> {
 }
 
 /** Returns the secret with which the code host signs now. */
-function secretOf({ sources, host, settings }: Core): Secret {
-  return (sources.get(host.name)?.secrets ?? settings.webhookSecrets).current
+function secretOf(core: Core): Secret {
+  return secretsOf(core).current
+}
+
+function secretsOf({ sources, host, settings }: Core): WebhookSecrets {
+  return sources.get(host.source)?.secrets ?? settings.webhookSecrets
 }
 
 function announce({ events }: Core): (hook: HookEvent) => void {

@@ -1,14 +1,29 @@
+import { pathOf } from '../base/source-names.js'
 import { renewToken } from '../auth/renew.js'
+import { RelayError } from '../base/errors.js'
 import { type Cancellable, createCached } from '../base/wait.js'
 import type { Seams } from '../base/seams.js'
-import type { ReadLiveSettings, ReadSettings } from '../base/settings.js'
+import type { Secret } from '../base/secret.js'
+import type { NamedScheme, ReadLiveSettings, ReadSettings } from '../base/settings.js'
 import type { SignIn } from '../auth/parts.js'
-import { type Core, ownHostCheck, servicePartsOf, signInAt, sourcesOf } from '../core.js'
-import type { DispatcherOptions } from '../dispatch/dispatcher.js'
-import { labelOf, type LiveRoutes, liveRoutes, Routing } from '../dispatch/routes.js'
-import type { TargetStatus } from '../dispatch/target.js'
+import { type Core, servicePartsOf, signInAt, sourcesOf } from '../core.js'
+import { ownHostCheck } from '../http/reached.js'
+import type { DispatcherOptions } from '../dispatch/lane.js'
+import { checkTarget } from '../dispatch/open-target.js'
+import type { Question } from '../dispatch/http-target.js'
+import {
+  labelOf,
+  type LiveRoutes,
+  liveRoutes,
+  replyingRoute,
+  type Route,
+  routesFor,
+} from '../dispatch/routes.js'
+import { Routing } from '../dispatch/routing.js'
+import type { Reply, TargetStatus } from '../dispatch/target.js'
+import type { Receipt } from '../journal/types.js'
 import type { EventListener, RelayEvent } from '../events/events.js'
-import type { Activity, Reloaded, ServedSource } from '../events/status.js'
+import type { Activity, Again, AgainOptions, Reloaded, ServedSource } from '../events/status.js'
 import type { FetchHandler } from '../http/listen.js'
 import type { Inspector } from '../inspector/inspector.js'
 import {
@@ -23,8 +38,7 @@ import { createApp, ReplaceableApp } from '../server/app.js'
 import { ChangeStreams } from '../server/changes.js'
 import type { ReadyCheck, ServedInstance } from '../server/parts.js'
 import type { TokenOwner } from '../tokens/tokens.js'
-import { SOURCES_CHANGED } from '../webhook/profile-secret.js'
-import { pathOf } from '../webhook/signature.js'
+import { SETTINGS_CHANGED } from '../store/kv.js'
 import { digestOf, Duties } from './duties.js'
 import type { HookPlan } from './hooks.js'
 import { type CommandLineFacts, instanceStatus } from './status.js'
@@ -66,6 +80,10 @@ export interface InstanceOptions {
 
 /** Time that a reload waits for the channels of new sources. Creating one takes about half a second. Milliseconds. */
 const CHANNEL_LIMIT_MS = 3000
+/** Time for which relay waits for an answer, where the sender's is unknown: most wait for 3 s or longer. Milliseconds. */
+const REPLY_MS = 2500
+/** Part of a sender's time that is left for the way there and back. Milliseconds. */
+const WAY_MS = 500
 
 /**
  * The running part of a relay: the service at its address and, while it has the turn, forwarding, tunnels and hooks. It
@@ -98,6 +116,7 @@ export class Instance implements ServedInstance {
   constructor(options: InstanceOptions) {
     const { core, url, record, sandbox, ready, env, hooks, seams } = options
     const { settings, log, routing, metrics } = core
+    for (const route of routing.routes) checkTarget(route, env)
     this.core = core
     this.url = url
     this.record = record
@@ -105,10 +124,10 @@ export class Instance implements ServedInstance {
     this.#options = options
     this.#settings = settings
     this.#signIn = signInAt(core, url)
-    const hasSuccessor = (): Promise<boolean> => this.#duties.hasOthers()
     const owner = (userId: string, cancellable?: Cancellable) => this.owner(userId, cancellable)
-    const replaced = { monotonic: seams.clock, random: seams.random }
-    const work: WorkOptions = { core, url, env, hooks, owner, hasSuccessor, ...replaced }
+    const { random, background } = seams
+    const replaced = { monotonic: seams.clock, random, background }
+    const work: WorkOptions = { core, url, env, hooks, owner, answers: this, ...replaced }
     this.#duties = new Duties({
       begin: (turn) => new Work(work, turn),
       routes: digestOf(routing, settings),
@@ -124,7 +143,12 @@ export class Instance implements ServedInstance {
     this.#metrics = metrics?.serve({ ...core, instance: this, ready, hostAllowed: ownHostCheck(settings) })
     this.inspector =
       settings.inspect === false ? undefined : createCached(Infinity, () => this.#loadInspector())
-    this.app = new ReplaceableApp(this.appAt(url))
+    this.app = new ReplaceableApp(this.#createApp())
+  }
+
+  /** Answers a request that did not come over a connection of relay's own. */
+  async respond(request: Request, bindings: object): Promise<Response> {
+    return this.app.fetch(request, bindings)
   }
 
   /** Current settings. */
@@ -161,15 +185,6 @@ export class Instance implements ServedInstance {
     }
   }
 
-  /** Makes the HTTP application of the current sources, for an address of the relay. */
-  appAt(address: string): ReturnType<typeof createApp> {
-    const { core, inspector, url } = this
-    const signIn = address === url ? this.#signIn : signInAt(core, address)
-    const parts = servicePartsOf(core, address, signIn)
-    const { ready } = this.#options
-    return createApp({ ...parts, ready, instance: this, inspector, metrics: this.#metrics })
-  }
-
   prove(text: string): string {
     return prove(this.record, text)
   }
@@ -183,6 +198,7 @@ export class Instance implements ServedInstance {
       settings,
       sandbox: sandbox !== undefined,
       routing: core.routing,
+      targets: this.targets(),
       tunnels: this.#duties.work?.tunnels() ?? [],
       hooks: hooks?.repos.map(({ owner, repo }) => `${owner}/${repo}`) ?? [],
       ...shown,
@@ -222,6 +238,78 @@ export class Instance implements ServedInstance {
     this.#duties.work?.forward()
   }
 
+  async forwardAgain(n: number, options: AgainOptions = {}): Promise<Again> {
+    const { journal, routing, clock } = this.core
+    const { targets: named, which = 'all' } = options
+    const since = clock()
+    const hasRoutes = routing.routes.length > 0
+    const entry = await journal.read(n)
+    if (!entry) throw new RelayError('not_found', `There is no #${n}`)
+    if (which === 'waiting') {
+      const [summary] = await journal.summaries([n])
+      const targets = Object.entries(summary?.forwards ?? {}).flatMap(([id, { status }]) =>
+        status === 'waiting' ? [id] : [],
+      )
+      this.#duties.work?.sendNow(n, targets, false)
+      return { since, targets, hasRoutes }
+    }
+    const matching = routesFor(routing.routes, routing.ignore, entry).map(({ id }) => id)
+    const wanted = [...new Set(named ?? matching)]
+    const targets = await journal.requeue(n, wanted, which === 'failed' ? 'if-failed' : 'always')
+    if (!targets) throw new RelayError('not_found', `#${n} was removed meanwhile`)
+    this.#duties.work?.sendNow(n, targets, true)
+    return { since, targets, hasRoutes }
+  }
+
+  expectSecret(source: NamedScheme): Secret | undefined {
+    const { expected, sources } = this.core
+    const isServed =
+      sources.has(source.name) || [...expected.values()].some(({ name }) => name === source.name)
+    const secret = expected.expect(source)
+    // Its address is served from now on, for the handshake alone.
+    if (!isServed) {
+      this.app.replace(this.#createApp())
+      // A hub is told that the sender waits for an answer.
+      void this.#duties.work?.replace().catch(() => {})
+    }
+    return secret
+  }
+
+  replies(source: string): boolean {
+    return replyingRoute(this.core.routing.routes, source) !== undefined
+  }
+
+  replyWithin(source: string): number | undefined {
+    const route = replyingRoute(this.core.routing.routes, source)
+    return route && this.#replyTime(route, source)
+  }
+
+  async reply(source: string, { n, duplicate, targets }: Receipt): Promise<Reply | undefined> {
+    const route = replyingRoute(this.core.routing.routes, source)
+    if (!route || duplicate || !targets.includes(route.id)) return undefined
+    return this.#duties.work?.reply(n, route, this.#replyTime(route, source))
+  }
+
+  async ask(source: string, question: Question): Promise<Reply | undefined> {
+    const route = replyingRoute(this.core.routing.routes, source)
+    return route && this.#duties.work?.ask(route, question, this.#replyTime(route, source))
+  }
+
+  /** Milliseconds for which the sender of a source is let wait for an answer. */
+  #replyTime({ reply = true }: Route, source: string): number {
+    if (reply !== true) return reply
+    const { waits = REPLY_MS + WAY_MS } = this.core.sources.get(source)?.sender ?? {}
+    return waits - WAY_MS
+  }
+
+  async skip(n: number): Promise<readonly string[]> {
+    const { journal, events } = this.core
+    const targets = await journal.skip(n)
+    for (const target of targets) events.emit({ type: 'skipped', n, target })
+    this.forward()
+    return targets
+  }
+
   /** Attempts waiting deliveries now, instead of after their delay. */
   retryNow(): void {
     this.#duties.work?.retryNow()
@@ -233,11 +321,11 @@ export class Instance implements ServedInstance {
   }
 
   /**
-   * Checks routes before they are used. @throws RelayError `settings` for an invalid route, or if the routes of another
-   * relay differ; `storage`
+   * Checks routes before they are used. @throws RelayError `settings` for an invalid route, for one whose target lacks
+   * what it needs of this process, or if the routes of another relay differ; `storage`
    */
   async checkRoutes(routes: ReadLiveSettings['routes']): Promise<void> {
-    await this.#duties.changeRoutes(digestOf(new Routing(routes), this.#settings))
+    await this.#duties.changeRoutes(digestOf(this.#checked(routes), this.#settings))
   }
 
   async reload(): Promise<Reloaded> {
@@ -246,10 +334,18 @@ export class Instance implements ServedInstance {
 
   /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change */
   replaceRoutes(routes: ReadLiveSettings['routes']): void {
+    this.#checked(routes)
     this.core.routing.replace(routes)
     this.#settings = { ...this.#settings, routes }
     void this.#duties.work?.replace()
     this.core.events.emit({ type: 'turn' })
+  }
+
+  /** @throws RelayError `settings` for an invalid route, or a target that lacks what it needs of this process */
+  #checked(routes: ReadLiveSettings['routes']): Routing {
+    const routing = new Routing(routes)
+    for (const route of routing.routes) checkTarget(route, this.#options.env)
+    return routing
   }
 
   /**
@@ -282,13 +378,15 @@ export class Instance implements ServedInstance {
     const { webhookSecrets, routes } = next
     // Everything that can fail comes first.
     const all = sourcesOf(next, host)
-    checkTunnel({ tunnel: this.#settings.tunnel, sources: next.sources ?? [] })
+    const { tunnel, hubToken } = this.#settings
+    const codeHost = { name: host.source, scheme: host.source, secrets: webhookSecrets }
+    await checkTunnel({ tunnel, hubToken, sources: next.sources ?? [], codeHost }, this.core.database.store)
     await this.checkRoutes(routes)
     routing.replace(routes)
     const { changed, removed } = sources.replace(all)
     this.#settings = { ...this.#settings, webhookSecrets, routes, sources: next.sources }
-    this.app.replace(this.appAt(this.url))
-    if (changed.includes(host.name)) this.sandbox?.useSecret(webhookSecrets.current)
+    this.app.replace(this.#createApp())
+    if (changed.includes(host.source)) this.sandbox?.useSecret(webhookSecrets.current)
     const work = this.#duties.work
     await work?.replace()
     const tunnels = (await work?.channels(changed, CHANNEL_LIMIT_MS)) ?? []
@@ -306,16 +404,33 @@ export class Instance implements ServedInstance {
     })
   }
 
+  /** Makes the HTTP application of the current sources. */
+  #createApp(): ReturnType<typeof createApp> {
+    const { core, inspector, url } = this
+    const parts = servicePartsOf(core, url, this.#signIn)
+    const { ready } = this.#options
+    return createApp({ ...parts, ready, instance: this, inspector, metrics: this.#metrics })
+  }
+
   /** Loaded on first use, so that relay starts as fast without it, and takes no more memory. */
   async #loadInspector(): Promise<Inspector> {
-    const { createInspector } = await import('../inspector/inspector.js')
+    const [{ createInspector }, { createAdditions }] = await Promise.all([
+      import('../inspector/inspector.js'),
+      import('./additions.js'),
+    ])
     const { core, url } = this
     const { settings, database } = core
     const { maxBody } = settings
     const hostAllowed = ownHostCheck(settings)
     const onCodeUsed = (): void => core.events.emit({ type: 'code used' })
     const own = { url, maxBody, hostAllowed, stopped: this.#stopping.signal, onCodeUsed }
-    return createInspector({ ...core, ...own, store: database.store, instance: this })
+    const additions = createAdditions({
+      core,
+      instance: this,
+      readsSettings: this.#options.reread !== undefined,
+      stopped: own.stopped,
+    })
+    return createInspector({ ...core, ...own, store: database.store, instance: this, additions })
   }
 
   /** Handles a notice of other relays: open inspectors reload the changed entries, and the queues are read again. */
@@ -326,7 +441,7 @@ export class Instance implements ServedInstance {
     if (numbers?.length !== 0 || last !== this.#newest) events.emit({ type: 'stale' })
     this.#newest = last
     // Reloads the settings too if the notice may have been lost in a break of the connection.
-    if (numbers?.includes(SOURCES_CHANGED) ?? true) await this.#reload({ isAsked: false })
+    if (numbers?.includes(SETTINGS_CHANGED) ?? true) await this.#reload({ isAsked: false })
   }
 
   #onTurn(): void {

@@ -9,9 +9,11 @@ import type { Database } from '../store/open.js'
 
 export interface MaintenanceParts {
   readonly database: Database
-  readonly journal: Pick<Journal, 'sweep'>
+  readonly journal: Pick<Journal, 'sweep' | 'counts'>
   readonly retention: Pick<Settings, 'keep' | 'keepMax'>
   readonly log: Log
+  /** Makes the warning while what waits makes the journal larger than it may be. */
+  readonly warning: (waiting: number) => string
   /** Milliseconds between rounds. Default: a minute. */
   readonly interval?: number
 }
@@ -35,6 +37,7 @@ export function startMaintenance({
   journal,
   retention,
   log,
+  warning,
   interval = TIME_LIMITS.sweep,
 }: MaintenanceParts) {
   const stop = new AbortController()
@@ -44,12 +47,14 @@ export function startMaintenance({
   let [total, sinceSweep] = [0, 0]
   const logged = (work: Promise<unknown>): Promise<unknown> =>
     work.catch((error: unknown) => log.error(toRelayError(error).message, error))
+  const warnOfSize = sizeWarning({ database, journal, retention, log, warning })
   /** Sweeps now, and again each time that enough was added, until the interval ends. */
   const sweepForAnInterval = async (): Promise<void> => {
     const limited = deadline(interval, signal)
     do {
       sinceSweep = 0
       await logged(journal.sweep({ ...retention, signal }))
+      await logged(warnOfSize())
       if (sinceSweep < limit) await once(grown, 'enough', { signal: limited }).catch(() => {})
     } while (!limited.aborted)
   }
@@ -78,5 +83,18 @@ export function startMaintenance({
       stop.abort()
       await running
     },
+  }
+}
+
+/** Makes a function that warns, once, while what waits makes the journal larger than it may be: it is never removed. */
+function sizeWarning({ database, journal, retention, log, warning }: MaintenanceParts): () => Promise<void> {
+  let isWarned = false
+  return async () => {
+    const isOver = (await database.sql.usedBytes()) > retention.keepMax
+    const counts = isOver ? await journal.counts() : new Map<string, never>()
+    const waiting = [...counts.values()].reduce((sum, each) => sum + each.waiting, 0)
+    // If none waits, a single entry is larger.
+    if (waiting > 0 && !isWarned) log.warn(warning(waiting))
+    isWarned = waiting > 0
   }
 }

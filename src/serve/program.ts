@@ -1,18 +1,67 @@
 import { isolateCallbacks } from '../base/callbacks.js'
+import { RelayError } from '../base/errors.js'
+import { checkNames, type NamesOf } from '../base/names.js'
+import { inOwnWords } from '../base/own-words.js'
 import type { Settings } from '../base/settings.js'
-import type { SandboxSettings, ServeOptions, Serving } from './serve.js'
-import { listenerOf, servingOf } from './serving.js'
-import { start } from './start.js'
+import { onAbort } from '../base/wait.js'
+import { checkAllSettings } from '../senders/check-settings.js'
+import { Mount } from './mount.js'
+import type { Mounted, SandboxSettings, ServeOptions, Serving } from './serve.js'
+import { listenerOf, servingOf, viewOf } from './serving.js'
+import { start, type Started } from './start.js'
 
 /**
- * Starts a relay: listens, takes the profile, opens its data, forwards.
- * @throws RelayError `unavailable` if the port is in use or the profile is being served, `storage` if its data cannot
- * be opened, `settings` for a provider address that is neither https nor loopback, or if the routes of another relay of
- * the profile differ
+ * Starts a relay: listens, takes its folder, opens its data, forwards.
+ * @throws RelayError `unavailable` if the port is in use or another relay has the folder, `storage` if its data cannot
+ * be opened, `settings` for an invalid setting, or if the routes of another relay of the profile differ, `usage` for a
+ * misspelt option; the signal's reason
  */
 export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
-  const { log, clock, seams, env, ...callbacks } = isolateCallbacks(options)
+  return servingOf(await embed(given, options))
+}
+
+/**
+ * Starts a relay that does not listen, in a program with an HTTP server of its own: takes its folder, opens its data,
+ * forwards. The program passes the requests of senders to `fetch` or `handler`.
+ * @throws RelayError as {@link serve}
+ */
+export async function mount(settings: Settings, options: ServeOptions = {}): Promise<Mounted> {
+  if ('sandbox' in settings) throw new RelayError('settings', 'A mounted relay has no sandbox: use serve')
+  const mounted = new Mount(settings, options.log)
+  const view = viewOf(await embed(settings, options, mounted))
+  return {
+    ...view,
+    fetch: (request, receiving) => mounted.receive(request, receiving),
+    handler: (receiving) => mounted.handler(receiving),
+  }
+}
+
+const OPTIONS: NamesOf<ServeOptions> = {
+  log: true,
+  clock: true,
+  seams: true,
+  env: true,
+  signal: true,
+  onListening: true,
+  onDelivery: true,
+  onAttempt: true,
+  onTarget: true,
+}
+
+async function embed(
+  given: Settings | SandboxSettings,
+  options: ServeOptions,
+  mounted?: Mount,
+): Promise<Started> {
+  checkAllSettings(given)
+  checkNames(options, OPTIONS, { of: 'there is no option', kind: 'usage', ownAllowed: true })
+  const { log, clock, seams, env, signal, ...callbacks } = isolateCallbacks(options)
+  signal?.throwIfAborted()
   const onEvent = listenerOf(callbacks, log)
-  const started = await start(given, { log, clock, seams, env, onEvent })
-  return servingOf(started)
+  const own = { isEmbedded: true, mount: mounted }
+  const started = await inOwnWords(() => start(given, { log, clock, seams, env, onEvent, ...own }))
+  const stop = async (): Promise<void> => started[Symbol.asyncDispose]()
+  if (signal)
+    onAbort(signal, () => void stop().catch((error: unknown) => log?.error('relay could not stop', error)))
+  return started
 }

@@ -19,12 +19,16 @@ export function listenerOf(callbacks: ServeOptions, log: Log = silentLog): Event
   }
 }
 
-/** Makes the public part of a running instance, enforced at run time. */
+/** Makes the public part of a listening instance, enforced at run time. */
 export function servingOf(started: Started): Serving {
+  return { url: started.instance.url, ...viewOf(started) }
+}
+
+/** Makes the public part of a running instance, enforced at run time. */
+export function viewOf(started: Started): Omit<Serving, 'url'> {
   const { instance } = started
-  const { url, settings } = instance
+  const { settings } = instance
   return {
-    url,
     settings,
     relay: relayOf(started),
     checkRoutes: (routes) => instance.checkRoutes(routes),
@@ -36,13 +40,6 @@ export function servingOf(started: Started): Serving {
 }
 
 function relayOf({ instance, ...owner }: Started): Relay {
-  const { app, core, url } = instance
-  const { database, clock } = core
-  return new RelayView({
-    address: url,
-    app,
-    journal: new JournalQueries(database.sql, clock),
-    onAddress: (address) => app.replace(instance.appAt(address)),
-    owner,
-  })
+  const { app, core } = instance
+  return new RelayView(app, new JournalQueries(core.database.sql, core.clock), owner)
 }

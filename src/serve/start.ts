@@ -2,11 +2,12 @@ import type { CommandPlace } from '../base/command-line.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import { Disposal } from '../base/lifetime.js'
 import { type Log, silentLog } from '../base/log.js'
+import { hostSource } from '../base/source-names.js'
 import { TIME_LIMITS, type Seams } from '../base/seams.js'
 import type { ReadSettings } from '../base/settings.js'
 import { type Clock, systemClock } from '../base/time.js'
 import { type Core, openCore } from '../core.js'
-import type { DispatcherOptions } from '../dispatch/dispatcher.js'
+import type { DispatcherOptions } from '../dispatch/lane.js'
 import { Events, type EventListener } from '../events/events.js'
 import { listen } from '../http/listen.js'
 import { errorResponse } from '../http/router.js'
@@ -15,10 +16,12 @@ import { acquireProfile } from '../instance/running.js'
 import { isObject } from '../json/parse.js'
 import type { SendOnce } from '../net/client.js'
 import { lastSandboxUrl, SANDBOX_CLIENT, saveSandboxUrl } from '../sandbox/client.js'
-import type { Sandbox } from '../sandbox/sandbox.js'
+import type { Sandbox, SandboxOptions } from '../sandbox/sandbox.js'
 import type { ReadyCheck } from '../server/parts.js'
 import { type Database, openDatabase } from '../store/open.js'
 import type { HookPlan } from './hooks.js'
+import { isHub } from './hub-profile.js'
+import type { Mount } from './mount.js'
 import { Instance, type Reread } from './instance.js'
 import { Readiness } from './readiness.js'
 import type { CommandLineFacts } from './status.js'
@@ -35,7 +38,7 @@ export interface SettingsReader extends Pick<ReadSettings, 'folder' | 'store' | 
   /** Called once the profile is taken and its data is open. It may generate missing settings. */
   readonly complete: (database: Database) => Promise<ReadSettings | SandboxedSettings>
   /** Reads the settings again. @throws RelayError `settings` if they cannot be used */
-  readonly reread: (database: Database, current: Pick<ReadSettings, 'provider'>) => Promise<Reread>
+  readonly reread: (database: Database, current: ReadSettings) => Promise<Reread>
 }
 
 export interface StartOptions {
@@ -52,6 +55,10 @@ export interface StartOptions {
    * If it throws, the start fails.
    */
   readonly onTaken?: ((instance: Instance) => Disposable | undefined) | undefined
+  /** True for an embedding program, whose errors name the folder. Default: false. */
+  readonly isEmbedded?: boolean | undefined
+  /** Takes the requests of a program that listens itself. Default: relay listens. */
+  readonly mount?: Mount | undefined
   /** Profile and settings for the command lines in messages. Default: the profile, as if no other one ran. */
   readonly place?: CommandPlace | undefined
   /** Parts of the instance's status that only the command line knows. */
@@ -92,7 +99,16 @@ async function startIn(closing: Disposal, given: Given, options: StartOptions): 
   const readiness = new Readiness(log)
   // Listens first, so that another relay finds the port in use, and because port 0 gets its number only now. Requests
   // wait.
-  const listener = await listen(readiness.fetch, { host, port, log, maxBody, limits: { ...limits, grace } })
+  const listener =
+    options.mount ??
+    (await listen(readiness.fetch, {
+      host,
+      port,
+      log,
+      maxBody,
+      limits: { ...limits, grace },
+      background: seams?.background,
+    }))
   const { url } = listener
   const closeListener = async (): Promise<void> => {
     // After a failed start, waiting requests are answered now.
@@ -115,6 +131,7 @@ async function startIn(closing: Disposal, given: Given, options: StartOptions): 
   closing.defer(async () => taken?.[Symbol.dispose]())
   core.events.emit({ type: 'listening', url, sandbox: sandbox?.url ?? null })
   readiness.open(instance.app.fetch)
+  options.mount?.open(instance)
   readiness.start(core.journal)
   await instance.run()
   closing.defer(() => readiness.stop())
@@ -136,7 +153,7 @@ async function open(
   const { seams = {}, env = {}, hooks, onEvent, sendOnce, shown = {} } = options
   const { clock = seams.clock ?? systemClock } = options
   const { folder, store: kind } = given
-  const taken = await acquireProfile(given)
+  const taken = await acquireProfile(given, options.isEmbedded === true ? 'folder' : 'profile')
   closing.defer(async () => taken?.[Symbol.dispose]())
   let isNew = true
   closing.defer(async () => {
@@ -148,18 +165,28 @@ async function open(
     closing.use(await openDatabase({ kind, folder, clock, fault: seams.storage, onSlow, migrate: true }))
   // Another process may have written to the data meanwhile.
   closing.defer(async () => void (isNew &&= !database.isShared()))
+  if (await isHub(database))
+    throw new RelayError(
+      'settings',
+      'This profile is that of a hub, whose requests nothing has proved. Choose another with --profile',
+    )
   const complete = 'complete' in given ? await given.complete(database) : given
-  const { settings, sandbox } = await withSandbox(complete, url, closing, log)
+  const { settings, sandbox } = await withSandbox(complete, url, closing, {
+    log,
+    background: seams.background,
+  })
   const reread = 'complete' in given ? () => given.reread(database, settings) : undefined
-  checkTunnel(settings)
+  const own = hostSource(settings.provider)
+  const codeHost = { name: own, scheme: own, secrets: settings.webhookSecrets }
+  await checkTunnel({ ...settings, codeHost }, database.store)
   const limits = { ...TIME_LIMITS, ...seams.limits }
   const events = new Events(onEvent)
   const { place = { profile: settings.profile, sandbox: sandbox !== undefined, isNamed: false } } = options
   const shared = { database, limits, clock, log, events, place }
   const core = await openCore(settings, { ...shared, forwards: true, sendOnce })
   const record = createInstanceRecord({ pid: process.pid, url, profile: settings.profile })
-  const own = { url, record, sandbox, ready, env, hooks, reread, seams, startedAt: Date.now(), shown }
-  const instance = new Instance({ core, ...own })
+  const parts = { url, record, sandbox, ready, env, hooks, reread, seams, startedAt: Date.now(), shown }
+  const instance = new Instance({ core, ...parts })
   await instance.join()
   const settled = (): void => {
     database.removeCopies()
@@ -176,7 +203,7 @@ async function withSandbox(
   given: ReadSettings | SandboxedSettings,
   url: string,
   closing: Disposal,
-  log: Log,
+  options: Pick<SandboxOptions, 'log' | 'background'>,
 ): Promise<{ readonly settings: ReadSettings; readonly sandbox: Sandbox | undefined }> {
   if (!wantsSandbox(given)) return { settings: given, sandbox: undefined }
   const { sandbox: wanted, ...settings } = given
@@ -184,7 +211,7 @@ async function withSandbox(
   const { openSandbox } = await import('../sandbox/sandbox.js')
   const webhook = { url: () => `${url}/webhook`, secret: settings.webhookSecrets.current }
   const client = { id, secret: secret.reveal() }
-  const sandbox = closing.use(await openSandbox({ client, webhook, port: wanted.port, log }))
+  const sandbox = closing.use(await openSandbox({ client, webhook, port: wanted.port, ...options }))
   const host = { provider: 'sandbox', providerUrl: sandbox.url, oauthClient: SANDBOX_CLIENT } as const
   return { settings: { ...settings, ...host }, sandbox }
 }

@@ -1,8 +1,11 @@
 import type { ReadSettings, StoreText } from '../base/settings.js'
-import { publicTargets, type Routing } from '../dispatch/routes.js'
+import { publicTargetId, publicTargets } from '../dispatch/routes.js'
+import type { TargetStatus } from '../dispatch/target.js'
+import type { Routing } from '../dispatch/routing.js'
 import {
   type InstanceRecord,
   type InstanceStatus,
+  type TargetActivity,
   secretPrint,
   type TunnelStatus,
 } from '../instance/protocol.js'
@@ -21,14 +24,32 @@ export interface StatusParts extends CommandLineFacts {
   readonly startedAt: number
   readonly settings: ReadSettings
   readonly sandbox: boolean
-  readonly routing: Pick<Routing, 'routes'>
+  readonly routing: Routing
+  readonly targets: readonly TargetStatus[]
   readonly tunnels: Iterable<TunnelStatus>
   /** Repositories of `--hook`. */
   readonly hooks: readonly string[]
 }
 
+/** Activity of the target with this public id. */
+function activityOf(id: string, targets: readonly TargetStatus[]): TargetActivity {
+  const found = targets.find((target) => publicTargetId(target.id) === id)
+  const { state = 'up', why, sending, heldBy } = found ?? {}
+  return { state, ...(why !== undefined && { why }), ...(sending && { sending }), ...(heldBy && { heldBy }) }
+}
+
 export function instanceStatus(parts: StatusParts): InstanceStatus {
-  const { record, settings, sandbox, routing, tunnels, hooks, folderHost, hasMadeSecret = false } = parts
+  const {
+    record,
+    settings,
+    sandbox,
+    routing,
+    targets,
+    tunnels,
+    hooks,
+    folderHost,
+    hasMadeSecret = false,
+  } = parts
   const { provider, providerUrl, publicUrl = record.url, oauthClient, maxBody } = settings
   const { current } = settings.webhookSecrets
   return {
@@ -44,7 +65,7 @@ export function instanceStatus(parts: StatusParts): InstanceStatus {
     ...(settings.hostRefusal && folderHost !== undefined && { folderHost }),
     hooks,
     sources: (settings.sources ?? []).map(({ name, scheme, ofFolder }) => ({ name, scheme, ofFolder })),
-    targets: publicTargets(routing),
+    targets: publicTargets(routing).map((target) => ({ ...target, ...activityOf(target.id, targets) })),
     tunnels: [...tunnels],
     secretPrint: secretPrint(record, current),
     madeSecret: settings.store === 'memory' && hasMadeSecret ? current.reveal() : null,

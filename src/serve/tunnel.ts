@@ -1,28 +1,38 @@
 import { RelayError } from '../base/errors.js'
-import { DEFAULT_TUNNEL, isChannel, isCodeHost, type Settings } from '../base/settings.js'
-import { schemeOf } from '../codehost/schemes.js'
+import { DEFAULT_TUNNEL, isChannel, type Settings, type SourceSettings } from '../base/settings.js'
+import { shownSource } from '../base/source-names.js'
+import type { Source } from '../senders/source.js'
+import { senderOf } from '../senders/senders.js'
 import type { Core } from '../core.js'
-import { provesBody } from '../schemes/proof.js'
 import type { TunnelStatus } from '../instance/protocol.js'
+import type { StoreReader } from '../store/kv.js'
+import type { HubTunnel } from '../tunnel/hub-tunnel.js'
 import type { Tunnel } from '../tunnel/tunnel.js'
+import type { Answers } from './hub-messages.js'
 
 /**
- * Checks that every source can use a tunnel. Each needs a channel of its own, and signatures that cover the body: any
+ * Checks that every source can use a tunnel. A hub is for all of them. At a smee server, each needs a channel of its own, and signatures that cover the body: any
  * reader of a channel could copy a plain token and send another body with it.
+ * @param store of the profile, if it has data: it knows a hub
  * @param removal returns the command that removes a source; undefined for one that a flag or a file sets
- * @throws RelayError `usage` with advice
+ * @throws RelayError `usage` with advice; `storage`
  */
-export function checkTunnel(
-  { tunnel, sources = [] }: Pick<Settings, 'tunnel' | 'sources'>,
+export async function checkTunnel(
+  { tunnel, hubToken, sources = [], codeHost }: Pick<Settings, 'tunnel' | 'hubToken' | 'sources'> & WithHost,
+  store: StoreReader | undefined,
   removal: (name: string) => string | undefined = () => undefined,
-): void {
-  if (tunnel === undefined) return
+): Promise<void> {
+  if (tunnel === undefined || (sources.length === 0 && !codeHost)) return
+  if ((await hubOf({ tunnel, hubToken }, store)) !== undefined) return
+  if (codeHost) checkHost(codeHost)
   for (const { name, scheme: text, secrets } of sources) {
-    const scheme = schemeOf(text)
+    const sender = senderOf(text)
     const all = [secrets.current, ...(secrets.previous ? [secrets.previous] : [])]
-    if (all.every((secret) => provesBody(secret, scheme))) continue
-    const signs = scheme.proofs.some(({ algorithm }) => algorithm !== 'token')
-    const instead = signs ? `Set a signing token there (whsec_…) and here, or serve` : 'Serve'
+    if (all.every((secret) => sender.coverage(secret) === 'body')) continue
+    const instead =
+      sender.hasSigningSecret && sender.coverage() === 'sender'
+        ? `Set a signing token there (whsec_…) and here, or serve`
+        : 'Serve'
     const remove = removal(name)
     const ending = remove === undefined ? '' : `, or remove it here: ${remove}`
     throw new RelayError(
@@ -38,19 +48,50 @@ export function checkTunnel(
     )
 }
 
-/** The tunnels of an instance: one channel for each source. */
+/** Returns the address of the hub that the tunnel uses. Undefined for another tunnel, or none. @throws RelayError `storage` */
+export async function hubOf(
+  settings: Pick<Settings, 'tunnel' | 'hubToken'>,
+  store: StoreReader | undefined,
+): Promise<string | undefined> {
+  const { tunnel } = settings
+  if (tunnel === undefined) return undefined
+  // Loaded only if needed.
+  const { isHubTunnel } = await import('../tunnel/hub-tunnel.js')
+  return (await isHubTunnel(settings, store)) ? new URL(tunnel).origin : undefined
+}
+
+/** The code host, whose secret is known once the profile's data are open. */
+interface WithHost {
+  readonly codeHost?: SourceSettings | undefined
+}
+
+function checkHost({ scheme, secrets }: SourceSettings): void {
+  const { current, previous = current } = secrets
+  const sender = senderOf(scheme)
+  if ([current, previous].every((secret) => sender.coverage(secret) === 'body')) return
+  throw new RelayError(
+    'usage',
+    '--tunnel cannot be used with a secret token of the code host: its deliveries do not prove their body, and anyone can read and write a channel. Set RELAY_WEBHOOK_SECRET to a signing token (whsec_…), or serve without --tunnel',
+  )
+}
+
+/** The tunnels of an instance: one channel for each source, or one of a hub for all. */
 export class Tunnels implements AsyncDisposable {
   readonly #core: Core
   readonly #lost: AbortSignal
+  readonly #answers: Answers
   /** Open tunnels by source. */
   readonly #open = new Map<string, Tunnel>()
+  /** The tunnel of all sources, if it is one of a hub. */
+  #hub: HubTunnel | undefined
   /** Settles when the last update has ended: updates run one after the other. */
   #updated: Promise<void> = Promise.resolve()
   #isClosed = false
 
   /** @param lost aborts when the tunnels belong to another relay */
-  constructor(core: Core, lost: AbortSignal) {
+  constructor(core: Core, lost: AbortSignal, answers: Answers) {
     this.#core = core
+    this.#answers = answers
     this.#lost = lost
   }
 
@@ -67,17 +108,24 @@ export class Tunnels implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     await this.#updated
+    await this.#hub?.[Symbol.asyncDispose]()
     await Promise.all([...this.#open].map(([name, tunnel]) => this.#close(name, tunnel)))
   }
 
   async #update(address: string): Promise<void> {
     const { sources, intake, refusals, settings, database, log, clock, events } = this.#core
-    // Loaded only if needed.
+    if (this.#hub) return this.#hub.update()
+    if ((await hubOf(settings, database.store)) !== undefined) {
+      const { openHubTunnel } = await import('./hub-messages.js')
+      if (!this.#isClosed)
+        this.#hub = openHubTunnel(this.#core, { address, lost: this.#lost, answers: this.#answers })
+      return
+    }
     const { Tunnel } = await import('../tunnel/tunnel.js')
     if (this.#isClosed) return
     for (const source of sources.values()) {
       const known = this.#open.get(source.name)
-      if (source.scheme.challenge !== undefined && !known) log.warn(halfText(source.name))
+      if (source.sender.handshakes.length > 0 && !known) log.warn(halfText(source))
       known?.use(source)
       const shared = { intake, refusals, maxBody: settings.maxBody, store: database.store, log, clock }
       const onStatus = (tunnel: TunnelStatus): void => events.emit({ type: 'tunnel', tunnel })
@@ -95,9 +143,11 @@ export class Tunnels implements AsyncDisposable {
   }
 }
 
-/** Warns about a sender that uses forms and expects a response: a smee server relays only a part of that. */
-function halfText(name: string): string {
-  return `${name} works only in part through --tunnel: a smee server takes its events, which are JSON; it refuses its forms, such as slash commands and buttons, and does not pass on the answer to url_verification, which ${name} asks for when an address is entered. For all of it, serve it without --tunnel at a public address`
+/** Warns about a sender that expects a response, or uses forms: a smee server relays only a part of that. */
+function halfText({ name, sender }: Source): string {
+  const forms = sender.sendsJson ? '' : '; it refuses its forms, such as slash commands and buttons'
+  const asked = sender.handshakes.join(' and ')
+  return `${name} works only in part through --tunnel: a smee server takes its events, which are JSON${forms}, and does not pass on the answer to ${asked}, which ${name} asks for when an address is entered. For all of it, serve it without --tunnel at a public address`
 }
 
 /** Address that the code host sends deliveries to: the public one, unless a tunnel is set. */
@@ -109,14 +159,14 @@ export class PayloadAddress {
   #wasConnected = false
   #isDown = false
 
-  constructor({ tunnel, publicUrl }: Pick<Settings, 'tunnel' | 'publicUrl'>, url: string) {
+  constructor({ tunnel, publicUrl }: Settings, url: string) {
     this.known = new Promise((resolve) => (this.#resolve = resolve))
     if (tunnel === undefined) this.#resolve(`${publicUrl ?? url}/webhook`)
   }
 
   /** Handles a change of a tunnel's status. */
   noticed({ source, state, url }: TunnelStatus): void {
-    if (!isCodeHost(source)) return
+    if (shownSource(source) !== undefined) return
     const isConnected = state === 'connected'
     if (isConnected && url !== null) this.#resolve(url)
     if (isConnected && this.#isDown) for (const listener of this.#listeners) listener()

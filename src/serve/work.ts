@@ -4,8 +4,12 @@ import { toRelayError } from '../base/errors.js'
 import { aborted, deadline, type Random } from '../base/wait.js'
 import { type Clock, monotonicClock } from '../base/time.js'
 import type { Core } from '../core.js'
-import { Dispatcher, type DispatcherOptions } from '../dispatch/dispatcher.js'
-import type { TargetStatus } from '../dispatch/target.js'
+import { Dispatcher } from '../dispatch/dispatcher.js'
+import type { DispatcherOptions } from '../dispatch/lane.js'
+import type { Question } from '../dispatch/http-target.js'
+import { askTarget } from '../dispatch/open-target.js'
+import type { Route } from '../dispatch/routes.js'
+import type { Reply, TargetStatus } from '../dispatch/target.js'
 import type { RelayEvent } from '../events/events.js'
 import { sourceOf } from '../events/hook-event.js'
 import type { Header } from '../http/headers.js'
@@ -13,11 +17,15 @@ import { forwardedRequest } from '../replay/prepare.js'
 import type { TunnelStatus } from '../instance/protocol.js'
 import type { Turn, TurnWork } from './duties.js'
 import type { HookParts, HookPlan } from './hooks.js'
+import type { Answers } from './hub-messages.js'
 import { startMaintenance } from './maintenance.js'
 import { PayloadAddress, Tunnels } from './tunnel.js'
 
-export interface WorkOptions extends Pick<HookParts, 'owner' | 'hasSuccessor'> {
+export interface WorkOptions {
   readonly core: Core
+  readonly owner: HookParts['owner']
+  /** Answers senders whose requests come through a hub. */
+  readonly answers: Answers
   /** Address that the instance listens on. */
   readonly url: string
   /** Environment of commands that receive deliveries. */
@@ -27,6 +35,8 @@ export interface WorkOptions extends Pick<HookParts, 'owner' | 'hasSuccessor'> {
   /** Clock of waits and random numbers, if a test replaces them. */
   readonly monotonic?: Clock | undefined
   readonly random?: Random | undefined
+  /** As of the seams. */
+  readonly background?: boolean | undefined
 }
 
 /** Work of the relay that has the turn: forwards, tunnels, keeps hooks and removes old deliveries. */
@@ -51,7 +61,7 @@ export class Work implements TurnWork {
     this.#turn = turn
     this.#address = new PayloadAddress(settings, url)
     this.#dispatcher = this.#closing.use(createDispatcher(options, turn))
-    this.#tunnels = new Tunnels(core, turn.lost)
+    this.#tunnels = new Tunnels(core, turn.lost, options.answers)
     const subscription = events.subscribe((event) => this.#onEvent(event))
     this.#closing.defer(async () => subscription[Symbol.dispose]())
     this.#receiving.defer(async () => {
@@ -64,13 +74,15 @@ export class Work implements TurnWork {
 
   async start(): Promise<void> {
     const { core } = this.#options
-    const { database, journal, limits, routing, settings, log, events } = core
+    const { database, journal, limits, routing, settings, log, events, command } = core
     await this.#dispatcher.start(() => routing.routes)
     const maintenance = startMaintenance({
       database,
       journal,
       retention: settings,
       log,
+      warning: (waiting) =>
+        `the journal is larger than --keep-max: deliveries that wait for targets are not removed, and there are ${waiting}. Start their targets, or end what waits with ${command('skip <n>')}. Once the disk is nearly full, relay answers 503 to new deliveries`,
       interval: limits.sweep,
     })
     this.#closing.use(maintenance)
@@ -82,7 +94,8 @@ export class Work implements TurnWork {
 
   /** Applies the current settings to targets and tunnels. Resolves once each new tunnel has begun to connect. */
   async replace(): Promise<void> {
-    this.#dispatcher.replaceRoutes(this.#options.core.routing.routes)
+    const { routing } = this.#options.core
+    this.#dispatcher.replaceRoutes(routing.routes)
     await this.#tunnels.update()
   }
 
@@ -113,12 +126,30 @@ export class Work implements TurnWork {
 
   /** Attempts waiting deliveries now, instead of after their delay. */
   retryNow(): void {
-    this.#dispatcher.retryNow()
+    void this.#dispatcher.retryNow()
   }
 
   /** Reads waiting deliveries from the journal, and forwards them. */
   forward(): void {
     void this.#dispatcher.refresh()
+  }
+
+  /** Forwards an entry that waits for these targets now, before all others. `isAgain` as of `Lane.sendNow`. */
+  sendNow(n: number, targets: readonly string[], isAgain: boolean): void {
+    void this.#dispatcher.sendNow(n, targets, isAgain)
+  }
+
+  /**
+   * Sends a new entry to the target of a route that replies, and resolves with its answer. Undefined if there is none
+   * within these milliseconds.
+   */
+  async reply(n: number, { id }: Route, within: number): Promise<Reply | undefined> {
+    return this.#dispatcher.reply(n, id, AbortSignal.any([deadline(within), this.#turn.lost]))
+  }
+
+  /** Passes a question on to the target of a route that replies. As of `askTarget`. */
+  async ask(route: Route, question: Question, within: number): Promise<Reply | undefined> {
+    return askTarget(route, question, { env: this.#options.env, within, signal: this.#turn.lost })
   }
 
   /** Ends tunnels and hooks. */
@@ -149,10 +180,10 @@ export class Work implements TurnWork {
 
   /** Starts tunnels and hooks. */
   async #startReceiving(): Promise<void> {
-    const { core, hooks, owner, hasSuccessor } = this.#options
+    const { core, hooks, owner } = this.#options
     const stop = new AbortController()
     const app = await this.#findApp(stop.signal)
-    const parts: HookParts = { core, owner, address: this.#address, lost: this.#turn.lost, hasSuccessor }
+    const parts: HookParts = { core, owner, address: this.#address, turn: this.#turn }
     await this.#tunnels.update()
     if (!app && !hooks) return
     const { runApp, startHooks } = await import('./hooks.js')
@@ -176,7 +207,10 @@ export class Work implements TurnWork {
   }
 }
 
-function createDispatcher({ core, env, monotonic, random }: WorkOptions, { mayRun }: Turn): Dispatcher {
+function createDispatcher(
+  { core, env, monotonic, random, background }: WorkOptions,
+  { mayRun }: Turn,
+): Dispatcher {
   const { journal, settings, log, sources, clock, limits, events } = core
   return new Dispatcher({
     journal,
@@ -192,6 +226,7 @@ function createDispatcher({ core, env, monotonic, random }: WorkOptions, { mayRu
     monotonic: monotonic ?? monotonicClock,
     random,
     limits,
+    background,
   })
 }
 

@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono'
 import type { ZodType } from 'zod'
-import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../codehost/requests.js'
+import { actionRequests, parseRequest, issueRefOf } from '../codehost/requests.js'
 import { RelayError } from '../base/errors.js'
 import { readBody, type HttpEnv } from '../http/body.js'
 import type { Account, CodeHost } from '../codehost/host.js'
@@ -16,7 +16,7 @@ const MAX_TOKEN_LENGTH = 8_192
  * Routes of the actions. They fail with 401 (RFC 6750), 415, 413, 400, then with the errors of the code host. A client
  * that disconnects cancels nothing, since the action may have been carried out.
  */
-export function actionRoutes({ host, tokens }: Pick<AppParts, 'host' | 'tokens'>) {
+export function actionRoutes({ host, tokens }: AppParts) {
   /**
    * Makes the handler of one action. `run` performs it at the code host as the owner of the token, and its result is
    * the response.
@@ -30,29 +30,27 @@ export function actionRoutes({ host, tokens }: Pick<AppParts, 'host' | 'tokens'>
       const input = parseRequest(schema, await readBody(c, MAX_BODY))
       return c.json({ ok: true, ...(await run(host.as(token), input)) })
     }
+  const requests = actionRequests(host)
   return new Hono<HttpEnv>()
     .post(
       '/api/comment',
-      handler(commentRequest, (account, { issueNumber: number, body, ...repo }) =>
-        account.comment({ ...repo, number }, body),
+      handler(requests.comment, (account, { body, quickActions, ...subject }) =>
+        account.comment(issueRefOf(subject), body, { quickActions }),
       ),
     )
     .post(
       '/api/merge',
-      handler(mergeRequest, (account, { owner, repo, pullNumber: number, ...options }) =>
+      handler(requests.merge, (account, { owner, repo, pullNumber: number, ...options }) =>
         account.merge({ owner, repo, number, kind: 'pull' }, options),
       ),
     )
     .post(
       '/api/react',
-      handler(
-        reactRequest,
-        (account, { issueNumber: number, content, commentId, reviewCommentId: reviewId, ...repo }) => {
-          const review = reviewId === undefined ? undefined : ({ kind: 'review', id: reviewId } as const)
-          const comment = commentId === undefined ? review : ({ kind: 'comment', id: commentId } as const)
-          return account.react({ ...repo, number }, content, comment)
-        },
-      ),
+      handler(requests.react, (account, { content, commentId, reviewCommentId: reviewId, ...subject }) => {
+        const review = reviewId === undefined ? undefined : ({ kind: 'review', id: reviewId } as const)
+        const comment = commentId === undefined ? review : ({ kind: 'comment', id: commentId } as const)
+        return account.react(issueRefOf(subject), content, comment)
+      }),
     )
 }
 

@@ -16,9 +16,14 @@ const CHALLENGE = /^[A-Za-z0-9+/=_-]{16,256}$/
  * Makes the whole HTTP service for the current sources. It does not listen: call its `fetch`, or pass that to `listen`.
  */
 export function createApp(parts: AppParts) {
-  const { instance, ready, inspector, metrics, command } = parts
+  const { instance, ready, inspector, metrics, command, host, payloadUrl } = parts
+  const places = () => ({
+    payloadUrl: payloadUrl(),
+    hasInspector: inspector !== undefined,
+    ...(host.name === 'sandbox' && { sandboxUrl: host.url }),
+  })
   const app = createRouter({ ...parts, onUnrouted: (c, status) => misdirectedDetail(c, status, parts) })
-    .route('/', homeRoutes({ hasInspector: inspector !== undefined, command }))
+    .route('/', homeRoutes({ places, command }))
     .route('/', webhookRoutes(parts))
     .route('/', authRoutes(parts))
     .route('/', actionRoutes(parts))

@@ -68,17 +68,26 @@ const FAILURES: Readonly<Record<SignInFailureReason | 'unknown', Pick<Advice, 't
 
 /** GET /: the page after signing in. Each outcome has one fixed page, so that a link cannot put its own text there. */
 export function homeRoutes({
-  hasInspector,
+  places,
   command,
 }: {
-  readonly hasInspector: boolean
+  readonly places: () => Places
   readonly command: Command
 }) {
   return new Hono<HttpEnv>().get('/', (c) => {
     const outcome = outcomeOf(c.req.queries())
-    const hasLink = hasInspector && outcome === RUNNING
-    return htmlPage(pageOf({ ...outcome, next: outcome.next(command) }, hasLink))
+    const shown = outcome === RUNNING ? places() : {}
+    return htmlPage(pageOf({ ...outcome, next: outcome.next(command) }, shown))
   })
+}
+
+/** Addresses on the page of a running relay. */
+interface Places {
+  /** Where a code host sends deliveries. Undefined if they come through a tunnel. */
+  readonly payloadUrl?: string | undefined
+  /** The web site of the sandbox. */
+  readonly sandboxUrl?: string
+  readonly hasInspector?: boolean
 }
 
 function outcomeOf({ auth = [], reason = [] }: Record<string, string[]>): Advice {
@@ -90,7 +99,10 @@ function outcomeOf({ auth = [], reason = [] }: Record<string, string[]>): Advice
 
 const SIGNS = { good: '✓', bad: '!', idle: 'r' } as const
 
-function pageOf({ state, title, text, next }: Outcome, hasLink: boolean): Page {
+function pageOf(
+  { state, title, text, next }: Outcome,
+  { payloadUrl, sandboxUrl, hasInspector = false }: Places,
+): Page {
   return {
     title: `${title} · relay`,
     style: STYLE,
@@ -98,7 +110,9 @@ function pageOf({ state, title, text, next }: Outcome, hasLink: boolean): Page {
       <p class="sign ${state}" aria-hidden="true">${SIGNS[state]}</p>
       <h1>${title}</h1>
       <p>${text}</p>
-      ${hasLink ? html`<p><a href="${INSPECT_PATH}">Open the inspector</a></p>` : ''}
+      ${payloadUrl === undefined ? '' : html`<p>Payload URL of a webhook: <code>${payloadUrl}</code></p>`}
+      ${hasInspector ? html`<p><a href="${INSPECT_PATH}">Open the inspector</a></p>` : ''}
+      ${sandboxUrl === undefined ? '' : html`<p><a href="${sandboxUrl}">Open the sandbox</a></p>`}
       <p class="soft">${next}</p>
     </main>`,
   }
@@ -106,6 +120,8 @@ function pageOf({ state, title, text, next }: Outcome, hasLink: boolean): Page {
 
 const STYLE = `
 body { margin-top: 14vh }
+code { overflow-wrap: anywhere }
+a { color: var(--link) }
 .sign { width: 3.5rem; height: 3.5rem; margin: 0 auto 1rem; border-radius: 50%; display: grid; place-items: center; color: #fff; font-size: 1.6rem; font-weight: 600 }
 .good { background: var(--go) }
 .bad { background: var(--stop) }

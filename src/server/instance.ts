@@ -2,10 +2,12 @@ import { Hono } from 'hono'
 import { signedOut } from '../auth/accounts.js'
 import { renewToken, revokeToken } from '../auth/renew.js'
 import { RelayError, toRelayError } from '../base/errors.js'
+import { publicTargetId } from '../dispatch/routes.js'
+import type { Again, AgainOptions } from '../events/status.js'
 import { type HttpEnv, readBody } from '../http/body.js'
 import { errorResponse } from '../http/router.js'
 import { answerText, failureOf, type InstanceStatus, PROOF_HEADER, sameProof } from '../instance/protocol.js'
-import { parseUserId } from '../base/settings.js'
+import { type NamedScheme, parseUserId } from '../base/settings.js'
 import type { RefusedRequest } from '../webhook/refused.js'
 import type { AppParts, InspectorCodes, ServedInstance } from './parts.js'
 
@@ -15,7 +17,7 @@ export interface RefusedSummary extends Omit<RefusedRequest, 'reason' | 'headers
 }
 
 /** A refused request. `body` is its beginning, in base64. */
-export interface RefusedEntry extends RefusedSummary, Pick<RefusedRequest, 'headers'> {
+export interface RefusedEntry extends RefusedSummary, Pick<RefusedRequest, 'headers' | 'query'> {
   readonly body: string
 }
 
@@ -33,7 +35,7 @@ const MAX_BODY = 4096
  * read the profile's data. Without it the response is 404, as for an unknown path. The same header of the response
  * proves that.
  * A failed call responds with a `Failure`. A repeated call changes nothing more: only a token that is about to expire
- * is renewed. Neither requests nor responses contain a token.
+ * is renewed. Neither requests nor responses contain a user's token.
  */
 export function instanceRoutes(parts: Parts) {
   const { instance, log } = parts
@@ -76,9 +78,10 @@ function unknownCall(call: string): RelayError {
 }
 
 /** Arguments of all calls. */
-interface Given {
+interface Given extends NamedScheme {
   readonly userId: string
   readonly id: number
+  readonly which?: AgainOptions['which']
   readonly code: string
 }
 
@@ -113,6 +116,7 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
       }
     },
     routes: () => instance.routes(),
+    ...ownCalls(instance),
     /** Reloads the settings. Fails as `ServedInstance.reload`, with the reason, which may name files. */
     async reload() {
       try {
@@ -131,8 +135,8 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
     async 'refused entry'({ id }: { readonly id: number }): Promise<RefusedEntry> {
       const found = list.get(id)
       if (!found) throw notFound()
-      const { headers, body } = found
-      return { ...(await summaryOf(found)), headers, body: Buffer.from(body).toString('base64') }
+      const { headers, query, body } = found
+      return { ...(await summaryOf(found)), headers, query, body: Buffer.from(body).toString('base64') }
     },
     /** Issues a one-time code that opens the inspector. Fails with `not_configured` if the inspector is off. */
     inspect: async () => ({ code: (await openInspector()).issueCode() }),
@@ -140,6 +144,27 @@ function callsOf({ signIn, refusals: { list }, inspector, instance }: Parts) {
     'inspect pending': async ({ code }: { readonly code: string }) => ({
       pending: (await openInspector()).isPending(code),
     }),
+  }
+}
+
+function ownCalls(instance: ServedInstance) {
+  return {
+    /**
+     * Expects the secret that a handshake of a source brings, for some seconds. Returns it once it has come: a webhook's
+     * secret, to be stored by the command.
+     */
+    'expect secret': ({ name, scheme }: NamedScheme): { readonly secret: string | null } => ({
+      secret: instance.expectSecret({ name, scheme })?.reveal() ?? null,
+    }),
+    /** Forwards an entry at once. Targets are public ids. Fails as `ServedInstance.forwardAgain`. */
+    async 'forward again'({ id, which }: Pick<Given, 'id' | 'which'>): Promise<Again> {
+      const again = await instance.forwardAgain(id, { which })
+      return { ...again, targets: again.targets.map(publicTargetId) }
+    },
+    /** Ends what waits of an entry. The targets are public ids. Fails as `ServedInstance.skip`. */
+    async skip({ id }: Pick<Given, 'id'>): Promise<{ readonly targets: readonly string[] }> {
+      return { targets: (await instance.skip(id)).map(publicTargetId) }
+    },
   }
 }
 

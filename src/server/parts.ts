@@ -1,15 +1,23 @@
 import type { SignIn } from '../auth/parts.js'
 import type { Command } from '../base/command-line.js'
+import type { Secret } from '../base/secret.js'
+import type { NamedScheme } from '../base/settings.js'
+import type { Clock } from '../base/time.js'
 import type { CodeHost } from '../codehost/host.js'
+import type { Question } from '../dispatch/http-target.js'
 import type { LiveRoutes } from '../dispatch/routes.js'
+import type { Reply } from '../dispatch/target.js'
+import type { Again, AgainOptions } from '../events/status.js'
 import type { Reloaded } from '../events/status.js'
 import type { InstanceStatus } from '../instance/protocol.js'
 import type { FetchHandler } from '../http/listen.js'
 import type { RouterParts } from '../http/router.js'
+import type { Receipt } from '../journal/types.js'
 import type { Tokens } from '../tokens/tokens.js'
+import type { ExpectedSecrets } from '../webhook/expected-secrets.js'
 import type { Intake } from '../webhook/intake.js'
 import type { Refusals } from '../webhook/refusals.js'
-import type { Sources } from '../webhook/signature.js'
+import type { Sources } from '../senders/source.js'
 import type { ChangeStreams } from './changes.js'
 
 /** A part of the service that serves its own paths. */
@@ -31,8 +39,18 @@ export interface InspectorCodes {
   isPending(code: string): boolean
 }
 
+/** Answers of the user's own programs to a sender, by the routes that reply. */
+export interface Replying {
+  /** True if the target of a route answers the sender of this source. */
+  replies(source: string): boolean
+  /** The target's answer to a delivery of this source that was just stored. Undefined if there is none in time. */
+  reply(source: string, receipt: Receipt): Promise<Reply | undefined>
+  /** The target's answer to a request of this source that is no delivery. Undefined if there is none in time. */
+  ask(source: string, question: Question): Promise<Reply | undefined>
+}
+
 /** The running instance of a profile, as used by the other commands of its user. */
-export interface ServedInstance {
+export interface ServedInstance extends Replying {
   /** Computes an HMAC with the instance's key. */
   prove(text: string): string
   /** Returns its state for the commands of its profile. */
@@ -41,6 +59,15 @@ export interface ServedInstance {
   readonly changes: ChangeStreams
   /** Returns where deliveries go now, with counts from the journal. @throws RelayError `storage` */
   routes(): Promise<LiveRoutes>
+  /**
+   * Forwards an entry at once, by a person's own act: before what waits, and although a target is down. Its attempts
+   * count anew. @throws RelayError `not_found` for a removed entry; `storage`
+   */
+  forwardAgain(n: number, options?: AgainOptions): Promise<Again>
+  /** Expects the secret that a handshake of this source brings. Returns it once it has come. */
+  expectSecret(source: NamedScheme): Secret | undefined
+  /** Ends what waits of an entry. Resolves to the targets for which it waited. @throws RelayError `storage` */
+  skip(n: number): Promise<readonly string[]>
   /**
    * Reads the settings again and applies those that can change at run time. Resolves once new sources can receive.
    * @throws RelayError, usually `settings`, if they cannot be used. All settings then stay as they were
@@ -53,14 +80,20 @@ export interface ServiceParts extends Omit<RouterParts, 'onUnrouted'> {
   readonly host: CodeHost
   readonly tokens: Tokens
   readonly signIn: SignIn
+  /** Address for the webhooks of the code host. Undefined if they come through a tunnel. */
+  readonly payloadUrl: () => string | undefined
+  /** Address of a source, as a sender on the internet is given it without a tunnel. */
+  readonly addressOf: (source: string) => string
   /** Address of the page that a browser is sent to after signing in. */
   readonly baseUrl: () => string
   /** Sources whose deliveries are accepted, as they were when the application was made. */
   readonly sources: Sources
   readonly intake: Intake
+  readonly clock: Clock
   /** Largest accepted body, in bytes. */
   readonly maxBody: number
   readonly refusals: Refusals
+  readonly expected: ExpectedSecrets
   /** Completes the commands that its pages name. */
   readonly command: Command
 }

@@ -1,92 +1,125 @@
 import type { HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
-import { formFields } from '../http/forms.js'
 import { RelayError } from '../base/errors.js'
-import { type HttpEnv, readBody } from '../http/body.js'
-import { type Header, indexHeaders } from '../http/headers.js'
-import { isForm, pathOf, type Source } from '../webhook/signature.js'
+import { Secret } from '../base/secret.js'
+import { type HttpEnv, readBody, type ReceivedContext, receivedHeaders } from '../http/body.js'
+import { pathOf } from '../base/source-names.js'
+import type { HeaderRole } from '../senders/sender.js'
+import { createSource, type Source } from '../senders/source.js'
+import { type Arrived, answerDelivery, answerQuestion } from './arrived.js'
+import { shakeHands } from './handshake.js'
 import type { AppParts } from './parts.js'
+import { Questions } from './reply.js'
 
-const OK = { ok: true } as const
+const OK = JSON.stringify({ ok: true })
+const OK_HEADERS = { 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(OK)) }
 const NONE = new Uint8Array()
 
 /**
- * POST /webhook, for the code host, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk, or for
- * a test of the address, which is not stored; or 200 with the sender's challenge. 413 `Request too large`, 403 for a
- * browser if the scheme has no proof, 401 `Invalid signature`, 400 `Invalid event`, 503 `Delivery could not be stored`.
+ * POST /webhook, for the code host, and POST /webhook/{source}: 200 `{"ok":true}` once the delivery is on disk. 413
+ * `Request too large`, 403 for a browser if the scheme has no proof, 401 `Invalid signature`, 400 `Invalid event`, 503
+ * `Delivery could not be stored`.
+ *
+ * A handshake of the sender is answered as its row says, and not stored, also with another method: 403 `Wrong verify
+ * token`, 400 `Invalid challenge`.
  */
-export function webhookRoutes({
-  sources,
-  intake,
-  maxBody,
-  refusals,
-}: Pick<AppParts, 'sources' | 'intake' | 'maxBody' | 'refusals'>) {
+export function webhookRoutes(parts: AppParts) {
+  const { sources } = parts
   const receive = async (c: Context<HttpEnv>, source: Source): Promise<Response> => {
-    const headers = receivedHeaders(c)
-    // Any web page can make its reader's browser send a request here. The browser then adds an Origin header (Fetch,
-    // section 3.1).
-    if (source.scheme.proofs.length === 0 && c.req.header('origin') !== undefined)
-      throw new RelayError('forbidden', 'Deliveries that nothing proves are not taken from a browser')
-    let body: Uint8Array = NONE
-    let challenge: string | undefined
-    try {
-      body = await readBody(c, maxBody)
-      if (isCheck(headers, body, source)) return c.json(OK)
-      challenge = (await intake.receive({ headers, body }, { source })).challenge
-    } catch (error) {
-      throw refusals.http(error, { headers, body }, source)
-    }
-    const answer = challenge === undefined ? OK : { challenge }
+    const passedOn = await answerDelivery(arrivedIn(c, source.name, parts), source, parts)
+    if (passedOn) return passedOn
     // Written to Node's own response if there is one: a `Response` takes 6 to 30 % more processor time for a delivery.
     const outgoing: HttpBindings['outgoing'] | undefined = c.env?.outgoing
-    if (!outgoing) return c.json(answer)
-    const json = JSON.stringify(answer)
-    outgoing
-      .writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json) })
-      .end(json)
+    if (!outgoing) return c.body(OK, 200, OK_HEADERS)
+    outgoing.writeHead(200, OK_HEADERS).end(OK)
     return RESPONSE_ALREADY_SENT
   }
   const app = new Hono<HttpEnv>()
-  for (const source of sources.values()) app.post(pathOf(source.name), (c) => receive(c, source))
-  return app
-}
-
-/** Largest test of an address, in bytes: a test has two short fields, and anybody may send one. */
-const MAX_CHECK = 1024
-
-/** True if a request only tests the address and is no delivery. */
-function isCheck(headers: readonly Header[], body: Uint8Array, { scheme: { check } }: Source): boolean {
-  if (check === undefined || body.byteLength > MAX_CHECK) return false
-  return isForm(indexHeaders(headers)) && formFields(body)[check] === '1'
+  for (const source of sources.values()) {
+    app.post(pathOf(source.name), (c) => receive(c, source))
+    if (source.sender.takesPath) app.post(`${pathOf(source.name)}/*`, (c) => receive(c, source))
+  }
+  return app.route('/', questionRoutes(parts))
 }
 
 /**
+ * Requests of other methods than POST to the address of a source: its handshakes, and where a route replies, all others,
+ * which its target answers and nothing stores. And the handshakes that bring the secret of a source that is about to be
+ * added.
+ */
+function questionRoutes(parts: AppParts) {
+  const { sources, maxBody, instance, expected } = parts
+  const questions = new Questions()
+  /** Answers a question. What is none is answered 405, and listed. */
+  const ask = async (c: Context<HttpEnv>, source: Source): Promise<Response> =>
+    (await answerQuestion(arrivedIn(c, source.name, parts), source, parts, questions)) ?? c.notFound()
+  const app = new Hono<HttpEnv>()
+  for (const source of sources.values()) {
+    const path = pathOf(source.name)
+    const { handshakeMethods: methods } = source.sender
+    // HEAD has the route of GET.
+    if (methods.has('GET') || methods.has('HEAD')) app.get(path, (c) => ask(c, source))
+    if (methods.has('OPTIONS')) app.options(path, (c) => ask(c, source))
+    if (instance?.replies(source.name)) app.all(path, (c) => ask(c, source))
+  }
+  // Of a source that is about to be added, only the handshake that brings its secret is answered.
+  for (const { name, scheme } of expected.values()) {
+    if (sources.has(name)) continue
+    const source = createSource({ name, scheme, secrets: { current: new Secret(''), previous: undefined } })
+    app.post(pathOf(name), async (c) => {
+      const { body, ...arrived } = arrivedIn(c, name, parts)
+      const handshaken = await shakeHands('POST', { ...arrived, body: await body(maxBody) }, source, parts)
+      if (handshaken) return handshaken
+      throw new RelayError('not_found', 'Not found')
+    })
+  }
+  return app
+}
+
+function arrivedIn(c: Context<HttpEnv>, source: string, { addressOf }: Pick<AppParts, 'addressOf'>): Arrived {
+  const path = c.req.path.slice(pathOf(source).length)
+  return {
+    method: c.req.method,
+    headers: receivedHeaders(c),
+    query: receivedQuery(c),
+    payloadUrl: c.env?.payloadUrl ?? addressOf(source),
+    ...(path !== '' && { path }),
+    body: (limit) => readBody(c, limit),
+  }
+}
+
+/** Roles of headers that other requests than deliveries do not have. */
+const DISTINCTIVE: ReadonlySet<HeaderRole | undefined> = new Set(['event', 'signature', 'token'])
+
+/** Methods with which senders ask an address. */
+const QUESTIONS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
  * Returns a detail for the log, and lists the request as refused, if an unrouted request looks like a delivery sent to
- * the wrong path.
+ * the wrong path. Lists one of another method than POST to a source's address, which asks something unknown.
  */
 export function misdirectedDetail(
   c: Context<HttpEnv>,
   status: number,
-  { sources, refusals }: Pick<AppParts, 'sources' | 'refusals'>,
+  { sources, refusals }: AppParts,
 ): string | undefined {
-  if (c.req.method !== 'POST') return undefined
+  const { method, path } = c.req
   const headers = receivedHeaders(c)
-  const lines = indexHeaders(headers)
-  const source = [...sources.values()].find(({ scheme: { event, proofs } }) =>
-    [...event, ...proofs.map(({ header }) => header)].some((name) => lines.has(name)),
+  if (method !== 'POST') {
+    const asked = [...sources.values()].find(({ name }) => pathOf(name) === path)
+    if (asked && QUESTIONS.has(method))
+      refusals.question({ headers, body: NONE, query: receivedQuery(c) }, asked, { method })
+    return undefined
+  }
+  const source = [...sources.values()].find(({ sender }) =>
+    headers.some(([name]) => DISTINCTIVE.has(sender.roleOf(name))),
   )
   return source && refusals.misdirected(headers, status, source)
 }
 
-/**
- * Returns all header lines. Node's flat list preserves spelling, order and repetition; a request made in-process has
- * only the headers of `fetch`.
- */
-function receivedHeaders({ env, req }: Pick<Context<HttpEnv>, 'env' | 'req'>): readonly Header[] {
-  if (!env?.incoming) return [...req.raw.headers]
-  const { rawHeaders } = env.incoming
-  const lines: Header[] = []
-  for (let i = 0; i < rawHeaders.length; i += 2) lines.push([rawHeaders[i] ?? '', rawHeaders[i + 1] ?? ''])
-  return lines
+/** Returns the query as it was sent: a URL of `fetch` would escape some characters of it. */
+function receivedQuery({ env, req }: ReceivedContext): string | undefined {
+  const [, query] = /^[^?#]*\?([^#]*)/.exec(env?.incoming?.url ?? req.url) ?? []
+  return query
 }

@@ -48,6 +48,14 @@ interface AnnounceOptions {
   readonly announces?: readonly number[] | undefined
 }
 
+/**
+ * In a notice to the other relays of a profile, where the numbers of entries are: that the sources or routes that the
+ * profile stores have changed. No entry has this number.
+ */
+export const SETTINGS_CHANGED = 0
+/** Options of a transaction that changes them. */
+export const SETTINGS_NOTICE: AnnounceOptions = { announces: [SETTINGS_CHANGED] }
+
 /** The part of a {@link Store} that runs transactions. */
 export interface StoreUpdater {
   /** Runs a transaction over the records. The transaction may run again after a failure, so it changes nothing else. */

@@ -31,7 +31,12 @@ export interface Database extends AsyncDisposable {
   rotate(): Promise<void>
 }
 
-export interface OpenDatabaseOptions {
+export interface Patience {
+  /** Milliseconds to wait while another process writes. Default: 3,500. */
+  readonly patience?: number | undefined
+}
+
+export interface OpenDatabaseOptions extends Patience {
   readonly kind: StorePlace
   /**
    * The profile's folder, whose name is the profile's; created with mode 0700 if missing. Not used by `memory` and a
@@ -54,8 +59,6 @@ export interface OpenDatabaseOptions {
   readonly fault?: { readonly fails: boolean } | undefined
   /** Creates the profile's data if a shared store has none. A folder is always created. Default: true. */
   readonly create?: boolean | undefined
-  /** Milliseconds to wait while another process writes. Default: 3,500. */
-  readonly patience?: number | undefined
 }
 
 /** Path of the database in a profile's folder. */
@@ -207,7 +210,7 @@ const NO_KEY =
 const OTHER_KEY =
   'The key in the keychain is not the one that the tokens of this profile are encrypted with. Put that one back, or'
 
-function signInAnew({ folder }: Pick<OpenDatabaseOptions, 'folder'>): string {
+function signInAnew({ folder }: OpenDatabaseOptions): string {
   return `run ${profileCommand(basename(folder))('reset')} and sign in again`
 }
 

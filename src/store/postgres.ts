@@ -147,8 +147,8 @@ export class Postgres implements Sql {
   /**
    * A transaction that was sent may still be committed after the time limit. The sender's repeat is then a duplicate.
    */
-  write<Result>(work: () => Tx<Result>, { announces }: WriteOptions = {}): Promise<Result> {
-    return this.#named(awaitWithin(STORAGE_LIMIT_MS, this.#commits.add(work, announces)))
+  write<Result>(work: () => Tx<Result>, { announces, isLazy }: WriteOptions = {}): Promise<Result> {
+    return this.#named(awaitWithin(STORAGE_LIMIT_MS, this.#commits.add(work, { announces, isLazy })))
   }
 
   async usedBytes(): Promise<number> {

@@ -24,7 +24,29 @@ export const MIGRATIONS: readonly Migration[] = [
     yield* execute({ sql: `UPDATE removed SET entries = (${gone})`, values: [] })
     yield* execute({ sql: 'DROP TABLE minute', values: [] })
   },
+  // A delivery that is tried again no longer holds up those behind it. Each waiting forward is in one of two indexes.
+  function* () {
+    yield* execute({ sql: 'ALTER TABLE forward ADD COLUMN due BIGINT NOT NULL DEFAULT 0', values: [] })
+    yield* execute({ sql: 'DROP INDEX forward_waiting', values: [] })
+    const tried = `UPDATE forward SET due = 1 WHERE tries > 0 AND status = 'waiting'`
+    yield* execute({ sql: tried, values: [] })
+    const first = `CREATE INDEX forward_first ON forward (target, n) WHERE status = 'waiting' AND due = 0`
+    yield* execute({ sql: first, values: [] })
+    const again = `CREATE INDEX forward_again ON forward (target, due, n) WHERE status = 'waiting' AND due > 0`
+    yield* execute({ sql: again, values: [] })
+    yield* execute({ sql: 'ALTER TABLE target ADD COLUMN name TEXT', values: [] })
+  },
+  function* () {
+    yield* execute({ sql: 'ALTER TABLE delivery ADD COLUMN query TEXT', values: [] })
+  },
 ]
+
+/**
+ * Conditions for a waiting forward: not tried before, or to be tried again. The planners of both engines use the indexes
+ * `forward_first` and `forward_again` for queries with exactly these words.
+ */
+export const WAITS_FIRST = `status = 'waiting' AND due = 0`
+export const WAITS_AGAIN = `status = 'waiting' AND due > 0`
 
 /** Version of the data that this program reads and writes. */
 export function currentVersion(): number {
@@ -91,8 +113,11 @@ export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
  * - `delivery.key`: equal for repetitions of a delivery; see journal/write.ts.
  * - `delivery.scheme`: how the source signs: a code host's name, or the text of a scheme.
  * - `delivery.event`: with the action after a line feed if the source is a code host.
+ * - `delivery.query`, which a migration adds: the query of the address at which it arrived. Null without one.
  * - `body` is a table of its own, so that a scan of deliveries does not read the bodies' pages (6 to 8 times faster).
- * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out.
+ * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out. `due`, which a
+ *   migration adds, is the time before which a delivery is not tried again; 0 for one that was not tried, and only then.
+ * - `target.name`, which a migration adds: the user's last name for the target.
  * - `removed`: one row with the time at which the newest removed entry was received.
  * - `target`: number of forwards by status, updated with each write, since counting a million rows takes a second.
  * - `minute`: counts of deliveries, which the first migration drops.

@@ -45,6 +45,8 @@ export interface WriteOptions {
    * entries.
    */
   readonly announces?: readonly number[] | undefined
+  /** True for a transaction that may wait some milliseconds for others, to share their flush. */
+  readonly isLazy?: boolean | undefined
 }
 
 /** Time limit of storage in milliseconds. Code hosts wait 10 s for a response, and this leaves most of it. */
@@ -67,13 +69,21 @@ export interface Sql extends AsyncDisposable {
 
 /** Placeholders for a number of values: `?, ?, ?`. */
 export function placeholders(count: number): string {
-  return Array.from({ length: count }, () => '?').join(', ')
+  return '?, '.repeat(count).slice(0, -2)
 }
 
 /**
  * Most transactions in one commit: enough that a burst shares a flush, few enough that the event loop turns in between.
  */
 const MAX_BATCH = 64
+
+/**
+ * Longest wait of a lazy transaction for one that is not, in milliseconds: nothing that a person notices. With 200
+ * deliveries a second, each flush serves several.
+ */
+const LAZY_MS = 20
+/** Most lazy transactions that wait. */
+const MAX_LAZY = 16
 
 /** A transaction that waits for its commit. */
 export interface PendingTransaction {
@@ -94,6 +104,9 @@ export class Commits {
   readonly #isOfOne: (error: unknown) => boolean
   #waiting: PendingTransaction[] = []
   #running: Promise<void> | undefined
+  /** True if what waits is to be committed now, since not all of it is lazy, or has waited enough. */
+  #isDue = false
+  #lazy: NodeJS.Timeout | undefined
 
   /**
    * @param commit returns the results in order
@@ -107,26 +120,47 @@ export class Commits {
     this.#isOfOne = isOfOne
   }
 
-  add<Result>(work: () => Tx<Result>, announces?: readonly number[]): Promise<Result> {
+  add<Result>(
+    work: () => Tx<Result>,
+    { announces, isLazy = false }: Pick<WriteOptions, 'announces' | 'isLazy'> = {},
+  ): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `work` returns
       const settle = (result: unknown): void => resolve(result as Result)
       this.#waiting.push({ work, announces, since: performance.now(), resolve: settle, reject })
-      this.#running ??= this.#run()
+      if (isLazy && this.#waiting.length < MAX_LAZY) this.#lazy ??= setTimeout(() => this.#start(), LAZY_MS)
+      else this.#start()
     })
+  }
+
+  #start(): void {
+    this.#isDue = true
+    this.#running ??= this.#run()
   }
 
   /** Resolves once no transaction is pending. */
   async end(): Promise<void> {
     // A transaction that was requested just before may be queued some steps later.
     await setImmediate()
-    await this.#running
+    do {
+      this.#start()
+      await this.#running
+    } while (this.#waiting.length > 0)
   }
 
   async #run(): Promise<void> {
-    for (await setImmediate(); this.#waiting.length > 0; await setImmediate())
-      await this.#write(this.#waiting.splice(0, MAX_BATCH))
+    // Lazy transactions that arrived during a commit wait on: each alone, they would cost as many flushes as before.
+    for (await setImmediate(); this.#isDue && this.#waiting.length > 0; await setImmediate())
+      await this.#write(this.#take())
     this.#running = undefined
+  }
+
+  #take(): readonly PendingTransaction[] {
+    clearTimeout(this.#lazy)
+    this.#lazy = undefined
+    const batch = this.#waiting.splice(0, MAX_BATCH)
+    this.#isDue = this.#waiting.length > 0
+    return batch
   }
 
   /** Commits a batch. Does not reject. After a failure of one transaction, each is tried alone. */

@@ -195,10 +195,11 @@ class Sqlite implements LocalSql {
     return rows as readonly object[] as readonly Row[]
   }
 
-  write<Result>(work: () => Tx<Result>, { grows = 0 }: WriteOptions = {}): Promise<Result> {
+  write<Result>(work: () => Tx<Result>, { grows = 0, isLazy = false }: WriteOptions = {}): Promise<Result> {
     return this.#named(() => {
       if (grows > 0 && !this.#room(grows)) throw unusable(this.#file, LITTLE_ROOM)
-      return this.#commits.add(work)
+      // In memory there is no flush to share, and a test waits for each attempt.
+      return this.#commits.add(work, { isLazy: isLazy && this.#file !== MEMORY })
     })
   }
 

@@ -1,25 +1,32 @@
 import './keep-fetch.js'
 
-export type { Fixture } from '../replay/fixture.js'
-export type { NamedFixture } from '../replay/load.js'
+export type { Fixture, NamedFixture } from '../replay/fixture.js'
 export {
   type DeliverOptions,
-  type DeliveryFilter,
   startRelay,
-  type TestAttempt,
-  type TestDelivery,
   type TestRelay,
   type TestRelayOptions,
-  type WaitOptions,
+  type TestSource,
 } from './relay.js'
 export {
+  events,
   fixtureOf,
   type FixtureOfOptions,
   loadFixture,
   type LoadFixtureOptions,
   loadFixtures,
+  publicKeyOf,
   signedRequest,
   type SignedRequestOptions,
   TEST_SECRET,
 } from './request.js'
-export { startSandbox, type TestSandbox, type TestSandboxOptions } from './sandbox.js'
+export { type StartedSandbox, startSandbox, type TestSandbox, type TestSandboxOptions } from './sandbox.js'
+export type {
+  DeliveryFilter,
+  NothingMoreOptions,
+  TestAttempt,
+  TestDelivery,
+  TestTarget,
+  WaitOptions,
+} from './waits.js'
+export type { Until } from './watch.js'

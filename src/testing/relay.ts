@@ -1,76 +1,60 @@
-import { EventEmitter, once, setMaxListeners } from 'node:events'
+import { pathOf } from '../base/source-names.js'
 import { isolateCallbacks } from '../base/callbacks.js'
-import { type Cancellable, deadline } from '../base/wait.js'
+import { onAbort } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
+import { checkNames, type NamesOf } from '../base/names.js'
 import { Secret } from '../base/secret.js'
 import { DEFAULTS, NO_ROUTES, type RouteSettings, type Settings } from '../base/settings.js'
-import { formatDuration } from '../base/time.js'
-import { labelOf } from '../dispatch/routes.js'
-import type { RelayEvent } from '../events/events.js'
-import { type Filter, parseMatch } from '../journal/filter.js'
-import type { Journal } from '../journal/journal.js'
-import { jsonBytes } from '../journal/payload.js'
-import type { Attempt, Entry, Summary } from '../journal/types.js'
-import { parseJson } from '../json/parse.js'
 import { readResponseText, sendOnce } from '../net/client.js'
 import { type Fixture, fromFixture } from '../replay/fixture.js'
+import { entryOf } from '../replay/entry.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
 import type { ServeOptions, Serving } from '../serve/serve.js'
 import { listenerOf, servingOf } from '../serve/serving.js'
 import type { Instance } from '../serve/instance.js'
-import { start, type Started } from '../serve/start.js'
-import { pathOf } from '../webhook/signature.js'
-import { type SignOptions, signed, TEST_SECRET } from './request.js'
+import { checkSettings } from '../senders/check-settings.js'
+import { start as startInstance, type Started } from '../serve/start.js'
+import { checkedScheme, kitSecrets, type SignOptions, signed, TEST_SECRET } from './request.js'
 import { consent, type TestSandbox, testSandboxOf } from './sandbox.js'
+import {
+  type DeliveryFilter,
+  type NothingMoreOptions,
+  type TestDelivery,
+  Waits,
+  type WaitOptions,
+} from './waits.js'
+import { held, Watch } from './watch.js'
 
 export interface TestRelayOptions extends ServeOptions, Partial<RouteSettings> {
   /** Webhook secret. Default: {@link TEST_SECRET}. */
   readonly secret?: string
-  /** Schemes of further sources by their names, as `{ billing: 'stripe' }`. `secret` signs for each. */
-  readonly sources?: Readonly<Record<string, string>>
+  /**
+   * Further sources by their names: a scheme, as `{ billing: 'stripe' }`, or one with a secret of its own. For a sender with a
+   * key pair, the kit's own key signs, whose public half is `publicKeyOf` the scheme.
+   */
+  readonly sources?: Readonly<Record<string, string | TestSource>>
+  /**
+   * Delays before another attempt at a target that answers 5xx, in milliseconds; their number is that of the retries. The
+   * first is also that for a target that is unreachable. Default: those of `relay serve`, a minute in all.
+   */
+  readonly retries?: readonly number[]
+  /** Stops the relay when it aborts, for example `t.signal` of node:test. */
+  readonly signal?: AbortSignal | undefined
   /** Settings that replace the defaults below, for example `maxBody`. */
   readonly settings?: Partial<Settings>
 }
 
-/** Filter for deliveries. Every given field must match. */
-export interface DeliveryFilter {
-  /** `push`, `issues.opened`, `issues.*`, `*.closed`, `stripe/invoice.*`; one of a list must match. Default: every event. */
-  readonly event?: string | readonly string[]
-  /** `owner/name`, case ignored. */
-  readonly repo?: string
-  /** Delivery id of the code host. */
-  readonly deliveryId?: string
+/** A source of a {@link TestRelay}. */
+export interface TestSource {
+  /** As in `relay serve --source`: `stripe`, or `hmac header=X-Signature prefix=sha256=`. */
+  readonly scheme: string
+  /** Default: that of the relay. */
+  readonly secret?: string
 }
 
-export interface WaitOptions extends Cancellable {
-  /** Minimum number of deliveries. Default: 1. With 0, returns those present now. */
-  readonly count?: number
-  /** Milliseconds. Default: 4000. */
-  readonly timeout?: number
-}
-
-export type DeliverOptions = Omit<SignOptions, 'secret' | 'tamper'> & Pick<WaitOptions, 'timeout' | 'signal'>
-
-/** A delivery that the relay accepted, and its attempts. */
-export interface TestDelivery extends Entry {
-  /** Parsed JSON of the delivery. */
-  readonly payload: unknown
-  /** Every attempt so far, oldest first. */
-  readonly attempts: readonly TestAttempt[]
-}
-
-export interface TestAttempt {
-  /** URL or command, with its match unless that is `*`. */
-  readonly target: string
-  readonly outcome: Attempt['outcome']
-  /** HTTP status or exit code; null when there was none. */
-  readonly status: number | null
-  /** Start of the target's response or output, at most 4096 bytes. */
-  readonly answer: string
-  /** Reason of a failure without a status. */
-  readonly error: string | null
-}
+export type DeliverOptions = Omit<SignOptions, 'secret' | 'tamper'> &
+  Pick<WaitOptions, 'timeout' | 'signal' | 'until'>
 
 /** Complete relay for a test: in memory, on free ports of 127.0.0.1, with a sandbox as its code host. */
 export interface TestRelay extends AsyncDisposable, Pick<Serving, 'url' | 'relay' | 'settings'> {
@@ -78,7 +62,8 @@ export interface TestRelay extends AsyncDisposable, Pick<Serving, 'url' | 'relay
   readonly secret: string
   readonly sandbox: TestSandbox
   /**
-   * Sends a signed fixture to the relay like the code host, and waits until it was attempted at all its targets.
+   * Sends a signed fixture to the relay like its sender, with the source's secret, and waits until it was attempted at all
+   * its targets, or as `until` says.
    * @throws RelayError `target_failed` when the relay refuses it; otherwise as {@link TestRelay.deliveries}.
    */
   deliver(fixture: Fixture, options?: DeliverOptions): Promise<TestDelivery>
@@ -89,6 +74,14 @@ export interface TestRelay extends AsyncDisposable, Pick<Serving, 'url' | 'relay
    * stops meanwhile; the signal's reason.
    */
   deliveries(wanted?: DeliveryFilter, options?: WaitOptions): Promise<TestDelivery[]>
+  /**
+   * Resolves if nothing arrives that no call of `deliver` or `deliveries` has returned yet, after the sandbox has sent all
+   * its webhooks.
+   * @throws RelayError `target_failed` with a list of what did arrive; otherwise as {@link TestRelay.deliveries}
+   */
+  nothingMore(wanted?: DeliveryFilter, options?: NothingMoreOptions): Promise<void>
+  /** Attempts waiting deliveries now, instead of after their delay. */
+  retryNow(): void
   /** Replaces the routes from now on. @throws RelayError `settings` for an invalid route, with no change. */
   replaceRoutes(routes: Partial<RouteSettings>): void
   /**
@@ -97,53 +90,110 @@ export interface TestRelay extends AsyncDisposable, Pick<Serving, 'url' | 'relay
    * @throws RelayError `usage` for an invalid user id, `unauthenticated` with the reason when the sign-in fails.
    */
   signIn(userId?: string): Promise<string>
+  /** Stops the relay and its sandbox, for `afterEach`. The same as `await using`. Called again, it does nothing. */
+  stop(): Promise<void>
 }
 
-/** Shorter than the usual 5 s of test frameworks, so that this error appears and not theirs. */
-const TIMEOUT_MS = 4000
-/** Number of deliveries listed in the error. */
-const MAX_LISTED = 10
+const ROUTES: NamesOf<RouteSettings> = {
+  forward: true,
+  exec: true,
+  ignore: true,
+  routes: true,
+  timeout: true,
+  reply: true,
+}
+const START_OPTIONS: NamesOf<TestRelayOptions> = {
+  secret: true,
+  sources: true,
+  settings: true,
+  retries: true,
+  signal: true,
+  ...ROUTES,
+  log: true,
+  clock: true,
+  seams: true,
+  env: true,
+  onListening: true,
+  onDelivery: true,
+  onAttempt: true,
+  onTarget: true,
+}
+const FILTER: NamesOf<DeliveryFilter> = { event: true, repo: true, deliveryId: true }
+const WAIT_OPTIONS: NamesOf<WaitOptions> = { count: true, timeout: true, until: true, signal: true }
+const DELIVER_OPTIONS: NamesOf<DeliverOptions> = {
+  set: true,
+  keepId: true,
+  timeout: true,
+  until: true,
+  signal: true,
+}
+const NOTHING_OPTIONS: NamesOf<NothingMoreOptions> = { within: true, signal: true }
+const SOURCE: NamesOf<TestSource> = { scheme: true, secret: true }
 
 /**
- * Starts a {@link TestRelay}. Stop it with `await using` or its `[Symbol.asyncDispose]()`. `forward`, `exec` and `ignore` have
- * the syntax of `relay serve`: `issues.*=http://localhost:3000/webhook`.
- * @throws RelayError `settings` for an invalid route.
+ * Starts a {@link TestRelay}. It does not keep the process alive: a test that fails before it stops the relay ends all the
+ * same. `forward`, `exec` and `ignore` have the syntax of `relay serve`: `issues.*=http://localhost:3000/webhook`.
+ * @throws RelayError `settings` for an invalid route or setting, `usage` for an unknown option; the signal's reason
  */
 export async function startRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
+  const check = { of: 'startRelay has no option', kind: 'usage' } as const
+  checkNames(options, START_OPTIONS, {
+    ...check,
+    ownAllowed: Object.getPrototypeOf(options) !== Object.prototype,
+  })
+  const { signal } = options
+  signal?.throwIfAborted()
+  const relay = await held(() => start(options))
+  if (signal) onAbort(signal, () => void relay.stop().catch(() => {}))
+  signal?.throwIfAborted()
+  return relay
+}
+
+async function start(options: TestRelayOptions): Promise<TestRelay> {
   const {
     secret = TEST_SECRET,
-    sources = {},
-    settings: given,
+    sources: givenSources = {},
+    settings: given = {},
+    retries,
     forward = [],
     exec = [],
     ignore = [],
+    routes = [],
+    timeout,
+    reply,
     log,
     clock,
     seams,
     env,
     ...callbacks
   } = isolateCallbacks(options)
+  checkSettings(given)
   const program = listenerOf(callbacks, log)
-  const secrets = { current: new Secret(secret) }
+  const sources = Object.entries(givenSources).map(([name, source]) => sourceOf(name, source, secret))
   const watch = new Watch()
-  const started = await start(
+  const limits = retries && { retries: [...retries], ...(retries[0] !== undefined && { probe: retries[0] }) }
+  const started = await startInstance(
     {
       ...DEFAULTS,
       profile: 'test',
       folder: '',
-      webhookSecrets: secrets,
-      sources: Object.entries(sources).map(([name, scheme]) => ({ name, scheme, secrets })),
+      webhookSecrets: { current: new Secret(secret) },
+      sources: sources.map(({ name, scheme, secret }) => ({
+        name,
+        scheme,
+        secrets: kitSecrets(scheme, secret),
+      })),
       port: 0,
       allowedHosts: [],
       store: 'memory',
-      routes: { forward, exec, ignore },
+      routes: { forward, exec, ignore, routes, timeout, reply },
       ...given,
       sandbox: { port: 0 },
     },
     {
       log,
       clock,
-      seams,
+      seams: { background: true, ...seams, limits: { ...limits, ...seams?.limits } },
       env,
       onEvent(event) {
         program(event)
@@ -151,46 +201,98 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
       },
     },
   )
-  return testRelay(started, watch)
+  return testRelay(started, watch, new Map(sources.map(({ name, secret }) => [name, secret])))
 }
 
-function testRelay(started: Started, watch: Watch): TestRelay {
+/** Reads one of `sources`. @throws RelayError `usage` for an unknown name, `settings` for an unknown scheme */
+function sourceOf(
+  name: string,
+  source: string | TestSource,
+  common: string,
+): Required<TestSource> & { readonly name: string } {
+  if (typeof source === 'string') return { name, scheme: checkedScheme(source), secret: common }
+  checkNames(source, SOURCE, { of: `the source ${name} has no option`, kind: 'usage' })
+  return { name, scheme: checkedScheme(source.scheme), secret: source.secret ?? common }
+}
+
+/** @param secrets of the sources, by their names */
+function testRelay(started: Started, watch: Watch, secrets: ReadonlyMap<string, string>): TestRelay {
   const { instance } = started
   const { url, relay, settings } = servingOf(started)
   const { core, sandbox } = instance
   const { oauthClient: client } = settings
   if (!sandbox || !client) throw new Error('unreachable: a sandbox was asked for')
   const secret = settings.webhookSecrets.current.reveal()
-  const deliveries = (wanted: DeliveryFilter = {}, wait: WaitOptions = {}) =>
-    waitForDeliveries(core.journal, watch, wanted, wait)
+  const testSandbox = testSandboxOf(sandbox, { id: client.id, secret: client.secret.reveal() })
+  const waits = new Waits(core.journal, watch)
+  const wait = (wanted: DeliveryFilter, options: WaitOptions) => held(() => waits.deliveries(wanted, options))
+  let stopped: Promise<void> | undefined
+  const stop = (): Promise<void> => {
+    watch.end()
+    return (stopped ??= held(async () => started[Symbol.asyncDispose]()))
+  }
   return {
     url,
     relay,
     settings,
     secret,
-    sandbox: testSandboxOf(sandbox, { id: client.id, secret: client.secret.reveal() }),
-    deliveries,
-    async deliver(fixture, { timeout, signal, ...signing } = {}) {
-      const request = signed(fixture, { ...signing, secret })
-      const recorded = fromFixture(fixture)
-      await using sender = openSender(
-        `${url}${core.sources.has(recorded.provider) ? pathOf(recorded.provider) : '/webhook'}`,
-      )
-      const { status, error, body } = await sender.send(request, { signal })
-      const reason = error ?? `${status} ${Buffer.from(body).toString()}`
-      if (status !== 200) throw new RelayError('target_failed', `The relay refused the delivery: ${reason}`)
-      const wait = { signal, ...(timeout !== undefined && { timeout }) }
-      const [delivery] = await deliveries({ deliveryId: deliveryId(request, recorded) }, wait)
+    sandbox: testSandbox,
+    async deliveries(wanted = {}, options = {}) {
+      checkNames(wanted, FILTER, { of: 'a filter of deliveries has no', kind: 'usage' })
+      checkNames(options, WAIT_OPTIONS, { of: 'deliveries has no option', kind: 'usage' })
+      return wait(wanted, options)
+    },
+    async deliver(fixture, options = {}) {
+      checkNames(options, DELIVER_OPTIONS, { of: 'deliver has no option', kind: 'usage' })
+      const { timeout, signal, until, ...signing } = options
+      const ofSource = secrets.get(fromFixture(fixture).provider) ?? secret
+      const deliveryId = await send(instance, fixture, { ...signing, secret: ofSource }, signal)
+      const limits = { signal, ...(timeout !== undefined && { timeout }), ...(until && { until }) }
+      const [delivery] = await wait({ deliveryId }, limits)
       if (!delivery) throw new Error('unreachable: the wait returns at least one')
       return delivery
     },
-    replaceRoutes: (routes) => instance.replaceRoutes({ ...NO_ROUTES, ...routes }),
-    signIn: (userId = 'tester') => signIn(instance, userId),
-    [Symbol.asyncDispose]() {
-      watch.end()
-      return started[Symbol.asyncDispose]()
+    async nothingMore(wanted = {}, options = {}) {
+      checkNames(wanted, FILTER, { of: 'a filter of deliveries has no', kind: 'usage' })
+      checkNames(options, NOTHING_OPTIONS, { of: 'nothingMore has no option', kind: 'usage' })
+      await held(async () => {
+        await testSandbox.idle()
+        await waits.nothing(wanted, options)
+      })
     },
+    retryNow: () => instance.retryNow(),
+    replaceRoutes(routes) {
+      checkNames(routes, ROUTES, { of: 'replaceRoutes has no', kind: 'usage' })
+      instance.replaceRoutes({ ...NO_ROUTES, ...routes })
+    },
+    signIn: (userId = 'tester') => held(() => signIn(instance, userId)),
+    stop,
+    [Symbol.asyncDispose]: stop,
   }
+}
+
+/**
+ * Sends a signed fixture to its source's address, and returns the delivery id with which the relay stored it.
+ * @throws RelayError as {@link TestRelay.deliver}
+ */
+async function send(
+  { url, core }: Instance,
+  fixture: Fixture,
+  signing: SignOptions,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const recorded = fromFixture(fixture)
+  const { provider: source } = recorded
+  const at = `${url}${core.sources.has(source) ? pathOf(source) : '/webhook'}`
+  const request = signed(fixture, signing, at)
+  const before = await core.journal.newest()
+  await using sender = openSender(at)
+  const { status, error, body } = await sender.send(request, { signal })
+  const reason = error ?? `${status} ${Buffer.from(body).toString()}`
+  if (status !== 200) throw new RelayError('target_failed', `The relay refused the delivery: ${reason}`)
+  const sent = { id: deliveryId(request, recorded), before, source, size: request.body.byteLength }
+  const entry = await entryOf(core.journal, sent)
+  return entry?.delivery ?? sent.id
 }
 
 /** Signs a user in with every step of a browser. @throws RelayError as {@link TestRelay.signIn} */
@@ -208,117 +310,4 @@ async function signIn({ url, core }: Instance, userId: string): Promise<string> 
   if (reason !== null || !owner)
     throw new RelayError('unauthenticated', `Cannot sign in: ${reason ?? 'there is no token'}`)
   return owner.accessToken
-}
-
-/** Wakes waiting tests at each delivery and attempt, and records which targets were attempted. */
-class Watch {
-  readonly #changes = new EventEmitter()
-  readonly #end = new AbortController()
-  /** `n target` of each attempt since the entry last arrived: a duplicate is attempted again. */
-  readonly #attempted = new Set<string>()
-
-  constructor() {
-    // A test may wait for any number of deliveries at once.
-    setMaxListeners(0, this.#changes, this.#end.signal)
-  }
-
-  onEvent(event: RelayEvent): void {
-    if (event.type === 'delivery') {
-      const { n, targets } = event.receipt
-      for (const target of targets) this.#attempted.delete(`${n} ${target}`)
-    } else if (event.type === 'attempt') {
-      const { n, attempt } = event.attempt
-      this.#attempted.add(`${n} ${attempt.target}`)
-    } else return
-    this.#changes.emit('change')
-  }
-
-  /** Targets at which an entry waits for its first attempt since it last arrived. */
-  waiting({ n, forwards }: Summary): string[] {
-    const pending = Object.entries(forwards).filter(([, { status }]) => status === 'waiting')
-    return pending.map(([target]) => target).filter((target) => !this.#attempted.has(`${n} ${target}`))
-  }
-
-  /** Resolves at the next delivery or attempt. @throws AbortError when `signal` aborts first; RelayError `cancelled` */
-  async next(signal: AbortSignal): Promise<void> {
-    try {
-      await once(this.#changes, 'change', { signal: AbortSignal.any([signal, this.#end.signal]) })
-    } catch (error) {
-      this.#end.signal.throwIfAborted()
-      throw error
-    }
-  }
-
-  /** Ends all waits: the relay has stopped. */
-  end(): void {
-    this.#end.abort(new RelayError('cancelled', 'The relay stopped while a test waited for a delivery'))
-  }
-}
-
-/** Waits for matching deliveries. @throws RelayError as {@link TestRelay.deliveries} */
-async function waitForDeliveries(
-  journal: Journal,
-  watch: Watch,
-  wanted: DeliveryFilter,
-  { count = 1, timeout = TIMEOUT_MS, signal }: WaitOptions,
-): Promise<TestDelivery[]> {
-  const events = [wanted.event ?? []].flat().map(parseMatch)
-  const filter: Filter = { events, ...(wanted.repo !== undefined && { repo: wanted.repo }) }
-  const limited = deadline(timeout, signal)
-  for (;;) {
-    // Called before the journal is read, so that no change is missed.
-    const changed = watch.next(limited)
-    changed.catch(() => {})
-    await journal.flush()
-    const found = await matching(journal, filter, wanted.deliveryId)
-    const isReady = found.length >= count && found.every((each) => watch.waiting(each).length === 0)
-    if (isReady || count === 0) return describe(journal, found)
-    await changed.catch(async (error: unknown) => {
-      signal?.throwIfAborted()
-      if (!limited.aborted) throw error
-      const names = [[wanted.event ?? []].flat().join(' or '), wanted.repo, wanted.deliveryId].filter(Boolean)
-      const what = names.length > 0 ? ` (${names.join(', ')})` : ''
-      const newest = await matching(journal, { last: MAX_LISTED }, undefined)
-      const arrived = newest.map((each) => nameOf(each, watch)).join('; ') || 'none'
-      throw new RelayError(
-        'timed_out',
-        `Waited ${formatDuration(timeout)} for ${count} forwarded${what}, got ${found.length}. Received: ${arrived}`,
-      )
-    })
-  }
-}
-
-/** Returns matching deliveries, oldest first. With an id, the search stops at the newest match. */
-async function matching(journal: Journal, filter: Filter, id: string | undefined): Promise<Summary[]> {
-  const found: Summary[] = []
-  for await (const each of journal.select(filter)) {
-    if (id !== undefined && each.deliveryId !== id) continue
-    found.push(each)
-    if (id !== undefined) break
-  }
-  return found.toReversed()
-}
-
-/** Adds payload and attempts. Deliveries that retention has removed meanwhile are left out. */
-async function describe(journal: Journal, found: readonly Summary[]): Promise<TestDelivery[]> {
-  const deliveries: TestDelivery[] = []
-  for (const { n } of found) {
-    const [entry, all] = await Promise.all([journal.read(n), journal.attempts(n)])
-    if (!entry) continue
-    const attempts = all.map(({ target, outcome, status, answer, error }) => {
-      return { target: labelOf(target), outcome, status, answer: Buffer.from(answer).toString(), error }
-    })
-    const json = jsonBytes(entry)
-    deliveries.push({ ...entry, payload: json && parseJson(json), attempts })
-  }
-  return deliveries
-}
-
-/** Formats a delivery: `#1 issues.opened octo/demo#1, not yet answered by http://localhost:3000`. */
-function nameOf(summary: Summary, watch: Watch): string {
-  const { n, event, action, repo, number } = summary
-  const place = repo === null ? '' : ` ${repo}${number === null ? '' : `#${number}`}`
-  const pending = watch.waiting(summary).map(labelOf)
-  const rest = pending.length > 0 ? `, not yet answered by ${pending.join(', ')}` : ''
-  return `#${n} ${event}${action === null ? '' : `.${action}`}${place}${rest}`
 }

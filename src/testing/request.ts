@@ -1,18 +1,25 @@
+import { hostSource } from '../base/source-names.js'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { withRest } from '../base/address.js'
 import { anywhere } from '../base/command-line.js'
 import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import type { ProviderName } from '../base/settings.js'
-import { schemeOf } from '../codehost/schemes.js'
-import { readPath } from '../replay/edit.js'
-import { type Fixture, fromFixture, toFixture } from '../replay/fixture.js'
-import { isScheme, readFixtures as load, type NamedFixture, packagedFolder } from '../replay/load.js'
-import { prepareRequest, type Tamper } from '../replay/prepare.js'
-import { deliveryOf, exampleDelivery, synthesize } from '../replay/synthesize.js'
-import { writeJson } from '../webhook/encodings.js'
-import type { WebhookRequest } from '../webhook/intake.js'
+import { PROVIDER_NAMES, type ProviderName, type WebhookSecrets } from '../base/settings.js'
+import { didYouMean } from '../base/text.js'
+import { checkNames, type NamesOf } from '../base/names.js'
+import type { KeyKind } from '../senders/algorithms.js'
+import { makeKeyPair } from '../senders/keys.js'
+import { isScheme, SCHEME_NAMES, senderOf } from '../senders/senders.js'
+import { missingIn, readPath } from '../replay/edit.js'
+import { readContent } from '../senders/content.js'
+import { type Fixture, fromFixture, type NamedFixture, toFixture } from '../replay/fixture.js'
+import { readFixtures as load, packagedFolder } from '../replay/load.js'
+import type { Tamper } from '../senders/making.js'
+import { prepareRequest } from '../replay/prepare.js'
+import { deliveryOf, exampleDelivery, synthesize, triggerEvents } from '../replay/synthesize.js'
+import type { WebhookRequest } from '../senders/request.js'
 
 /** GitHub's published example secret, which signs the fixtures of this package. It protects nothing. */
 export const TEST_SECRET = "It's a Secret to Everybody"
@@ -23,11 +30,13 @@ const PACKAGE_PREFIX = 'webhook-relay/fixtures/'
 export interface LoadFixtureOptions extends Cancellable {
   /** Event of a file that has a bare payload without headers, e.g. `push`. */
   readonly event?: string
-  /** Code host of such a file: `github` or `gitea`. Default: `github`. */
+  /** Code host of such a file: `github`, `gitea` or `gitlab`. Default: `github`. */
   readonly provider?: string
   /** Signature scheme of such a file, for a sender that is no code host, as in {@link FixtureOfOptions}. */
   readonly scheme?: string
 }
+
+const LOAD_OPTIONS: NamesOf<LoadFixtureOptions> = { event: true, provider: true, scheme: true, signal: true }
 
 /**
  * Reads one fixture: a delivery in a JSON file, in the format of `relay export`.
@@ -56,7 +65,10 @@ export async function loadFixtures(
   const isPackaged = given.startsWith(PACKAGE_PREFIX)
   const found: NamedFixture[] = []
   const at = isPackaged ? path.join(packagedFolder(), given.slice(PACKAGE_PREFIX.length)) : given
-  const { scheme, provider = scheme && sourceNameOf(scheme), ...rest } = options
+  checkNames(options, LOAD_OPTIONS, { of: 'loadFixture has no option', kind: 'usage' })
+  const { scheme, provider: sender, ...rest } = options
+  const ofScheme = scheme && sourceNameOf(checkedScheme(scheme))
+  const provider = sender === undefined ? ofScheme : hostSource(sender)
   for await (const each of load([at], { ...rest, provider, scheme })) found.push(each)
   return found
 }
@@ -75,6 +87,9 @@ export interface FixtureOfOptions {
   readonly body?: string | object
 }
 
+const FIXTURE_OPTIONS: NamesOf<FixtureOfOptions> = { provider: true, scheme: true, source: true, body: true }
+const EVENTS_OPTIONS = { provider: true, scheme: true } as const
+
 /** Returns the name of a scheme's source, if none is given. */
 function sourceNameOf(scheme: string): string {
   return scheme.split(' ', 1).join('')
@@ -88,19 +103,42 @@ function sourceNameOf(scheme: string): string {
  * `settings` for an unknown scheme.
  */
 export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixture {
-  const { provider = 'github', scheme, body } = options
+  checkNames(options, FIXTURE_OPTIONS, { of: 'fixtureOf has no option', kind: 'usage' })
+  const { scheme, body } = options
+  const provider = checkedProvider(options.provider ?? 'github')
   if (scheme === undefined && body === undefined)
     return synthesize(provider, event, Date.now(), { command: anywhere })
   const sent = scheme === undefined ? provider : checkedScheme(scheme)
-  const from = { name: options.source ?? sourceNameOf(sent), schemeText: sent }
+  const from = { name: options.source ?? sourceNameOf(sent), scheme: sent }
   if (body === undefined) return toFixture(exampleDelivery(from, event, { command: anywhere }))
-  const text = typeof body === 'string' ? body : writeJson(schemeOf(sent).style(event), body)
+  const text = typeof body === 'string' ? body : senderOf(sent).write(event, body)
   return toFixture(deliveryOf(from, event, Buffer.from(text)).recorded)
 }
 
-function checkedScheme(scheme: string): string {
-  if (isScheme(scheme)) return scheme
-  throw new RelayError('settings', `relay knows no scheme ${JSON.stringify(scheme)}`)
+/** @throws RelayError `settings` for a scheme that relay does not know, with the nearest one */
+export function checkedScheme(scheme: string): string {
+  if (typeof scheme === 'string' && isScheme(scheme)) return scheme
+  const near = typeof scheme === 'string' ? didYouMean(sourceNameOf(scheme), SCHEME_NAMES) : ''
+  throw new RelayError('settings', `relay knows no scheme ${JSON.stringify(scheme)}${near}`)
+}
+
+/** @throws RelayError `settings` for a code host that relay does not know */
+function checkedProvider(provider: string): string {
+  const hosts = PROVIDER_NAMES.filter((name) => name !== 'sandbox')
+  if (hosts.some((name) => name === provider)) return hostSource(provider)
+  const near = didYouMean(provider, hosts)
+  throw new RelayError('settings', `relay knows no code host ${JSON.stringify(provider)}${near}`)
+}
+
+/**
+ * Lists the events of which {@link fixtureOf} has an example: those of GitHub, or of the code host or sender that the
+ * options name.
+ * @throws RelayError `settings` for an unknown scheme
+ */
+export function events(options: Pick<FixtureOfOptions, 'provider' | 'scheme'> = {}): string[] {
+  checkNames(options, EVENTS_OPTIONS, { of: 'events has no option', kind: 'usage' })
+  const { provider = 'github', scheme } = options
+  return triggerEvents(scheme === undefined ? checkedProvider(provider) : checkedScheme(scheme))
 }
 
 export interface SignOptions {
@@ -117,6 +155,43 @@ export interface SignOptions {
   readonly keepId?: boolean
 }
 
+const SIGN_OPTIONS: NamesOf<SignedRequestOptions> = {
+  secret: true,
+  set: true,
+  tamper: true,
+  keepId: true,
+  url: true,
+}
+
+/** Key pairs of the kit, one of each kind. They live as long as the process. */
+const pairs = new Map<KeyKind, Secret>()
+
+/** Secrets of a source in the kit: the text, or for a sender with a key pair the kit's own. */
+export function kitSecrets(scheme: string, text: string): WebhookSecrets {
+  const current = new Secret(text)
+  const kind = senderOf(scheme).keyPairFor(current)
+  if (!kind) return { current }
+  const own = pairs.get(kind) ?? makeKeyPair(kind)
+  pairs.set(kind, own)
+  return { current, own }
+}
+
+/**
+ * The public key of the kit for a sender that signs with a key pair, as the setting of a program takes the sender's: your
+ * program accepts with it what the kit signs.
+ * @param scheme as in {@link FixtureOfOptions}: `discord`
+ * @throws RelayError `usage` for a sender whose secret signs; `settings` for an unknown scheme
+ */
+export function publicKeyOf(scheme: string): string {
+  const sender = senderOf(checkedScheme(scheme))
+  const key = sender.publicHalf(kitSecrets(scheme, TEST_SECRET))
+  if (key !== undefined) return key
+  throw new RelayError(
+    'usage',
+    `${scheme} signs with a secret, not with a key pair: give the kit's secret to your program`,
+  )
+}
+
 export interface SignedRequestOptions extends SignOptions {
   /** URL at which your application receives webhooks. Default: `http://localhost/webhook`. */
   readonly url?: string | URL
@@ -128,34 +203,44 @@ export interface SignedRequestOptions extends SignOptions {
  * standard `Request`, for `app.request(…)` and `app.fetch(…)` of any fetch-style application and for `fetch` itself.
  * @throws RelayError `usage` when a field cannot be set.
  */
-export function signedRequest(
-  fixture: Fixture,
-  { url = 'http://localhost/webhook', ...options }: SignedRequestOptions = {},
-): Request {
-  const { headers, body } = signed(fixture, options)
+export function signedRequest(fixture: Fixture, given: SignedRequestOptions = {}): Request {
+  checkNames(given, SIGN_OPTIONS, { of: 'signedRequest has no option', kind: 'usage' })
+  const { url = 'http://localhost/webhook', ...options } = given
+  const { headers, body, query, path } = signed(fixture, options, String(url))
   const lines = headers.map(([name, value]): [string, string] => [name, value])
   // Copied because a body must not be in shared memory.
-  return new Request(url, { method: 'POST', headers: lines, body: new Uint8Array(body) })
+  return new Request(withRest(new URL(url), { path, query }), {
+    method: 'POST',
+    headers: lines,
+    body: new Uint8Array(body),
+  })
 }
 
 /**
- * Makes the signed request with the order and spelling of its header lines. @throws RelayError `usage` as {@link
- * signedRequest}
+ * Makes the signed request to `url` with the order and spelling of its header lines. @throws RelayError `usage` as
+ * {@link signedRequest}
  */
 export function signed(
   fixture: Fixture,
   { secret = fixture.secret ?? TEST_SECRET, set = {}, tamper, keepId = false }: SignOptions,
+  url: string,
 ): WebhookRequest {
+  const recorded = fromFixture(fixture)
+  const { value: payload } = readContent(recorded.body)
   const edits = Object.entries(set).map(([text, value]) => {
     const path = readPath(text)
-    if (path) return { path, value }
-    throw new RelayError('usage', `Cannot set '${text}': not a path like pull_request.labels[0].name`)
+    if (!path)
+      throw new RelayError('usage', `Cannot set '${text}': not a path like pull_request.labels[0].name`)
+    const missing = missingIn(payload, path)
+    if (missing !== undefined) throw new RelayError('usage', `Cannot set '${text}': ${missing}`)
+    return { path, value }
   })
-  const { headers, body } = prepareRequest(fromFixture(fixture), {
-    secret: new Secret(secret),
+  const { headers, body, query, path } = prepareRequest(recorded, {
+    secrets: kitSecrets(recorded.scheme ?? recorded.provider, secret),
     edits,
     tamper,
     freshId: !keepId,
+    payloadUrl: url,
   })
-  return { headers, body }
+  return { headers, body, query, path }
 }

@@ -1,11 +1,14 @@
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
+import { checkNames, type NamesOf } from '../base/names.js'
 import { Secret } from '../base/secret.js'
+import { onAbort } from '../base/wait.js'
 import { readResponseText, sendOnce } from '../net/client.js'
-import type { Faults } from '../sandbox/faults.js'
-import { type Sandbox, type SandboxOptions, openSandbox as start } from '../sandbox/sandbox.js'
+import type { FaultControl } from '../sandbox/fault.js'
+import { type Sandbox, type SandboxOptions, openSandbox } from '../sandbox/sandbox.js'
 import type { SandboxState } from '../sandbox/state.js'
 import { TEST_SECRET } from './request.js'
+import { held } from './watch.js'
 
 type Client = SandboxOptions['client']
 
@@ -21,7 +24,7 @@ export interface TestSandbox extends Pick<
   /** Web address. The API is at `/api/v3`, OAuth at `/login/oauth`. */
   readonly url: string
   /** Makes its operations fail: `sandbox.faults.next('comment', '502')`. */
-  readonly faults: Pick<Faults, 'next' | 'always' | 'clear'>
+  readonly faults: FaultControl
   /** Gets an access token of the user `octo` through the consent page. Default `scope`: `repo`. */
   token(scope?: string): Promise<string>
   /** Resolves when every check so far has completed, and every webhook was delivered or has failed. */
@@ -35,6 +38,27 @@ export interface TestSandboxOptions extends Partial<
   readonly webhook?: string | (() => string)
   /** Secret that signs the webhooks. Default: {@link TEST_SECRET}. */
   readonly secret?: string
+  /** Stops the sandbox when it aborts, for example `t.signal` of node:test. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A sandbox that a test has started, and stops. */
+export interface StartedSandbox extends TestSandbox, AsyncDisposable {
+  /** Stops it, for `afterEach`. The same as `await using`. Called again, it does nothing. */
+  stop(): Promise<void>
+}
+
+const OPTIONS: NamesOf<TestSandboxOptions> = {
+  webhook: true,
+  secret: true,
+  signal: true,
+  client: true,
+  lifetimes: true,
+  log: true,
+  clock: true,
+  port: true,
+  deviceFlow: true,
+  checkDuration: true,
 }
 
 /** The first OAuth application, if the options name none. */
@@ -43,20 +67,28 @@ const CLIENT: Client = { id: 'test-client', secret: 'test-client-secret' }
 const REDIRECT_URI = 'http://127.0.0.1:1/callback'
 
 /**
- * Starts a sandbox without a relay, on a free port of 127.0.0.1. Stop it with `await using`. The first OAuth application is
- * `test-client`, its secret `test-client-secret`, unless `client` names another.
- * @throws RelayError `unavailable` when a given port is in use.
+ * Starts a sandbox without a relay, on a free port of 127.0.0.1. It does not keep the process alive. The first OAuth
+ * application is `test-client`, its secret `test-client-secret`, unless `client` names another.
+ * @throws RelayError `unavailable` when a given port is in use, `usage` for an unknown option; the signal's reason
  */
-export async function startSandbox(options: TestSandboxOptions = {}): Promise<TestSandbox & AsyncDisposable> {
-  const { webhook, secret = TEST_SECRET, client = CLIENT, ...rest } = options
+export async function startSandbox(options: TestSandboxOptions = {}): Promise<StartedSandbox> {
+  checkNames(options, OPTIONS, { of: 'startSandbox has no option', kind: 'usage' })
+  const { webhook, secret = TEST_SECRET, client = CLIENT, signal, ...rest } = options
+  signal?.throwIfAborted()
   const url = typeof webhook === 'string' ? () => webhook : webhook
-  const sandbox = await start({ ...rest, client, webhook: url && { url, secret: new Secret(secret) } })
-  return testSandboxOf(sandbox, client)
+  const hook = url && { url, secret: new Secret(secret) }
+  const sandbox = await held(() => openSandbox({ ...rest, client, webhook: hook, background: true }))
+  const started = testSandboxOf(sandbox, client)
+  if (signal) onAbort(signal, () => void started.stop().catch(() => {}))
+  signal?.throwIfAborted()
+  return started
 }
 
 /** Returns the members of a sandbox that tests use. */
-export function testSandboxOf(sandbox: Sandbox, client: Client): TestSandbox & AsyncDisposable {
+export function testSandboxOf(sandbox: Sandbox, client: Client): StartedSandbox {
   const { url, state, faults } = sandbox
+  let stopped: Promise<void> | undefined
+  const stop = (): Promise<void> => (stopped ??= held(async () => sandbox[Symbol.asyncDispose]()))
   return {
     url,
     faults,
@@ -74,9 +106,10 @@ export function testSandboxOf(sandbox: Sandbox, client: Client): TestSandbox & A
     get requests() {
       return state.requests
     },
-    token: (scope) => tokenOf(url, client, scope),
-    idle: () => sandbox.idle(),
-    [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose](),
+    token: (scope) => held(() => tokenOf(url, client, scope)),
+    idle: () => held(() => sandbox.idle()),
+    stop,
+    [Symbol.asyncDispose]: stop,
   }
 }
 

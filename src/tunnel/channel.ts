@@ -2,11 +2,13 @@ import { z } from 'zod'
 import { deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
-import { DEFAULT_TUNNEL, isChannel, isCodeHost, NEW_TUNNEL } from '../base/settings.js'
+import { DEFAULT_TUNNEL, isChannel, NEW_TUNNEL } from '../base/settings.js'
+import { shownSource } from '../base/source-names.js'
 import { describeConnectionError, parseRetryAfter } from '../net/errors.js'
 import { redirectTarget } from '../net/redirect.js'
 import { type OutboundResponse, readResponseText, type ResponseHead, type SendOnce } from '../net/client.js'
-import type { Store } from '../store/kv.js'
+import type { Store, StoreReader } from '../store/kv.js'
+import { TunnelRefusal } from './reconnect.js'
 
 const CHANNEL = 'tunnel-channel'
 const record = z.object({ v: z.literal(1), server: z.string(), url: z.string() })
@@ -15,7 +17,7 @@ const TIMEOUT_MS = 15_000
 
 /** Key of a record about a source's channel. For the code host, it is the plain name. */
 export function recordOf(name: string, source: string): string {
-  return isCodeHost(source) ? name : `${name}/${source}`
+  return shownSource(source) === undefined ? name : `${name}/${source}`
 }
 
 /**
@@ -51,6 +53,11 @@ export async function findChannel(
   return url
 }
 
+/** Server of the code host's saved channel. Undefined without one. */
+export async function savedServer(store: StoreReader | undefined): Promise<string | undefined> {
+  return record.safeParse(await store?.get(CHANNEL)).data?.server
+}
+
 /**
  * Asks a server for a new channel. smee's server redirects to it, also for HEAD. gosmee's creates channels only for
  * GET.
@@ -61,7 +68,8 @@ async function createChannel(server: string, sendOnce: SendOnce, signal: AbortSi
   if (response.status === 405) response = await sendOnce(`${server}/new`, { method: 'GET', ...request })
   const location = response.header('location') ?? (await addressIn(response))
   response.discard()
-  if (location === undefined) throw tunnelRefusal(`it answers ${response.status}`, response)
+  if (location === undefined)
+    throw tunnelRefusal(`it answers ${response.status}${hubNote(response)}`, response)
   const url = parseUrl(location, server)
   // A server behind a proxy may not know its own scheme. Another host is an error.
   if (!url || url.host !== new URL(server).host || url.pathname === '/')
@@ -89,11 +97,26 @@ export function redirectNote(response: OutboundResponse, from: string): string {
     : `: it redirects to ${elsewhere}, which is not followed. If it has moved there, set --tunnel to that`
 }
 
+/** Path of a payload URL at a hub. */
+const HUB_PAYLOAD = /^\/[\w-]{32}\/[a-z][\w-]*$/i
+
+/** Says how a hub is used, at the end of a sentence, if the server or the address may be one. Empty for any other. */
+export function hubNote({ status, header }: ResponseHead, url?: string): string {
+  const { origin, pathname = '' } = (url !== undefined && parseUrl(url)) || {}
+  if (HUB_PAYLOAD.test(pathname))
+    return `. If that is a payload URL of a hub, name the hub alone, --tunnel ${origin}, with RELAY_HUB_TOKEN at the first start`
+  // A smee server answers its own 404 with a page.
+  const isJson = /^application\/json\b/.test(header('content-type') ?? '')
+  return status === 404 && isJson
+    ? '. If it is a hub, set RELAY_HUB_TOKEN to an invitation, which its operator makes with relay hub invite'
+    : ''
+}
+
 /** Error for a refusal of the tunnel's server, with the delay that it asks for. */
-export function tunnelRefusal(reason: string, { header }: ResponseHead): RelayError {
+export function tunnelRefusal(reason: string, { status, header }: ResponseHead): TunnelRefusal {
   const wait = parseRetryAfter(header, Date.now())
   const retryAfter = wait === undefined ? undefined : Math.ceil(wait / 1000)
-  return new RelayError('provider_failed', reason, { retryAfter })
+  return new TunnelRefusal(reason, status, { retryAfter })
 }
 
 /** Error for a failed call to the tunnel's server. */

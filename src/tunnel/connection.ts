@@ -2,11 +2,13 @@ import { onAbort, onSleep, isTimeout, withTimeLimit } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import type { Clock } from '../base/time.js'
 import type { OutboundResponse, SendOnce } from '../net/client.js'
-import { tunnelFailure, redirectNote, tunnelRefusal } from './channel.js'
+import { tunnelFailure, hubNote, redirectNote, tunnelRefusal } from './channel.js'
+import { RECONNECT_LIMITS } from './reconnect.js'
 import { parseEvents } from './smee-parser.js'
 
 /** Limits of a connection. Milliseconds, except for `message` and `waiting`. */
 export const LIMITS = {
+  ...RECONNECT_LIMITS,
   /** Until the server responds. */
   opening: 15_000,
   /** Without traffic, until the connection counts as lost. The server pings every 30 s, and one ping may be lost. */
@@ -17,10 +19,6 @@ export const LIMITS = {
   replaced: 30_000,
   /** Interval at which the clock is checked. */
   tick: 1000,
-  /** After which a connection counts as stable, which resets the backoff. */
-  steady: 10_000,
-  /** First wait after a failure. */
-  retry: 1000,
   /** Until relay's own test message must arrive. */
   roundTrip: 10_000,
   /**
@@ -204,7 +202,8 @@ async function request(options: ConnectionOptions): Promise<OutboundResponse> {
   const { status, header } = response
   if (status === 200) {
     const type = header('content-type') ?? 'no type'
-    throw tunnelRefusal(`no channel at this address: the server answers with ${type}`, response)
+    const note = hubNote(response, options.url)
+    throw tunnelRefusal(`no channel at this address: the server answers with ${type}${note}`, response)
   }
   throw tunnelRefusal(`the server answers ${status}${redirectNote(response, options.url)}`, response)
 }

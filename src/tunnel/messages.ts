@@ -10,27 +10,20 @@ import {
   endToEndHeaders,
   canonicalHeaderName,
 } from '../http/headers.js'
-import { signaturePattern, hasProof, proofsFor } from '../schemes/proof.js'
-import type { Proof } from '../schemes/scheme.js'
 import type { Clock } from '../base/time.js'
 import type { Log } from '../base/log.js'
 import { TOO_DEEP, fieldsOf, ownMember, parseJson } from '../json/parse.js'
 import { MAX_DEPTH } from '../json/text.js'
-import { likelySecrets } from '../webhook/explain.js'
-import type { Intake, WebhookRequest } from '../webhook/intake.js'
+import { likelySecrets } from '../senders/likely-secrets.js'
+import type { WebhookRequest } from '../senders/request.js'
+import type { Intake } from '../webhook/intake.js'
 import { MAX_EXPLAINED, refusalHint, type Refusals } from '../webhook/refusals.js'
-import {
-  type EncodingHints,
-  type MessageBody,
-  restore,
-  restoreLikely,
-  type RestoredBody,
-  type RestoreOptions,
-} from '../webhook/restore.js'
-import type { Source } from '../webhook/signature.js'
-import { claimsRoundTrip, ROUND_TRIP, type RoundTrips } from './round-trip.js'
+import type { MessageBody, RestoredBody } from '../senders/restore.js'
+import type { RestoreLimits, SignatureForm } from '../senders/sender.js'
+import type { Source } from '../senders/source.js'
+import { claimsRoundTrip, ROUND_TRIP_FORMS, type RoundTrips } from './round-trip.js'
 
-export interface MessagesParts extends Source, RestoreOptions {
+export interface MessagesParts extends Source, RestoreLimits {
   readonly clock: Clock
   readonly intake: Intake
   readonly refusals: Refusals
@@ -114,7 +107,7 @@ type RestoredDelivery = Parameters<Intake['receive']>
  */
 export class Messages {
   #parts: MessagesParts
-  #form: SignatureForm
+  #form: SignatureSearch
   readonly #waiting: Arrived[] = []
   /** Characters of waiting messages. */
   #size = 0
@@ -278,8 +271,14 @@ export class Messages {
     return this.#read(arrived, breathe, async (message, parts) => {
       const { roundTrips } = parts
       if (await roundTrips.isOwn(message, message.lines)) return undefined
-      const likely = { last: this.#lastHow, length: message.length }
-      const { restored, isAll } = await restoreLikely(message, message.lines, parts, likely, breathe)
+      const likely = { last: this.#lastHow }
+      const { restored, isAll } = await parts.sender.restoreLikely(
+        message,
+        message.lines,
+        parts,
+        likely,
+        breathe,
+      )
       if (restored || isAll) return restored ?? UNPROVED
       const size = sizeOf(arrived.text)
       if (this.#putOff.length > 0 && this.#putOffSize + size > MAX_PUT_OFF) return NOT_TRIED
@@ -304,7 +303,7 @@ export class Messages {
     return this.#read(
       arrived,
       next,
-      async (message, parts) => (await restore(message, message.lines, parts, next)) ?? UNPROVED,
+      async (message, parts) => (await parts.sender.restore(message, message.lines, parts, next)) ?? UNPROVED,
     )
   }
 
@@ -323,12 +322,14 @@ export class Messages {
     // The list may ask for the reason later.
     const between = (): Promise<void> => (isReading ? next() : setImmediate())
     try {
-      message = readMessage(text)
+      message = readMessage(text, (name) => parts.sender.roleOf(name) === 'signature')
       const found = message && (await find(message, parts))
       if (!message || !found) return undefined
       const { headers, raw } = message
+      if (await this.#isHandshake(message, found instanceof RelayError ? undefined : found.body))
+        return undefined
       if (found instanceof RelayError) {
-        if (hasProof(message.lines, parts.scheme) && !this.#listedLeft()) {
+        if (parts.sender.hasSignature(message) && !this.#listedLeft()) {
           refusals.countTunnel(found)
           return undefined
         }
@@ -340,7 +341,7 @@ export class Messages {
       }
       this.#lastHow = found.how
       return [
-        { headers, body: found.body },
+        { headers, body: found.body, query: message.query, payloadUrl: parts.payloadUrl },
         { source: parts, restored: found.how, at },
       ]
     } catch (error) {
@@ -349,6 +350,16 @@ export class Messages {
     } finally {
       isReading = false
     }
+  }
+
+  /** Lists a message that is a handshake, and no delivery. `signed`: its body as it was signed, if that is known. */
+  async #isHandshake(message: Message, signed: Uint8Array | undefined): Promise<boolean> {
+    const { sender, secrets, refusals, clock } = this.#parts
+    const request = { ...requestOf(message), ...(signed && { body: signed }) }
+    const received = { ...request, lines: message.lines, method: 'POST' }
+    const handshaken = await sender.handshake(received, secrets, clock())
+    if (handshaken && this.#listedLeft()) refusals.tunnelHandshake(request, this.#parts, handshaken.name)
+    return handshaken !== undefined
   }
 
   /** Stores deliveries in order. While storage refuses, this waits, and so does the stream. Does not reject. */
@@ -389,17 +400,17 @@ export class Messages {
 }
 
 /** How a channel's messages show that they are signed, and the error of those that are not. */
-interface SignatureForm {
+interface SignatureSearch {
   readonly signed: RegExp
   readonly missing: RelayError
 }
 
-function signatureForm({ secrets, scheme }: Source): SignatureForm {
-  const proofs = proofsFor(secrets.current, scheme)
-  const names = proofs.map(({ header }) => canonicalHeaderName(header)).join(' or ')
+function signatureForm({ secrets, sender }: Source): SignatureSearch {
+  const forms = sender.signaturesOf(secrets.current)
+  const names = forms.map(({ header }) => canonicalHeaderName(header)).join(' or ')
   const cause = new Error(`invalid signature (there is no ${names}, or it is malformed)`)
   return {
-    signed: signatureIn([...proofs, ...ROUND_TRIP.proofs]),
+    signed: signatureIn([...forms, ...ROUND_TRIP_FORMS]),
     missing: new RelayError('invalid_signature', 'Invalid signature', { cause }),
   }
 }
@@ -419,8 +430,8 @@ function perSecond(count: number): () => boolean {
   }
 }
 
-/** A request in a tunnel's message. Method, path and query are not read. */
-interface Message extends MessageBody, Pick<EncodingHints, 'length'> {
+/** A request in a tunnel's message. Method and path are not read. */
+interface Message extends MessageBody, Pick<WebhookRequest, 'query'> {
   readonly headers: readonly Header[]
   readonly lines: HeaderLines
 }
@@ -441,7 +452,7 @@ const PROXY_HEADERS =
  * instead, as base64 in `bodyB`. Undefined for a message that is not a request, like a greeting.
  * @throws RelayError `invalid_event` if it is not JSON, is nested too deep, or has more headers than HTTP accepts
  */
-function readMessage(text: string): Message | undefined {
+function readMessage(text: string, isKept: (name: string) => boolean): Message | undefined {
   if (!text.startsWith('{')) return undefined
   let message: object
   try {
@@ -463,14 +474,27 @@ function readMessage(text: string): Message | undefined {
     sent.push(header)
   }
   // The server has converted the names to lower case.
-  const headers = endToEndHeaders(sent).map(([name, one]): Header => [canonicalHeaderName(name), one])
+  const headers = endToEndHeaders(sent, isKept).map(([name, one]): Header => [canonicalHeaderName(name), one])
   return {
     headers,
     lines: indexHeaders(headers),
     value,
     raw,
+    query: queryIn(message),
     length: Number(ownMember(message, 'content-length')),
   }
+}
+
+/**
+ * Query of the channel's address, which a smee server has parsed: texts and lists of texts by name. Undefined without
+ * one. Anything else is left out.
+ */
+function queryIn(message: object): string | undefined {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(fieldsOf(ownMember(message, 'query'))))
+    for (const one of Array.isArray(value) ? value : [value])
+      if (typeof one === 'string') query.append(name, one)
+  return query.size === 0 ? undefined : query.toString()
 }
 
 const TOO_MANY = 'more headers than HTTP accepts'
@@ -498,21 +522,19 @@ function invalidMessage(reason: string): RelayError {
 }
 
 /** The request with the body that the server wrote. */
-function requestOf({ headers, raw, value }: Message): WebhookRequest {
-  return { headers, body: raw ?? Buffer.from(JSON.stringify(value)) }
+function requestOf({ headers, raw, value, query }: Message): WebhookRequest {
+  const body = raw ?? Buffer.from(JSON.stringify(value))
+  return { headers, body, ...(query !== undefined && { query }) }
 }
 
 /**
  * Pattern for a well-formed signature in the text of a message, which takes some microseconds for 7 KB. If a header may
  * have several signatures, others may precede it.
  */
-function signatureIn(proofs: readonly Proof[]): RegExp {
-  const members = proofs.map((proof) => {
-    const isOne = proof.separator === undefined
-    const value = isOne
-      ? `${signaturePattern(proof)}"`
-      : `(?:[^"]{0,${MAX_BEFORE}}[, ])?${signaturePattern(proof)}`
-    return `"${proof.header}"${COLON}"${value}`
+function signatureIn(forms: readonly SignatureForm[]): RegExp {
+  const members = forms.map(({ header, pattern, isList }) => {
+    const value = isList ? `(?:[^"]{0,${MAX_BEFORE}}[,; ])?${pattern}` : `${pattern}"`
+    return `"${header}"${COLON}"${value}`
   })
   return new RegExp(members.join('|'))
 }
@@ -535,14 +557,15 @@ async function whyUnproved(
 ): Promise<string> {
   const lines = indexHeaders(held.headers)
   if (claimsRoundTrip(lines)) return 'another relay on this channel sent it to itself'
-  if (isRaw || !hasProof(lines, options.scheme))
+  if (isRaw || !options.sender.hasSignature({ lines }))
     return `invalid signature (${await refusalHint(held, options, options.clock())})`
   if (held.body.length <= MAX_EXPLAINED) {
     const message = { value: parseJson(held.body) }
     const { current: own, previous } = options.secrets
     const all = previous ? [own, previous] : [own]
     for (const [current, { hint }] of all.flatMap((each) => [...likelySecrets(each)]))
-      if (await restore(message, lines, { ...options, secrets: { current } }, next)) return hint
+      if (await options.sender.restore(message, lines, { ...options, secrets: { current } }, next))
+        return hint
   }
   return 'unverifiable through this tunnel (signed with another secret, or the server changed the bytes)'
 }

@@ -2,16 +2,17 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { aborted, deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
-import { hostScheme } from '../codehost/schemes.js'
+import { senderOf } from '../senders/senders.js'
 import { type HeaderLines, singleValue } from '../http/headers.js'
 import type { SendOnce } from '../net/client.js'
-import { signDelivery } from '../schemes/proof.js'
-import { type MessageBody, restoreLikely } from '../webhook/restore.js'
+import type { MessageBody } from '../senders/restore.js'
 import { tunnelFailure, redirectNote, tunnelRefusal } from './channel.js'
 
 const USER_AGENT = 'webhook-relay'
-/** Scheme with which relay signs its messages to itself, on the channel of any source. */
-export const ROUND_TRIP = hostScheme('github')
+/** Sender whose signature relay's messages to itself have, on the channel of any source. */
+const ROUND_TRIP = senderOf('github')
+/** The form of that signature. */
+export const ROUND_TRIP_FORMS = ROUND_TRIP.signaturesOf(new Secret(''))
 const ID = 'x-github-delivery'
 /** Largest message to itself, in bytes. */
 const MAX_BODY = 1024
@@ -34,10 +35,10 @@ export class RoundTrips {
   /** True if relay sent the message to itself. A message that somebody else sent never is, whatever its id. */
   async isOwn(message: MessageBody, lines: HeaderLines): Promise<boolean> {
     if (!claimsRoundTrip(lines)) return false
-    const options = { scheme: ROUND_TRIP, secrets: { current: this.#key }, maxBody: MAX_BODY }
+    const options = { secrets: { current: this.#key }, maxBody: MAX_BODY }
     // The encoding is known. Anybody may send many messages that claim to be one.
-    const likely = { last: 'indented-go', length: NaN } as const
-    const found = await restoreLikely(message, lines, options, likely).catch(() => undefined)
+    const [likely, body] = [{ last: 'indented-go' } as const, { ...message, length: NaN }]
+    const found = await ROUND_TRIP.restoreLikely(body, lines, options, likely).catch(() => undefined)
     const isOwn = found?.restored !== undefined
     const { id, returned } = this.#sent
     if (singleValue(lines, ID) === id) returned.abort(isOwn ? '' : CHANGED)
@@ -56,7 +57,8 @@ export class RoundTrips {
     // Written as Gitea writes JSON, so that a server that rewrites it is noticed, and restoring the bytes is tested.
     const text = String.raw`\u003crelay\u003e \u0026 its tunnel: \u2028😀`
     const body = Buffer.from(`{\n  "zen": "${text}",\n  "nonce": "${randomUUID()}"\n}`)
-    const signed = signDelivery(this.#key, { id, body, now: 0 }, ROUND_TRIP)
+    const kind = ROUND_TRIP.kindOf(body, 'ping')
+    const signed = ROUND_TRIP.sign({ headers: [], body }, { current: this.#key }, 0, kind).headers
     const headers = {
       'content-type': 'application/json',
       'user-agent': USER_AGENT,

@@ -2,14 +2,15 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { aborted, sleep, probeDelay, onSleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
-import { isCodeHost } from '../base/settings.js'
+import { shownSource } from '../base/source-names.js'
 import type { TunnelStatus } from '../instance/protocol.js'
 import { type SendOnce, sendOnce as sendOverNetwork } from '../net/client.js'
 import type { Store } from '../store/kv.js'
-import type { Source } from '../webhook/signature.js'
+import type { Source } from '../senders/source.js'
 import { findChannel, recordOf } from './channel.js'
 import { type Connection, LIMITS, openConnection, type TunnelLimits } from './connection.js'
 import { Messages, type MessagesParts } from './messages.js'
+import { askedMs, type Ended, Reconnection } from './reconnect.js'
 import { RoundTrips } from './round-trip.js'
 
 /** Options of a tunnel, including those of its source. */
@@ -32,8 +33,6 @@ export interface TunnelOptions
 }
 
 const UNKNOWN = { url: null, why: null, attempt: 0, retryAt: null, roundTrip: null }
-/** 15 minutes: a server that asks for a longer wait may have been repaired by then. */
-const MAX_RETRY_AFTER_MS = 900_000
 
 const GAP =
   "the tunnel's server did not store all messages that it received while relay was away: redeliver the missing ones at"
@@ -96,15 +95,11 @@ export class Tunnel implements AsyncDisposable {
   /** Connects again and again until the tunnel is stopped. Does not reject. */
   async #run(): Promise<void> {
     const { signal } = this.#stop
-    let [attempt, failures] = [0, 0]
+    const plan = new Reconnection({ limits: this.#limits })
     while (!signal.aborted) {
-      const { reason, steady, retryAfter = 0 } = await this.#connect()
+      const { reason, ...ended } = await this.#connect()
       if (signal.aborted) break
-      attempt = steady === true ? 1 : attempt + 1
-      // Reconnects immediately after a stable connection. A server that accepts and closes must not be flooded.
-      failures = attempt === 1 && steady !== undefined ? 0 : failures + 1
-      const own = failures === 0 ? 0 : this.#delay(failures)
-      const ms = Math.max(own, asked(retryAfter))
+      const { attempt, ms } = plan.after(ended)
       this.#change({ state: 'waiting', why: reason, attempt, retryAt: this.#options.clock() + ms })
       await this.#pause(ms, signal)
     }
@@ -114,11 +109,10 @@ export class Tunnel implements AsyncDisposable {
   }
 
   /**
-   * Opens a connection, while the previous one is still read. Resolves once another one is needed, with the reason,
-   * whether it was stable (undefined if it was never open), and the delay in seconds that the server asked for. Does
+   * Opens a connection, while the previous one is still read. Resolves once another one is needed, with the reason. Does
    * not reject.
    */
-  async #connect(): Promise<{ reason: string; steady?: boolean; retryAfter?: number | undefined }> {
+  async #connect(): Promise<Ended & { readonly reason: string }> {
     const { clock } = this.#options
     try {
       const { url } = (this.#channel ??= await this.#openChannel())
@@ -127,10 +121,9 @@ export class Tunnel implements AsyncDisposable {
       this.#change({ ...UNKNOWN, state: 'connected', url })
       await this.#check(url, lost)
       await aborted(lost)
-      return { reason: String(lost.reason), steady: clock() - opened >= this.#limits.steady }
-    } catch (thrown) {
-      const { message: reason, retryAfter } = toRelayError(thrown)
-      return { reason, retryAfter }
+      return { reason: String(lost.reason), openFor: clock() - opened }
+    } catch (error) {
+      return { reason: toRelayError(error).message, error }
     }
   }
 
@@ -144,6 +137,7 @@ export class Tunnel implements AsyncDisposable {
     const saved = positionRecord.safeParse(await store.get(key)).data
     const messages = new Messages({
       ...this.#options,
+      payloadUrl: url,
       maxWaiting: this.#limits.waiting,
       roundTrips: this.#roundTrips,
       async onHandled(id) {
@@ -187,7 +181,7 @@ export class Tunnel implements AsyncDisposable {
       },
       onGap() {
         // The server may repeat it without end, and one warning is enough.
-        if (!isIncomplete) log.warn(`${GAP} ${isCodeHost(name) ? 'the code host' : name}`)
+        if (!isIncomplete) log.warn(`${GAP} ${shownSource(name) ?? 'the code host'}`)
         isIncomplete = true
       },
       signal: this.#stop.signal,
@@ -207,12 +201,9 @@ export class Tunnel implements AsyncDisposable {
       const roundTrip = failure?.message ?? 'ok'
       if (roundTrip !== this.#status.roundTrip) this.#change({ roundTrip })
       if (!failure) return
-      await this.#pause(Math.max(this.#delay(failures), asked(failure.retryAfter)), lost)
+      const own = probeDelay(failures, Math.random, this.#limits.retry)
+      await this.#pause(Math.max(own, askedMs(failure.retryAfter)), lost)
     }
-  }
-
-  #delay(failures: number): number {
-    return probeDelay(failures, Math.random, this.#limits.retry)
   }
 
   /** Waits, but not beyond a sleep of the machine. */
@@ -229,9 +220,4 @@ export class Tunnel implements AsyncDisposable {
     this.#status = { ...this.#status, ...to, since }
     this.#options.onStatus(this.#status)
   }
-}
-
-/** Milliseconds that a server asks relay to wait. */
-function asked(retryAfter = 0): number {
-  return Math.min(retryAfter * 1000, MAX_RETRY_AFTER_MS)
 }

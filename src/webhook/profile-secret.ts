@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { Secret } from '../base/secret.js'
+import type { KeyKind } from '../senders/algorithms.js'
+import { keyKind, makeKeyPair, readKeyPair } from '../senders/keys.js'
 import type { SourceSettings } from '../base/settings.js'
-import type { Store, StoreReader, StoreUpdater } from '../store/kv.js'
+import { SETTINGS_NOTICE, type Store, type StoreReader, type StoreUpdater } from '../store/kv.js'
 import type { Tx } from '../store/sql.js'
 
 /**
@@ -18,11 +19,8 @@ export async function readProfileSecret(store: StoreReader | undefined): Promise
   return typeof value === 'string' ? new Secret(value) : undefined
 }
 
-/** Reads the profile's webhook secret, or stores `made`, by default a random one. @throws RelayError `storage` */
-export async function makeProfileSecret(
-  store: StoreUpdater,
-  made: Secret = new Secret(randomBytes(32).toString('hex')),
-): Promise<Secret> {
+/** Reads the profile's webhook secret, or stores `made`. @throws RelayError `storage` */
+export async function makeProfileSecret(store: StoreUpdater, made: Secret): Promise<Secret> {
   const value = await store.update(function* (records): Tx<string> {
     const found = yield* records.get(KEY)
     if (typeof found === 'string') return found
@@ -31,13 +29,6 @@ export async function makeProfileSecret(
   })
   return new Secret(value)
 }
-
-/**
- * In a notice to the other relays of a profile, where the numbers of entries are: that its sources have changed. No entry
- * has this number.
- */
-export const SOURCES_CHANGED = 0
-const NOTICE = { announces: [SOURCES_CHANGED] }
 
 /** Prefix of the records that `relay source add` stores. They are as plain or encrypted as the webhook secret. */
 const SOURCE_PREFIX = 'source-secret:'
@@ -80,11 +71,42 @@ export async function putProfileSource(
     const previous = (found?.current === current ? found.previous : found?.current) ?? null
     yield* records.put(key, { scheme, current, previous })
     return previous
-  }, NOTICE)
+  }, SETTINGS_NOTICE)
   return earlier === null ? undefined : new Secret(earlier)
+}
+
+/** Prefix of the records of relay's own key pairs. They are as plain or encrypted as the webhook secret. */
+const KEY_PREFIX = 'source-key:'
+
+/** Reads relay's own key for a source. Undefined if it has made none of this kind. @throws RelayError `storage` */
+export async function readOwnKey(
+  store: StoreReader | undefined,
+  source: string,
+  kind: KeyKind,
+): Promise<Secret | undefined> {
+  return ownKeyOf(await store?.get(KEY_PREFIX + source), kind)
+}
+
+function ownKeyOf(value: unknown, kind: KeyKind): Secret | undefined {
+  const own = typeof value === 'string' ? new Secret(value) : undefined
+  return own && keyKind(readKeyPair(own).publicKey) === kind ? own : undefined
+}
+
+/** Reads relay's own key for a source, or makes and stores one. @throws RelayError `storage` */
+export async function makeOwnKey(store: StoreUpdater, source: string, kind: KeyKind): Promise<Secret> {
+  const made = makeKeyPair(kind)
+  return store.update(function* (records): Tx<Secret> {
+    const found = ownKeyOf(yield* records.get(KEY_PREFIX + source), kind)
+    if (found) return found
+    yield* records.put(KEY_PREFIX + source, made.reveal())
+    return made
+  })
 }
 
 /** Removes a source with its secrets. False if the profile has none of that name. @throws RelayError `storage` */
 export async function removeProfileSource(store: StoreUpdater, name: string): Promise<boolean> {
-  return store.update((records) => records.delete(SOURCE_PREFIX + name), NOTICE)
+  return store.update(function* (records): Tx<boolean> {
+    yield* records.delete(KEY_PREFIX + name)
+    return yield* records.delete(SOURCE_PREFIX + name)
+  }, SETTINGS_NOTICE)
 }

@@ -3,7 +3,13 @@ import type { Header } from '../http/headers.js'
 /** Kinds of refusals that are counted. */
 export type RefusedKind = 'no_signature' | 'invalid_signature' | 'invalid_event' | 'too_large' | 'wrong_path'
 
-/** A refused request. Nothing in it is proved, and it is never forwarded. */
+/**
+ * Kinds of listed requests. `handshake`: the sender's question to the address, answered or not. `question`: a request of
+ * another method than POST that is no handshake of the source. Neither is a delivery, and neither is counted as refused.
+ */
+export type ListedKind = RefusedKind | 'handshake' | 'question'
+
+/** A listed request. Nothing in it is proved, and it is never forwarded. */
 export interface RefusedRequest {
   /** 1, 2, 3 … since the start of the instance. */
   readonly id: number
@@ -14,7 +20,7 @@ export interface RefusedRequest {
   readonly source: string
   /** HTTP status of the response. For the tunnel, the status that it would have had. */
   readonly status: number
-  readonly kind: RefusedKind
+  readonly kind: ListedKind
   /** Reason in one sentence for the user. Determined on the first call, since it can take many hashes. */
   readonly reason: () => Promise<string>
   /** Claims of the headers, at most 200 characters. Null without the header. */
@@ -22,6 +28,9 @@ export interface RefusedRequest {
   readonly deliveryId: string | null
   /** Headers without credentials. */
   readonly headers: readonly Header[]
+  /** Query of its address, without a secret, and the address that its sender was given. */
+  readonly query?: string | undefined
+  readonly payloadUrl?: string | undefined
   /** First 256 KiB of the body. Empty if the body was not read. */
   readonly body: Uint8Array
   /** Size of the whole body in bytes, as far as it is known. */
@@ -59,7 +68,7 @@ export class RefusedList {
     const { id, kind, at } = refused
     this.#kept.set(id, refused)
     this.#total += sizeOf(refused)
-    this.count(kind, at)
+    if (kind !== 'handshake' && kind !== 'question') this.count(kind, at)
     while (this.#kept.size > MAX_ENTRIES || this.#total > MAX_TOTAL) this.#makeRoom()
     return refused
   }
@@ -92,7 +101,7 @@ export class RefusedList {
   }
 
   #makeRoom(): void {
-    const counts = new Map<RefusedKind, number>()
+    const counts = new Map<ListedKind, number>()
     for (const { kind } of this.#kept.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
     const most = Math.max(...counts.values())
     for (const refused of this.#kept.values()) {

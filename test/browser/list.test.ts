@@ -166,8 +166,13 @@ describeWith('chromium', 'the list of the inspector', () => {
     await setHidden(page, true)
     await setHidden(page, false)
     await held
-    await page.mouse.wheel(0, 100_000)
-    await inspector.row(page, 41).waitFor()
+    // A busy browser can lose a turn of the wheel.
+    await expect
+      .poll(async () => {
+        await page.mouse.wheel(0, 100_000)
+        return inspector.row(page, 41).isVisible()
+      })
+      .toBe(true)
     const more = page.waitForRequest('**/inspect/api/deliveries?before=41&limit=200')
     release()
     expect((await (await more).response())?.status()).toBe(200)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
   inspector,
+  newPage,
   openDesk,
   openInspector,
   overflow,
@@ -114,6 +115,7 @@ describeWith('chromium', 'the views of the inspector', () => {
     ['?', 'Keys'],
     ['r', 'Forward #3 again'],
     ['e', 'Edit #3 and send'],
+    ['t', 'Trigger a delivery'],
   ])('the dialog of the key %s breaks no rule of axe-core, wide and narrow', async (key, title) => {
     const { page } = tab
     await page.goto(`${relay.address}/inspect/deliveries/3`)
@@ -124,6 +126,19 @@ describeWith('chromium', 'the views of the inspector', () => {
     await breaksNoRule([360, DESKTOP.width])
     expect(faults()).toEqual([])
   })
+
+  it.each(['Add a route', 'Add a source', 'Add a hook'])(
+    'the dialog “%s” breaks no rule of axe-core, wide and narrow',
+    async (title) => {
+      const { page } = tab
+      await page.goto(`${relay.address}/inspect/state`)
+      await page.getByRole('button', { name: `${title}…` }).click()
+      await page.getByRole('dialog', { name: title }).waitFor()
+      await inspector.firstOfDialog(page).waitFor()
+      await breaksNoRule([360, DESKTOP.width])
+      expect(faults()).toEqual([])
+    },
+  )
 
   it('never makes markup of a payload, a header or an answer, and shows what would be invisible', async () => {
     const { page } = tab
@@ -172,6 +187,23 @@ describeWith('chromium', 'the views of the inspector', () => {
     expect(urls.filter((url) => !url.startsWith(relay.address) && !url.startsWith('data:'))).toEqual([])
     expect(faults()).toEqual([])
     await session.detach()
+  })
+})
+
+describeWith('chromium', 'the search for broken rules', () => {
+  it('finds each, all of them or those that are asked for, as often as it is repeated', async () => {
+    await using tab = await newPage()
+    await tab.page.setContent('<p style="color:#ccc;background:#fff">pale</p><img src="data:,">')
+    for (let i = 0; i < 2; i++) {
+      const [all, colours] = [await violations(tab.page), await violations(tab.page, COLOURS)]
+      expect(all).toEqual(
+        expect.arrayContaining([
+          expect.stringMatching(/^color-contrast: <p/),
+          expect.stringMatching(/^image-alt: <img/),
+        ]),
+      )
+      expect(colours).toEqual([expect.stringMatching(/^color-contrast: <p/)])
+    }
   })
 })
 

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { emptyFolder } from './folder.js'
@@ -59,6 +60,19 @@ policy=policy\ncopy_extensions=copy\n[policy]\ncommonName=supplied\n[req]\ndisti
     '-startdate', stamp(start), '-enddate', stamp(end))
   const read = (name: string): string => readFileSync(at(name), 'utf8')
   return { key: read('key.pem'), cert: read('cert.pem'), file: at('cert.pem') }
+}
+
+/** A certificate of an RSA key, with which messages are signed. Needs `openssl`. */
+export function rsaCertificate(): { readonly privateKey: KeyObject; readonly cert: string } {
+  const at = (name: string): string => path.join(folder, name)
+  const folder = emptyFolder()
+  // prettier-ignore
+  openssl('req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', '/CN=signing',
+    '-keyout', at('key.pem'), '-out', at('cert.pem'))
+  return {
+    privateKey: createPrivateKey(readFileSync(at('key.pem'))),
+    cert: readFileSync(at('cert.pem'), 'utf8'),
+  }
 }
 
 /** `20261120120000Z` */

@@ -44,6 +44,26 @@ export function sign(secret: string, body: string | Uint8Array): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
 }
 
+/** An event as Stripe sends it now. */
+export function stripeDelivery({
+  secret,
+  id,
+}: {
+  readonly secret: string
+  readonly id: string
+}): WebhookRequest {
+  const body = JSON.stringify({ id, object: 'event', type: 'invoice.paid' }, null, 2)
+  const time = Math.floor(Date.now() / 1000)
+  const signature = createHmac('sha256', secret).update(`${time}.${body}`).digest('hex')
+  return {
+    headers: [
+      ['Content-Type', 'application/json'],
+      ['Stripe-Signature', `t=${time},v1=${signature}`],
+    ],
+    body: Buffer.from(body),
+  }
+}
+
 /** A delivery as GitHub sends it, signed with {@link SECRET}. */
 export function githubDelivery(options: DeliveryOptions = {}): WebhookRequest {
   return delivery(options, {

@@ -28,10 +28,31 @@ export interface HooksState {
   readonly faults: (FullReply | undefined)[]
   /** Status of the answer to each webhook that was sent; 0 for none. */
   readonly sent: Promise<number>[]
+  /** Ids of the webhooks that have a delivery waiting, in order, one for each. */
+  queue: number[]
 }
 
 export function hooksState(): HooksState {
-  return { all: [], role: 'admin', scoped: true, hasCommit: true, faults: [], sent: [] }
+  return { all: [], role: 'admin', scoped: true, hasCommit: true, faults: [], sent: [], queue: [] }
+}
+
+/** Somebody pushes to the branch `main`: PrepareWebhooks queues a delivery for each webhook that wants it. */
+export function push({ all, queue }: HooksState): void {
+  for (const hook of all) if (wantsPush(hook)) queue.push(hook.id)
+}
+
+/**
+ * Sends what is queued, one after the other, and resolves to the statuses of the answers. What a removed webhook had queued was
+ * removed with it (models/webhook/webhook.go DeleteWebhookByRepoID), and nothing is sent for an inactive one. The events are not
+ * looked at again (services/webhook/deliver.go Deliver of 05a2257af2f29077a2c0374111aa12becf7f6083, and the check of IsActive since).
+ */
+export async function sendQueued(state: HooksState): Promise<number[]> {
+  const statuses: number[] = []
+  for (const id of state.queue.splice(0)) {
+    const hook = state.all.find((each) => each.id === id)
+    if (hook?.active) statuses.push(await deliver(hook))
+  }
+  return statuses
 }
 
 /** Most items of a page, and how many there are unless a `limit` is given (MAX_RESPONSE_ITEMS, DEFAULT_PAGING_NUM). */
@@ -87,6 +108,7 @@ export function answerHooks(state: HooksState, request: Received, path: string):
   if (what === 'POST id/tests') return test(state, hook)
   if (what !== 'DELETE id') return notFound
   state.all.splice(state.all.indexOf(hook), 1)
+  state.queue = state.queue.filter((each) => each !== hook.id)
   return { status: 204 }
 }
 
@@ -151,9 +173,12 @@ function chosen({ events = [], branch_filter = '', authorization_header = '' }: 
 
 /** PrepareWebhook leaves out what the hook has not asked for; the answer is the same. */
 function test(state: HooksState, hook: FakeHook): FullReply {
-  const inBranch = ['', '*', '**', 'main'].includes(hook.branchFilter)
-  if (hook.active && hook.events.includes('push') && inBranch) state.sent.push(deliver(hook))
+  if (wantsPush(hook)) state.sent.push(deliver(hook))
   return { status: 204 }
+}
+
+function wantsPush({ active, events, branchFilter }: FakeHook): boolean {
+  return active && events.includes('push') && ['', '*', '**', 'main'].includes(branchFilter)
 }
 
 /** Deliver (services/webhook/deliver.go): indented by two spaces, signed with SHA-256 in hex; nothing is tried again. */

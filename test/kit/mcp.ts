@@ -21,15 +21,16 @@ export interface CodingAgent extends AsyncDisposable {
   close(): Promise<string>
 }
 
+/** @param here with the program of another build, for a comparison */
 export async function codingAgent(
-  here: Pick<Place, 'env' | 'cwd'>,
+  here: Pick<Place, 'env' | 'cwd'> & { readonly program?: string },
   ...flags: string[]
 ): Promise<CodingAgent> {
   const given = { PATH: process.env['PATH'], HOME: emptyFolder(), RELAY_PORT: '0', ...here.env }
   const env = Object.fromEntries(
     Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   )
-  const args = [PROGRAM, 'mcp', ...flags]
+  const args = [here.program ?? PROGRAM, 'mcp', ...flags]
   const transport = new StdioClientTransport({
     command: process.execPath,
     args,

@@ -11,12 +11,18 @@ import { portOf } from './ports.js'
 export async function stalling(target: number) {
   const links: Link[] = []
   let isStalled = false
+  let rate: number | undefined
+  let count = 0
   const proxy = await proxyTo(target, (near, far) => {
     const link = new Link(near, far)
     links.push(link)
-    if (!isStalled) link.goOn()
+    count++
+    if (rate !== undefined) link.slowDown(rate)
+    else if (!isStalled) link.goOn()
   })
   return Object.assign(proxy, {
+    /** Connections so far. */
+    count: () => count,
     /** From now on nothing gets through, in either direction, also on new connections. No connection is closed. */
     stall(): void {
       isStalled = true
@@ -25,11 +31,21 @@ export async function stalling(target: number) {
     /** What was held back gets through: all of it, in order. */
     resume(): void {
       isStalled = false
+      rate = undefined
       for (const link of links) link.goOn()
     },
     /** What is connected now never gets anything through again, and is not closed. New connections work. */
     forget(): void {
       for (const link of links.splice(0)) link.hold()
+    },
+    /** What is connected now is closed, as by a router that restarts. New connections work. */
+    cut(): void {
+      for (const link of links.splice(0)) link.cut()
+    },
+    /** From now on, so many bytes a second get through each connection in each direction, until `resume`. */
+    slowDown(bytes: number): void {
+      rate = bytes
+      for (const link of links) link.slowDown(bytes)
     },
   })
 }
@@ -39,6 +55,7 @@ class Link {
   readonly #sockets: readonly [Socket, Socket]
   #isHeld = true
   #isBroken = false
+  #timer: NodeJS.Timeout | undefined
 
   constructor(...sockets: readonly [Socket, Socket]) {
     this.#sockets = sockets
@@ -46,13 +63,14 @@ class Link {
       socket.on('close', (hadError) => {
         if (!hadError) return
         this.#isBroken = true
-        if (!this.#isHeld) this.#cut()
+        if (!this.#isHeld) this.cut()
       })
   }
 
   hold(): void {
     const [near, far] = this.#sockets
     this.#isHeld = true
+    clearInterval(this.#timer)
     near.unpipe(far)
     far.unpipe(near)
   }
@@ -61,11 +79,36 @@ class Link {
     if (!this.#isHeld) return
     const [near, far] = this.#sockets
     this.#isHeld = false
-    if (this.#isBroken) return this.#cut()
+    clearInterval(this.#timer)
+    if (this.#isBroken) return this.cut()
     near.pipe(far).pipe(near)
   }
 
-  #cut(): void {
+  slowDown(rate: number): void {
+    const [near, far] = this.#sockets
+    this.hold()
+    if (this.#isBroken) return this.cut()
+    const ways = [
+      { from: near, to: far, room: 0 },
+      { from: far, to: near, room: 0 },
+    ]
+    const pass = (): void => {
+      for (const way of ways) {
+        const { from, to } = way
+        // What nobody used does not add up.
+        way.room = Math.min(rate, way.room + rate / 20)
+        const chunk: Buffer | null = from.read(Math.min(Math.floor(way.room), from.readableLength))
+        way.room -= chunk?.length ?? 0
+        if (chunk) to.write(chunk)
+        if (from.readableEnded && !to.writableEnded) to.end()
+      }
+      if (this.#isBroken) this.cut()
+    }
+    this.#timer = setInterval(pass, 50).unref()
+  }
+
+  cut(): void {
+    clearInterval(this.#timer)
     for (const socket of this.#sockets) socket.destroy()
   }
 }
@@ -73,7 +116,7 @@ class Link {
 /** A TCP proxy to a port of 127.0.0.1 that brings each answer so many milliseconds late, as a server in another place does. */
 export function distant(target: number, ms: number): Promise<AsyncDisposable & { readonly port: number }> {
   return proxyTo(target, (near, far) => {
-    near.setNoDelay(true).pipe(far.setNoDelay(true))
+    near.pipe(far)
     // Timers of one length end in the order in which they began.
     far.on('data', (chunk) => setTimeout(() => near.write(chunk), ms))
     far.on('end', () => setTimeout(() => near.end(), ms))
@@ -90,6 +133,8 @@ async function proxyTo(
     const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
     for (const socket of [near, far]) {
       sockets.add(socket)
+      // A network holds nothing back until it has more.
+      socket.setNoDelay(true)
       socket.on('error', () => {}).on('close', () => sockets.delete(socket))
     }
     join(near, far)

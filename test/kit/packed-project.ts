@@ -1,23 +1,30 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { packedManifest } from '../../scripts/manifest.js'
 import { emptyFolder } from './folder.js'
 
 const run = promisify(execFile)
+const COMPILED = 'build/Release/keytar.node'
 
 /** A project in which somebody has installed the packed tarball, and has tools of this one's: vitest, and Node's types. */
 export type PackedProject = Awaited<ReturnType<typeof packedProject>>
 
-export async function packedProject() {
+/** @param from a folder whose packages the project has too, as of `installed` */
+export async function packedProject(from?: string) {
   const folder = emptyFolder()
   const tarball = await packInto(folder)
-  writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
+  const dependencies: object =
+    from === undefined ? {} : JSON.parse(readFileSync(path.join(from, 'package.json'), 'utf8'))
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ ...dependencies, type: 'module' }))
+  if (from !== undefined) await run('cp', ['-r', path.join(from, 'node_modules'), folder])
+  await offerKeytar(folder)
   const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${tarball}`]
   const { stderr: warnings } = await run('npm', install, { cwd: folder })
   for (const name of ['vitest', '@types']) {
-    symlinkSync(path.resolve('node_modules', name), path.join(folder, 'node_modules', name))
+    const place = path.join(folder, 'node_modules', name)
+    if (!existsSync(place)) symlinkSync(path.resolve('node_modules', name), place)
   }
   return {
     folder,
@@ -48,4 +55,20 @@ export async function packInto(folder: string): Promise<string> {
   const pack = ['pack', './source', '--silent', '--pack-destination', folder]
   const { stdout: tarball } = await run('npm', pack, { cwd: folder })
   return tarball.trim()
+}
+
+/**
+ * Has the install script of keytar find its compiled file wherever it runs below this folder, as it finds the published one where it reaches
+ * GitHub. Otherwise it compiles it, which `npm ci` has done once here, and takes 12 s of a core.
+ */
+export async function offerKeytar(folder: string): Promise<void> {
+  // It is left out where it cannot be built.
+  if (!existsSync(`node_modules/keytar/${COMPILED}`)) return
+  const { version } = JSON.parse(readFileSync('node_modules/keytar/package.json', 'utf8'))
+  const prebuilds = emptyFolder()
+  const name = `keytar-v${version}-napi-v3-${process.platform}-${process.arch}.tar.gz`
+  const pack = ['-czf', path.join(prebuilds, name), '-C', 'node_modules/keytar', COMPILED]
+  await run('tar', pack)
+  // What configures prebuild-install, from any folder above.
+  writeFileSync(path.join(folder, '.prebuild-installrc'), JSON.stringify({ 'local-prebuilds': prebuilds }))
 }

@@ -6,6 +6,7 @@ import { Closing } from './closing.js'
 import { type Answer, type DeliveryOptions, githubDelivery, giteaDelivery, post, SECRET } from './delivery.js'
 import { emptyFolder, type Env } from './folder.js'
 import { type FakeGitea, fakeGitea } from './gitea.js'
+import { type FakeGitLab, fakeGitLab } from './gitlab.js'
 import { addressOf, signInAt } from './pages.js'
 import { database } from './postgres.js'
 import { keyring } from './keyring.js'
@@ -30,7 +31,9 @@ export const CLIENT = { id: 'canary', secret: 'canary-client-secret' }
 
 export interface PlaceOptions {
   /** The code host. Default: `sandbox`. */
-  readonly host?: 'sandbox' | 'gitea' | 'none'
+  readonly host?: 'sandbox' | 'gitea' | 'gitlab' | 'none'
+  /** Of a GitLab. */
+  readonly gitlab?: Parameters<typeof fakeGitLab>[0]
   /** Of the sandbox. */
   readonly sandbox?: TestSandboxOptions
   /** Whether the sandbox's repository has a webhook to the relay that was started last. Default: false. */
@@ -72,12 +75,14 @@ export async function place(options: PlaceOptions = {}) {
       ? stack.use(await startSandbox({ client: CLIENT, ...hook, ...options.sandbox }))
       : undefined
   const gitea = host === 'gitea' ? stack.use(await fakeGitea()) : undefined
+  const gitlab = host === 'gitlab' ? stack.use(await fakeGitLab(options.gitlab)) : undefined
   const env: Record<string, string> = {
     RELAY_HOME: home,
     RELAY_USER: USER,
     RELAY_WEBHOOK_SECRET: SECRET,
     ...(sandbox && hostVariables('sandbox', sandbox.url, options.sandbox?.client ?? CLIENT)),
     ...(gitea && hostVariables('gitea', gitea.url, gitea.state.client)),
+    ...(gitlab && hostVariables('gitlab', gitlab.url, gitlab.state.oauth.client)),
     ...(store === 'keychain' && { RELAY_STORE: 'keychain', ...(await keyring()).env }),
     ...(store === 'postgres' && stack.use(await database()).env),
     ...options.env,
@@ -123,6 +128,10 @@ export async function place(options: PlaceOptions = {}) {
       if (!gitea) throw new Error('the place has another code host')
       return gitea
     },
+    get gitlab(): FakeGitLab {
+      if (!gitlab) throw new Error('the place has another code host')
+      return gitlab
+    },
     /** Runs a command to its end. */
     run: (...argv: string[]): Promise<Ran> => run(argv, within({})),
     /** The same, in another environment, folder or terminal, or with standard input. */
@@ -155,7 +164,7 @@ export async function place(options: PlaceOptions = {}) {
     },
     [Symbol.asyncDispose]: (): Promise<void> => owned[Symbol.asyncDispose](),
   }
-  if (options.signedIn) await here.useToken(gitea?.state.token)
+  if (options.signedIn) await here.useToken(gitea?.state.token ?? gitlab?.token())
   owned = stack.move()
   return here
 }
@@ -181,7 +190,7 @@ export async function defaultLimits(): Promise<Limits> {
 
 /** The variables by which a program takes this server for its code host. */
 export function hostVariables(
-  provider: 'sandbox' | 'gitea' | 'github',
+  provider: 'sandbox' | 'gitea' | 'github' | 'gitlab',
   url: string,
   client: { readonly id: string; readonly secret: string },
 ): Env {

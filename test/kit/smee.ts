@@ -85,7 +85,10 @@ function smeeStatus({ headers }: IncomingMessage, body: Buffer): number {
 }
 
 function smeeMessage({ headers, url = '' }: IncomingMessage, body: Buffer): string {
-  const query = Object.fromEntries(new URL(url, 'http://smee.test').searchParams)
+  const { searchParams } = new URL(url, 'http://smee.test')
+  // As Express parses it: a list for a name that is there several times.
+  const values = [...new Set(searchParams.keys())].map((name) => [name, searchParams.getAll(name)] as const)
+  const query = Object.fromEntries(values.map(([name, all]) => [name, all.length === 1 ? all[0] : all]))
   const parsed: unknown = JSON.parse(body.toString())
   return JSON.stringify({ ...headers, ...PROXIES, body: parsed, query, timestamp: Date.now() })
 }

@@ -132,6 +132,9 @@ describe('relay react', () => {
       { code: 0, out: '+1\n', err: 'you had already added this reaction\n' },
       prints('-1\n'),
     ])
+    const person = { terminal: { streams: ['stdout', 'stderr'] as const } }
+    const shown = async (text: string) => here.runWith(person, 'react', ISSUE, text, '--color', 'never')
+    expect(await shown('-1')).toEqual(prints('You had already reacted -1 to octo/demo#1\n'))
     const made = sandbox.reactions.slice(before)
     expect(made.map(({ content, subject }) => [content, subject.kind])).toEqual([
       ['+1', 'issue'],
@@ -331,4 +334,15 @@ describe('--from', () => {
       'octo/demo#1 is an issue by its address. If it is a pull request, give octo/demo#1 as the target'
     expect(await here.run('merge', '--from', '1')).toEqual(fails(2, issue))
   })
+})
+
+it('a comment from a terminal says what it waits for', async () => {
+  await using here = await place({ signedIn: true })
+  const terminal = { streams: ['stdin', 'stderr'] as const }
+  const { code, err } = await here.runWith({ stdin: 'typed', terminal }, 'comment', 'octo/demo#1', '-')
+  expect([code, err]).toEqual([
+    0,
+    'Reading the comment from this terminal: Ctrl-D on an empty line ends it, Ctrl-C cancels\n',
+  ])
+  expect(here.sandbox.comments.map(({ body }) => body)).toContain('typed')
 })

@@ -8,6 +8,7 @@ import { fails, type Ran, start } from '../kit/run.js'
 /** Commands that run until they are ended, that print help without their own, or that are about no profile or all. */
 const UNASKED = new Set([
   'serve',
+  'hub',
   'mcp',
   'login',
   'wait',
@@ -57,6 +58,9 @@ const SITUATIONS: readonly (readonly string[])[] = [
   ['setup', '--app-hook'],
 ]
 
+/** Those that wait for a person where nothing refuses them, and change nothing before: they wait beside the others. */
+const WAITING: ReadonlySet<string> = new Set(['setup', 'setup --app-hook', 'login --device'])
+
 /** What relay says when it is asked all that; the commands of it are advice. */
 async function ask(
   here: Place,
@@ -64,13 +68,17 @@ async function ask(
   named: readonly string[],
 ): Promise<readonly string[]> {
   const bare = commands.filter((command) => !UNASKED.has(command)).map((command) => [command])
-  const said: string[] = []
-  for (const argv of [...bare, ...SITUATIONS]) {
+  const all = [...bare, ...SITUATIONS]
+  const isWaiting = (argv: readonly string[]): boolean => WAITING.has(argv.join(' '))
+  const answer = async (argv: readonly string[]): Promise<readonly string[]> => {
     const signal = AbortSignal.timeout(5000)
     const { out, err } = await here.runWith({ stdin: 'whsec_c2VjcmV0', signal }, ...argv, ...named)
-    said.push(out, err)
+    return [out, err]
   }
-  return said
+  const waiting = Promise.all(all.filter(isWaiting).map(answer))
+  const said: string[] = []
+  for (const argv of all) if (!isWaiting(argv)) said.push(...(await answer(argv)))
+  return [...said, ...(await waiting).flat()]
 }
 
 /** What the pages of a relay say: after each outcome of a sign-in, and where no browser is known. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, it } from 'vitest'
+import { linesOf } from '../kit/journal.js'
 import { place } from '../kit/place.js'
 import { portOf } from '../kit/ports.js'
 
@@ -58,6 +59,7 @@ const TAKEN: Readonly<
   'a status that has no name': [OK.replace('200 OK', '299'), 299],
 }
 
+const statusLine = (status: string): string => `HTTP/1.1 ${status} x\r\nContent-Length: 0\r\n\r\n`
 const NOT = 'its answer is not HTTP/1.1'
 
 /** What no client takes for an answer to this request, and why. */
@@ -71,6 +73,24 @@ const REFUSED: Readonly<Record<string, readonly [bytes: string, error: string]>>
     'HTTP/1.1 twenty OK\r\n\r\n',
     `${NOT}, its first lines are not well formed: check the address and the port`,
   ],
+  ...Object.fromEntries(
+    ['20', '1000', '2000', '', '-1', '2O0', '099\u00b9'].map((status) => [
+      `the status ${status}`,
+      [
+        statusLine(status),
+        `${NOT}, its first lines are not well formed: check the address and the port`,
+      ] as const,
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['000', '001', '099'].map((status) => [
+      `the status ${status}`,
+      [
+        statusLine(status),
+        `${NOT}, since there is no status ${status}: check the address and the port`,
+      ] as const,
+    ]),
+  ),
   'another protocol from now on': [
     'HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
     `${NOT}, it changes to another protocol: check the address and the port`,
@@ -142,5 +162,9 @@ it('what no client takes is refused, once, with words why', async () => {
     return { name, outcome, status, error }
   })
   expect(found).toEqual(rows.map(({ name, error }) => ({ name, outcome: 'refused', status: null, error })))
+  // Each has failed, so that nothing waits.
+  expect(await linesOf(here)).toMatchObject([
+    { targets: rows.map(({ error }) => ({ state: 'failed', reason: error, attempts: 1 })) },
+  ])
   for (const { server } of rows) server.close()
 })

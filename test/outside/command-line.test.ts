@@ -170,7 +170,7 @@ describe('relay completion', () => {
     expect(await offered('trigger', '')).toEqual(GITHUB_TRIGGERS)
     expect(await offered('wait', '')).toEqual(expect.arrayContaining(['push', 'issues', 'issues.opened']))
     expect(await offered('help', 'insp')).toEqual(['inspect'])
-    expect(await offered('help', 'routes', '')).toEqual(['test'])
+    expect(await offered('help', 'routes', '')).toEqual(['add', 'remove', 'test'])
     expect(await offered('replay', 'la')).toEqual([':files', 'last'])
     await using empty = await bare()
     expect(await offers(empty, 'bash', 'show', '')).toEqual(['last'])
@@ -182,7 +182,8 @@ describe('relay completion', () => {
     await using here = await place()
     const relay = await here.serve()
     await relay.deliver()
-    expect(await offers(here, 'zsh', 'show', '')).toEqual(['last', '1'])
+    const entry = expect.stringMatching(/^1:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d push$/)
+    expect(await offers(here, 'zsh', 'show', '')).toEqual(['last:the newest entry', entry])
     expect(await offers(here, 'zsh', 'trigger', '')).toEqual(GITHUB_TRIGGERS)
   })
 

@@ -9,8 +9,11 @@ import { receiver } from '../kit/receiver.js'
 
 // `.env` of the working folder, whose author can be anyone, names no file of the user, and no way for relay's requests.
 
-/** Fits every setting: 32 bytes in base64. */
+/** Fits secret settings: 32 bytes in base64. */
 const SECRET = 'Y2FuYXJ5LWNhbmFyeS1jYW5hcnktY2FuYXJ5LWNhbm8='
+/** What fits a setting: an invitation of a hub has a form of its own. */
+const secretFor = (setting: string): string =>
+  setting === 'hubToken' ? `relay-hub-${SECRET.slice(0, 43)}` : SECRET
 
 /** Every setting with its variable, and whether it is a secret, as the program lists them. */
 async function settings() {
@@ -22,23 +25,23 @@ async function settings() {
   return shown.map(([name, about], i) => ({ name, variable: variables[i] ?? '', isSecret: 'set' in about }))
 }
 
-/** A folder with `.env`; a file that is in it, and one that is not. */
-function folder() {
+/** A folder with `.env`; a file of this text that is in it, and one that is not. */
+function folder(secret = SECRET) {
   const outside = emptyFolder()
-  writeFileSync(path.join(outside, 'secret'), SECRET)
+  writeFileSync(path.join(outside, 'secret'), secret)
   const cwd = path.join(emptyFolder(), 'work')
   mkdirSync(path.join(cwd, 'sub'), { recursive: true })
-  writeFileSync(path.join(cwd, '../secret'), SECRET)
-  writeFileSync(path.join(cwd, 'sub/secret'), `${SECRET}\n`)
+  writeFileSync(path.join(cwd, '../secret'), secret)
+  writeFileSync(path.join(cwd, 'sub/secret'), `${secret}\n`)
   symlinkSync(path.join(outside, 'secret'), path.join(cwd, 'link'))
   symlinkSync('link', path.join(cwd, 'link-to-link'))
   symlinkSync(outside, path.join(cwd, 'linked'))
   symlinkSync('sub/secret', path.join(cwd, 'own-link'))
   // The folder's name begins like its neighbour's.
   mkdirSync(`${cwd}-other`)
-  writeFileSync(`${cwd}-other/secret`, SECRET)
+  writeFileSync(`${cwd}-other/secret`, secret)
   mkdirSync(path.join(cwd, '..sub'))
-  writeFileSync(path.join(cwd, '..sub/secret'), SECRET)
+  writeFileSync(path.join(cwd, '..sub/secret'), secret)
   return { cwd, outside }
 }
 
@@ -99,11 +102,11 @@ describe('a file that .env names for a secret', () => {
   })
 
   it.each(Object.entries(INSIDE))('is read in the folder: %s', async (_, name) => {
-    const at = folder()
     for (const { name: setting, variable } of all.filter(({ isSecret }) => isSecret)) {
+      const at = folder(secretFor(setting))
       writeFileSync(path.join(at.cwd, '.env'), `${variable}_FILE=${name(at)}\n`)
       const { out } = await run(['config', '--reveal', setting], { cwd: at.cwd })
-      expect([setting, out.trim()]).toEqual([setting, SECRET])
+      expect([setting, out.trim()]).toEqual([setting, secretFor(setting)])
     }
   })
 
@@ -127,11 +130,11 @@ describe('a file that .env names for a secret', () => {
   })
 
   it('may be anywhere where the environment names it', async () => {
-    const { cwd, outside } = folder()
     for (const { name, variable } of all.filter(({ isSecret }) => isSecret)) {
+      const { cwd, outside } = folder(secretFor(name))
       const env = { [`${variable}_FILE`]: `${outside}/secret` }
       const { out } = await run(['config', '--reveal', name], { cwd, env })
-      expect([name, out.trim()]).toEqual([name, SECRET])
+      expect([name, out.trim()]).toEqual([name, secretFor(name)])
     }
   })
 })

@@ -41,9 +41,12 @@ describe('the secret of a source', () => {
   }
   const tokens = PROVED.filter(({ isToken }) => isToken).map(({ name }) => name)
 
-  it('goes to no target that only relay.json names, which is said at start', async () => {
+  it.each([
+    ['forward', (url: string) => ({ forward: url })],
+    ['routes', (url: string) => ({ routes: [{ forward: url }] })],
+  ])('goes to no target that only relay.json names as %s, which is said at start', async (_, settings) => {
     await using target = await receiver()
-    await using relay = await here.serveWith({ cwd: folder({ forward: target.url }) })
+    await using relay = await here.serveWith({ cwd: folder(settings(target.url)) })
     await relay.says(`they get deliveries of ${tokens.join(', ')} without the token`)
     expect(await leaked(relay, target)).toEqual([])
   })

@@ -12,6 +12,8 @@ const LIMITS = { retries: [10, 10, 10, 10], probe: 20, http: 20_000 }
 
 const idOf = (request: Received): string => valuesOf(request, 'X-GitHub-Delivery')[0] ?? ''
 
+const attemptOf = (request: Received): number => Number(valuesOf(request, 'X-Relay-Attempt')[0])
+
 /** Delivers pushes with these ids, or one of another event. */
 async function deliver(relay: Serving, ...ids: readonly (string | DeliveryOptions)[]): Promise<void> {
   for (const id of ids) {
@@ -44,35 +46,45 @@ describe('what a target answers', () => {
   })
 
   it.each([408, 425, 429, 500, 502, 503, 504])(
-    '%i: it is sent again, before those behind it',
+    '%i: it is sent again at its own time, and those behind it go on',
     async (status) => {
-      await using target = await receiver()
-      target.answers(status, status, 200)
-      const relay = await serve(target.url)
+      await using target = await receiver((request) =>
+        idOf(request) === 'a' && attemptOf(request) < 3 ? status : 200,
+      )
+      const relay = await here.serveWith(
+        { seams: { limits: { ...LIMITS, retries: [300, 300] } } },
+        '--forward',
+        target.url,
+      )
       await deliver(relay, 'a', 'b')
       await target.has(4)
-      await relay.object({ type: 'attempt', n: 2 })
-      expect(target.received.map(idOf)).toEqual(['a', 'a', 'a', 'b'])
-      const attempts = target.received.flatMap((request) => valuesOf(request, 'X-Relay-Attempt'))
-      expect(attempts).toEqual(['1', '2', '3', '1'])
       expect(await relay.objects({ type: 'attempt', n: 1 }, 3)).toMatchObject([
         { outcome: 'retry', status, state: 'waiting' },
         { outcome: 'retry', status, state: 'waiting' },
         { outcome: 'succeeded', status: 200, state: 'succeeded' },
       ])
+      expect(target.received.map((request) => [idOf(request), attemptOf(request)])).toEqual([
+        ['a', 1],
+        ['b', 1],
+        ['a', 2],
+        ['a', 3],
+      ])
     },
   )
 
-  it('503 five times: it has failed, and the next one is sent', async () => {
+  it('503 five times: it has failed, and the next one was sent at once', async () => {
     await using target = await receiver((request) => (idOf(request) === 'a' ? 503 : 200))
-    const relay = await serve(target.url)
+    const relay = await here.serveWith(
+      { seams: { limits: { ...LIMITS, retries: [300, 10, 10, 10] } } },
+      '--forward',
+      target.url,
+    )
     await deliver(relay, 'a', 'b')
-    await relay.object({ type: 'attempt', n: 2 })
-    expect(target.received.map(idOf)).toEqual(['a', 'a', 'a', 'a', 'a', 'b'])
     expect((await relay.objects({ type: 'attempt', n: 1 }, 5)).at(-1)).toMatchObject({
       state: 'failed',
       reason: 'answered 503, 5 times',
     })
+    expect(target.received.map(idOf)).toEqual(['a', 'b', 'a', 'a', 'a', 'a'])
   })
 
   it('Retry-After: it waits as long as it was asked to', async () => {
@@ -87,20 +99,56 @@ describe('what a target answers', () => {
 })
 
 describe('a target that cannot be reached', () => {
-  it.each(['reset', 'hang'] as const)(
-    '%s: it is down until it answers, and then gets all in order',
+  it('reset: it is down until it answers, and then gets all in order', async () => {
+    await using target = await receiver()
+    target.answers('reset', 'reset')
+    const relay = await serve(target.url)
+    await deliver(relay, 'a', 'b', 'c', 'd')
+    expect(await relay.object({ type: 'target', state: 'down' })).toMatchObject({ target: target.url })
+    await relay.object({ type: 'attempt', n: 4, state: 'succeeded' })
+    expect(target.received.map(idOf)).toEqual(['a', 'a', 'a', 'b', 'c', 'd'])
+    expect((await linesOf(here)).map(({ targets }) => targets)).toMatchObject(
+      [3, 1, 1, 1].map((attempts) => [{ state: 'succeeded', attempts }]),
+    )
+  })
+
+  it('reset of a connection that was used before: the next attempt has its own number, at once', async () => {
+    await using target = await receiver()
+    target.answers(200, 'reset')
+    const relay = await serve(target.url)
+    await deliver(relay, 'a', 'b', 'c')
+    await relay.object({ type: 'attempt', n: 3, state: 'succeeded' })
+    expect(target.received.map((request) => [idOf(request), attemptOf(request)])).toEqual([
+      ['a', 1],
+      ['b', 1],
+      ['b', 2],
+      ['c', 1],
+    ])
+    expect(await relay.objects({ type: 'attempt', n: 2 }, 2)).toMatchObject([
+      {
+        outcome: 'unreachable',
+        error: 'connection closed before an answer, sent again at once',
+        state: 'waiting',
+      },
+      { outcome: 'succeeded', status: 200 },
+    ])
+    expect((await relay.stop()).out).not.toContain('"state":"down"')
+  })
+
+  it.each(['hang', 'reset'] as const)(
+    '%s for one delivery: that one fails, and the others do not wait for it',
     async (how) => {
-      await using target = await receiver()
-      target.answers(how, how)
-      const limits = { ...LIMITS, http: 1500 }
+      await using target = await receiver((request) => (idOf(request) === 'a' ? how : 200))
+      const limits = { ...LIMITS, http: 300, slow: 100 }
       const relay = await here.serveWith({ seams: { limits } }, '--forward', target.url)
       await deliver(relay, 'a', 'b', 'c', 'd')
-      expect(await relay.object({ type: 'target', state: 'down' })).toMatchObject({ target: target.url })
+      await relay.object({ type: 'attempt', n: 1, state: 'failed' })
       await relay.object({ type: 'attempt', n: 4, state: 'succeeded' })
-      expect(target.received.map(idOf)).toEqual(['a', 'a', 'a', 'b', 'c', 'd'])
-      expect((await linesOf(here)).map(({ targets }) => targets)).toMatchObject(
-        [3, 1, 1, 1].map((attempts) => [{ state: 'succeeded', attempts }]),
-      )
+      const others = target.received.map(idOf).filter((id) => id !== 'a')
+      expect(others).toEqual(['b', 'c', 'd'])
+      const reason = how === 'hang' ? 'no answer within 0.3 s' : 'connection closed before an answer'
+      const [first] = await linesOf(here)
+      expect(first).toMatchObject({ n: 1, targets: [{ state: 'failed', reason: `${reason}, 5 times` }] })
     },
   )
 
@@ -118,9 +166,14 @@ describe('a target that cannot be reached', () => {
   })
 
   it('gets one at a time in order, or several where --concurrency says so', async () => {
-    let [under, most] = [0, 0]
+    let [under, most, wanted] = [0, 0, 1]
+    const held: (() => void)[] = []
     await using target = await receiver(async () => {
       most = Math.max(most, ++under)
+      // Not before so many are there, whenever they come, and long enough for one more.
+      const all = new Promise<void>((resolve) => held.push(resolve))
+      if (held.length >= wanted) for (const release of held.splice(0)) release()
+      await all
       await new Promise((resolve) => setTimeout(resolve, 20))
       under--
       return 200
@@ -132,6 +185,7 @@ describe('a target that cannot be reached', () => {
     await one.object({ type: 'attempt', n: 12 })
     expect({ order: target.received.map(idOf), most }).toEqual({ order: ids, most: 1 })
     await one.stop()
+    wanted = 4
     const four = await here.serve('--forward', target.url, '--concurrency', '4')
     await deliver(four, ...ids.map((id) => `again-${id}`))
     await target.has(24)

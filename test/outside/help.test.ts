@@ -6,18 +6,26 @@ import { place } from '../kit/place.js'
 import { run } from '../kit/run.js'
 import { entriesOf, type HelpEntry, helpPages, sectionsOf } from './help-pages.js'
 
-/** Flags of curl, git, npm and ssh in examples. */
+/** Flags of other programs in examples: curl, docker compose, git, gosmee, npm, ssh, and the clients of agents. */
 const OTHER_FLAGS = [
+  '--add-mcp',
   '--allow-build',
   '--allow-scripts',
+  '--cli',
   '--data-binary',
+  '--detach',
+  '--file',
   '--global',
   '--ignore-scripts',
+  '--max-body-size',
   '--now',
   '--pipe',
   '--save-dev',
+  '--scope',
   '--shutdown',
   '--stat',
+  '--stdio',
+  '--tool-name',
   '--wait',
 ]
 /** Its scripts are for other programs. */

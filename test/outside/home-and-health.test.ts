@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { exchange, requestText } from '../kit/http.js'
 import { faulty, place } from '../kit/place.js'
+import { smee } from '../kit/smee.js'
 import { shared } from './fixture.js'
 
 const here = shared(() => place({ host: 'none' }))
@@ -93,6 +94,34 @@ describe('GET /', () => {
       expect(body).not.toMatch(/mallory|ada|alert|_state|_denied/)
     },
   )
+})
+
+describe('the page of a running relay', () => {
+  const links = async (address: string): Promise<unknown[]> => {
+    const page = await (await fetch(address)).text()
+    return [...page.matchAll(/<code>(.*)<\/code>|href="(.*)"/g)].map(([, code, link]) => code ?? link)
+  }
+
+  it('has the payload URL, the inspector and the sandbox', async () => {
+    await using here = await place({})
+    const relay = await here.serve()
+    const found = [`${relay.address}/webhook`, '/inspect/', here.sandbox.url]
+    expect(await links(relay.address)).toEqual(found)
+    expect(await links(`${relay.address}/?auth=success`)).toEqual([])
+  })
+
+  it('has the public address, and no more than there is', async () => {
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve('--no-inspect', '--public-url', 'https://relay.example')
+    expect(await links(relay.address)).toEqual(['https://relay.example/webhook'])
+  })
+
+  it('does not name the channel of a tunnel, which whoever knows it can read', async () => {
+    await using tunnel = await smee()
+    await using here = await place({ host: 'none' })
+    const relay = await here.serve('--tunnel', tunnel.channel)
+    expect(await links(relay.address)).toEqual(['/inspect/'])
+  })
 })
 
 async function ready({ address }: { readonly address: string }): Promise<unknown> {

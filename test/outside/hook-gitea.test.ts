@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { push, sendQueued } from '../kit/gitea-hooks.js'
 import { place, type Serving } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 import { prints, type Ran } from '../kit/run.js'
@@ -16,6 +17,11 @@ let serving: Serving
 let url: string
 const hooks = () => here.gitea.state.hooks
 const hook = (...argv: string[]) => here.run('hook', ...argv)
+/** A hook that is replaced is removed soon. */
+const seams = { limits: { hookLeaves: 300 } }
+const again = (...argv: string[]) => here.runWith({ seams }, 'hook', ...argv)
+const REPLACED =
+  /^hooks? [\d and]+ of octo\/demo (?:was|were) replaced, since Gitea cannot change a secret\. /
 const unwrapped = ({ code, out, err }: Ran) => ({ code, out, err: err.replaceAll(/\s+/g, ' ').trim() })
 
 beforeEach(async () => {
@@ -32,7 +38,8 @@ describe('relay hook add on Gitea', () => {
     expect(events.toSorted()).toEqual(EVERY_EVENT)
     hooks().all.splice(0, 1, ...hooks().all.map((hook) => ({ ...hook, secret: 'other', active: false })))
     const repaired = `hook of octo/demo repaired (it was inactive): ${url}\n`
-    expect(await hook('add', 'octo/demo')).toEqual(prints(repaired))
+    const err = expect.stringMatching(REPLACED)
+    expect(await again('add', 'octo/demo')).toEqual({ ...prints(repaired), err })
     expect(hooks().all.map(({ id, active }) => [id, active])).toEqual([[2, true]])
     expect(await hook('test', 'octo/demo')).toEqual(prints('push of octo/demo arrived: #1\n'))
     expect(await Promise.all(hooks().sent)).toEqual([200])
@@ -46,8 +53,8 @@ describe('relay hook add on Gitea', () => {
     await serving.stop()
     serving = await here.serve()
     const moved = `${serving.address}/webhook`
-    const again = await hook('add', 'octo/demo', '--events', 'push')
-    expect(again.out).toBe(`hook of octo/demo repaired (it led to ${url}): ${moved}\n`)
+    const moving = await again('add', 'octo/demo', '--events', 'push')
+    expect(moving.out).toBe(`hook of octo/demo repaired (it led to ${url}): ${moved}\n`)
     expect(hooks().all.filter((hook) => hook.url === moved || hook.url === url)).toHaveLength(1)
     const listed = objects(await hook('list', 'octo/demo', '--json'))
     expect(listed).toHaveLength(61)
@@ -97,7 +104,7 @@ describe('relay hook add on Gitea', () => {
     await serving.stop()
     const refused = { status: 403, body: { message: 'no more' } }
     const add = (to: string, secret: string) =>
-      here.runWith({ env: { RELAY_WEBHOOK_SECRET: secret } }, 'hook', 'add', 'octo/demo', '--url', to)
+      here.runWith({ seams, env: { RELAY_WEBHOOK_SECRET: secret } }, 'hook', 'add', 'octo/demo', '--url', to)
     const addresses = () => hooks().all.map((hook) => hook.url)
     const failed = { code: 8, err: expect.stringContaining('Gitea refused: no more') }
     hooks().faults.push(undefined, undefined, refused)
@@ -178,12 +185,44 @@ describe('relay serve --hook on Gitea', () => {
     await serving.stop()
     const asked = here.gitea.received.length
     const env = { RELAY_WEBHOOK_SECRET: 'another secret of the profile' }
-    serving = await here.serveWith({ env }, '--hook', 'octo/demo')
+    serving = await here.serveWith({ env, seams }, '--hook', 'octo/demo')
     await serving.object({ type: 'hook', state: 'ready' })
     const secret = env.RELAY_WEBHOOK_SECRET
-    expect(hooks().all).toEqual([expect.objectContaining({ id: 2, events: ['push'], ...own, secret })])
+    await vi.waitFor(() =>
+      expect(hooks().all).toEqual([expect.objectContaining({ id: 2, events: ['push'], ...own, secret })]),
+    )
     const removed = here.gitea.received.slice(asked).filter(({ method }) => method === 'DELETE')
     expect(removed).toHaveLength(1)
+  })
+
+  it('loses nothing of what Gitea has queued when the secret changes, and gets nothing twice', async () => {
+    await hook('add', 'octo/demo', '--events', 'push')
+    await serving.stop()
+    for (let n = 0; n < 40; n++) push(hooks())
+    const former = here.env['RELAY_WEBHOOK_SECRET']
+    const env = { RELAY_WEBHOOK_SECRET: 'the next secret', RELAY_WEBHOOK_SECRET_PREVIOUS: former }
+    const slow = { limits: { hookLeaves: 60_000 } }
+    serving = await here.serveWith({ env, seams: slow }, '--hook', 'octo/demo')
+    await serving.object({ type: 'hook', state: 'ready' })
+    for (let n = 0; n < 20; n++) push(hooks())
+    expect(await sendQueued(hooks())).toEqual(Array.from({ length: 60 }, () => 200))
+    const entries = objects(await here.run('log', '--last', '100', '--json'))
+    expect(entries).toHaveLength(60)
+    // The end of relay does not wait for it.
+    await serving.stop()
+    expect(hooks().all).toEqual([expect.objectContaining({ id: 2, secret: 'the next secret' })])
+    expect(serving.err).toMatch(/hook 1 of octo\/demo was replaced, since Gitea .* still comes for 60 s"?/)
+    expect(serving.err).not.toContain('RELAY_WEBHOOK_SECRET_PREVIOUS')
+  })
+
+  it('says that what is queued is refused without the former secret', async () => {
+    await hook('add', 'octo/demo')
+    await serving.stop()
+    serving = await here.serveWith({ env: { RELAY_WEBHOOK_SECRET: 'unlike' }, seams }, '--hook', 'octo/demo')
+    await serving.object({ type: 'hook', state: 'ready' })
+    await vi.waitFor(() =>
+      expect(serving.err).toContain('refused unless RELAY_WEBHOOK_SECRET_PREVIOUS has the former secret'),
+    )
   })
 
   it('cannot catch up, and says so at once', async () => {

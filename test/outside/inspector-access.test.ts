@@ -290,3 +290,17 @@ describe('an inspector that is off', () => {
     expect((await own.run('inspect', '--no-browser')).code).not.toBe(0)
   })
 })
+
+it('opening the page without a code is no line of the log, and a change without a session is', async () => {
+  await using here = await place({ host: 'none' })
+  const relay = await here.serve()
+  const ask = async (path: string, init?: RequestInit): Promise<number> =>
+    (await fetch(`${relay.address}/inspect/${path}`, init)).status
+  const reads = ['api/deliveries', 'api/state', 'api/timeline', 'api/live', 'api/refused', 'api/deliveries/1']
+  expect(await ask('')).toBe(200)
+  expect(await Promise.all(reads.map((path) => ask(path)))).toEqual(reads.map(() => 401))
+  expect(relay.err).not.toContain('401')
+  const origin = { Origin: relay.address, 'Content-Type': 'application/json' }
+  await ask('api/deliveries/1/forward', { method: 'POST', headers: origin, body: '{}' })
+  await relay.says('was answered 401')
+})

@@ -41,7 +41,10 @@ describe('the list', () => {
   })
 
   it.each([
-    ['since=x', 'since: must be a duration such as 1h, a time such as 2026-01-31T12:00, or now'],
+    [
+      'since=x',
+      'since: must be a duration such as 1h, a day such as yesterday or monday, a time such as 2026-01-31T12:00, or now',
+    ],
     ['status=x', 'status: must be one of failed, waiting, succeeded, none'],
     ['limit=201', 'limit: must be a whole number from 1 to 200'],
   ])('says that the part %s of a query cannot be read', async (query, error) => {

@@ -86,7 +86,7 @@ describe('forward again', () => {
     expect(await forward('deliveries/1/forward', { targets: ['x'] })).toEqual([400, gone])
     expect(await forward('deliveries/1/forward', { what: 1 })).toEqual([400, { error: 'Invalid request' }])
     await replaceRoutes({})
-    const none = { error: '#1 matches no route: add one with --forward or --exec' }
+    const none = { error: '#1 matches no route: add one under State' }
     expect(await forward('deliveries/1/forward', {})).toEqual([409, none])
   })
 })

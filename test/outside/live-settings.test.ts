@@ -1,11 +1,10 @@
-import { createHmac } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { githubDelivery, post } from '../kit/delivery.js'
+import { githubDelivery, post, stripeDelivery } from '../kit/delivery.js'
 import { describeWith } from '../kit/needs.js'
 import { type Place, place, type Serving } from '../kit/place.js'
-import { receiver } from '../kit/receiver.js'
+import { receiver, valuesOf } from '../kit/receiver.js'
 import { smee } from '../kit/smee.js'
 import { bare } from './example.js'
 
@@ -14,14 +13,8 @@ const [FIRST, SECOND, THIRD] = ['whsec_first', 'whsec_second', 'whsec_third']
 let events = 0
 /** Sends a new event as Stripe does, and returns the status of the answer. */
 async function pay(relay: Serving, secret: string, name = 'stripe'): Promise<number> {
-  const body = JSON.stringify({ id: `evt_${++events}`, object: 'event', type: 'invoice.paid' })
-  const time = Math.floor(Date.now() / 1000)
-  const signature = createHmac('sha256', secret).update(`${time}.${body}`).digest('hex')
-  const headers = [
-    ['Content-Type', 'application/json'],
-    ['Stripe-Signature', `t=${time},v1=${signature}`],
-  ] as const
-  return (await post(`${relay.address}/webhook/${name}`, { headers, body: Buffer.from(body) })).status
+  const request = stripeDelivery({ secret, id: `evt_${++events}` })
+  return (await post(`${relay.address}/webhook/${name}`, request)).status
 }
 
 const push = async (relay: Serving, secret: string): Promise<number> =>
@@ -153,5 +146,35 @@ describeWith('postgres', 'several relays of a profile', () => {
     for (const relay of relays) await expect.poll(() => pay(relay, FIRST), { timeout: 10_000 }).toBe(200)
     await here.run('source', 'remove', 'stripe')
     for (const relay of relays) await expect.poll(() => pay(relay, FIRST), { timeout: 10_000 }).toBe(404)
+  })
+
+  it('all forward along a stored route, with its options, also once the others have ended', async () => {
+    await using here = await place({ host: 'none', store: 'postgres' })
+    await using target = await receiver()
+    const [first, second] = [await here.serve(), await here.serve()]
+    const options = ['--ordered', '--timeout', '90s', '--header', 'X-Key: $CI_KEY', '--where', 'zen!=no']
+    const added = await here.runWith(
+      { env: { CI_KEY: 'of one shell' } },
+      'routes',
+      'add',
+      `app=${target.url}`,
+      ...options,
+    )
+    expect(added.code).toBe(0)
+    let sent = 0
+    const ids = () => target.received.flatMap((each) => valuesOf(each, 'X-GitHub-Delivery'))
+    const send = async (relay: Serving, of: string): Promise<boolean> => {
+      expect((await relay.deliver({ id: `${of}-${(sent += 1)}` })).status).toBe(200)
+      return ids().some((id) => id.startsWith(of))
+    }
+    await expect.poll(() => send(first, 'first'), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => send(second, 'second'), { timeout: 10_000 }).toBe(true)
+    const { out } = await here.run('routes', '--json')
+    expect(JSON.parse(out)).toMatchObject({ options: ['timeout 90s', 'ordered', 'header X-Key'] })
+    await first.stop()
+    await expect.poll(() => send(second, 'alone'), { timeout: 20_000 }).toBe(true)
+    expect(new Set(target.received.flatMap((each) => valuesOf(each, 'X-Key')))).toEqual(
+      new Set(['of one shell']),
+    )
   })
 })

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { fill, fillAttempts, type Filled, linesOf } from '../kit/journal.js'
 import { place } from '../kit/place.js'
+import { receiver } from '../kit/receiver.js'
 import { fails, prints } from '../kit/run.js'
 import { bare, example, lines, numbersOf, URL_TARGET } from './example.js'
 import { shared } from './fixture.js'
@@ -11,8 +12,8 @@ const LINES = [
   '#1  2023-11-15 03:43:20  pull_request.opened  octo/demo#7   -',
   '#2  2023-11-15 03:44:20  push                 octo/demo     → http://localhost:3000/hook 200 38ms  2 duplicates',
   '#3  2023-11-15 03:45:20  issues.closed        octo/demo#12  → http://localhost:3000/hook 404 12.3s failed',
-  '#4  2023-11-15 03:46:20  push                 -             → http://localhost:3000/hook waiting',
-  String.raw`#5  2023-11-15 03:47:20  x\u{1b}[2J           octo/other#7  1 of 3 failed, 2 of 3 waiting`,
+  '#4  2023-11-15 03:46:20  push                 -             → http://localhost:3000/hook waiting, no relay runs',
+  String.raw`#5  2023-11-15 03:47:20  x\u{1b}[2J           octo/other#7  1 of 3 failed, 2 of 3 waiting, no relay runs`,
 ]
 
 const BRANCH = 'refs/heads/main'
@@ -76,6 +77,7 @@ describe('relay log', () => {
       target: 'http://localhost:3000/hook',
       state: 'succeeded',
       reason: null,
+      waitsFor: null,
       since: '2023-11-14T22:13:20.000Z',
       attempts: 1,
       outcome: 'succeeded',
@@ -91,12 +93,26 @@ describe('relay log', () => {
       action: null,
       repo: 'octo/demo',
     }
-    const rest = { number: null, ref: null, duplicates: 2, ignoredBy: null, size: 7, targets: [target] }
+    const rest = {
+      number: null,
+      ref: null,
+      query: null,
+      duplicates: 2,
+      ignoredBy: null,
+      size: 7,
+      targets: [target],
+    }
     const proof = { verifiedBy: 'current', restored: null, unproved: false, editedFrom: null }
     const time = '2023-11-14T22:14:20.000Z'
     expect(second).toEqual({ v: 1, type: 'delivery', n: 2, time, ...of, ...rest, ...proof })
     const unanswered = { outcome: null, status: null, ms: null, attempts: 0 }
-    const waiting = { ...target, ...unanswered, state: 'waiting', since: '2023-11-14T22:17:20.000Z' }
+    const waiting = {
+      ...target,
+      ...unanswered,
+      state: 'waiting',
+      waitsFor: 'no relay runs',
+      since: '2023-11-14T22:17:20.000Z',
+    }
     const exit = { state: 'failed', reason: 'exit code 1', outcome: 'refused', status: 1 }
     expect(fifth).toMatchObject({
       n: 5,
@@ -132,6 +148,56 @@ describe('relay log', () => {
       await fill(here, [{ id: `${minute}`, receivedAt: Date.now() + minute * 60_000 }])
     expect((await linesOf(here, '--since', '10m')).map(({ n }) => n)).toEqual([2, 3, 4])
   })
+
+  it('lists what came since a day, in the words of a person', async () => {
+    await using here = await bare()
+    const hour = 3_600_000
+    const ages = [72 * hour, 2 * hour, 0]
+    await fill(
+      here,
+      ages.map((age, i) => ({ id: `${i}`, receivedAt: Date.now() - age })),
+    )
+    const since = async (day: string) => numbersOf((await here.run('log', '--json', '--since', day)).out)
+    expect([await since('yesterday'), await since('1h')]).toEqual([[2, 3], [3]])
+  })
+
+  it('has the names of the targets also once relay has stopped, or serves others', async () => {
+    await using here = await place({ host: 'none' })
+    await using target = await receiver()
+    const log = async (): Promise<string> =>
+      (await here.runWith({ terminal: { columns: 100 } }, 'log', '--color', 'never')).out
+    const relay = await here.serve('--forward', `backend=push=${target.url}`)
+    await relay.deliver()
+    await relay.object({ type: 'attempt', n: 1 })
+    await relay.stop()
+    expect(await log()).toContain(' backend ✓ 200')
+    await here.serve('--forward', `other=issues=${target.url}`)
+    expect(await log()).toContain(' backend ✓ 200')
+  })
+
+  it.each([80, 60, 50, 40])(
+    'has the word for the state of a target whole in %i columns, and so has routes',
+    async (columns) => {
+      await using here = await place({ host: 'none' })
+      const dead = 'http://127.0.0.1:9/hooks/of/the/service'
+      const relay = await here.serve(
+        '--forward',
+        `backend-service=${dead}`,
+        '--exec',
+        'deploy-staging=issues=exit 3',
+      )
+      await relay.deliver({ id: '1', event: 'pull_request_review_comment' })
+      await relay.deliver({ id: '2', event: 'issues' })
+      await relay.objects({ type: 'attempt' }, 2)
+      const { out } = await here.runWith({ terminal: { columns } }, 'log', '--color', 'never')
+      const [, first = '', ...second] = out.trimEnd().split('\n').slice(0, -1)
+      expect(first).toMatch(/◦ down(?::|$)/)
+      expect(second.join(' ').replaceAll(/ +/g, ' ')).toMatch(/◦ (?:down|waiting) .*✗ exit 3\b/)
+      for (const line of [first, ...second]) expect(line.length).toBeLessThanOrEqual(columns)
+      const routes = await here.runWith({ terminal: { columns } }, 'routes', '--color', 'never')
+      expect(routes.out.replaceAll(/\s+/g, ' ')).toContain(' down: connection refused, next try ')
+    },
+  )
 
   it('shows the last 20, and any number on demand, in columns that fit', async () => {
     await using here = await bare()

@@ -142,7 +142,13 @@ function callsOf(to: string): Readonly<Record<string, readonly Fields[]>> {
       { event: ['issues'] },
       { status: 'failed' },
     ],
-    show_delivery: [...entries, { entry: '99' }],
+    show_delivery: [
+      ...entries,
+      ...entries.map((given) => ({ ...given, page: 1 })),
+      { entry: '1', path: 'issue.title' },
+      { entry: '1', path: 'issue.titel' },
+      { entry: '99' },
+    ],
     wait_for_delivery: [
       { match: '*', since: '1h', timeout: '1s' },
       { match: '*', since: '1h', timeout: '5s', forwarded: true },
@@ -159,6 +165,7 @@ function callsOf(to: string): Readonly<Record<string, readonly Fields[]>> {
       { entry: '2' },
       { entry: '3' },
     ],
+    skip_delivery: entries,
     trigger_delivery: [
       { list: true },
       { event: 'push' },

@@ -14,6 +14,15 @@ const FILES: readonly (readonly [file: string, text: (command: string) => string
   ['relay.json', (command) => JSON.stringify({ exec: [command, `push=${command}`] })],
   ['.env', (command) => `RELAY_EXEC="${command}\npush=${command}"\n`],
   ['../relay.json', (command) => JSON.stringify({ exec: [command, `push=${command}`] })],
+  [
+    'relay.json',
+    (command) => JSON.stringify({ routes: [{ exec: command }, { match: 'push', exec: command }] }),
+  ],
+  [
+    'relay.json',
+    (command) => JSON.stringify({ exec: [command], routes: [{ match: 'push', exec: command }] }),
+  ],
+  ['.env', (exec) => `RELAY_ROUTES='${JSON.stringify([{ exec }, { match: 'push', exec }])}'\n`],
 ]
 const ADVICE = 'start relay mcp with --allow-project-exec, or run relay serve in a terminal, which lists them'
 
@@ -43,7 +52,9 @@ describe.each(FILES)('commands that only %s names', (...file) => {
     const { cwd, ran } = checkout(file)
     await using agent = await agentIn(here, cwd, '--forward', handler.url)
     expect(await targetsOf(agent)).toEqual([[handler.url, 'succeeded']])
-    const left = expect.stringMatching(new RegExp(`(?:exec|EXEC) .*its 2 commands are left out.*${ADVICE}$`))
+    const left = expect.stringMatching(
+      new RegExp(`(?:exec|EXEC|routes|ROUTES) .*its 2 commands are left out.*${ADVICE}$`),
+    )
     for (const tool of ['relay_state', 'show_routes']) {
       const { notes, routes } = await agent.call(tool)
       expect([tool, notes, Object(routes).length]).toEqual([tool, [left], 1])

@@ -25,7 +25,7 @@ const READERS = [
   'show_routes',
   'wait_for_delivery',
 ]
-const SENDERS = ['replay_delivery', 'trigger_delivery']
+const SENDERS = ['replay_delivery', 'skip_delivery', 'trigger_delivery']
 const ACTIONS = ['comment', 'merge', 'react']
 
 /** The result's delivery, or its part. */
@@ -37,7 +37,9 @@ describe('relay mcp', () => {
 
   it('goes the way of an agent that writes a handler: 500 with its body, mended, 200', async () => {
     // The handler crashes at first.
-    await using handler = await receiver({ status: 500, body: "TypeError: Cannot read 'ref' of undefined" })
+    const crash = { status: 500, body: "TypeError: Cannot read 'ref' of undefined" }
+    // relay itself does not try it again meanwhile.
+    await using handler = await receiver({ ...crash, headers: { 'Retry-After': '30' } })
     await using relay = await here.serve('--forward', `push=${handler.url}/hook`)
     await using agent = await codingAgent(here)
     expect(await agent.call('relay_state')).toMatchObject({
@@ -70,10 +72,13 @@ describe('relay mcp', () => {
       sent: { ok: true, status: 200 },
       delivery: {
         targets: [{ state: 'succeeded', status: 200 }],
-        attempts: [{ outcome: 'succeeded', status: 200 }],
+        attempts: [
+          { outcome: 'retry', status: 500 },
+          { outcome: 'succeeded', status: 200 },
+        ],
       },
     })
-    expect(at(mended, 'delivery', 'n')).not.toBe(n)
+    expect(at(mended, 'delivery', 'n')).toBe(n)
     const { body } = handler.received.at(-1) ?? {}
     expect(JSON.parse(String(body))).toMatchObject({ ref: 'refs/heads/main' })
   })
@@ -109,17 +114,14 @@ describe('each tool', () => {
       Object.entries(Object(properties)).map(([field, schema]) => [name, field, at(schema, 'description')]),
     )
     const undescribed = fields.filter(([, , description]) => description === undefined)
-    expect(undescribed).toEqual([
-      ['trigger_delivery', 'event', undefined],
-      ['explain_refused', 'id', undefined],
-    ])
+    expect(undescribed).toEqual([['show_delivery', 'page', undefined]])
     // As --help prints them, with what they are otherwise.
     expect(fields).toEqual(
       expect.arrayContaining([
         [
           'wait_for_delivery',
           'since',
-          'deliveries received since: 1h (ago), 2026-01-31T12:00, or now (default: 10s)',
+          'deliveries received since: 1h (ago), yesterday, monday 9:00, 2026-01-31T12:00, or now (default: 10s)',
         ],
         ['trigger_delivery', 'source', 'source that it is of (default: the code host)'],
         ['list_deliveries', 'event', expect.stringMatching(/ \(repeatable\)$/)],
@@ -128,7 +130,6 @@ describe('each tool', () => {
     const given = tools.flatMap(({ inputSchema }) => Object.entries(Object(inputSchema.properties)))
     expect(given.filter(([, schema]) => at(schema, 'default') !== undefined)).toMatchObject([
       ['last', { default: 20, minimum: 1 }],
-      ['offset', { default: 0 }],
       ['timeout', { default: '45s' }],
     ])
     const outside = tools.filter(({ name }) => !['relay_state', 'show_routes'].includes(name))
@@ -148,15 +149,20 @@ describe('each tool', () => {
       'issues',
     ])
     expect(events(await agent.call('list_deliveries', { status: 'none', last: 101 }))).toEqual(['issues'])
-    expect(await agent.call('list_deliveries', { repo: 'octo/b' })).toMatchObject({
+    expect(
+      await agent.call('list_deliveries', { repo: 'octo/b', fields: ['source', 'delivery'] }),
+    ).toMatchObject({
       deliveries: [{ n: 2, source: 'github', fromOutside: { repo: 'octo/b', delivery: 'b' } }],
     })
     expect(await agent.call('list_deliveries', { text: 'nowhere' })).toEqual({
       deliveries: [],
       refused: [],
+      total: 0,
+      more: false,
+      next: null,
       notes: ['No delivery in the journal matches'],
     })
-    expect(await agent.fails('list_deliveries', { since: 'soon' })).toMatch(/^--since: /)
+    expect(await agent.fails('list_deliveries', { since: 'soon' })).toMatch(/^since: /)
     for (const last of ['abc', 0, null])
       expect(await agent.fails('list_deliveries', { last })).toMatch(/Invalid arguments .*\blast\b/s)
     expect(await agent.fails('show_delivery')).toMatch(/Invalid arguments .*\bentry\b/s)
@@ -170,24 +176,35 @@ describe('each tool', () => {
     })
   })
 
-  it('show_delivery has the body in parts, of whole characters', async () => {
-    const body = JSON.stringify({ a: 'x', text: 'aé€😀'.repeat(4000) })
+  it('show_delivery has the body in pages, which are JSON, of whole characters', async () => {
+    const body = JSON.stringify({ a: 'x', list: [[1], { b: 12.5 }], text: 'aé€😀'.repeat(4000), end: null })
     const { length: bytes } = Buffer.from(body)
     await relay.deliver({ id: 'long', body })
-    let [whole, offset, parts]: [string, unknown, number] = ['', 0, 0]
-    while (offset !== null) {
-      const {
-        text: part,
-        next,
-        ...rest
-      } = Object(
-        at(await agent.call('show_delivery', { entry: 'last', offset }), 'delivery', 'fromOutside', 'body'),
-      )
-      expect(rest).toEqual({ offset, bytes })
-      expect(Buffer.from(part).length).toBeLessThanOrEqual(16_384)
-      ;[whole, offset, parts] = [whole + part, next, parts + 1]
+    const texts: string[] = []
+    for (let page: unknown = 1; page !== null;) {
+      const shown = await agent.call('show_delivery', { entry: 'last', page })
+      const { text, next, ...rest } = Object(at(shown, 'delivery', 'fromOutside', 'body'))
+      expect(rest).toEqual({ page, bytes, ...(page !== 1 && { from: 'text' }) })
+      expect(Buffer.from(text).length).toBeLessThanOrEqual(16_384)
+      texts.push(text)
+      page = next
     }
-    expect({ whole, parts }).toEqual({ whole: body, parts: 3 })
+    const parts = texts.map((text) => JSON.parse(text))
+    expect(parts.length).toBe(3)
+    expect({ ...Object.assign({}, ...parts), text: parts.map(({ text }) => text).join('') }).toEqual(
+      JSON.parse(body),
+    )
+    expect(await agent.call('show_delivery', { entry: 'last' })).toMatchObject({
+      delivery: {
+        fromOutside: {
+          body: {
+            bytes,
+            outline: { a: 'x', list: '[2]', text: expect.stringMatching(/^aé€😀.{0,60}…$/u), end: null },
+          },
+        },
+      },
+    })
+    expect(await agent.fails('show_delivery', { entry: 'last', page: 4 })).toBe('page: the last one is 3')
     expect(await agent.fails('show_delivery', { entry: '999' })).toMatch(/^The journal has no entry #999/)
     expect(await agent.fails('show_delivery', { entry: '/etc/passwd' })).toMatch(/is not an entry/)
   })
@@ -209,7 +226,7 @@ describe('each tool', () => {
       'No delivery matched ping within 1s',
     )
     expect(await agent.fails('wait_for_delivery', { match: 'push', where: ['='] })).toMatch(
-      /^--where =: expected/,
+      /^where =: expected/,
     )
     expect(await agent.fails('wait_for_delivery', { match: 'pull_request.openned', timeout: '1s' })).toBe(
       'warning: github sends pull_request with other actions than openned (did you mean pull_request.opened?)\nNo delivery matched pull_request.openned within 1s',
@@ -253,7 +270,8 @@ describe('each tool', () => {
     expect(sent).toMatchObject({
       delivery: { source: 'stripe', verifiedBy: 'current', targets: [{ status: 200 }] },
     })
-    expect(String(at(sent, 'delivery', 'fromOutside', 'body', 'text'))).toMatch(/"type":"made.up", {2}"id":/)
+    const shown = await agent.call('show_delivery', { entry: Number(at(sent, 'delivery', 'n')), page: 1 })
+    expect(String(at(shown, 'delivery', 'fromOutside', 'body', 'text'))).toMatch(/"type":"made.up", {2}"id":/)
     expect(await agent.call('trigger_delivery', { event: 'stripe/invoice.paid' })).toMatchObject({
       delivery: { source: 'stripe', fromOutside: { event: 'invoice.paid' } },
     })
@@ -263,7 +281,9 @@ describe('each tool', () => {
     expect(await agent.call('trigger_delivery', { list: true, source: 'stripe' })).toMatchObject({
       events: expect.arrayContaining(['invoice.paid']),
     })
-    expect(await agent.fails('trigger_delivery')).toBe('No event given. relay trigger --list lists them')
+    expect(await agent.fails('trigger_delivery')).toBe(
+      'No event given. trigger_delivery with list: true lists them',
+    )
   })
 
   it('explain_refused says what is wrong with a signature', async () => {
@@ -323,28 +343,28 @@ it('a body that is no text is base64', async () => {
   await fill(here, [{ id: 'binary', body: Buffer.from([0xff, 0xfe, 0x00]) }])
   await using agent = await codingAgent(here)
   expect(await agent.call('show_delivery', { entry: 'last' })).toMatchObject({
-    delivery: { fromOutside: { body: { textBase64: '//4A', offset: 0, bytes: 3, next: null } } },
+    delivery: { fromOutside: { body: { textBase64: '//4A', page: 1, bytes: 3, next: null } } },
   })
 })
 
 it('a delivery that is sent again does not wait for a target that is no longer configured', async () => {
   await using here = await place({ host: 'none' })
   await using handler = await receiver(() => 503)
-  const before = await here.serve('--source', 'mine=none', '--forward', `mine/*=${handler.url}`)
+  const before = await here.serve('--source', 'mine=none id=digest', '--forward', `mine/*=${handler.url}`)
   await using agent = await codingAgent(here)
   const given = { source: 'mine', body: '{"id":"second"}' }
   await agent.call('trigger_delivery', { source: 'mine', body: '{"id":"first"}' })
   const second = ['trigger', '--source', 'mine', '--body', '-']
   expect(await here.runWith({ stdin: given.body }, ...second)).toMatchObject({ code: 0 })
   await before.stop()
-  await using _relay = await here.serve('--source', 'mine=none')
+  await using _relay = await here.serve('--source', 'mine=none id=digest')
   const { delivery, notes } = await agent.call('trigger_delivery', given)
   expect([at(delivery, 'targets', 0, 'state'), notes]).toEqual(['waiting', ['1 sent']])
 })
 
 it('a made-up delivery that relay has long had shows the older entry', async () => {
   await using here = await place({ host: 'none' })
-  await using relay = await here.serve('--source', 'mine=none')
+  await using relay = await here.serve('--source', 'mine=none id=digest')
   await using agent = await codingAgent(here)
   const given = { source: 'mine', body: '{"id":"same"}' }
   const shown = { sent: { ok: true }, delivery: { n: 1, source: 'mine' }, notes: ['1 sent'] }
@@ -450,19 +470,64 @@ describe('relay mcp --serve', () => {
     await using unlucky = await codingAgent(elsewhere, '--serve')
     expect(await unlucky.fails('trigger_delivery', { event: 'push' })).toMatch(/port.*in use/i)
     expect(await unlucky.call('list_deliveries')).toMatchObject({ deliveries: [] })
+    // Each tool says so, with the advice for whoever has set up the client.
+    const why = `With --serve, as the client is set up, no relay could start. Port ${other.port} is in use`
+    const { tools } = await unlucky.client.listTools()
+    for (const { name, inputSchema } of tools) {
+      const needed = (inputSchema.required ?? []).map((each) => [each, each === 'id' ? 1 : '1'] as const)
+      const given = { ...Object.fromEntries(needed), ...(name === 'trigger_delivery' && { event: 'push' }) }
+      const { content } = await unlucky.client.callTool({ name, arguments: given })
+      const [text] = content.map((each) => (each.type === 'text' ? each.text : ''))
+      expect([name, text]).toEqual([name, expect.stringContaining(why)])
+      expect([name, text]).toEqual([name, expect.stringContaining('Choose another with --port')])
+    }
     expect(await unlucky.close()).toMatch(/^warning: relay has stopped: .*port.*in use/i)
     expect(await other.stop()).toMatchObject({ code: 0 })
   })
 
-  it.each(['--sandbox', '--forward=3000', '--source=stripe'])('alone takes %s', async (flag) => {
+  it('of two windows, the second takes over at its next call once the first ends', async () => {
     await using here = await place({ host: 'none' })
-    const [name] = flag.split('=')
-    expect(await here.run('mcp', flag)).toEqual({
-      code: 2,
-      out: '',
-      err: `error: ${name}: only with --serve\n`,
-    })
+    await using handler = await receiver()
+    const flags = ['--serve', '--forward', handler.url]
+    await using first = await codingAgent(here, ...flags)
+    await using second = await codingAgent(here, ...flags)
+    const pidOf = async (agent: CodingAgent): Promise<unknown> =>
+      at(await agent.call('relay_state'), 'running', 'pid')
+    const before = await pidOf(first)
+    expect(await pidOf(second)).toBe(before)
+    const waiting = second.call('wait_for_delivery', { match: 'issues', timeout: '30s' })
+    await first.close()
+    const calls = ['push', 'issues', 'push'].map((event) =>
+      second.call('trigger_delivery', { event: event === 'issues' ? 'issues.opened' : event }),
+    )
+    for (const result of await Promise.all(calls))
+      expect(result).toMatchObject({ delivery: { targets: [{ state: 'succeeded' }] } })
+    expect(await waiting).toMatchObject({ delivery: { fromOutside: { event: 'issues' } } })
+    expect(await pidOf(second)).not.toBe(before)
+    expect(await second.close()).toContain('push')
   })
+
+  it('whose sandbox has no port says which flag changes that, and takes it', async () => {
+    await using taken = await receiver()
+    await using here = await place({ host: 'none', env: { RELAY_SANDBOX_PORT: String(taken.port) } })
+    await using unlucky = await codingAgent(here, '--serve', '--sandbox')
+    expect(await unlucky.fails('trigger_delivery', { event: 'push' })).toContain('--sandbox-port')
+    await using lucky = await codingAgent(here, '--serve', '--sandbox', '--sandbox-port', '0')
+    expect(await lucky.call('trigger_delivery', { event: 'push' })).toMatchObject({ sent: { ok: true } })
+  })
+
+  it.each(['--sandbox', '--sandbox-port=0', '--forward=3000', '--source=stripe'])(
+    'alone takes %s',
+    async (flag) => {
+      await using here = await place({ host: 'none' })
+      const [name] = flag.split('=')
+      expect(await here.run('mcp', flag)).toEqual({
+        code: 2,
+        out: '',
+        err: `error: ${name}: only with --serve\n`,
+      })
+    },
+  )
 })
 
 describe('actions', () => {
@@ -668,8 +733,9 @@ describe('the process of relay mcp', () => {
         void child.stdin.write(
           `${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: given } })}\n`,
         )
-      // What is no message of the protocol has no answer, and ends nothing.
+      // What is no message of the protocol ends nothing. Only what is not JSON has an answer, without an id.
       child.stdin.write('no JSON\n[]\nnull\n{"jsonrpc":"2.0"}\n')
+      await once(child.stdout, 'data')
       call(2, 'trigger_delivery', { event: 'push' })
       await once(child.stdout, 'data')
       call(3, 'wait_for_delivery', { match: 'issues', timeout: '5m' })
@@ -682,10 +748,11 @@ describe('the process of relay mcp', () => {
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line))
-      expect(messages.map(({ jsonrpc, id }) => [jsonrpc, id])).toEqual([
-        ['2.0', 1],
-        ['2.0', 2],
-        ['2.0', 4],
+      expect(messages.map(({ jsonrpc, id, error }) => [jsonrpc, id, error?.code])).toEqual([
+        ['2.0', 1, undefined],
+        ['2.0', null, -32_700],
+        ['2.0', 2, undefined],
+        ['2.0', 4, undefined],
       ])
       expect(messages[0]).toMatchObject({
         result: { protocolVersion: '2025-06-18', serverInfo: { name: 'relay' } },

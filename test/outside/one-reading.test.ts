@@ -52,7 +52,7 @@ describe('what a delivery says', () => {
         const isRefused = sender.scheme === 'github' && type.startsWith(FORM)
         expect([name, status]).toEqual([name, isRefused ? 400 : 200])
         if (isRefused) continue
-        const [stored] = objects((await here.run('show', 'last', '--json')).out)
+        const [stored] = objects((await here.run('show', 'last', '--json', '--reveal')).out)
         expect(stored).toMatchObject({
           source: name,
           event: sender.event,
@@ -143,8 +143,12 @@ describe('a form of a sender of fields', () => {
       const [shown] = objects((await here.run('show', '1', '--json')).out)
       const isPayload = start === 'payload'
       expect([shown?.['event'], shown?.['payload'], readFileSync(file, 'utf8')]).toEqual(
-        isPayload ? ['inner', JSON.parse(inner), inner] : ['outer', null, body],
+        isPayload
+          ? ['inner', JSON.parse(inner), inner]
+          : ['outer', Object.fromEntries(new URLSearchParams(body)), body],
       )
+      const waited = await here.run('wait', 'open/*', '--where', `kind==${isPayload ? 'inner' : 'outer'}`)
+      expect(waited).toMatchObject({ code: 0 })
     },
   )
 })

@@ -32,6 +32,9 @@ const relay = shared(() =>
       shop: 'hmac header=X-Signature prefix=sha256= event=X-Event',
       slack: 'slack',
       door: 'none',
+      ...Object.fromEntries(
+        ['dropbox', 'meta', 'event-grid'].map((name) => [name, `hmac header=X-Signature handshake=${name}`]),
+      ),
     },
     settings: { metrics: true },
     seams: { storage },
@@ -149,6 +152,13 @@ describe('real answers are as the document says:', () => {
     const digest = createHmac('sha256', SECRET).update(`v0:${time}:${question}`).digest('hex')
     const slack = { 'X-Slack-Signature': `v0=${digest}`, 'X-Slack-Request-Timestamp': time }
     expect(await ask('POST', '/webhook/slack', { headers: slack, body: question })).toEqual([200])
+    expect(await ask('GET', '/webhook/dropbox?challenge=abc')).toEqual([200])
+    expect(await ask('GET', '/webhook/dropbox?challenge=%3C')).toEqual([400, 'Invalid challenge'])
+    const hub = '/webhook/meta?hub.mode=subscribe&hub.challenge=1&hub.verify_token=x'
+    expect(await ask('GET', hub)).toEqual([403, 'Wrong verify token'])
+    expect(await ask('GET', hub, { headers: { Host: 'a.example' } })).toEqual([403, 'Forbidden host'])
+    const origin = { headers: { 'WebHook-Request-Origin': 'eventgrid.azure.net' } }
+    expect(await ask('OPTIONS', '/webhook/event-grid', origin)).toEqual([200])
     const fromPage = { headers: { Origin: 'https://page.example' }, body }
     expect(await ask('POST', '/webhook/door', { body })).toEqual([200])
     const untrusted = 'Deliveries that nothing proves are not taken from a browser'

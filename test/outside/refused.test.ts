@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { githubDelivery, post } from '../kit/delivery.js'
+import { type DeliveryOptions, giteaDelivery, githubDelivery, post } from '../kit/delivery.js'
 import { place } from '../kit/place.js'
 import { fails } from '../kit/run.js'
 import { example, objects } from './example.js'
@@ -101,5 +101,43 @@ describe('relay verify refused:1', () => {
       5,
       [expect.objectContaining({ name: 'refused:2', valid: false, reason: 'unverifiable', hint: PATH })],
     ])
+  })
+})
+
+const FORM = 'application/x-www-form-urlencoded'
+const form = new URLSearchParams({ payload: JSON_BODY }).toString()
+/** What a code host sends that is set up otherwise than relay. */
+const STRANGE: Readonly<Record<string, DeliveryOptions>> = {
+  'with another secret': { secret: 'x' },
+  'without a secret': { set: { 'X-Hub-Signature-256': 'sha256=' } },
+  'as a form, of which the JSON is signed': { type: FORM, body: form, signed: JSON_BODY, secret: 'x' },
+  'as a form, signed whole': { type: FORM, body: form, secret: 'x' },
+  'with SHA-1 alone': {
+    set: { 'X-Hub-Signature-256': undefined, 'X-Hub-Signature': `sha1=${'0'.repeat(40)}` },
+  },
+  'that is no JSON': { body: 'not JSON' },
+}
+const ADDRESS = ', and RELAY_PROVIDER_URL to its address'
+
+describe.each([
+  ['github', 'Gitea', giteaDelivery, `RELAY_PROVIDER=gitea${ADDRESS}`],
+  ['gitea', 'GitHub', githubDelivery, 'RELAY_PROVIDER=github'],
+] as const)('a relay that is set to %s says of a delivery of %s', (provider, label, delivery, fix) => {
+  const env = { RELAY_PROVIDER: provider, RELAY_PROVIDER_URL: `https://${provider}.example` }
+  const here = shared(() => place({ host: 'none', env }))
+  const relay = shared(() => here.serve())
+
+  it.each(Object.keys(STRANGE))('what to set: one %s', async (name) => {
+    const { status } = await post(`${relay.address}/webhook`, delivery({ body: JSON_BODY, ...STRANGE[name] }))
+    expect(status).toBeGreaterThanOrEqual(400)
+    const [refused] = objects(await here.run('log', '--refused', '--json', '--last', '1'))
+    const reason = `its headers are those of ${label}, but this relay receives from ${provider}: set ${fix}`
+    expect(refused).toMatchObject({ type: 'refused', reason })
+  })
+
+  it('nothing odd of one to another path', async () => {
+    await post(`${relay.address}/webhooks`, delivery())
+    const [refused] = objects(await here.run('log', '--refused', '--json', '--last', '1'))
+    expect(refused).toMatchObject({ reason: PATH })
   })
 })

@@ -102,8 +102,9 @@ describe('relay replay', () => {
     const run = (...argv: string[]): Promise<Ran> => here.runWith({ cwd }, 'replay', ...argv)
     expect(await run('a.json')).toMatchObject({ code: 0, err: '1 sent\n' })
     for (const tamper of ['signature', 'body']) {
+      expect(await run('a.json', '--tamper', tamper)).toMatchObject({ code: 0, err: '1 sent\n' })
       expect(await run('a.json', '--tamper', tamper, '--expect', '401')).toMatchObject({ code: 0 })
-      const { code, out } = await run('a.json', '--tamper', tamper)
+      const { code, out } = await run('a.json', '--tamper', tamper, '--expect', '2xx')
       expect([code, out]).toEqual([3, expect.stringContaining('expected 2xx: {"error":"Invalid signature"}')])
     }
     expect(tidy((await run('last')).out)).toBe('ok   #1  200  Nms\n')
@@ -246,7 +247,24 @@ describe('relay trigger', () => {
     expect(await numbers('trigger', 'push', '--to', target.url)).toEqual([null])
     const by = `Sent push: answered 202 in TIME, by ${target.url}\n`
     expect(await shown('push', '--to', target.url)).toBe(by)
-    expect(await shown('push', '--tamper', 'signature')).toMatch(/^FAIL push {2}401 {2}TIME {2}expected 2xx/)
+    expect(await shown('push', '--tamper', 'signature', '--expect', '2xx')).toMatch(
+      /^FAIL push {2}401 {2}TIME {2}expected 2xx/,
+    )
+  })
+
+  it('warns of a field that the payload lacks, with the nearest, and adds it', async () => {
+    await using here = await place({ host: 'none' })
+    const print = (...set: string[]) =>
+      here.run('trigger', 'issues.opened', '--print', ...set.flatMap((each) => ['--set', each]))
+    const { code, out, err } = await print('$.isue.title=x', 'payload.issue.number=7', 'isue.title=y')
+    expect([code, err]).toEqual([
+      0,
+      `warning: --set: the payload has no isue.title (did you mean issue.title?). It is added
+--set also changed ${['url', 'labels_url', 'comments_url', 'events_url', 'html_url', 'reactions.url'].map((each) => `issue.${each}`).join(', ')}
+`,
+    ])
+    const { body, payload = JSON.parse(body) } = JSON.parse(out)
+    expect(payload).toMatchObject({ isue: { title: 'y' }, issue: { number: 7 } })
   })
 
   it('changes fields, spoils signatures, and expects', async () => {

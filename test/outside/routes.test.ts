@@ -21,7 +21,7 @@ describe('relay routes', () => {
 ignored: check_run
 `
     expect({ ...ran, out: ran.out.replaceAll(/ {2,}/g, '  ') }).toEqual(prints(shown))
-    const counts = { waiting: 0, succeeded: 1, failed: 0, since: null, nextTryAt: null }
+    const counts = { waiting: 0, succeeded: 1, failed: 0, since: null, nextTryAt: null, waitsFor: null }
     expect(objects((await here.run('routes', '--json')).out)).toEqual([
       { v: 1, type: 'route', target: up.url, match: '*', state: 'up', ...counts },
       expect.objectContaining({ target: `issues=${down.url}`, match: 'issues' }),

@@ -41,6 +41,8 @@ function fixture(source: string, scheme: string) {
   }
 }
 
+const TAKEN_ANYWAY = /^3 error: (\d) of \1 answers were not as expected\n$/
+
 describe('a file whose scheme the user has not named', () => {
   it.each(SCHEMES)('gets no secret sent: %s', async (scheme) => {
     await using here = await place({ host: 'none' })
@@ -57,7 +59,9 @@ describe('a file whose scheme the user has not named', () => {
           const env = { SECRET: secret }
           const argv = ['replay', word, '--secret-env', 'SECRET', '--to', target.url, ...flags]
           const { code, err } = await here.runWith({ env, cwd, stdin }, ...argv)
-          expect(`${code} ${err}`).toMatch(/^(0 |2 .*sends the secret itself.*relay source add)/)
+          // The target takes what is tampered with, too, which is not what is expected of one.
+          const sent = flags[0] === '--tamper' ? TAKEN_ANYWAY : /^0 /
+          expect(`${code} ${err}`).toMatch(code === 2 ? /sends the secret itself.*relay source add/ : sent)
         }
     expect(
       target.received.map(textOf).filter((text) => text.includes(PLAIN) || text.includes(SIGNING)),
@@ -239,8 +243,6 @@ const UNUSABLE: Readonly<Record<string, string>> = {
   'hmac header=X-S signed={id}.{body} id=X-H#id': 'id=x-h#id',
   'hmac header=X-S signed={id}.{timestamp}.{body} id=X-H#i time=X-H#t': 'id=x-h#i or time=x-h#t',
   'hmac header=X-S prefix=v1= time=X-H#t': 'time=x-h#t',
-  'hmac header=X-S time=X-S#t': 'time=x-s#t or prefix=',
-  'hmac header=X-S prefix=v1, time=X-S#t': 'time=x-s#t or prefix=v1,',
   'hmac header=X-S signed={id}.{body} id=X-S': 'id=x-s',
   'hmac header=X-S id=X-S': 'id=x-s',
   'hmac header=X-S event=X-S': 'event=x-s',

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -56,7 +56,8 @@ const PUBLISHED: readonly [
 
 const DOOR = { secret: 'tok-3f9a1c' }
 
-const digest = (body: string | Uint8Array): string => createHash('sha256').update(body).digest('base64url')
+/** The id that relay gives to a delivery whose sender gives none. */
+const OWN_ID = expect.stringMatching(/^relay-[\da-f-]{36}$/)
 
 describe('POST /webhook/<source>', () => {
   const time = clock()
@@ -75,14 +76,16 @@ describe('POST /webhook/<source>', () => {
         const request = await requestOf(sender, time.now() + offset)
         expect([name, offset, await send(name, request)]).toEqual([name, offset, OK])
       }
-      const body = sender.bodyAt?.(time.now()) ?? sender.body
       expected.push({
         provider: name,
         event: sender.event,
-        delivery: sender.id ?? digest(body),
+        delivery: sender.id ?? OWN_ID,
         verifiedBy: 'current',
-        duplicates: offsets.length - 1,
+        duplicates: sender.id === undefined ? 0 : offsets.length - 1,
       })
+      // Without an id, each is a delivery of its own.
+      if (sender.id === undefined)
+        expected.push(...Array.from({ length: offsets.length - 1 }, () => ({ provider: name })))
     }
     await relay.stop()
     expect(await linesOf(here)).toMatchObject(expected)
@@ -108,7 +111,7 @@ describe('POST /webhook/<source>', () => {
     expect(await linesOf(here)).toEqual([])
   })
 
-  it('counts a delivery once for each source and id, and one without an id for each body', async () => {
+  it('counts a delivery once for each source and id, and each without an id', async () => {
     const expected: object[] = []
     // Two sources of one scheme, whose sender gives the same id to both.
     for (const name of ['bitbucket', 'bitbucket-2', 'plain', 'plain-2'])
@@ -116,7 +119,8 @@ describe('POST /webhook/<source>', () => {
         const sender = SENDERS[name.replace('-2', '')] ?? never()
         const request = await requestOf(sender, time.now(), { body })
         for (let i = 0; i < 2; i++) expect([name, await send(name, request)]).toEqual([name, OK])
-        if (sender.id === undefined) expected.push({ provider: name, delivery: digest(body), duplicates: 1 })
+        if (sender.id === undefined)
+          expected.push(...[1, 2].map(() => ({ provider: name, delivery: OWN_ID, duplicates: 0 })))
         else if (body === '{"a":1}') expected.push({ provider: name, delivery: sender.id, duplicates: 3 })
       }
     await relay.stop()
@@ -143,7 +147,7 @@ describe('POST /webhook/<source>', () => {
       }
       for (const [name, proof] of Object.entries(proofs)) {
         expect([name, type, await send(name, { headers: [...of, ...proof], body })]).toEqual([name, type, OK])
-        expected.push({ provider: name, event: 'webhook', delivery: digest(body), size: body.byteLength })
+        expected.push({ provider: name, event: 'webhook', delivery: OWN_ID, size: body.byteLength })
       }
     }
     const stored = await linesOf(here)

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Fixture } from 'webhook-relay/testing'
@@ -59,14 +59,14 @@ headers
 body (7 bytes): not text; relay show 3 --body prints it
 `
 
-const FIFTH_TARGETS = String.raw`localhost:3000  ◦ waiting  http://localhost:3000/hook
+const FIFTH_TARGETS = String.raw`localhost:3000  ◦ waiting: no relay runs  http://localhost:3000/hook
 
 deploy.sh  ✗ failed: exit code 1  push=exec:./deploy.sh
   2023-11-15 03:43:20  exit 1 38ms
     �
     \u{0}{
 
-example.com  ◦ waiting  issues=https://***@example.com/x?…
+example.com  ◦ waiting: no relay runs  issues=https://***@example.com/x?…
 
 `
 
@@ -167,7 +167,7 @@ describe('relay show', () => {
     const of = { ...from, delivery: 'c', event: 'issues', action: 'closed', repo: 'octo/demo' }
     const state = { state: 'failed', reason: 'answered 404', since: '2023-11-14T22:13:20.000Z', attempts: 4 }
     const down = { outcome: 'unreachable', status: null, ms: 38, error: 'connection refused', count: 3 }
-    const last = { ...refused, error: null, count: 1, answer: 'no\u001b[2J such\r\nthing\n' }
+    const last = { ...refused, error: null, count: 1, headers: [], answer: 'no\u001b[2J such\r\nthing\n' }
     expect(JSON.parse(out)).toEqual({
       v: 1,
       type: 'delivery',
@@ -176,6 +176,7 @@ describe('relay show', () => {
       ...of,
       number: 12,
       ref: null,
+      query: null,
       verifiedBy: 'current',
       restored: null,
       unproved: false,
@@ -183,7 +184,7 @@ describe('relay show', () => {
       duplicates: 0,
       ignoredBy: null,
       size: 7,
-      targets: [{ target, ...state, ...refused }],
+      targets: [{ target, ...state, waitsFor: null, ...refused }],
       hook: '42',
       headers: [
         { name: 'X-GitHub-Event', value: 'push' },
@@ -193,7 +194,7 @@ describe('relay show', () => {
       bodyBase64: BYTES.toString('base64'),
       payload: null,
       attempts: [
-        { time, target, ...down, answer: '' },
+        { time, target, ...down, headers: [], answer: '' },
         { time: '2023-11-14T22:16:20.000Z', target, ...last },
       ],
     })
@@ -272,13 +273,44 @@ describe('relay export', () => {
   it('says why it cannot', async () => {
     const cwd = emptyFolder()
     const run = (...argv: string[]) => here.runWith({ cwd }, 'export', ...argv)
-    const folder = '--out: . is a folder'
-    expect(await run('1', '--out', '.')).toEqual(fails(2, folder))
-    expect(await run('1', '--out', '.', '--force')).toEqual(fails(2, folder))
     const where = '--out: no/where.json cannot be written (ENOENT)'
     expect(await run('1', '--out', 'no/where.json')).toEqual(fails(2, where))
     const none = 'The journal has no entry #7. Its entries are #1 to #5'
     expect(await run('7', '--out', 'x.json')).toEqual(fails(6, none))
     expect(existsSync(path.join(cwd, 'x.json'))).toBe(false)
+  })
+
+  it('writes several to a folder, which it makes, with a file for each', async () => {
+    const cwd = emptyFolder()
+    const run = (...argv: string[]) => here.runWith({ cwd }, 'export', ...argv)
+    expect(await run('1', '2', 'last', '--out', 'all')).toEqual(
+      notes('#1 is in all/1-pull_request.opened.json\n#2 is in all/2-push.json\n#5 is in all/5-x_2J.json\n'),
+    )
+    expect(readFileSync(path.join(cwd, 'all/1-pull_request.opened.json'), 'utf8')).toBe(FIRST)
+    expect(readdirSync(path.join(cwd, 'all'))).toHaveLength(3)
+    const exists = '--out: all/1-pull_request.opened.json exists. Overwrite it with --force'
+    expect(await run('1', '--out', 'all')).toEqual(fails(2, exists))
+    const made = '{"v":1,"n":1,"file":"all/1-pull_request.opened.json"}\n'
+    expect(await run('1', '--out', 'all/', '--force', '--json')).toEqual(prints(made))
+    expect(await run('1', '--out', 'one/')).toEqual(notes('#1 is in one/1-pull_request.opened.json\n'))
+  })
+
+  it('needs a folder for several', async () => {
+    const cwd = emptyFolder()
+    writeFileSync(path.join(cwd, 'file'), '')
+    const run = (...argv: string[]) => here.runWith({ cwd }, 'export', '1', '2', ...argv)
+    const needs = 'Several entries need a folder, with a file for each: --out <folder>'
+    for (const flags of [[], ['--out', '-']]) expect(await run(...flags)).toEqual(fails(2, needs))
+    expect(await run('--out', 'file')).toEqual(fails(2, '--out: file is no folder'))
+    expect(await run('--out', 'no/where')).toEqual(fails(2, '--out: no/where cannot be made (ENOENT)'))
+  })
+
+  it('gives a file no name from outside', async () => {
+    await using here = await bare()
+    const cwd = emptyFolder()
+    await fill(here, [opened('a', { event: '../../up and away', action: null })])
+    const { err } = await here.runWith({ cwd }, 'export', '1', '--out', '.')
+    expect(err).toContain('#1 is in 1-.._.._up_and_away.json')
+    expect(readdirSync(cwd)).toEqual(['1-.._.._up_and_away.json'])
   })
 })

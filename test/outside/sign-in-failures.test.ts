@@ -162,10 +162,10 @@ it('stores few of the sign-ins that anybody begins in a moment, and takes one ag
   await using rig = await start()
   const begin = () => rig.ask('GET', '/auth/provider?userId=ada')
   let begun = 0
-  for (let i = 0; i < 1_000; i++) if ((await begin()).status === 302) begun++
+  let refused = await begin()
+  for (; refused.status === 302 && begun < 1_000; refused = await begin()) begun++
   expect(begun).toBeGreaterThanOrEqual(100)
   expect(begun).toBeLessThan(500)
-  const refused = await begin()
   const error = 'Too many sign-ins begin at once. Try again in a moment'
   expect([refused.status, refused.headers['retry-after'], JSON.parse(refused.body)]).toEqual([
     429,

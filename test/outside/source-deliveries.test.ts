@@ -40,7 +40,7 @@ function trigger({ name, trigger: argv }: Sender, ...flags: string[]): Promise<R
 /** Has relay take a made-up delivery of a sender, and returns what `relay show` has of it. */
 async function take(sender: Sender): Promise<Shown> {
   expect(await trigger(sender)).toMatchObject({ code: 0, err: expect.stringMatching(/1 sent\n$/) })
-  const [shown] = parsed((await here.run('show', 'last', '--json')).out)
+  const [shown] = parsed((await here.run('show', 'last', '--json', '--reveal')).out)
   if (!shown) throw new Error('there is no entry')
   return shown
 }

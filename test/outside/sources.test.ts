@@ -1,9 +1,8 @@
-import { createHmac } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { canary } from '../kit/canary.js'
-import { post } from '../kit/delivery.js'
+import { post, stripeDelivery } from '../kit/delivery.js'
 import { contentsOf, emptyFolder, type Env } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
 import { Pane } from '../kit/pane.js'
@@ -15,19 +14,24 @@ import { json } from './fixture.js'
 
 const SECRET = 'whsec_canaryOfStripe'
 const NEXT = 'whsec_canary-of-the-next'
-const SCHEMES =
-  'standard, stripe, slack, gitlab, linear, shopify, bitbucket, sentry, pagerduty, hmac, token, none, github, gitea'
+/** Some of the schemes. */
+const SCHEMES = [
+  'stripe',
+  'slack',
+  'gitlab',
+  'woocommerce',
+  'hmac',
+  'token',
+  'basic',
+  'none',
+  'github',
+  'gitea',
+]
 
 /** Sends an event as Stripe does, and returns the status of the answer. */
 async function pay(relay: Serving, secret: string, name = 'stripe', id = 'evt_1'): Promise<number> {
-  const body = JSON.stringify({ id, object: 'event', type: 'invoice.paid' }, null, 2)
-  const time = Math.floor(Date.now() / 1000)
-  const signature = createHmac('sha256', secret).update(`${time}.${body}`).digest('hex')
-  const headers = [
-    ['Content-Type', 'application/json'],
-    ['Stripe-Signature', `t=${time},v1=${signature}`],
-  ] as const
-  return (await post(`${relay.address}/webhook/${name}`, { headers, body: Buffer.from(body) })).status
+  const request = stripeDelivery({ secret, id })
+  return (await post(`${relay.address}/webhook/${name}`, request)).status
 }
 
 /** Sends what nothing proves. */
@@ -103,9 +107,9 @@ describe('relay source add', () => {
     [
       'strpe',
       'x',
-      `<scheme>: must be a scheme, or name=scheme (did you mean stripe?). The schemes are ${SCHEMES}`,
+      `<scheme>: must be a scheme, or name=scheme (did you mean stripe?). relay source add lists the schemes`,
     ],
-    ['whsec_x', 'x', `<scheme>: must be a scheme, or name=scheme. The schemes are ${SCHEMES}`],
+    ['whsec_x', 'x', `<scheme>: must be a scheme, or name=scheme. relay source add lists the schemes`],
     [
       'door=none',
       'x',
@@ -240,19 +244,31 @@ describe('the secret of a source', () => {
       name === 'storePassword' ? 'PGPASSWORD' : `RELAY_${name.replaceAll(/[A-Z]/g, '_$&').toUpperCase()}`,
     )
     const canary = Buffer.from('canary-'.padEnd(32, 'x')).toString('base64')
-    const file = path.join(emptyFolder(), 'secret')
-    writeFileSync(file, canary)
-    const all = (end: string, value: string) =>
-      Object.fromEntries(variables.map((name) => [name + end, value]))
-    for (const secrets of [all('', canary), { ...all('', ''), ...all('_FILE', file) }]) {
-      const env = { ...secrets, RELAY_CLIENT_ID: 'id', PGPASSFILE: file, RELAY_SOURCE_STRIPE_SECRET: SECRET }
+    const invitation = `relay-hub-${'canary-'.padEnd(43, 'x')}`
+    const folder = emptyFolder()
+    const valueOf = (variable: string): string => (variable === 'RELAY_HUB_TOKEN' ? invitation : canary)
+    const fileOf = (variable: string): string => {
+      writeFileSync(path.join(folder, variable), valueOf(variable))
+      return path.join(folder, variable)
+    }
+    const all = (end: string, write: (variable: string) => string) =>
+      Object.fromEntries(variables.map((name) => [name + end, write(name)]))
+    for (const secrets of [all('', valueOf), { ...all('', () => ''), ...all('_FILE', fileOf) }]) {
+      const env = {
+        ...secrets,
+        RELAY_CLIENT_ID: 'id',
+        PGPASSFILE: fileOf('PGPASSFILE'),
+        RELAY_SOURCE_STRIPE_SECRET: SECRET,
+      }
       await using relay = await here.serveWith({ env }, '--source', 'stripe', '--exec', 'stripe/*=env')
       expect(await pay(relay, SECRET)).toBe(200)
       const { n } = await relay.object({ type: 'attempt' })
       const { attempts } = await json(here.run('show', String(n), '--json'))
       expect(attempts[0].answer).toContain('RELAY_CLIENT_ID=id\n')
       const lines: string[] = attempts[0].answer.split('\n')
-      expect(lines.filter((line) => line.includes(canary) || line.includes(file))).toEqual([])
+      expect(
+        lines.filter((line) => [canary, invitation, folder].some((each) => line.includes(each))),
+      ).toEqual([])
       await relay.stop()
       await here.run('reset', '--yes')
     }
@@ -269,6 +285,51 @@ describeWith('tmux', 'relay source add in a terminal', () => {
     await pane.shows(/exit 0/)
     expect(pane.text()).not.toContain('canary')
     expect(await here.run('source', 'list', '--reveal', 'stripe')).toEqual(prints(`${SECRET}\n`))
+  })
+
+  it('asks for a sender, searches by a part of its name, and says where its secret is', async () => {
+    await using here = await bare()
+    const size = { width: 160, height: 130 }
+    await using pane = new Pane('relay source add; echo "exit $?"', { ...size, env: here.env })
+    await pane.shows(/airtable +Airtable\n[^]*zoom +Zoom\n.*Sender \(a part of its name searches\):/)
+    pane.press('pay', 'Enter')
+    await pane.shows(/: pay\npaypal +PayPal\npaystack +Paystack\nrazorpay +Razorpay\n/)
+    pane.press('no such', 'Enter')
+    await pane.shows(/No sender has "no such" in its name/)
+    pane.press('WhatsApp', 'Enter')
+    await pane.shows(/The secret of meta is the app secret[^]*https:[^]*Secret of meta \(not shown\):/)
+    pane.press(SECRET, 'Enter')
+    await pane.shows(/exit 0/)
+    expect(pane.text()).not.toContain('canary')
+    expect(await here.run('source', 'list', '--reveal', 'meta')).toEqual(prints(`${SECRET}\n`))
+  })
+
+  it('lists the senders without a terminal, and stores nothing', async () => {
+    await using here = await bare()
+    const { code, out, err } = await here.run('source', 'add')
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/^stripe +Stripe$/m)
+    const listed = (await here.run('source', 'add', '--json')).out.trim().split('\n')
+    expect(listed.length).toBeGreaterThan(60)
+    expect(listed.map((line) => JSON.parse(line))).toContainEqual({
+      v: 1,
+      type: 'sender',
+      name: 'zoom',
+      title: 'Zoom',
+      secret: "the app's secret token (marketplace.zoom.us, the app, Access)",
+      page: 'https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events',
+    })
+    expect(contentsOf(here.home)).toBe('')
+  })
+
+  it('says which senders have a part of a name, and takes a key that is the secret', async () => {
+    await using here = await bare()
+    expect(await add(here, 'whatsapp', 'x')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('(did you mean meta?)'),
+    })
+    const added = await add(here, 'paystack', 'sk_live_canary')
+    expect(added).toMatchObject({ code: 0, err: expect.not.stringContaining('probably') })
   })
 })
 
@@ -405,17 +466,20 @@ describe('sources in the settings', () => {
   it.each<[string, string]>([
     ['github=stripe', "github is a code host's name: write --source hub=stripe"],
     ['Shop=stripe', 'the name of a source is 1–32 letters a–z, digits or "-", and begins with a letter'],
-    ['shop=', `must be a scheme, or name=scheme. The schemes are ${SCHEMES}`],
-    ['stripe whsec_canary', 'The scheme stripe takes no parts'],
+    ['shop=', `must be a scheme, or name=scheme. relay source add lists the schemes`],
+    [
+      'stripe whsec_canary',
+      'The scheme stripe takes no parts but id=digest, on-duplicate= and, if it signs its address, url=',
+    ],
     [
       'a=hmac header=X signed={time}.{body}',
-      'The scheme hmac needs signed= with a text of {timestamp}, {id} and {body}',
+      'The scheme hmac needs signed= with a text of {timestamp}, {id}, {body}, {body-sha256}, {method}, {url}, {path}, {query}, {fields}, {headers}, and members and parameters such as {$.amount.value} and {?id}',
     ],
     ['none', 'nothing proves deliveries of the scheme none. Give the source a name, as in door=none'],
     ['a=hmac', 'The scheme hmac needs the name of the header, as header=X-Signature'],
     [
       'a=hmac header=X secret=canary',
-      "The scheme hmac has no part 'secret=…': write header=, prefix=, encoding=, algorithm=, signed=, event=, id=, time=, tolerance=",
+      "The scheme hmac has no part 'secret=…': write header=, at=, each=, prefix=, separator=, encoding=, algorithm=, key=, format=, keys=, claim=, body-claim=, iss=, aud=, key-hash=, key-name=, signed=, headers=, digest=, fields=, url=, event=, id=, time=, unit=, tolerance=, on-duplicate=, handshake=",
     ],
   ])('are refused: %s', async (text, why) => {
     await using here = await bare()
@@ -669,10 +733,10 @@ describe('relay log --source', () => {
 })
 
 describe('help', () => {
-  it('names the schemes, and the variables of the secrets', async () => {
+  it('says where the schemes are, and the variables of the secrets', async () => {
     await using here = await bare()
     const { out } = await here.run('source', '--help')
-    expect(out.replaceAll(/\s+/g, ' ')).toContain(SCHEMES)
+    expect(out.replaceAll(/\s+/g, ' ')).toContain('relay source add lists the senders that have a scheme')
     expect(out).toContain('RELAY_SOURCE_STRIPE_SECRET_PREVIOUS')
   })
 })
@@ -683,12 +747,13 @@ describe('completion', () => {
     await add(here, 'shop=stripe', SECRET)
     const complete = async (...words: string[]): Promise<string[]> =>
       (await here.run('completion', 'bash', '--', ...words)).out.trim().split('\n')
-    expect(await complete('serve', '--source', '')).toEqual(SCHEMES.split(', '))
-    expect(await complete('source', 'add', 'str')).toEqual(['stripe'])
+    expect(await complete('serve', '--source', '')).toEqual(expect.arrayContaining(SCHEMES))
+    expect(await complete('source', 'add', 'stri')).toEqual(['stripe'])
     expect(await complete('source', 'remove', '')).toEqual(['shop'])
     expect(await complete('source', 'list', '--reveal', '')).toEqual(['shop'])
     expect(await complete('trigger', '--source', 'gitlab', 'Pu')).toEqual([String.raw`Push\ Hook`])
-    expect(await complete('trigger', '--source', 'shop', 'inv')).toEqual(['invoice.paid'])
+    expect(await complete('trigger', '--source', 'shop', 'invoice.pai')).toEqual(['invoice.paid'])
+    expect(await complete('trigger', 'shop/invoice.pai')).toEqual(['shop/invoice.paid'])
     expect(await complete('config', '--reveal', 'webhookSecretP')).toEqual(['webhookSecretPrevious'])
   })
 })

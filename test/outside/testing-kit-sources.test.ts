@@ -100,3 +100,14 @@ describe('loadFixture with a scheme', () => {
       }
   })
 })
+
+it('a test gets each of two equal deliveries of a sender without ids, and one that signs its address', async () => {
+  const scheme = 'hmac header=X-Sign signed={url}{body} event=$.kind'
+  await using relay = await startRelay({ secret: 's3cret', sources: { bell: scheme } })
+  const fixture = fixtureOf('ring', { scheme, source: 'bell', body: { kind: 'ring' } })
+  const all = [await relay.deliver(fixture), await relay.deliver(fixture)]
+  expect(all).toMatchObject([
+    { n: 1, provider: 'bell', event: 'ring', duplicates: 0 },
+    { n: 2, provider: 'bell', event: 'ring', duplicates: 0 },
+  ])
+})

@@ -122,7 +122,7 @@ describe('signedRequest', () => {
   })
 
   it('changes fields, then signs', async () => {
-    const set = { 'issue.labels[0].name': 'bug', 'repository.full_name': 'octo/demo', 'sender.new': [1] }
+    const set = { 'issue.labels[0].name': 'bug', 'repository.full_name': 'octo/demo', sender: { new: [1] } }
     const { body, signature } = await seen(signedRequest(opened, { set }))
     const payload: unknown = JSON.parse(body.toString())
     expect(payload).toMatchObject({

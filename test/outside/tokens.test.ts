@@ -129,11 +129,11 @@ describe('the token', () => {
 })
 
 describe('relay whoami', () => {
-  it('prints the account, where the token is stored and when it expires', async () => {
+  it('prints the account, where the token is stored, when it expires, and its scopes', async () => {
     await using here = await place({ signedIn: true })
     await here.serve()
     const account = `account    octo\ncode host  ${here.sandbox.url}\nuser       ada\n`
-    const token = `token      in ${here.home}/default, expires \\S+Z\n`
+    const token = `token      in ${here.home}/default, expires \\S+Z\nscopes     repo\n`
     expect(await here.run('whoami')).toEqual(prints(expect.stringMatching(`^${account}${token}$`)))
   })
 

@@ -16,6 +16,8 @@ const here = fresh(() =>
       RELAY_SOURCE_SLACK_SECRET: SECRET,
       RELAY_SOURCE_GITLAB_SECRET: 'plain',
       RELAY_SOURCE_CI_SECRET: SECRET,
+      RELAY_SOURCE_BUILDKITE_SECRET: SECRET,
+      RELAY_SOURCE_FLUTTERWAVE_SECRET: SECRET,
     },
   }),
 )
@@ -34,6 +36,73 @@ function stripeEvent(id: string): WebhookRequest {
     body: Buffer.from(body),
   }
 }
+
+describe('a handshake through a tunnel', () => {
+  const ZOOM = 'hmac header=X-Signature event=$.event handshake=zoom'
+  const hmac = (body: string): string => createHmac('sha256', SECRET).update(body).digest('hex')
+
+  it.each([
+    [
+      'signed',
+      'ci',
+      ZOOM,
+      '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8"}}',
+      'endpoint.url_validation',
+    ],
+    [
+      'unsigned',
+      'ci',
+      'hmac header=X-Signature event=$.event handshake=monday',
+      '{"challenge":"3eZb"}',
+      'challenge',
+    ],
+    [
+      'with a secret',
+      'ci',
+      'hmac header=X-Signature event=$.event handshake=notion',
+      '{"verification_token":"secret_tMrlL1"}',
+      'verification_token',
+    ],
+  ])('is a line and listed, and no delivery: %s', async (_, source, scheme, body, name) => {
+    await using server = await smee()
+    const relay = await here.serve(
+      '--source',
+      `${source}=${scheme}`,
+      '--tunnel',
+      server.url,
+      '--forward',
+      target.url,
+    )
+    const works = { type: 'tunnel', state: 'connected', roundTrip: 'ok', source }
+    const own = String((await relay.object(works))['url'])
+    const headers: [string, string][] = [['Content-Type', 'application/json']]
+    if (name.startsWith('endpoint')) headers.push(['X-Signature', hmac(body)])
+    await post(own, { headers, body: Buffer.from(body) })
+    const why = 'it came through a tunnel, whose server passes on no answer'
+    expect(await relay.object({ type: 'handshake', source })).toMatchObject({ name, status: null })
+    // A delivery that comes behind it.
+    const paid = '{"event":"paid"}'
+    await post(own, {
+      headers: [
+        ['Content-Type', 'application/json'],
+        ['X-Signature', hmac(paid)],
+      ],
+      body: Buffer.from(paid),
+    })
+    await target.has(1)
+    expect(target.received.map((each) => String(each.body))).toEqual([paid])
+    const { out } = await here.run('log', '--refused', '--json')
+    const listed = out
+      .trim()
+      .split('\n')
+      .map((line): Record<string, unknown> => JSON.parse(line))
+    expect(listed.find(({ kind }) => kind === 'handshake')).toMatchObject({ source, via: 'tunnel' })
+    expect(String(listed.find(({ kind }) => kind === 'handshake')?.['reason'])).toContain(why)
+    const { out: shown } = await here.run('show', 'refused:1', '--json')
+    expect(shown.includes('secret_tMrlL1')).toBe(false)
+    expect((await here.run('log', '--json')).out.trim().split('\n')).toHaveLength(1)
+  })
+})
 
 describe('relay serve --tunnel with sources', () => {
   it('gives each source a channel of its own, shows it everywhere, and remembers it', async () => {
@@ -103,6 +172,11 @@ describe('relay serve --tunnel with sources', () => {
       ['--source', 'ci=token header=X-Token', '--tunnel'],
       'Serve it without --tunnel, with a profile of its own',
     ],
+    // The same secret sends itself, or signs, as a setting there says.
+    ...['buildkite', 'flutterwave'].map((sender): [readonly string[], string] => [
+      ['--source', sender, '--tunnel'],
+      'anyone can read and write a channel. Serve it without --tunnel, with a profile of its own',
+    ]),
     [['--source', 'any=none', '--tunnel'], 'its deliveries do not prove their body'],
   ])('ends at the start, before anything is made, for %j', async (flags, why) => {
     const { code, out, err } = await here.run('serve', '--port', '0', ...flags)

@@ -70,6 +70,23 @@ describe('relay serve --tunnel', () => {
 const id = (end: string): string => `0b989ba4-242f-11e5-81e1-c7b6966d251${end}`
 const [AFTER, GENUINE, COPY, LAST] = [id('a'), id('b'), id('c'), id('d')] as const
 
+describe('the tunnel of a server that is away', () => {
+  const clock = (): number => Date.UTC(2026, 0, 1)
+
+  it.each([
+    [503, '600', 0.8, 1.2],
+    [429, '600', 600, 600],
+    [404, '86400', 900, 900],
+  ])('%s with Retry-After: %s is tried again after %s to %s s', async (status, asked, least, most) => {
+    await using server = await receiver({ status, headers: { 'retry-after': asked } })
+    const relay = await here.serveWith({ seams: { clock } }, '--tunnel', `${server.url}/channel`)
+    const { retryAt } = await relay.object({ type: 'tunnel', state: 'waiting', attempt: 1 })
+    const seconds = (Date.parse(String(retryAt)) - clock()) / 1000
+    expect(seconds).toBeGreaterThanOrEqual(least)
+    expect(seconds).toBeLessThanOrEqual(most)
+  })
+})
+
 describe('the tunnel of a machine that was away', () => {
   it('connects again at once after it slept, when its connection only seems to be open', async () => {
     await using server = await smee()

@@ -20,7 +20,8 @@ const MERGE = page('merge [options] [target]')
 const REACT = page('react [options] [target] [reaction]')
 const STICKY = '--sticky: must be 1 to 100 of A-Z a-z 0-9 . _ : / -'
 const NO_TARGET = 'No target given. Give owner/repo#12, or --from'
-const SINCE = '--since: must be a duration such as 1h, a time such as 2026-01-31T12:00, or now'
+const SINCE =
+  '--since: must be a duration such as 1h, a day such as yesterday or monday, a time such as 2026-01-31T12:00, or now'
 const MATCH = "Invalid match 'pull_*': write event or event.action, with * for all of a part"
 const LISTS = '\n(relay --help lists the commands)'
 const NO_RELAY =
@@ -107,7 +108,7 @@ const ERRORS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
     'log --event pull_*': MATCH,
     'log --repo demo': '--repo: must be owner/name',
     'log --last -1': '--last: must be a whole number',
-    'log --since yesterday': SINCE,
+    'log --since someday': SINCE,
     'log --since 2023-13-01': SINCE,
     'log --refused --event push': '--refused cannot be combined with --event',
     'wait pull_*': MATCH,
@@ -142,7 +143,7 @@ const ERRORS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
       'There is no template for "pul_request" (did you mean pull_request?): relay trigger --list has them',
     'trigger stripe/invoice.payd --print':
       'There is no example of "invoice.payd" (did you mean invoice.paid?): relay trigger --list --source stripe has them, and --body sends a body of your own',
-    'trigger push --print --provider svn': '--provider: must be one of github, gitea, sandbox',
+    'trigger push --print --provider svn': '--provider: must be one of github, gitea, gitlab, sandbox',
 
     'login --no-browser': NOT_SET_UP,
     'RELAY_STORE=memory login --no-browser':

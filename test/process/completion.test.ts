@@ -61,7 +61,7 @@ const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ['relay config --reveal webhook', ['webhookSecret', 'webhookSecretPrevious']],
   ['relay comment octo/demo#1 --body-file ', ['note.md']],
   ['relay comment --body-file note.md --he', ['--help']],
-  ['relay routes ', ['test']],
+  ['relay routes ', ['add', 'remove', 'test']],
   ['relay routes test 1', ['12', '11', '10', '1']],
   ['relay routes --json test 11', ['11']],
   ['relay routes test last --ig', ['--ignore']],
@@ -111,6 +111,29 @@ describe('in bash', () => {
   it('is bound to relay', async () => {
     const asked = `source ${await script('bash')}; complete -p relay`
     expect(await shell('bash', '--norc', '-c', asked)).toBe('complete -F _relay relay\n')
+  })
+})
+
+describe('the offer of an entry', () => {
+  const asked = async (kind: string): Promise<string[]> =>
+    words(await shell('relay', 'completion', kind, '--', '--profile', 'prod', 'show', ''))
+
+  it('describes it where the shell shows that', async () => {
+    const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`
+    const zsh = new RegExp(String.raw`^7:${time} push`)
+    const [last, newest, ...others] = await asked('zsh')
+    expect([last, newest, others.length]).toEqual(['last:the newest entry', expect.stringMatching(zsh), 6])
+    const fish = await asked('fish')
+    expect(fish[1]).toMatch(new RegExp(String.raw`^7\t${time} push`))
+    expect((await asked('bash'))[1]).toBe('7')
+  })
+
+  it('has nothing that rewrites the terminal, or ends the line', async () => {
+    await fill(here, [{ id: 'x', event: 'a\u001b[2J\n\tb' }], 'odd')
+    const offers = words(await shell('relay', 'completion', 'fish', '--', '--profile', 'odd', 'show', ''))
+    expect(offers).toHaveLength(2)
+    expect(offers[1]?.split('\t')).toHaveLength(2)
+    expect(offers.join('')).not.toContain('\u001b')
   })
 })
 

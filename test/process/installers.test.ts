@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { emptyFolder, type Env } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
-import { packInto } from '../kit/packed-project.js'
+import { offerKeytar, packInto } from '../kit/packed-project.js'
 
 /** The packages of the installers that do not come with Node. */
 const PACKAGES: Readonly<Record<string, string>> = { pnpm: 'pnpm', Yarn: '@yarnpkg/cli-dist', bun: 'bun' }
@@ -102,12 +102,15 @@ describeWith(['registry', 'Linux'], 'the packed tarball, by the commands of docs
   }
 
   /** A folder that has the tarball, and an environment in which installers write nowhere else. */
-  function project(name: string): { readonly folder: string; readonly env: Env; readonly bin: string } {
+  async function project(
+    name: string,
+  ): Promise<{ readonly folder: string; readonly env: Env; readonly bin: string }> {
     const folder = path.join(emptyFolder(), 'a ü 名 b')
     const home = path.join(folder, '.home')
     const bin = path.join(home, 'bin')
     mkdirSync(bin, { recursive: true })
     copyFileSync(path.join(packed, tarball), path.join(folder, tarball))
+    await offerKeytar(folder)
     writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
     writeFileSync(path.join(folder, 'program.js'), PROGRAM)
     const linker = /^Yarn \S+, (\S+)$/.exec(name)?.[1]
@@ -155,7 +158,7 @@ describeWith(['registry', 'Linux'], 'the packed tarball, by the commands of docs
   })
 
   it.concurrent.each(installers())('$name installs it in a project', async ({ name, inProject, prints }) => {
-    const { folder, env } = project(name)
+    const { folder, env } = await project(name)
     const installed = await sh(typed(name, inProject), folder, env)
     expect(installed).toMatchObject({ code: 0 })
     expect(undocumented(installed, prints)).toEqual([])
@@ -168,7 +171,7 @@ describeWith(['registry', 'Linux'], 'the packed tarball, by the commands of docs
 
   const rows = installers().filter(({ globally }) => globally !== '')
   it.concurrent.each(rows)('$name installs it for all folders', async ({ name, globally, prints }) => {
-    const { folder, env, bin } = project(name)
+    const { folder, env, bin } = await project(name)
     const installed = await sh(typed(name, globally), folder, env)
     expect(installed).toMatchObject({ code: 0 })
     expect(undocumented(installed, prints)).toEqual([])

@@ -49,9 +49,21 @@ describe('output without a reader', () => {
     expect(await run('relay completion bash | true')).toEqual({ code: 0, err: '' })
   })
 
-  it('does not end relay serve when both readers have gone', async () => {
+  it('ends relay serve, which finishes what it has, as it ends other programs', async () => {
     await using here = await place({ host: 'none' })
     const program = await here.serveWith({ built: true })
+    expect(await program.deliver({ id: '1' })).toEqual(OK)
+    await program.object({ type: 'delivery', n: 1 })
+    program.child.stdout?.destroy()
+    expect(await program.deliver({ id: '2' })).toEqual(OK)
+    expect(await program.ended).toMatchObject({ code: 0, signal: null })
+    expect(program.err).toContain('The reader of the output has gone, so relay stops.')
+    expect((await linesOf(here)).map(({ delivery }) => delivery)).toEqual(['1', '2'])
+  })
+
+  it('does not end relay serve --keep-running when both readers have gone', async () => {
+    await using here = await place({ host: 'none' })
+    const program = await here.serveWith({ built: true }, '--keep-running')
     program.child.stdout?.destroy()
     program.child.stderr?.destroy()
     // A refused delivery is a line on both streams.

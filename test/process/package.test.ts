@@ -108,9 +108,9 @@ describe.concurrent('the packed tarball', () => {
   })
 
   it.each([
-    ['webhook-relay', 'index.d.ts'],
-    ['webhook-relay/testing', 'testing/index.d.ts'],
-  ])('has an example of every export of %s', (from, types) => {
+    ['webhook-relay', 'index.d.ts', 'docs/library.md'],
+    ['webhook-relay/testing', 'testing/index.d.ts', 'docs/testing.md'],
+  ])('has an example of every export of %s, and a page that lists it', (from, types, page) => {
     const file = path.join(project.folder, 'node_modules/webhook-relay/dist/src', types)
     const exported = namesIn(readFileSync(file, 'utf8').matchAll(/^export (?:type )?\{([^}]+)\}/gm))
     const imports = [...examples().values()].flatMap((text) => [
@@ -119,13 +119,18 @@ describe.concurrent('the packed tarball', () => {
     const shown = new Set(namesIn(imports))
     expect(exported.length).toBeGreaterThan(15)
     expect(exported.filter((name) => !shown.has(name))).toEqual([])
+    const rows =
+      readFileSync(page, 'utf8')
+        .match(/^\|.*$/gm)
+        ?.join('\n') ?? ''
+    expect(exported.filter((name) => !new RegExp(`\`${name}\\b`).test(rows))).toEqual([])
   })
 
   it('does what the documentation shows', async () => {
     const files = examples()
     const names = [...files.keys()]
     expect(names.join(' ')).toBe(
-      'bot.ts bot.test.ts verify.ts app.ts app.test.ts payments.ts payments.test.ts merge-bot.ts merge-bot.test.ts sandbox.test.ts helpers.ts deploy.sh webhooks.sh embed.ts embed.test.ts',
+      'bot.ts bot.test.ts verify.ts app.ts app.test.ts payments.ts payments.test.ts discord.test.ts merge-bot.ts merge-bot.test.ts retries.test.ts sandbox.test.ts helpers.ts deploy.sh webhooks.sh embed.ts embed.test.ts mounted.ts',
     )
     write(files)
     await compile('--noEmit', '--types', 'node', ...names.filter((name) => name.endsWith('.ts')))

@@ -23,6 +23,7 @@ const USES: Readonly<Record<string, readonly [argv: readonly string[], out: RegE
   export: [['1'], /^\{\n {2}"relay": 1,/],
   help: [['settings'], /^Settings, by variable and flag:/],
   hook: [['list', 'octo/demo'], /\nhere .* 200 OK /],
+  hub: [['invite', '--json'], /^\{"v":1,"token":"relay-hub-[\w-]{43}",/],
   inspect: [['--no-browser', '--json'], /^\{"v":1,"address":"[^"]+\/inspect\/"/],
   log: [['--json'], /^\{"v":1,"type":"delivery","n":1,/],
   login: [['--with-token', '--user', 'grace'], /^$/],
@@ -30,11 +31,12 @@ const USES: Readonly<Record<string, readonly [argv: readonly string[], out: RegE
   merge: [['octo/demo#2'], /^[\da-f]{40}\n$/],
   profiles: [[], /\ndefault .* runs at /],
   react: [['octo/demo#1', '+1'], /^\+1\n$/],
-  replay: [['1'], /^ok {3}#1 {2}200 /],
+  replay: [['2'], /^ok {3}#2 → cat {2}exit 0 /],
   reset: [['--profile', 'spare', '--yes'], /^$/],
   revoke: [['--user', 'bob'], /^$/],
   routes: [['test', '2'], /^yes {2}push=exec:cat /],
   show: [['1'], /^#1 {2}ping {2}octo\/demo\n/],
+  skip: [['3'], /^skipped #3 → exit\n$/],
   source: [['list'], /^$/],
   token: [[], /^gho_\w+\n$/],
   trigger: [['issues'], /^ok {3}issues {2}200 /],
@@ -57,10 +59,13 @@ describe('the built program', () => {
     await signIn('--user', 'bob')
     await signIn('--profile', 'spare')
     const sources = ['--tunnel', tunnel.channel, '--hook', 'octo/demo']
-    relay = await here.serveWith(BUILT, ...sources, '--metrics', '--exec', 'push=cat')
+    const routes = ['--exec', 'push=cat', '--exec', 'star=exit 75']
+    relay = await here.serveWith(BUILT, ...sources, '--metrics', ...routes)
     await relay.object({ event: 'ping' })
     await relay.deliver()
     await relay.object({ type: 'attempt', n: 2, outcome: 'succeeded' })
+    await relay.deliver({ event: 'star', id: 'waits' })
+    await relay.object({ type: 'attempt', n: 3 })
   })
   afterAll(() => closing[Symbol.asyncDispose]())
 
@@ -121,7 +126,8 @@ describe('an idle relay serve', () => {
     expect(await relay.stop()).toMatchObject({ code: 0 })
     const files = readFileSync(LOADED, 'utf8').trim().split('\n')
     expect(files).toContain(path.resolve('dist/bin/relay.cjs'))
-    const lazy = /\/node_modules\/(?:oauth4webapi|open|pg|playwright-core|prom-client|smee-client|undici)\//
+    const lazy =
+      /\/node_modules\/(?:oauth4webapi|open|pg|playwright-core|prom-client|re2js|smee-client|undici)\//
     expect(files.filter((file) => lazy.test(file))).toEqual([])
     expect(files).not.toContain(path.resolve('dist/bin/inspector.cjs'))
   })

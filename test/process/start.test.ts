@@ -62,6 +62,7 @@ describe('in a working folder that was removed', () => {
     replay: ['replay', 'last'],
     reset: ['reset', '--yes'],
     show: ['show', 'last'],
+    skip: ['skip', 'last'],
     source: ['source', 'list'],
     trigger: ['trigger', 'push'],
     verify: ['verify', 'last'],

@@ -6,6 +6,7 @@ import { place, type Serving } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
 import { type Ran, run } from '../kit/run.js'
 import { stopBetweenWrites } from '../kit/stopped.js'
+import { fresh } from '../outside/fixture.js'
 
 const BUILT = { built: true }
 
@@ -15,7 +16,7 @@ const BUILT = { built: true }
  */
 type How = 'fails' | 'warns' | 'finds' | 'looks for none'
 
-/** Uses of each command of the program's own list; those that write are last, for they run in turn. */
+/** Uses of each command of the program's own list. */
 const USES: Readonly<Record<string, readonly (readonly [How, ...string[]])[]>> = {
   'catch-up': [
     ['fails', 'octo/demo'],
@@ -31,6 +32,7 @@ const USES: Readonly<Record<string, readonly (readonly [How, ...string[]])[]>> =
     ['warns', 'list', 'octo/demo'],
     ['fails', 'test', 'octo/demo'],
   ],
+  hub: [['looks for none', 'invite']],
   inspect: [['fails', '--no-browser']],
   log: [['warns'], ['warns', '--json'], ['fails', '--refused']],
   login: [['warns', '--with-token', '--user', 'grace']],
@@ -41,7 +43,13 @@ const USES: Readonly<Record<string, readonly (readonly [How, ...string[]])[]>> =
   replay: [['fails', '1']],
   reset: [['warns', '--yes', '--local']],
   revoke: [['warns', '--user', 'bob', '--local']],
-  routes: [['warns'], ['warns', '--json'], ['warns', 'test', '1']],
+  routes: [
+    ['warns'],
+    ['warns', '--json'],
+    ['warns', 'test', '1'],
+    ['warns', 'add', 'push=http://127.0.0.1:9/'],
+    ['warns', 'remove', 'push=http://127.0.0.1:9/'],
+  ],
   serve: [
     ['fails', '--port', '0'],
     ['fails', '--port', 'same'],
@@ -51,6 +59,7 @@ const USES: Readonly<Record<string, readonly (readonly [How, ...string[]])[]>> =
     ['warns', '1'],
     ['fails', 'refused:1'],
   ],
+  skip: [['warns', '1']],
   source: [
     ['warns', 'list'],
     ['warns', 'add', 'stripe'],
@@ -72,6 +81,8 @@ const USES: Readonly<Record<string, readonly (readonly [How, ...string[]])[]>> =
   ],
   whoami: [['warns']],
 }
+/** Those that change what the others read. */
+const WRITES: ReadonlySet<string> = new Set(['login', 'reset', 'revoke', 'routes', 'setup', 'skip', 'source'])
 const ALL = Object.entries(USES).flatMap(([command, uses]) =>
   uses.map(([how, ...args]) => [[command, ...args].join(' '), command, how, args] as const),
 )
@@ -121,18 +132,22 @@ describe('a relay that stands still', () => {
     return closing[Symbol.asyncDispose]()
   })
 
-  it.each(ALL)('is named by relay %s', async (_, command, how, args) => {
-    const { code, out, err } = await use(command, args)
-    const what = `process ${relay.pid} serves this profile but does not answer`
-    const next = `kill -CONT ${relay.pid}`
-    const said = how === 'finds' ? out : err
-    const count = said.split(what).length - 1
-    expect([count, said.includes(next), err]).toEqual(
-      how === 'looks for none' ? [0, false, err] : [1, true, err],
-    )
-    const ended = how === 'finds' ? [1] : how === 'fails' ? [1, 'error: '] : []
-    expect([code, err.slice(0, 'error: '.length)].slice(0, ended.length)).toEqual(ended)
-    expect(err).not.toMatch(/No relay is running|not being served/)
+  // Each waits for an answer, so that those that only read wait together.
+  describe.each([true, false])('concurrently: %s', (concurrent) => {
+    const uses = ALL.filter(([, command]) => WRITES.has(command) !== concurrent)
+    it.each(uses)('is named by relay %s', { concurrent }, async (_, command, how, args) => {
+      const { code, out, err } = await use(command, args)
+      const what = `process ${relay.pid} serves this profile but does not answer`
+      const next = `kill -CONT ${relay.pid}`
+      const said = how === 'finds' ? out : err
+      const count = said.split(what).length - 1
+      expect([count, said.includes(next), err]).toEqual(
+        how === 'looks for none' ? [0, false, err] : [1, true, err],
+      )
+      const ended = how === 'finds' ? [1] : how === 'fails' ? [1, 'error: '] : []
+      expect([code, err.slice(0, 'error: '.length)].slice(0, ended.length)).toEqual(ended)
+      expect(err).not.toMatch(/No relay is running|not being served/)
+    })
   })
 
   it('is asked again once it goes on', async () => {
@@ -146,6 +161,43 @@ describe('a relay that stands still', () => {
       expect([command, code, err]).toEqual([command, 0, expect.not.stringContaining('does not answer')])
     }
   })
+})
+
+describe('Ctrl-C while the relay stands still', () => {
+  const here = fresh(() => place({ signedIn: true }))
+
+  /** Followers of a relay, what they print once they follow, and their exit code. */
+  it.each([
+    ['wait fork --timeout 1m --json', undefined, 130],
+    ['wait push --since 1h --forwarded --timeout 1m', undefined, 130],
+    ['log --follow --json', undefined, 0],
+    ['log --follow', undefined, 0],
+    ['login --no-browser', 'http', 130],
+  ])('ends relay %s', async (line, said, code) => {
+    const relay = await here.serveWith(BUILT, '--forward', 'http://127.0.0.1:9/')
+    await relay.deliver()
+    const follower = here.startWith(BUILT, ...line.split(' '))
+    if (said !== undefined) await follower.says(said)
+    await stopBetweenWrites(relay, here)
+    if (said === undefined) await follower.says('does not answer')
+    const began = performance.now()
+    expect((await follower.stop('SIGINT')).code).toBe(code)
+    expect(performance.now() - began).toBeLessThan(2000)
+    relay.kill('SIGCONT')
+  })
+
+  it.each(['wait fork --timeout 1m --json', 'log --follow --json', 'log --follow'])(
+    'ends relay %s that was started then',
+    async (line) => {
+      const relay = await here.serveWith(BUILT)
+      await relay.deliver()
+      await stopBetweenWrites(relay, here)
+      const follower = here.startWith(BUILT, ...line.split(' '))
+      await follower.says('does not answer')
+      expect((await follower.stop('SIGINT')).code).toBe(line.startsWith('log') ? 0 : 130)
+      relay.kill('SIGCONT')
+    },
+  )
 })
 
 describe('a process that has the id of a relay that was killed', () => {
@@ -185,11 +237,9 @@ describe('a process that has the id of a relay that was killed', () => {
       { url: web.url, v: 99 },
     ]) {
       write(change)
-      for (const [command, args, code] of SHORT) {
-        const ran = await use(command, args)
-        expect({ change, command, ...ran }).toMatchObject({ code })
-        expect(ran.err + ran.out).not.toMatch(/does not answer|another version/)
-      }
+      const ran = await Promise.all(SHORT.map(([command, args]) => use(command, args)))
+      expect({ change, ran }).toMatchObject({ change, ran: SHORT.map(([, , code]) => ({ code })) })
+      for (const { err, out } of ran) expect(err + out).not.toMatch(/does not answer|another version/)
     }
   })
 })

@@ -1,4 +1,5 @@
-// Writes the profiles in version-11/, by the relay of commit 28cf0ad3. In a checkout of that commit, built:
+// Writes the profiles: version-11/ by the relay of commit 28cf0ad3, version-12/ by that of 7dbcde6c, version-13/ by that of
+// ec5b3342. In a checkout of that commit, built:
 //   cp <this file> test/profiles/make.test.ts
 //   RELAY_TEST_BUILT=1 OUT=<folder> npx vitest run test/profiles/make.test.ts
 import { execFileSync } from 'node:child_process'
@@ -51,7 +52,8 @@ it.each(['file', 'keychain', 'postgres'] as const)('a profile with the store %s'
     })
     expect(answer.status).toBe(200)
   }
-  // Comes again, which is only counted.
+  await relay.object({ type: 'attempt', n: 2, state: 'failed' })
+  // Comes again, and is forwarded again where it failed.
   await relay.deliver({ id: 'delivery-2', body: '{}', secret, event: 'issues' })
   await relay.objects({ type: 'attempt', outcome: 'succeeded' }, 5)
   await relay.objects({ type: 'attempt', state: 'failed' }, 6)

@@ -1,3 +1,4 @@
+import { parseSpoken } from '../../src/base/time.js'
 import { inspect } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -196,4 +197,49 @@ it('a sleep is a jump of the clock, however the clock is set back, and no timer 
   expect([0, 50_000, -3_600_000, 0, 3_600_000, 0].map(after)).toEqual([0, 0, 0, 0, 1, 1])
   end()
   expect(after(3_600_000)).toBe(1)
+})
+
+describe('an instant as people say it', () => {
+  // A Wednesday.
+  const now = new Date(2026, 10, 25, 15, 30, 10).getTime()
+  const at = (day: number, ...time: number[]) => new Date(2026, 10, day, ...time).getTime()
+
+  it.each<[string, number]>([
+    ['today', at(25, 0)],
+    ['Yesterday', at(24, 0)],
+    ['wednesday', at(25, 0)],
+    ['tue', at(24, 0)],
+    ['thursday', at(19, 0)],
+    ['yesterday 14:00', at(24, 14)],
+    ['monday 9:05:07', at(23, 9, 5, 7)],
+    ['15:30', at(25, 15, 30)],
+    ['16:00', at(24, 16)],
+    ['2 hours ago', now - 7_200_000],
+    ['1 min', now - 60_000],
+    ['3 days ago', now - 3 * 86_400_000],
+  ])('%s', (text, instant) => {
+    expect(parseSpoken(text, now)).toBe(instant)
+  })
+
+  it.each([
+    '',
+    ' ',
+    'tomorrow',
+    'now',
+    'someday',
+    'mo',
+    'yesterday 25:00',
+    '12:60',
+    'yesterday12:00',
+    '1 fortnight',
+    'ago',
+  ])('%j is none', (text) => expect(parseSpoken(text, now)).toBeUndefined())
+
+  it('is a day also where the clocks change', () => {
+    for (let day = 1; day < 366; day++) {
+      const noon = new Date(2026, 0, day, 12)
+      const midnight = new Date(parseSpoken('yesterday', noon.getTime()) ?? 0)
+      expect([midnight.getHours(), midnight.getDate()]).toEqual([0, new Date(2026, 0, day - 1).getDate()])
+    }
+  })
 })

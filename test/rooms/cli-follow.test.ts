@@ -1,5 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { pollWakeups } from '../../src/cli/follow.js'
 import { createFollower } from '../../src/cli/commands/log.js'
 import type { Plan } from '../../src/journal/types.js'
 import { Journal } from '../../src/journal/journal.js'
@@ -14,14 +14,13 @@ async function following(filter: { readonly status?: 'failed' }) {
   const journal = new Journal(database.sql)
   await journal.append(delivery('a'), PLAN)
   const follower = await createFollower(journal, filter, 1)
-  const abort = new AbortController()
-  const next = async () =>
-    (await follower.changes(pollWakeups(abort.signal, Infinity))[Symbol.asyncIterator]().next()).value
-  const close = async (): Promise<void> => {
-    abort.abort()
-    await database[Symbol.asyncDispose]()
-  }
-  return { journal, follower, next, [Symbol.asyncDispose]: close }
+  const next = async () => (await follower.changes(turns())[Symbol.asyncIterator]().next()).value
+  return { journal, follower, next, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}
+
+/** Moments at which to read, one in each turn of the event loop. */
+async function* turns() {
+  for (;;) yield await setImmediate()
 }
 
 it('prints a change that comes while the entries before it are printed', async () => {

@@ -1,9 +1,13 @@
 import { expect, it } from 'vitest'
+import { saveSetup } from '../../src/auth/setup.js'
+import { anywhere } from '../../src/base/command-line.js'
 import { Secret } from '../../src/base/secret.js'
+import { openProfile } from '../../src/cli/profile.js'
 import { createInstanceRecord, type RunningInstance } from '../../src/instance/protocol.js'
 import { serviceSettings } from '../../src/cli/commands/serve/settings.js'
 import { joinSettings, type Parts } from '../../src/cli/settings/join.js'
-import { load } from './cli-shell.js'
+import { emptyFolder } from '../kit/folder.js'
+import { load, testShell } from './cli-shell.js'
 
 const A = 'https://a.example'
 const B = 'https://b.example'
@@ -15,7 +19,7 @@ const none = await given({})
 const own = await given({ RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: A })
 const client = await given({ RELAY_CLIENT_ID: 'mine', RELAY_CLIENT_SECRET: 'canary' })
 const other = await given({ RELAY_CLIENT_ID: 'other' })
-const setup: Parts['setup'] = {
+const setup: NonNullable<Parts['setup']> = {
   provider: 'gitea',
   providerUrl: B,
   clientId: 'stored',
@@ -89,3 +93,23 @@ it('finds what is missing for a service before it makes a profile', async () => 
   expect(() => settingsOf(false)).toThrow('RELAY_PROVIDER_URL is not set')
   expect(() => settingsOf(true)).not.toThrow()
 })
+
+it.each(['open', 'create'] as const)(
+  'joins what relay setup stored once the data is open: %s',
+  async (data) => {
+    const env = { RELAY_HOME: emptyFolder() }
+    await using created = await openProfile(
+      testShell({ env }).shell,
+      {},
+      { mustExist: false, data: 'create' },
+    )
+    const { provider, providerUrl, client: stored } = setup
+    const place = { provider, providerUrl, app: undefined, hookUrl: undefined }
+    await saveSetup(created.database.secrets, { ...place, client: stored }, undefined, anywhere)
+    await using opened = await openProfile(testShell({ env }).shell, {}, { mustExist: false, data })
+    const { values, origins } = opened
+    const { id, secret } = stored
+    expect(values).toMatchObject({ provider, providerUrl, clientId: id, clientSecret: secret.reveal() })
+    expect(origins.clientSecret).toEqual({ kind: 'setup', text: 'setup' })
+  },
+)

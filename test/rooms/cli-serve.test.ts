@@ -3,15 +3,22 @@ import path from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import type { Flags } from '../../src/cli/command.js'
+import { Secret } from '../../src/base/secret.js'
+import type { RouteSettings } from '../../src/base/settings.js'
+import { EventItems } from '../../src/cli/commands/serve/event-items.js'
 import { LiveOutput } from '../../src/cli/commands/serve/events.js'
+import type { ServeItem } from '../../src/cli/commands/serve/items.js'
+import { itemObject } from '../../src/cli/commands/serve/objects.js'
+import type { Reloaded } from '../../src/events/status.js'
 import { routeWarnings, watchSettings } from '../../src/cli/commands/serve/terminal.js'
 import { loadCommands } from '../../src/cli/commands/index.js'
 import { createProgram } from '../../src/cli/main.js'
 import { localTime } from '../../src/cli/output/time.js'
 import { openSettings } from '../../src/cli/settings/read.js'
 import type { TargetStatus } from '../../src/dispatch/target.js'
-import { Routing, type Route } from '../../src/dispatch/routes.js'
-import type { Attempt, Forward } from '../../src/journal/types.js'
+import type { Route } from '../../src/dispatch/routes.js'
+import { Routing } from '../../src/dispatch/routing.js'
+import type { Attempt, Delivery, Forward, Receipt } from '../../src/journal/types.js'
 import type { HookDelivery, RepoHook } from '../../src/codehost/host.js'
 import type { HookEvent } from '../../src/events/hook-event.js'
 import type { TunnelStatus } from '../../src/instance/protocol.js'
@@ -26,40 +33,54 @@ const ROUTES = {
   ignore: ['ping'],
 }
 const [APP, DEPLOY] = new Routing(ROUTES).routes
-const MOVED = new Routing({ ...ROUTES, forward: ['http://localhost:3000/hooks'] })
+const MOVED_ROUTES = { ...ROUTES, forward: ['http://localhost:3000/hooks'], exec: [] }
+const MOVED = new Routing(MOVED_ROUTES)
+const SECRETS = { current: new Secret('s') }
+const RELOADED: Reloaded = { routes: 1, sources: [], changed: [], removed: [], restart: [], warnings: [] }
 const DOWN = { outcome: 'unreachable', status: null, error: 'connection refused' } as const
 
 const linesOf = (text: string): string[] => text.trimEnd().split('\n')
 
-/** Live output, and what happens. */
+/** Lines and objects of what happens. */
 function rig(options: Parameters<typeof testShell>[0] = {}) {
   const { shell, out, err } = testShell(options)
-  const live = new LiveOutput(shell, new Routing(ROUTES), (line) => `relay ${line}`)
+  const live = new LiveOutput(shell.out)
+  const print = (item: ServeItem): void => {
+    const object = itemObject(item)
+    if (object) shell.out.object(object)
+    live.print(item)
+  }
+  const events = new EventItems(print, new Routing(ROUTES))
+  const receiveAs = (made: Delivery, receipt: Receipt): void =>
+    events.onEvent({ type: 'delivery', delivery: made, receipt })
+  const onTunnel = (tunnel: TunnelStatus): void => events.onEvent({ type: 'tunnel', tunnel })
+  const onHook = (hook: HookEvent): void => events.onEvent({ type: 'hook', hook })
+  const move = (routes: RouteSettings): void =>
+    events.onEvent({ type: 'settings', settings: { routes, webhookSecrets: SECRETS }, reloaded: RELOADED })
   const receive = (
     n: number,
     routes: readonly (Route | undefined)[],
     { ignoredBy, ...more }: Parameters<typeof delivery>[1] & { readonly ignoredBy?: string } = {},
   ): void => {
     const targets = routes.flatMap((route) => route?.id ?? [])
-    live.onDelivery(delivery(`${n}`, more), { n, duplicate: false, targets, ...(ignoredBy && { ignoredBy }) })
+    receiveAs(delivery(`${n}`, more), { n, duplicate: false, targets, ...(ignoredBy && { ignoredBy }) })
   }
-  const repeat = (id: string, n: number): void =>
-    live.onDelivery(delivery(id), { n, duplicate: true, targets: [] })
+  const repeat = (id: string, n: number): void => receiveAs(delivery(id), { n, duplicate: true, targets: [] })
   const tried = (n: number, route: Route | undefined, made: Partial<Attempt>, forward: Forward): void => {
     if (!route) throw new Error('unreachable: there is a route')
     const { body: _, ...entry } = delivery(`${n}`)
     const tries = { entry: { ...entry, n, duplicates: 0 }, attempt: attempt(route.id, made) }
-    live.onAttempt({ n, route, forward, ...tries })
+    events.onEvent({ type: 'attempt', attempt: { n, route, forward, ...tries } })
   }
   const target = (route: Route | undefined, state: TargetStatus['state'], queued: number): void => {
     const { id = '', label = '' } = route ?? {}
     const next = state === 'down' ? { nextProbeAt: Date.now() + 2000 } : {}
-    live.onTarget({ id, label, state, queued, ...next })
+    events.onEvent({ type: 'target', target: { id, label, state, queued, ...next } })
   }
   /** Without the time of day. */
   const lines = (): string[] => linesOf(err()).map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, ''))
   const objects = (): { type: string }[] => linesOf(out()).map((line) => JSON.parse(line))
-  return { live, err, receive, repeat, tried, target, lines, objects }
+  return { onTunnel, onHook, move, err, receive, repeat, tried, target, lines, objects }
 }
 
 describe('the lines of relay serve', () => {
@@ -121,28 +142,29 @@ describe('the lines of relay serve', () => {
   })
 
   it('name a target in full that is not configured any more, and targets again when the routes change', () => {
-    const { live, tried, target, lines } = rig()
+    const { move, tried, target, lines } = rig()
     target(DEPLOY, 'gone', 2)
     target(DEPLOY, 'up', 0)
-    live.setRoutes(MOVED)
+    move(MOVED_ROUTES)
     tried(1, MOVED.routes[0], {}, succeeded)
     expect(lines()).toEqual([
       'deploy is no longer configured (push=exec:./deploy.sh): 2 waiting, 24 h at most',
       'deploy is back',
+      'Reloaded the settings: 1 routes; any other change needs a restart',
       '#1  → localhost:3000 ✓ 200 38ms',
     ])
   })
 
   it('are none under --quiet but problems of hooks, and objects of --json all the same', () => {
-    const { receive, live, objects, err } = rig({ quiet: true, json: true })
+    const { receive, onHook, objects, err } = rig({ quiet: true, json: true })
     const error = new RelayError('forbidden', 'no access')
     receive(1, [APP])
-    live.onHook({ repo: 'octo/demo', state: 'removed', url: 'https://smee.test/a' })
-    live.onHook({ repo: 'octo/demo', state: 'left', error })
+    onHook({ repo: 'octo/demo', state: 'removed', url: 'https://smee.test/a' })
+    onHook({ repo: 'octo/demo', state: 'left', error })
     expect(err()).toMatch(/^[\d:]+ {2}warning: the hook of octo\/demo could not be removed: no access\./)
     expect(objects().map(({ type }) => type)).toEqual(['delivery', 'hook', 'hook'])
     const other = rig({ quiet: true, jsonLog: true })
-    other.live.onHook({ repo: 'octo/demo', state: 'left', error })
+    other.onHook({ repo: 'octo/demo', state: 'left', error })
     expect(JSON.parse(other.err())).toMatchObject({ level: 'warn', type: 'hook' })
   })
 
@@ -173,10 +195,10 @@ const LOST = { state: 'waiting', why: 'no traffic for 65 s', attempt: 3, retryAt
 const MOVES = { ...LOST, why: 'it is at \u001b[2J', attempt: 1, retryAt: NOW + 1000 }
 
 /** The last line and the last object of what happens. */
-function reported(happen: (live: LiveOutput) => void) {
+function reported(happen: (made: Pick<ReturnType<typeof rig>, 'onTunnel' | 'onHook'>) => void) {
   vi.useFakeTimers({ toFake: ['Date'], now: NOW })
-  const { live, lines, objects } = rig({ json: true })
-  happen(live)
+  const { lines, objects, ...made } = rig({ json: true })
+  happen(made)
   return { text: lines().at(-1), object: objects().at(-1) }
 }
 
@@ -211,11 +233,15 @@ describe('a tunnel', () => {
   })
 
   it('is reported less often, the longer it is down, and not while it connects', () => {
-    const { live, lines } = rig()
-    live.onTunnel({ ...CONNECTED, state: 'connecting', url: null })
-    for (let attempt = 1; attempt <= 40; attempt++) live.onTunnel({ ...CONNECTED, ...LOST, attempt })
-    // Attempts 1 to 8, 10, 20, 30 and 40.
-    expect(lines()).toHaveLength(12)
+    vi.useFakeTimers({ toFake: ['Date'], now: NOW })
+    const { onTunnel, lines } = rig()
+    onTunnel({ ...CONNECTED, state: 'connecting', url: null })
+    for (let attempt = 1; attempt <= 1000; attempt++) {
+      onTunnel({ ...CONNECTED, ...LOST, attempt })
+      vi.advanceTimersByTime(2000)
+    }
+    // The first eight, and one in ten minutes.
+    expect(lines()).toHaveLength(8 + 3)
   })
 
   it('is an object for a program', () => {
@@ -267,7 +293,11 @@ describe('what happens to a hook', () => {
   const failures = [{ ...missed, deliveredAt: '2026-11-23T07:00:00.000Z', why }]
 
   it.each<[HookEvent, string, Record<string, unknown>]>([
-    [{ repo, state: 'ready', hook: { ...state, hook } }, made, { ...state, id: 7, url: CHANNEL }],
+    [
+      { repo, state: 'ready', hook: { ...state, hook, former: [], hasNewSecret: false } },
+      made,
+      { ...state, id: 7, url: CHANNEL },
+    ],
     [{ repo, state: 'failed', ...retried }, `warning: no hook of ${repo} yet: ${WHY}`, again],
     [{ repo, state: 'failed', ...ended }, `warning: no hook of ${repo}: ${WHY}`, never],
     [{ repo, state: 'missing', count: 40 }, `catching up with ${repo}: 40 missing`, { missing: 40 }],

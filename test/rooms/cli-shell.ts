@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import type { Flags, PrintingShell } from '../../src/cli/command.js'
+import type { Flags, Shell } from '../../src/cli/command.js'
 import type { Context } from '../../src/cli/context.js'
 import { Output, type OutputOptions } from '../../src/cli/output/output.js'
 import { type LoadedSettings, openSettings } from '../../src/cli/settings/read.js'
@@ -11,7 +11,7 @@ interface Options extends Partial<Context>, OutputOptions {}
 
 /** A shell whose streams are recorded, in an empty folder and environment, with nothing on standard input. */
 export function testShell(options: Options = {}): {
-  readonly shell: PrintingShell
+  readonly shell: Shell & { readonly out: Output }
   readonly out: () => string
   readonly err: () => string
 } {

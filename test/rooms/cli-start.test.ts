@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
+import { COMMAND_NAMES } from '../../src/cli/catalog.js'
 import { overview } from '../../src/cli/help.js'
 import { main } from '../../src/cli/main.js'
 import { testShell } from './cli-shell.js'
@@ -25,7 +26,20 @@ it('imports at every start only what help is made of', () => {
   expect(packages).toEqual(['commander'])
   const rooms = names.flatMap((name) => /^src\/(\w+)/.exec(name)?.[1] ?? [])
   expect([...new Set(rooms)].toSorted()).toEqual(['base', 'cli'])
-  expect(names.filter((name) => name.includes('cli/commands/'))).toEqual(['src/cli/commands/index.ts'])
+  const files = names.filter((name) => /cli\/commands\//.test(name))
+  expect(files).toEqual(['src/cli/commands/index.ts'])
+})
+
+/**
+ * Packages that the file of a command may load, in some milliseconds at most: help and completion load it. Others, such
+ * as zod with the code hosts (14 ms), oauth4webapi, Hono and SQLite, load in the module that works with them.
+ */
+const LIGHT = new Set(['commander', 'chalk', 'fast-string-truncated-width', 'env-paths'])
+
+it.each(COMMAND_NAMES)('loads no heavy package with the file of %s', (command) => {
+  const names = [...reached(`src/cli/commands/${command}.ts`)]
+  const packages = names.filter((name) => !/\.(?:ts|json)$|^node:/.test(name))
+  expect(packages.filter((name) => !LIGHT.has(name))).toEqual([])
 })
 
 it.each([[['-q']], [['--profile', 'x']], [['--json']]])('prints the overview for %j', async (argv) => {

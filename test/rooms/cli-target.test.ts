@@ -6,6 +6,7 @@ import {
   formatTarget,
   parseTarget,
   type ActionTarget,
+  targetAt,
   targetOfDelivery,
 } from '../../src/cli/target.js'
 import { failure } from './cli-shell.js'
@@ -21,14 +22,53 @@ it.each<[string, ActionTarget]>([
   [`${WEB}/pull/12/files?w=1`, pull],
   [`${WEB}/pull/12/?q=1#issuecomment-5`, { ...pull, comment: { kind: 'issue', id: 5 } }],
   [`${WEB}/pull/12/files#r7`, { ...pull, comment: { kind: 'review', id: 7 } }],
+  [`${WEB}/pull/12#pullrequestreview-3`, pull],
+  ['github.com/octo/demo/pull/12', { ...pull, host: 'github.com' }],
+  ['localhost:3000/octo/demo/issues/12', { ...issue, host: 'localhost:3000' }],
 ])('the target %s', (text, target) => {
   expect(parseTarget(text)).toEqual(target)
+})
+
+/** What people copy from a browser, after the address of a pull request. */
+const COPIED = [
+  '',
+  ...'/ /files /files/ /changes /commits /checks /conflicts .diff .patch'.split(' '),
+  `/commits/${'a'.repeat(40)}`,
+  ...'/files/1a2b3c4..5d6e7f8 /changes/1a2b3c4..5d6e7f8 ?notification_referrer_id=NT_x&w=1'.split(' '),
+  ...'/files?diff=split&w=1 /checks?check_run_id=7 # #diff-0c1d-abR12 /files#diff-0c1dR1-R9'.split(' '),
+  ...'#pullrequestreview-3 #event-55 #top #issue-5 /files?short_path=a#diff-9 #%E2%9C%93'.split(' '),
+]
+/** Address of a code host as it is set, and as it is copied. */
+const COPIED_HOSTS: readonly [set: string, copied: string][] = [
+  [HOST, HOST],
+  [HOST, 'github.com'],
+  [HOST, 'www.github.com'],
+  [HOST, 'https://www.github.com'],
+  [HOST, 'GitHub.com'],
+  ['https://ghes.example/gh', 'ghes.example/gh'],
+  ['https://example.org/git', 'www.example.org/git'],
+  ['http://127.0.0.1:3000', '127.0.0.1:3000'],
+  ['http://localhost:3000/git', 'localhost:3000/git'],
+]
+
+it.each(COPIED_HOSTS)('addresses of %s are targets as %s', (set, copied) => {
+  for (const [page, kind] of [
+    ['pull', 'pull'],
+    ['pulls', 'pull'],
+    ['issues', 'issue'],
+  ])
+    for (const end of COPIED) {
+      const target = parseTarget(`${copied}/octo/demo/${page}/12${end}`)
+      expect(target).toMatchObject({ owner: 'octo', repo: 'demo', number: 12, kind })
+      expect(target.comment).toBeUndefined()
+      requireOwnHost(target, set)
+    }
 })
 
 const NAMES = 'octo octo/demo octo/demo# octo/demo#0 octo/demo#012 octo/demo#-1 octo/demo#1.5'
 const DOTS = 'octo/demo#9007199254740993 octo/../demo#1 ./demo#1 ../demo#1 octo/..#1'
 const PAGES = '/issues /issues/0 /issues/12x /wiki/12 /issues/12/edit'
-const ANCHORS = '/issues/12#issuecomment- /issues/12#issuecomment-0 /pull/12#pullrequestreview-3'
+const ANCHORS = '/issues/12#issuecomment- /issues/12#issuecomment-0 /pull/12/files#r7x /pull/12#discussion_r'
 
 it.each([
   ...`${NAMES} ${DOTS}`.split(' '),
@@ -53,11 +93,64 @@ it.each([
   ['https://github.com.evil.example', HOST],
   ['https://example.org', 'https://example.org/git'],
   ['https://example.org/git', 'https://example.org'],
+  ['github.com.evil.example', HOST],
+  ['www.evil.example', HOST],
+  ['www.www.github.com', HOST],
+  ['github.com', 'https://www.example.org'],
 ])('requireOwnHost finds that %s is elsewhere than %s', (there, here) => {
   const said = `The address is on ${there}, but this profile uses ${here}. Give an address there, or owner/repo#12`
   const target = parseTarget(`${there}/octo/demo/issues/12`)
   expect(() => requireOwnHost(target, here)).toThrow(new RelayError('usage', said))
 })
+
+/** A GitLab with a path, and one without. */
+it.each<[set: string, text: string, ActionTarget | undefined]>(
+  ['https://gitlab.com', 'https://git.example/lab'].flatMap(
+    (url): [string, string, ActionTarget | undefined][] => {
+      const there = { owner: 'group/sub', repo: 'demo', host: url }
+      const page = `${url}/group/sub/demo/-`
+      const asPull = { ...there, number: 12, kind: 'pull', mark: '!' } as const
+      const asIssue = { ...there, number: 3, kind: 'issue' } as const
+      return [
+        [url, 'group/sub/demo!12', { owner: 'group/sub', repo: 'demo', number: 12, kind: 'pull', mark: '!' }],
+        [url, 'group/sub/demo#3', { owner: 'group/sub', repo: 'demo', number: 3 }],
+        [url, `${page}/merge_requests/12`, asPull],
+        [
+          url,
+          `${page}/merge_requests/12/diffs?commit_id=a#note_7`,
+          { ...asPull, comment: { kind: 'issue', id: 7 } },
+        ],
+        [url, `${page}/merge_requests/12/pipelines`, asPull],
+        [url, `${page}/merge_requests/12.diff`, asPull],
+        [url, `${page}/issues/3#note_7`, { ...asIssue, comment: { kind: 'issue', id: 7 } }],
+        [url, `${page}/work_items/3`, asIssue],
+        [url, `${page}/issues/3#note_`, undefined],
+        [url, `${page}/issues/3#note_x`, undefined],
+        [url, `${page}/boards/3`, undefined],
+        [url, 'group/../demo!12', undefined],
+        [url, 'group//demo!12', undefined],
+        [url, 'demo!12', undefined],
+        ['https://other.example', `${page}/issues/3`, undefined],
+      ]
+    },
+  ),
+)('at %s, %s is a target or a usage error', (url, text, target) => {
+  let read: unknown
+  try {
+    read = targetAt(parseTarget(text), { url, nestedOwners: true })
+  } catch (error) {
+    read = error
+  }
+  expect(read instanceof RelayError ? undefined : read).toEqual(target)
+})
+
+it.each(['group/sub/demo#3', `${HOST}/octo/demo/-/merge_requests/2`])(
+  '%s is no target where owners have no groups',
+  (text) => {
+    const read = () => targetAt(parseTarget(text), { url: HOST, nestedOwners: false })
+    expect(read).toThrow(/is not an issue, pull request or comment/)
+  },
+)
 
 describe('laws', () => {
   const name = fc.stringMatching(/^[A-Za-z0-9._-]{1,100}$/).filter((text) => text !== '.' && text !== '..')
@@ -80,9 +173,9 @@ describe('laws', () => {
         expect(parseTarget(formatTarget(target))).toEqual(target)
         const at = `${host}/${target.owner}/${target.repo}/${page}/${target.number}`
         const found = { ...target, kind, host }
-        expect(parseTarget(at + end)).toEqual(found)
-        expect(parseTarget(`${at}${anchor}${id}`)).toEqual({ ...found, comment: { kind: on, id } })
-        expect(() => requireOwnHost(parseTarget(at + end), host)).not.toThrow()
+        const there = (text: string) => targetAt(parseTarget(text), { url: host, nestedOwners: false })
+        expect(there(at + end)).toEqual(found)
+        expect(there(`${at}${anchor}${id}`)).toEqual({ ...found, comment: { kind: on, id } })
       }),
     )
   })

@@ -2,7 +2,13 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ZodType } from 'zod'
 import { parseStickyKey } from '../../src/codehost/pipelines.js'
-import { commentRequest, mergeRequest, parseRequest, reactRequest } from '../../src/codehost/requests.js'
+import { actionRequests, parseRequest } from '../../src/codehost/requests.js'
+
+const {
+  comment: commentRequest,
+  merge: mergeRequest,
+  react: reactRequest,
+} = actionRequests({ nestedOwners: false })
 
 const bytes = (body: unknown) => Buffer.from(JSON.stringify(body))
 const refused = (why: string) =>
@@ -17,8 +23,8 @@ describe('the body of an action', () => {
       'repo: must be a string',
       'issueNumber: must be a positive whole number',
       'content: must be one of +1, -1, laugh, confused, heart, hooray, rocket, eyes',
-      'user: unknown field',
       'reviewCommentId: not together with commentId',
+      'user: unknown field',
     ]
     expect(() => parseRequest(reactRequest, bytes(react))).toThrow(refused(problems.join('; ')))
     const many = Object.fromEntries(Array.from({ length: 99 }, (_, n) => [`${n}`.padStart(99, '0'), 1]))

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { catchUp, type CatchUpOptions, findMissed } from '../../src/codehost/catch-up.js'
 import type { DeliveryLog, HookDelivery } from '../../src/codehost/host.js'
-import { Refusal } from '../../src/codehost/rest.js'
+import { Refusal } from '../../src/codehost/refusal.js'
 import { openDatabase } from '../../src/store/open.js'
 
 const sent = (n: number, more: Partial<HookDelivery> = {}): HookDelivery => ({

@@ -5,16 +5,17 @@ import { emitterEventNames } from '@octokit/webhooks'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { anywhere } from '../../src/base/command-line.js'
-import { eventsOf, isRepeatable, nearestMatch, neverSentReason } from '../../src/codehost/events.js'
+import { eventsOf, isRepeatable, nearestMatch, neverSentReason } from '../../src/senders/events.js'
 import { HOST_KINDS } from '../../src/codehost/hosts.js'
 import { memberOf } from '../../src/json/parse.js'
 import { type Fixture, fixtureBody } from '../../src/replay/fixture.js'
 import { packagedEvents } from '../../src/replay/load.js'
-import { jsonBytes } from '../../src/journal/payload.js'
+import { payloadBytes } from '../../src/senders/content.js'
 import { synthesize, triggerEvents } from '../../src/replay/synthesize.js'
 
 const GITHUB = HOST_KINDS.github.webhook.events
 const GITEA = HOST_KINDS.gitea.webhook.events
+const GITLAB = HOST_KINDS.gitlab.webhook.events
 
 interface Example {
   readonly event: string
@@ -36,7 +37,7 @@ function fixtures(provider: string): Example[] {
   const folder = path.resolve('fixtures', provider)
   return readdirSync(folder).map((file) => {
     const fixture: Fixture = JSON.parse(readFileSync(path.join(folder, file), 'utf8'))
-    const json = jsonBytes({ body: fixtureBody(fixture) })
+    const json = payloadBytes(fixtureBody(fixture))
     return { event: fixture.event, payload: JSON.parse(Buffer.from(json ?? []).toString()) }
   })
 }
@@ -64,10 +65,18 @@ const GITEA_MEMBERS: readonly (readonly [event: string, members: string, more?: 
   ['workflow_run', 'action workflow workflow_run pull_request organization repository sender'],
 ]
 
+/** Events that hooks of groups get. */
+const GITLAB_ONLY_GROUPS: readonly Example[] = [
+  { event: 'subgroup', payload: { event_name: 'subgroup_create', full_path: 'group/sub' } },
+  { event: 'member', payload: { event_name: 'user_add_to_team', user_username: 'mona' } },
+  { event: 'project', payload: { event_name: 'project_create', path_with_namespace: 'group/demo' } },
+]
+
 /** Each with the event that it is of, and how many there are at least. */
 const EXAMPLES: Readonly<Record<string, readonly [examples: Example[], count: number, typeof GITHUB]>> = {
   github: [[...published(), ...fixtures('github')], 701, GITHUB],
   gitea: [[...writtenByGitea(), ...fixtures('gitea')], GITEA_MEMBERS.length + 1, GITEA],
+  gitlab: [[...fixtures('gitlab-host'), ...GITLAB_ONLY_GROUPS], 26, GITLAB],
 }
 
 function writtenByGitea(): Example[] {
@@ -128,7 +137,7 @@ const SENT = '* *.* *.closed push.* pull_request.* repository_dispatch.anything'
 
 describe('a match', () => {
   it('of what a code host sends, or this package has a fixture of, is right', () => {
-    const ofFixtures = (provider: 'github' | 'gitea'): string[] =>
+    const ofFixtures = (provider: 'github' | 'gitea' | 'gitlab-host'): string[] =>
       // `push.newest` is a push of the newest generation.
       packagedEvents(provider).filter((name) => !name.endsWith('.newest'))
     const why = (name: string): unknown => neverSentReason(name, 'github', GITHUB)
@@ -136,6 +145,8 @@ describe('a match', () => {
       [...emitterEventNames, ...SENT, ...ofFixtures('github')].flatMap((name) => why(name) ?? []),
     ).toEqual([])
     expect(ofFixtures('gitea').flatMap((name) => neverSentReason(name, 'gitea', GITEA) ?? [])).toEqual([])
+    const never = ofFixtures('gitlab-host').flatMap((name) => neverSentReason(name, 'gitlab', GITLAB) ?? [])
+    expect(never).toEqual([])
   })
 
   it.each([

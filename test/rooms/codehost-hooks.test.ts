@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
-import { type HookContext, registerHook, SavedHooks } from '../../src/codehost/hooks.js'
+import { type HookContext, registerHook, removeFormer, SavedHooks } from '../../src/codehost/hooks.js'
 import type { RepoHooks, HookSettings, RepoHook } from '../../src/codehost/host.js'
 import { HOST_KINDS } from '../../src/codehost/hosts.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -42,11 +42,22 @@ function fakeHooks(kind: 'github' | 'gitea', all: Stored[]) {
       state.writes++
       const at = all.findIndex((hook) => hook.id === id)
       const before = all[at]
-      const changed = make(settings, kind === 'github' || sameSecret ? id : nextId())
+      const isInPlace = kind === 'github' || sameSecret
+      const changed = make(settings, isInPlace ? id : nextId())
       if (kind === 'gitea' && sameSecret && before) changed.secret = before.secret
-      all.splice(at, 1, changed)
+      all.splice(isInPlace ? at : all.length, isInPlace ? 1 : 0, changed)
       return show(changed)
     },
+    ...(kind === 'gitea' && {
+      async retire(_: unknown, id: number) {
+        state.writes++
+        all.splice(
+          0,
+          all.length,
+          ...all.map((hook) => (hook.id === id ? { ...hook, events: ['repository'] } : hook)),
+        )
+      },
+    }),
     async remove(_, id) {
       state.writes++
       const at = all.findIndex((hook) => hook.id === id)
@@ -73,8 +84,12 @@ async function placeWith(kind: 'github' | 'gitea', all: readonly Stored[] = []) 
     login: 'relay login',
     command: (line) => `relay ${line}`,
   }
-  const register = (changes: Partial<HookSettings> = {}, over: Partial<HookContext> = {}) =>
-    registerHook({ ...place, ...over }, { ...wanted, settings: { ...SETTINGS, ...changes } })
+  const register = async (changes: Partial<HookSettings> = {}, over: Partial<HookContext> = {}) => {
+    const settings = { ...SETTINGS, ...changes }
+    const registered = await registerHook({ ...place, ...over }, { ...wanted, settings })
+    await removeFormer(place, registered.former, { after: 0, stop: new AbortController().signal })
+    return registered
+  }
   const close = () => database[Symbol.asyncDispose]()
   return { state, hooks, saved, place, register, [Symbol.asyncDispose]: close }
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { anywhere } from '../../src/base/command-line.js'
 import { TokenEndpoint } from '../../src/auth/token-endpoint.js'
 import { RelayError } from '../../src/base/errors.js'
-import { PROVIDER_NAMES } from '../../src/base/providers.js'
+import { PROVIDER_NAMES } from '../../src/base/source-names.js'
 import { Secret } from '../../src/base/secret.js'
 import type { Account } from '../../src/codehost/host.js'
 import { openHost } from '../../src/codehost/hosts.js'
@@ -53,7 +53,8 @@ describe('the address of a code host', () => {
 
 describe('the software at an address', () => {
   const ghes = { 'x-github-enterprise-version': 'enterprise-server@3.14.2', 'x-github-request-id': 'A1' }
-  it.each<['github' | 'gitea', number, Record<string, string>, unknown, string | undefined]>([
+  const meta = { 'x-gitlab-meta': '{}' }
+  it.each<['github' | 'gitea' | 'gitlab', number, Record<string, string>, unknown, string | undefined]>([
     ['github', 200, {}, { resources: {} }, 'GitHub'],
     ['github', 200, {}, { installed_version: '3.14.2' }, 'GitHub Enterprise Server 3.14.2'],
     ['github', 401, ghes, {}, 'GitHub Enterprise Server 3.14.2'],
@@ -64,6 +65,10 @@ describe('the software at an address', () => {
     ['gitea', 200, {}, { version: '7.0.1+gitea-1.22.0' }, 'Forgejo 7.0.1'],
     ['gitea', 403, {}, { url: 'https://x/api/swagger' }, 'Gitea'],
     ['gitea', 404, {}, { version: '1.21.0' }, undefined],
+    ['gitlab', 401, meta, { message: '401 Unauthorized' }, 'GitLab'],
+    ['gitlab', 200, meta, { version: '19.1.0-ee' }, 'GitLab 19.1.0-ee'],
+    ['gitlab', 401, {}, { message: '401 Unauthorized' }, undefined],
+    ['gitlab', 404, meta, {}, undefined],
   ])('%s: %i %j %j is %s', (name, status, headers, json, software) => {
     const { recognise } = openHost({ name, url: 'https://x.org' }).probe
     expect(recognise({ status, header: (key) => headers[key], json })).toBe(software)
@@ -123,6 +128,7 @@ describe('what is sent', () => {
   const done: Reply = { body: { merged: true, sha: SHA, merge_commit_sha: MERGE_COMMIT, head: { sha: SHA } } }
 
   const allOfGitea = { Do: 'squash', MergeTitleField: 'T', MergeMessageField: 'M', head_commit_id: SHA }
+  const later = { Do: 'merge', merge_when_checks_succeed: true }
   const unmerged: Reply = { status: 201, body: { head: { sha: SHA } } }
   const [put, post] = [`PUT ${at}/pulls/8/merge`, `POST ${at}/pulls/8/merge`]
   const [onIssue, onComment] = [`POST ${at}/issues/7/reactions`, `POST ${at}/issues/comments/5/reactions`]
@@ -135,6 +141,7 @@ describe('what is sent', () => {
     ['github', done, (a) => a.merge(PULL), put, {}, { merged: true, sha: SHA }],
     ['gitea', done, (a) => a.merge(PULL), post, { Do: 'merge' }, { merged: true, sha: MERGE_COMMIT }],
     ['gitea', unmerged, (a) => a.merge(PULL, options), post, allOfGitea, { merged: false, sha: null }],
+    ['gitea', unmerged, (a) => a.merge(PULL, { auto: true }), post, later, { merged: false, sha: null }],
     ['gitea', added, (a) => a.react(ISSUE, '+1'), onIssue, plus, made(true)],
     ['gitea', wasThere, (a) => a.react(ISSUE, '+1', comment), onComment, plus, made(false)],
   ])('%s %#', async (name, answer, act, line, json, result) => {
@@ -142,6 +149,38 @@ describe('what is sent', () => {
     expect(await act(account)).toEqual(result)
     const write = asked.find(({ method }) => method !== 'GET')
     expect([write?.line, write?.json]).toEqual([line, json])
+  })
+
+  it('no merge that GitHub should make later', async () => {
+    const { account, asked } = rig(done)
+    expect(await failure(account.merge(PULL, { auto: true }))).toMatchObject({ kind: 'unprocessable' })
+    expect(asked).toEqual([])
+  })
+
+  it("the statuses of a fork's own project, which need not be visible", async () => {
+    const common = { state: 'opened', sha: SHA, source_project_id: 9, target_project_id: 7 }
+    const job = (id: number, name: string, status: string) => ({ id, name, status, allow_failure: false })
+    const of = (ofFork: Reply) =>
+      rig(
+        ({ line }) =>
+          line.includes('/projects/9/')
+            ? ofFork
+            : {
+                body: line.includes('/statuses')
+                  ? [job(1, 'ci', 'success'), job(2, 'lint', 'success')]
+                  : common,
+              },
+        { name: 'gitlab' },
+      )
+    const there = of({ body: [job(3, 'lint', 'failed')] })
+    const ok = { name: 'ci', state: 'succeeded', says: 'success' }
+    const checks = [ok, { name: 'lint', state: 'failed', says: 'failed' }]
+    expect(await there.account.headChecks(PULL)).toEqual({ sha: SHA, checks })
+    const hidden = of({ status: 404, body: { message: '404 Project Not Found' } })
+    const seen = [ok, { name: 'lint', state: 'succeeded', says: 'success' }]
+    expect(await hidden.account.headChecks(PULL)).toEqual({ sha: SHA, checks: seen })
+    const failed = of({ status: 502, body: '' })
+    expect(await failure(failed.account.headChecks(PULL))).toMatchObject({ kind: 'provider_failed' })
   })
 
   it.each([

@@ -36,7 +36,7 @@ it.each<[string, Answer, string]>([
   const { account, asked } = rig(answer)
   for (const call of [account.comment(ISSUE, 'x'), account.merge(PULL)])
     expect(await failure(call)).toMatchObject({ kind: 'provider_failed', message: `${said}${DOUBT}` })
-  expect(asked).toHaveLength(2)
+  expect(asked.filter(({ method }) => method !== 'GET')).toHaveLength(2)
 })
 
 describe('redirects', () => {
@@ -112,7 +112,7 @@ describe('what a code host refuses', () => {
     [451, '', 'unprocessable', 'GitHub refused: status 451'],
     [500, message('Server Error'), 'provider_failed', `GitHub failed (500): Server Error${DOUBT}`],
     // GitLab's may be an object.
-    [503, { message: { base: ['x'] } }, 'provider_failed', `GitHub failed (503)${DOUBT}`],
+    [503, { message: { base: ['x'] } }, 'provider_failed', `GitHub failed (503): x${DOUBT}`],
   ])('%i %j', async (status, body, kind, text) => {
     const error = await failure(rig({ status, body }).account.comment(ISSUE, 'x'))
     expect(error).toMatchObject({ kind, message: text, retryAfter: undefined })
@@ -200,4 +200,44 @@ it('ids of 64 bits stay exact, and the cursor of a log comes from the query of i
     `POST ${where}/${id}/attempts`,
   ])
   expect(asked.every(({ url }) => url.startsWith('https://git.example/'))).toBe(true)
+})
+
+describe('the page of a SAML sign-on', () => {
+  const message = 'Resource protected by organization SAML enforcement.'
+  const page = 'https://git.example/orgs/octo/sso?authorization_request=AB-1_x'
+  const answer = (sso: string, status = 403) =>
+    rig({ status, headers: { 'x-github-sso': sso }, body: { message } }).account.comment(ISSUE, 'x')
+  const plain = `GitHub refused: ${message}`
+
+  it('is named by the error', async () => {
+    const named = `${plain} Authorize the token for the organization at ${page}`
+    const error = await failure(answer(`required; url=${page}`))
+    expect(error).toMatchObject({ kind: 'forbidden', message: named, isOwnWords: false })
+  })
+
+  it.each([
+    'partial-results; organizations=21955855,20582480',
+    'required',
+    'required; url=',
+    `optional; url=${page}`,
+    'required; url=http://git.example/orgs/octo/sso',
+    'required; url=https://git.example.evil.example/orgs/octo/sso',
+    'required; url=https://evil.example/https://git.example/sso',
+    'required; url=https://git.example@evil.example/sso',
+    'required; url=https://user:x@git.example/sso',
+    'required; url=javascript:alert(1)',
+    'required; url=//git.example/sso',
+    `required; url=${page} and more`,
+    `required; url=${page}\u001b[2J`,
+    `required; url=${page}${'x'.repeat(1000)}`,
+    `required; url=https://git.example/sso?token=${TOKEN}`,
+  ])('is not %j', async (sso) => {
+    const { message: said } = await failure(answer(sso))
+    expect(said).toBe(plain)
+  })
+
+  it('is not named by another status', async () => {
+    const { message: said } = await failure(answer(`required; url=${page}`, 422))
+    expect(said).toBe(plain)
+  })
 })

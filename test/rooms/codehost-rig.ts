@@ -6,6 +6,9 @@ export const ISSUE = { owner: 'octo', repo: 'demo', number: 7 }
 export const PULL = { owner: 'octo', repo: 'demo', number: 8 }
 export const REPO = { owner: 'octo', repo: 'demo' }
 
+/** A merge is tried again without a noticeable wait. */
+export const QUICK_MERGE = { mergeDelay: 1, mergeTime: 20 }
+
 export interface Reply {
   /** Default: 200. */
   readonly status?: number
@@ -65,10 +68,10 @@ function aborted(signal: AbortSignal | undefined): Promise<never> {
 /** A code host and a user's account there, whose requests are answered by `answer`. */
 export function rig(
   answer: Answer | ((asked: Asked) => Answer),
-  { name = 'github' }: { readonly name?: 'github' | 'gitea' } = {},
+  { name = 'github' }: { readonly name?: 'github' | 'gitea' | 'gitlab' } = {},
 ) {
   const { sendOnce, asked } = servers(answer)
-  const host = openHost({ name, url: 'https://git.example', sendOnce })
+  const host = openHost({ name, url: 'https://git.example', sendOnce, limits: QUICK_MERGE })
   return { host, account: host.as(TOKEN), asked, lines: () => asked.map(({ line }) => line) }
 }
 

@@ -5,8 +5,10 @@ import { onAbort } from '../../src/base/wait.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { TIME_LIMITS } from '../../src/base/seams.js'
-import { Dispatcher, type DispatcherOptions, type Timer } from '../../src/dispatch/dispatcher.js'
-import { parseForward, type Route } from '../../src/dispatch/routes.js'
+import { Dispatcher } from '../../src/dispatch/dispatcher.js'
+import { type DispatcherOptions, MAX_SLOW, type Timer } from '../../src/dispatch/lane.js'
+import { parseExec, parseForward } from '../../src/dispatch/route-text.js'
+import type { Route } from '../../src/dispatch/routes.js'
 import { type DeliveryResult, type OpenTarget, noResponse } from '../../src/dispatch/target.js'
 import { Journal } from '../../src/journal/journal.js'
 import type { Plan } from '../../src/journal/types.js'
@@ -18,6 +20,8 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 /** On this machine, and elsewhere: they are probed at other intervals. */
 const ROUTES: readonly Route[] = ['http://127.0.0.1:1/', 'http://app.example/'].map(parseForward)
+/** The same, of which the second one has strict order. */
+const STRICT: readonly Route[] = ROUTES.map((route, i) => ({ ...route, ordered: i === 1 }))
 const IDS = ROUTES.map(({ id }) => id)
 
 type Answer = 'ok' | 'busy' | 'asks' | 'refuses' | 'down' | 'hangs'
@@ -34,9 +38,13 @@ const RESULTS: Readonly<Record<Answer, DeliveryResult>> = {
 /** Time that goes on only when told to, and then from one timer to the next. */
 class Time {
   now = 1_800_000_000_000
+  /** Milliseconds that pass at each reading. */
+  tick = 0
   /** Calls of the journal that have not ended. */
   calls = 0
   readonly timers = new Set<{ readonly at: number; readonly run: () => void }>()
+
+  readonly clock = (): number => (this.now += this.tick)
 
   readonly timer: Timer = (ms, run) => {
     const timer = { at: this.now + ms, run }
@@ -58,7 +66,7 @@ class Time {
       this.now = Math.max(this.now, next.at)
       next.run()
     }
-    this.now = until
+    this.now = Math.max(this.now, until)
   }
 }
 
@@ -66,7 +74,15 @@ async function createRig(concurrency: number, random = () => 0.5) {
   const time = new Time()
   const database = await openDatabase({ kind: 'memory', folder: '' })
   const journal = new Journal(database.sql, { clock: () => time.now })
-  const state = { isBroken: false, mayRun: true, answers: new Map<string, Answer>(), ms: 10 }
+  const state = {
+    isBroken: false,
+    mayRun: true,
+    /** By target, or by the number of a delivery. */
+    answers: new Map<string | number, Answer>(),
+    ms: 10,
+    /** Until a record is on disk. */
+    recordMs: 0,
+  }
   const sent: { readonly target: string; readonly n: number; readonly at: number }[] = []
   const flying = new Map(IDS.map((id) => [id, 0]))
   let most = 0
@@ -78,9 +94,10 @@ async function createRig(concurrency: number, random = () => 0.5) {
     async deliver({ n }, _, { signal }) {
       sent.push({ target: id, n, at: time.now })
       count(id, 1)
-      const result = RESULTS[state.answers.get(id) ?? 'ok']
+      const answer = state.answers.get(n) ?? state.answers.get(id) ?? 'ok'
+      const result = RESULTS[answer]
       await new Promise<void>((resolve) => {
-        time.timer(state.ms, resolve)
+        time.timer(answer === 'hangs' ? TIME_LIMITS.http : state.ms, resolve)
         onAbort(signal, resolve)
       })
       count(id, -1)
@@ -98,11 +115,18 @@ async function createRig(concurrency: number, random = () => 0.5) {
     }
   }
   const queue: DispatcherOptions['journal'] = {
+    nameTargets: (...args) => whole(() => journal.nameTargets(...args)),
     next: (...args) => whole(() => journal.next(...args)),
+    waiting: (...args) => whole(() => journal.waiting(...args)),
     read: (...args) => whole(() => journal.read(...args)),
-    record: (...args) => whole(() => journal.record(...args)),
+    // Without the wait for other writes, which is of real time.
+    async record(n, attempt, forward) {
+      if (state.recordMs > 0) await time.wait(state.recordMs)
+      return whole(() => journal.record(n, attempt, forward))
+    },
     expire: (...args) => whole(() => journal.expire(...args)),
     counts: () => whole(() => journal.counts()),
+    hasten: (...args) => whole(() => journal.hasten(...args)),
   }
   const start = async (routes = ROUTES): Promise<Dispatcher> => {
     const dispatcher = new Dispatcher({
@@ -112,7 +136,7 @@ async function createRig(concurrency: number, random = () => 0.5) {
       limits: TIME_LIMITS,
       onAttempt: () => {},
       log: silentLog,
-      clock: () => time.now,
+      clock: time.clock,
       timer: time.timer,
       random,
       open,
@@ -130,6 +154,8 @@ async function createRig(concurrency: number, random = () => 0.5) {
     sent,
     start,
     most: () => most,
+    /** How many attempts have ended. */
+    answered: () => sent.length - [...flying.values()].reduce((sum, count) => sum + count, 0),
     async append(dispatcher?: Dispatcher, targets: readonly string[] = IDS): Promise<void> {
       const plan: Plan = { targets, onDuplicate: 'never' }
       await journal.append(delivery(`${++appended}`, { receivedAt: time.now }), plan)
@@ -149,14 +175,14 @@ const command = fc.oneof(
   { weight: 5, arbitrary: fc.record({ append: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 4, arbitrary: fc.record({ target: fc.constantFrom(...IDS), answer }) },
   { weight: 4, arbitrary: fc.record({ wait }) },
-  { weight: 2, arbitrary: fc.record({ routes: fc.subarray([...ROUTES]) }) },
+  { weight: 2, arbitrary: fc.record({ routes: fc.subarray([...STRICT]) }) },
   { weight: 2, arbitrary: fc.record({ broken: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ turns: fc.nat({ max: 3 }) }) },
   { weight: 3, arbitrary: fc.record({ act: fc.constantFrom('retry', 'refresh', 'restart') }) },
 )
 
 describe('whatever happens, a dispatcher', () => {
-  it('sends all to each target, in order at concurrency 1, never more than N at once', async () => {
+  it('sends all to each target, first attempts in order at concurrency 1, never more than N and the slow at once', async () => {
     const commands = fc.array(command, { maxLength: 40, size: 'max' })
     const concurrency = fc.constantFrom(1, 1, 3)
     const share = fc.double({ min: 0, max: 0.99, noNaN: true })
@@ -164,7 +190,7 @@ describe('whatever happens, a dispatcher', () => {
       fc.asyncProperty(concurrency, commands, share, async (n, all, random) => {
         await using rig = await createRig(n, () => random)
         const { time, state } = rig
-        let [dispatcher, routes] = [await rig.start(), ROUTES]
+        let [dispatcher, routes] = [await rig.start(STRICT), STRICT]
         for (const each of all) {
           if ('append' in each) for (let i = 0; i < each.append; i++) await rig.append(dispatcher)
           else if ('answer' in each) state.answers.set(each.target, each.answer)
@@ -172,7 +198,7 @@ describe('whatever happens, a dispatcher', () => {
           else if ('routes' in each) dispatcher.replaceRoutes((routes = each.routes))
           else if ('broken' in each) state.isBroken = each.broken
           else if ('turns' in each) for (let i = 0; i < each.turns; i++) await setImmediate()
-          else if (each.act === 'retry') dispatcher.retryNow()
+          else if (each.act === 'retry') await dispatcher.retryNow()
           else if (each.act === 'refresh') await dispatcher.refresh()
           else {
             await dispatcher[Symbol.asyncDispose]()
@@ -182,17 +208,19 @@ describe('whatever happens, a dispatcher', () => {
         }
         state.isBroken = false
         state.answers.clear()
-        dispatcher.replaceRoutes(ROUTES)
+        dispatcher.replaceRoutes(STRICT)
         await time.advance(10 * MINUTE)
         expect((await rig.statuses()).filter((status) => status === 'waiting')).toEqual([])
         expect(dispatcher.status().map(({ state, queued }) => [state, queued])).toEqual([
           ['up', 0],
           ['up', 0],
         ])
-        expect(rig.most()).toBeLessThanOrEqual(n)
-        for (const id of IDS) {
+        expect(rig.most()).toBeLessThanOrEqual(n + MAX_SLOW)
+        for (const { id, ordered = false } of STRICT) {
           const numbers = rig.sent.filter(({ target }) => target === id).map((each) => each.n)
-          expect(numbers).toEqual(n === 1 ? numbers.toSorted((one, other) => one - other) : numbers)
+          const firsts = ordered ? numbers : [...new Set(numbers)]
+          const sorted = firsts.toSorted((one, other) => one - other)
+          expect(firsts).toEqual(n === 1 || ordered ? sorted : firsts)
         }
         await dispatcher[Symbol.asyncDispose]()
         expect(time.timers.size).toBe(0)
@@ -202,7 +230,170 @@ describe('whatever happens, a dispatcher', () => {
   })
 })
 
+describe('of 200 deliveries', () => {
+  const COUNT = 200
+  const trouble = fc.constantFrom<Answer>('busy', 'refuses', 'asks', 'hangs')
+  /** Runs of deliveries with the same trouble, and single ones. */
+  const runs = fc.array(
+    fc.record({
+      from: fc.integer({ min: 1, max: COUNT }),
+      length: fc.oneof(fc.constant(1), fc.constant(1), fc.integer({ min: 2, max: 40 })),
+      trouble,
+    }),
+    { maxLength: 40, size: 'max' },
+  )
+  const troubles = runs.map((all) => {
+    const answers = new Map<number, Answer>()
+    for (const { from, length, trouble: answer } of all)
+      for (let n = from; n < Math.min(from + length, COUNT + 1); n++) answers.set(n, answer)
+    return answers
+  })
+
+  it.each(['at once', 'one by one'])('%s: none waits for the trouble of others', async (how) => {
+    await fc.assert(
+      fc.asyncProperty(troubles, fc.constantFrom(1, 3), async (answers, concurrency) => {
+        await using rig = await createRig(concurrency)
+        const [id = ''] = IDS
+        for (const [n, answer] of answers) rig.state.answers.set(n, answer)
+        await using dispatcher = await rig.start(ROUTES.slice(0, 1))
+        const appended: number[] = []
+        for (let i = 0; i < COUNT; i++) {
+          await rig.append(dispatcher, [id])
+          appended.push(rig.time.now)
+          if (how === 'one by one') await rig.time.advance(2 * SECOND)
+        }
+        await rig.time.advance(HOUR)
+        const first = new Map(rig.sent.toReversed().map(({ n, at }) => [n, at]))
+        const order = [...first].toSorted(([, one], [, other]) => one - other).map(([n]) => n)
+        const sorted = order.toSorted((one, other) => one - other)
+        expect(order).toEqual(concurrency === 1 ? sorted : order)
+        // What is answered takes its time; what is not, at most the limit of one attempt.
+        const hangs = [...answers.values()].includes('hangs')
+        const bound = hangs ? TIME_LIMITS.http : 2 * rig.state.ms
+        for (let n = 1; n <= COUNT; n++) {
+          const ready = Math.max(appended[n - 1] ?? NaN, first.get(n - 1) ?? 0)
+          expect([n, (first.get(n) ?? Infinity) - ready <= bound]).toEqual([n, true])
+        }
+        // Five attempts, and no more. A target that leaves all unanswered is probed less and less.
+        for (let n = 1; n <= COUNT; n++) {
+          const count = rig.sent.filter((each) => each.n === n).length
+          const most = ['refuses', undefined].includes(answers.get(n)) ? 1 : 5
+          expect([n, count >= (hangs ? 1 : most), count <= most]).toEqual([n, true, true])
+        }
+      }),
+      { numRuns: 10 },
+    )
+  })
+
+  it('a slow one lets the next one go after five seconds, at most six at once, and a command does not', async () => {
+    const starts = async (route: string | Route, answer: Answer): Promise<number[]> => {
+      await using rig = await createRig(1)
+      const all = typeof route === 'string' ? parseForward(route) : route
+      rig.state.answers.set(all.id, answer)
+      await using dispatcher = await rig.start([all])
+      const began = rig.time.now
+      for (let i = 0; i < 10; i++) await rig.append(dispatcher, [all.id])
+      await rig.time.advance(29 * SECOND)
+      return rig.sent.map(({ at }) => (at - began) / SECOND)
+    }
+    expect(await starts('http://app.example/', 'hangs')).toEqual([0, 5, 10, 15, 20, 25])
+    expect(await starts(parseExec('./deploy'), 'hangs')).toEqual([0])
+    expect(await starts({ ...parseForward('http://app.example/'), ordered: true }, 'hangs')).toEqual([0])
+  })
+})
+
+describe('the number of deliveries that wait', () => {
+  it('has none that is answered, also before that is on disk, and whenever it is counted again', async () => {
+    const [id = ''] = IDS
+    const moments = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 8 })
+    await fc.assert(
+      fc.asyncProperty(
+        moments,
+        fc.constantFrom(0, 30, 200),
+        fc.constantFrom(1, 4),
+        async (waits, recordMs, concurrency) => {
+          await using rig = await createRig(concurrency)
+          rig.state.recordMs = recordMs
+          await using dispatcher = await rig.start(ROUTES.slice(0, 1))
+          for (let i = 0; i < 60; i++) await rig.append(dispatcher, [id])
+          for (const [i, ms] of waits.entries()) {
+            await rig.time.advance(ms)
+            if (i % 2 === 0) await dispatcher.refresh()
+            expect(dispatcher.status()).toMatchObject([{ queued: 60 - rig.answered() }])
+          }
+          await rig.time.advance(MINUTE)
+          expect(dispatcher.status()).toMatchObject([{ queued: 0 }])
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+})
+
+describe('a target that leaves several different deliveries unanswered', () => {
+  it('is down, and probed in turn with different ones until it answers', async () => {
+    await using rig = await createRig(1)
+    const [id = ''] = IDS
+    rig.state.answers.set(id, 'hangs')
+    await using dispatcher = await rig.start(ROUTES.slice(0, 1))
+    for (let i = 0; i < 8; i++) await rig.append(dispatcher, [id])
+    await rig.time.advance(34 * SECOND)
+    expect(dispatcher.status()).toMatchObject([{ state: 'up' }])
+    await rig.time.advance(7 * SECOND)
+    expect(dispatcher.status()).toMatchObject([{ state: 'down', queued: 8 }])
+    await rig.time.advance(60 * SECOND)
+    expect(rig.sent.slice(0, 8).map(({ n }) => n)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+    rig.state.answers.delete(id)
+    await rig.time.advance(3 * MINUTE)
+    expect(await rig.statuses()).toEqual(Array.from({ length: 8 }, () => 'succeeded'))
+    expect(dispatcher.status()).toMatchObject([{ state: 'up', queued: 0 }])
+  })
+
+  it('is not, if it answers others in between', async () => {
+    await using rig = await createRig(1)
+    const [id = ''] = IDS
+    for (const n of [1, 3, 5, 7]) rig.state.answers.set(n, 'hangs')
+    await using dispatcher = await rig.start(ROUTES.slice(0, 1))
+    for (let i = 0; i < 8; i++) await rig.append(dispatcher, [id])
+    for (let i = 0; i < 300; i++) {
+      await rig.time.advance(SECOND)
+      expect(dispatcher.status()).toMatchObject([{ state: 'up' }])
+      await rig.append(dispatcher, [id])
+    }
+    expect((await rig.statuses()).filter((status) => status === 'failed')).toHaveLength(4)
+  })
+})
+
 describe('a target that is down', () => {
+  it('has a moment of its next attempt, also when that is now', async () => {
+    await using rig = await createRig(1)
+    rig.state.answers.set(IDS[0] ?? '', 'down')
+    await using dispatcher = await rig.start()
+    await rig.append(dispatcher)
+    await rig.time.advance(SECOND / 2)
+    const next = () => Number(dispatcher.status()[0]?.nextProbeAt)
+    expect(next()).toBeGreaterThan(rig.time.now)
+    await dispatcher.retryNow()
+    expect(next()).toBe(rig.time.now)
+  })
+
+  it('is probed, however its moment falls between two readings of the clock', async () => {
+    for (let early = 0; early < 5; early += 0.25) {
+      await using rig = await createRig(1)
+      rig.state.answers.set(IDS[0] ?? '', 'down')
+      await using dispatcher = await rig.start()
+      await rig.append(dispatcher)
+      await rig.time.advance(SECOND / 2)
+      const { nextProbeAt = 0 } = dispatcher.status()[0] ?? {}
+      rig.state.answers.clear()
+      await rig.time.advance(nextProbeAt - rig.time.now - early)
+      rig.time.tick = 0.4
+      await rig.append(dispatcher)
+      await rig.time.advance(MINUTE)
+      expect(await rig.statuses()).toEqual(Array.from({ length: 4 }, () => 'succeeded'))
+    }
+  })
+
   it('loses what is over 24 h old once it has been down for ten minutes of this run, and not before', async () => {
     await using rig = await createRig(1)
     await rig.append()

@@ -1,16 +1,13 @@
 import { createHmac } from 'node:crypto'
-import { schemeOf } from '../../src/codehost/schemes.js'
+import { schemeOf } from '../../src/senders/senders.js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import type { WebhookSecrets } from '../../src/base/settings.js'
-import { ENCODING_IDS, writeJson } from '../../src/webhook/encodings.js'
-import {
-  explainSignature,
-  type SignatureExplanation,
-  type UnprovedReason,
-} from '../../src/webhook/explain.js'
-import type { WebhookRequest } from '../../src/webhook/intake.js'
+import { ENCODING_IDS, writeJson } from '../../src/senders/encodings.js'
+import { explainSignature, type SignatureExplanation } from '../../src/senders/explain.js'
+import { type UnprovedReason } from '../../src/senders/unproved.js'
+import type { WebhookRequest } from '../../src/senders/request.js'
 import { type DeliveryOptions, giteaDelivery, githubDelivery, SECRET, sign } from '../kit/delivery.js'
 
 const [GITHUB, GITEA] = [schemeOf('github'), schemeOf('gitea')]
@@ -212,7 +209,7 @@ describe('a sender that is no code host', () => {
     ],
     [
       'malformed_part',
-      `Webhook-Timestamp, ${PART} malformed`,
+      `Webhook-Timestamp, ${PART} a date of RFC 3339, expected Unix seconds`,
       'standard',
       marked,
       { ...standard(decoded), 'webhook-timestamp': '2026-01-01T00:00:00Z' },

@@ -130,7 +130,7 @@ describe('reading a fixture', () => {
     [{ body: '\ud800' }, 'line 9: body: has half a character; bodyBase64 can hold any bytes'],
     [{ body: undefined, bodyBase64: '6R==' }, 'line 9: bodyBase64: must be base64'],
     [{ body: undefined, bodyBase64: '6Q' }, 'line 9: bodyBase64: must be base64'],
-    [{ body: undefined, payload: [] }, 'line 9: payload: must be an object'],
+    [{ body: undefined, payload: 'x' }, 'line 9: payload: must be an object or a list'],
     [{ body: 'é'.repeat(13_107_201) }, 'line 9: body: must be at most 25 MiB'],
   ])('reports where %o is wrong: %s', (wrong, message) => {
     const fixture = { ...FIXTURE, ...wrong }

@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from 'vitest'
 import type { LiveEvent } from '../../src/inspector/api.js'
 import { LiveHub } from '../../src/inspector/live.js'
 import type { InspectorParts } from '../../src/inspector/parts.js'
-import { Routing } from '../../src/dispatch/routes.js'
+import { Routing } from '../../src/dispatch/routing.js'
 
 afterEach(() => vi.useRealTimers())
 

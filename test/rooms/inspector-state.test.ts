@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { Routing } from '../../src/dispatch/routes.js'
+import { Routing } from '../../src/dispatch/routing.js'
 import type { InspectorParts } from '../../src/inspector/parts.js'
 import { createStateReader } from '../../src/inspector/state.js'
 

@@ -7,7 +7,13 @@ import { wakeups } from '../../src/cli/follow.js'
 import { callInstance } from '../../src/cli/instance-client.js'
 import { type Listener, listen } from '../../src/http/listen.js'
 import { openChanges } from '../../src/instance/client.js'
-import { createInstanceRecord, type InstanceRecord, prove } from '../../src/instance/protocol.js'
+import {
+  answerText,
+  createInstanceRecord,
+  type InstanceRecord,
+  PROOF_HEADER,
+  prove,
+} from '../../src/instance/protocol.js'
 import { publishInstance } from '../../src/instance/running.js'
 import { ChangeStreams } from '../../src/server/changes.js'
 import { instanceRoutes } from '../../src/server/instance.js'
@@ -199,4 +205,54 @@ describe('a command that follows', () => {
     await following.catch(() => {})
     await next[Symbol.asyncDispose]()
   })
+
+  it('gives way, and looks no more often than it polls, where the stream of changes ends at once each time', async () => {
+    const home = emptyFolder()
+    await using web = await receiver(({ headers }) => {
+      const [, proof = ''] = headers.find(([name]) => name.toLowerCase() === PROOF_HEADER.toLowerCase()) ?? []
+      return { body: '', headers: { [PROOF_HEADER]: prove(record, answerText(proof, 200, '')) } }
+    })
+    const record = createInstanceRecord({ pid: process.pid, url: web.url, profile: 'default' })
+    using _ = publishInstance(home, record)
+    const profile = { values: { home }, name: 'default', unreachable: undefined }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a shell and its settings it needs no more
+    const given = [
+      { signal: new AbortController().signal, out: { log: silentLog } },
+      profile,
+      { limit: 1000 },
+    ] as unknown as Parameters<typeof wakeups>
+    for await (const __ of wakeups(...given));
+    // One each 100 ms, with what opening takes.
+    expect(web.received.length).toBeGreaterThan(2)
+    expect(web.received.length).toBeLessThanOrEqual(11)
+  })
+
+  it.each([
+    ['its time limit', { limit: 250 }, undefined],
+    ['Ctrl-C', {}, 'cancelled'],
+  ])(
+    'ends by %s while the stream of an instance that stands still is being opened',
+    async (_name, options, kind) => {
+      const home = emptyFolder()
+      await using web = await receiver('hang')
+      const record = createInstanceRecord({ pid: process.pid, url: web.url, profile: 'default' })
+      using _ = publishInstance(home, record)
+      const profile = { values: { home }, name: 'default', unreachable: undefined }
+      const abort = new AbortController()
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a shell and its settings it needs no more
+      const given = [
+        { signal: abort.signal, out: { log: silentLog } },
+        profile,
+        options,
+      ] as unknown as Parameters<typeof wakeups>
+      let count = 0
+      const following = (async () => {
+        for await (const __ of wakeups(...given)) count += 1
+      })().catch((error: unknown) => error)
+      await web.has(1)
+      if (kind !== undefined) abort.abort(new RelayError('cancelled', 'Interrupted'))
+      expect(await following).toEqual(kind === undefined ? undefined : abort.signal.reason)
+      expect(count).toBeLessThan(10)
+    },
+  )
 })

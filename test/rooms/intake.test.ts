@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Delivery } from '../../src/journal/types.js'
-import { createIntake, type RequestOrigin, summarize, type WebhookRequest } from '../../src/webhook/intake.js'
+import type { WebhookRequest } from '../../src/senders/request.js'
+import { summarize } from '../../src/senders/identity.js'
+import { schemeOf } from '../../src/senders/senders.js'
+import { createIntake, type RequestOrigin } from '../../src/webhook/intake.js'
 import { giteaDelivery, githubDelivery, SECRET } from '../kit/delivery.js'
 import { sourceOf } from './tunnel-rig.js'
 
@@ -148,13 +151,13 @@ describe('summarize', () => {
     [{ ref: 7, release: 'v1.0' }, {}],
     [{ ref: 'refs/heads/a\n' }, {}],
   ])('finds in %j: %j', (payload, found) => {
-    expect(summarize(payload, new Map(), GITHUB.scheme)).toEqual({ ...nothing, ...found })
+    expect(summarize(payload, new Map(), schemeOf('github'))).toEqual({ ...nothing, ...found })
   })
 
   it('accepts any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (payload) => {
-        const found = Object.keys({ ref: null, ...summarize(payload, new Map(), GITHUB.scheme) })
+        const found = Object.keys({ ref: null, ...summarize(payload, new Map(), schemeOf('github')) })
         expect(found).toEqual(['ref', 'action', 'repo', 'number'])
       }),
     )

@@ -54,10 +54,23 @@ export class Model {
     return { n: known.n, duplicate: true, targets: waitingOf(known) }
   }
 
-  again(n: number, targets: readonly string[], now: number): boolean {
+  again(n: number, targets: readonly string[], rule: OnDuplicate, now: number): string[] | undefined {
     const entry = this.entries.get(n)
-    if (entry) wait(entry, targets, AGAIN.always, now)
-    return entry !== undefined
+    if (!entry) return undefined
+    const waits = (status: ForwardStatus | undefined): boolean => status === 'waiting' || AGAIN[rule](status)
+    const known = rule === 'never' ? targets.filter((target) => entry.forwards.has(target)) : targets
+    wait(entry, known, waits, now)
+    return waitingOf(entry).filter((target) => targets.includes(target))
+  }
+
+  skip(n: number): string[] {
+    const entry = this.entries.get(n)
+    const targets = entry ? waitingOf(entry) : []
+    for (const target of targets) {
+      const { due: _, ...rest } = entry?.forwards.get(target) ?? { status: 'failed', tries: 0, since: 0 }
+      entry?.forwards.set(target, { ...rest, status: 'failed', reason: 'skipped' })
+    }
+    return targets
   }
 
   record(n: number, attempt: Attempt, forward: Forward): void {
@@ -81,7 +94,8 @@ export class Model {
       for (const [target, forward] of forwards) {
         const isMeant = 'target' in which ? target === which.target : !which.except.includes(target)
         if (!isMeant || forward.status !== 'waiting' || forward.since >= before) continue
-        forwards.set(target, { ...forward, status: 'failed', reason: 'older than 24 h' })
+        const { due: _, ...rest } = forward
+        forwards.set(target, { ...rest, status: 'failed', reason: 'older than 24 h' })
         count++
       }
     return count
@@ -192,7 +206,7 @@ function eventOf({ event, action }: Delivery): string {
 function keyOf(delivery: Delivery): string {
   const { deliveryId, restored } = delivery
   if (!restored) return JSON.stringify(['sent', deliveryId])
-  if (restored.unproved) return JSON.stringify(['event', restored.sha256, eventOf(delivery)])
+  if (restored.named) return JSON.stringify(['event', restored.sha256, eventOf(delivery)])
   return JSON.stringify(['bytes', restored.sha256, restored.repeatable ? deliveryId : ''])
 }
 

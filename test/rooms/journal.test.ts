@@ -12,7 +12,7 @@ import type { Sql } from '../../src/store/sql.js'
 import { MEMORY, openSqlite } from '../../src/store/sqlite.js'
 import { describeWith } from '../kit/needs.js'
 import { database, PASSWORD } from '../kit/postgres.js'
-import { byKey, Model } from './journal-model.js'
+import { byKey, Model, type ModelEntry } from './journal-model.js'
 import { attempt, delivery as deliveryOf, open, succeeded } from './journal-rig.js'
 import { same } from './same.js'
 
@@ -35,7 +35,7 @@ const restored = fc
   .map(({ body, kind }) => ({
     how: 'raw',
     sha256: `digest-${body}`,
-    ...(kind === 'unproved' && { unproved: true as const }),
+    ...(kind === 'unproved' && { unproved: true as const, named: true as const }),
     ...(kind === 'repeatable' && { repeatable: true as const }),
   }))
 const delivery = fc
@@ -81,10 +81,19 @@ const command = fc.oneof(
       error: fc.constantFrom('reset', 'refused', null),
       status: fc.constantFrom('waiting', 'succeeded', 'failed'),
       tries: fc.nat({ max: 2 }),
+      delay: fc.nat({ max: 2 * MINUTE }),
       twice: fc.boolean(),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ again: entry, targets: fc.uniqueArray(target) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      again: entry,
+      targets: fc.uniqueArray(target),
+      rule: fc.constantFrom('always', 'if-failed', 'never'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ skip: entry }) },
   { weight: 2, arbitrary: fc.record({ wait: fc.nat({ max: 5 * MINUTE }) }) },
   { weight: 1, arbitrary: fc.record({ expire: fc.nat({ max: 5 * MINUTE }), target: fc.option(target) }) },
   { weight: 1, arbitrary: fc.record({ sweep: fc.nat({ max: 10 * MINUTE }) }) },
@@ -129,16 +138,23 @@ async function run(sql: Sql, commands: readonly Command[], filters: readonly Fil
         same({ n, duplicate, targets: targets.toSorted() }, sorted(model.append(...args)))
       }
     } else if ('record' in each) {
-      const { outcome, status, tries, error } = each
+      const { outcome, status, tries, error, delay } = each
       const common = { at: now, target: each.target, outcome, error, status: null, ms: 1.5, count: 1 }
       const attempt: Attempt = { ...common, answer: Uint8Array.of(0, 255), headers: [['a', 'b']] }
-      const forward: Forward = { status, tries, since: now, ...(status === 'failed' && { reason: 'why' }) }
+      const due = status === 'waiting' && tries > 0 ? { due: now + delay } : {}
+      const why = status === 'failed' ? { reason: 'why' } : {}
+      const forward: Forward = { status, tries, since: now, ...due, ...why }
       for (let times = each.twice ? 2 : 1; times > 0; times--) {
         await journal.record(each.record, attempt, forward)
         model.record(each.record, attempt, forward)
       }
     } else if ('again' in each)
-      same(await journal.requeue(each.again, each.targets), model.again(each.again, each.targets, now))
+      same(
+        (await journal.requeue(each.again, each.targets, each.rule))?.toSorted(),
+        model.again(each.again, each.targets, each.rule, now)?.toSorted(),
+      )
+    else if ('skip' in each)
+      same((await journal.skip(each.skip)).toSorted(), model.skip(each.skip).toSorted())
     else if ('expire' in each) {
       const which = each.target === null ? { except: [TARGETS[0]] } : { target: each.target }
       same(await journal.expire(now - each.expire, which), model.expire(now - each.expire, which))
@@ -150,12 +166,29 @@ async function run(sql: Sql, commands: readonly Command[], filters: readonly Fil
     const waiting = model.waiting(id)
     const [first] = waiting
     const busy = first && i > 0 ? [first.n] : []
-    const due = waiting.map(({ n }) => n).filter((n) => !busy.includes(n))
-    same(
-      (await journal.next(id, 3, busy)).map(({ n }) => n),
-      due.slice(0, 3),
+    for (const ordered of [false, true]) {
+      const next = await journal.next(id, { limit: 3, except: busy, ordered })
+      const isFree = ({ n }: { readonly n: number }): boolean => !busy.includes(n)
+      const dueOf = ({ forwards }: ModelEntry): number => forwards.get(id)?.due ?? 0
+      const again = waiting.filter((entry) => isFree(entry) && dueOf(entry) > 0)
+      const byDue = again.toSorted((one, other) => dueOf(one) - dueOf(other))
+      same(
+        { first: next.first.map(({ n }) => n), again: next.again.map(({ n }) => n) },
+        {
+          first: waiting
+            .filter((entry) => isFree(entry) && dueOf(entry) === 0)
+            .map(({ n }) => n)
+            .slice(0, 3),
+          again: (ordered ? again : byDue).map(({ n }) => n).slice(0, 3),
+        },
+      )
+    }
+    const sinceOf = (isAgain: boolean): number | undefined =>
+      waiting.find(({ forwards }) => (forwards.get(id)?.due !== undefined) === isAgain)?.forwards.get(id)
+        ?.since
+    const oldest = [sinceOf(false), sinceOf(true)].reduce((one, other) =>
+      one === undefined || (other !== undefined && other < one) ? other : one,
     )
-    const oldest = first?.forwards.get(id)?.since
     same((await journal.counts()).get(id)?.oldest ?? undefined, oldest)
   }
   for (const each of filters) same([each, await numbersOf(journal, each)], [each, model.select(each, now)])
@@ -282,7 +315,10 @@ describe('a journal', () => {
     const made = await journal.attempts(1)
     const sizes = [made.length, made.at(-1)?.at, made[0]?.answer.length, made[0]?.error?.length]
     expect(sizes).toEqual([4096, 4099, 4096, 1024])
-    expect(await journal.next('a', 1, [])).toEqual([{ n: 1, forward, earlier: 4096 }])
+    expect(await journal.next('a', { limit: 1, except: [], ordered: false })).toEqual({
+      first: [{ n: 1, forward, earlier: 4096 }],
+      again: [],
+    })
   })
 
   it('announces to other relays the earlier entries that it changes, and asks for room for what it adds', async () => {
@@ -297,7 +333,7 @@ describe('a journal', () => {
       await journal.append(at('1', START), { ...nowhere, targets: ['a'] })
     await journal.flush()
     await journal.record(1, attempt('a'), succeeded)
-    await journal.requeue(1, ['a'])
+    await journal.requeue(1, ['a'], 'always')
     await journal.expire(Infinity, { target: 'a' })
     const [added, changed, some] = [{ grows: 4096, announces: [] }, { announces: [1] }, { announces: [] }]
     expect(written).toEqual([added, added, changed, changed, changed, some, some])

@@ -2,7 +2,8 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { anywhere } from '../../src/base/command-line.js'
 import { fixtureBody } from '../../src/replay/fixture.js'
-import { type BodyKind, editBody, parseEdit } from '../../src/replay/edit.js'
+import type { BodyKind } from '../../src/senders/members.js'
+import { editBody, lackingPaths, parseEdit } from '../../src/replay/edit.js'
 import { synthesize, triggerEvents } from '../../src/replay/synthesize.js'
 
 const NOW = Date.parse('2026-11-20T10:00:00Z')
@@ -178,5 +179,106 @@ describe('an edited body', () => {
     ['{"a":[1]}', 'a.b=1', 'Cannot set a field: a list of 1 has no place b'],
   ])('%j refuses %s', (body, set, message) => {
     expect(() => editedText(body, set)).toThrow(message)
+  })
+})
+
+describe('a path that the payload lacks', () => {
+  const body = payloadOf('github', 'issues.opened')
+  const lacking = (set: string) => lackingPaths(body, [parseEdit(set)], { form: false })
+
+  it.each([
+    ['issue.numbr=7', 'issue.numbr', 'issue.number'],
+    ['number=7', 'number', 'issue.number'],
+    ['issue.user.name=x', 'issue.user.name', 'issue.user.type'],
+    ['labels[0].name=x', 'labels[0].name', 'issue.labels[0].name'],
+    ['$.isue.title=x', 'isue.title', 'issue.title'],
+    ['qqq.zzz=1', 'qqq.zzz', undefined],
+  ])('%s', (set, path, nearest) => {
+    expect(lacking(set)).toEqual([{ path, nearest }])
+  })
+
+  it.each(['issue.number=7', '$.issue.number=7', 'payload.issue.number=7', 'action=x', `issue.labels[1]={}`])(
+    'is not %s',
+    (set) => expect(lacking(set)).toEqual([]),
+  )
+
+  it('begins with the payload itself, as jq and --where write it, and a member of that name comes first', () => {
+    const kind = { form: false, style: 'compact' } as const
+    const set = (json: string, edit: string) =>
+      Buffer.from(editBody(Buffer.from(json), [parseEdit(edit)], kind)).toString()
+    for (const path of ['a.b', '$.a.b', 'payload.a.b'])
+      expect(set('{"a":{"b":1}}', `${path}=2`)).toBe('{"a":{"b":2}}')
+    expect(set('{"payload":{"a":1}}', 'payload.a=2')).toBe('{"payload":{"a":2}}')
+    expect(set('{"a":1}', 'payload=2')).toBe('{"a":1,"payload":2}')
+  })
+})
+
+/** JSON in any layout and spelling, with one text that is found again, and the path to it. */
+interface Written {
+  readonly text: string
+  readonly path: readonly (string | number)[]
+}
+
+const MARK = '"@@"'
+const gap = fc.constantFrom('', '', ' ', '\n  ', '\t')
+const scalar = fc.constantFrom(
+  '1.0',
+  '12345678901234567890',
+  '1e5',
+  String.raw`"\/\u00e9"`,
+  'null',
+  '"a b"',
+  '-0',
+)
+const name = fc.constantFrom('a', 'b', '1', '2', 'number', 'naïve')
+const around = (inner: fc.Arbitrary<Written>): fc.Arbitrary<Written> =>
+  fc.oneof(
+    fc
+      .tuple(inner, name, gap, gap, scalar, fc.boolean())
+      .map(([{ text, path }, own, one, two, other, isLast]) => ({
+        text: isLast
+          ? `{${one}"z"${two}:${other},${one}"${own}":${two}${text}${one}}`
+          : `{${one}"${own}" :${two}${text},${one}"z":${other}${two}}`,
+        path: [own, ...path],
+      })),
+    fc.tuple(inner, gap, scalar, fc.boolean()).map(([{ text, path }, one, other, isLast]) => ({
+      text: isLast ? `[${one}${other} ,${one}${text}]` : `[${text}${one},${other}]`,
+      path: [isLast ? 1 : 0, ...path],
+    })),
+  )
+const leaf = fc.constant<Written>({ text: MARK, path: [] })
+const written = around(fc.oneof(leaf, around(leaf), around(around(leaf)), around(around(around(leaf)))))
+const pathOf = (path: Written['path']): string =>
+  path.map((step, at) => (typeof step === 'number' ? `[${step}]` : at === 0 ? step : `.${step}`)).join('')
+
+describe.each([false, true])('an edit, only: %j', (only) => {
+  const edit = (text: string, set: string): string =>
+    Buffer.from(editBody(Buffer.from(text), [parseEdit(set, { only })], JSON_BODY)).toString()
+
+  it('changes no byte but those of the member', () => {
+    fc.assert(
+      fc.property(written, scalar, ({ text, path }, value) => {
+        fc.pre(typeof path[0] === 'string')
+        const wanted = text.replace(MARK, () => JSON.stringify(JSON.parse(value)))
+        expect(edit(text, `${pathOf(path)}=${value}`)).toBe(wanted)
+      }),
+    )
+  })
+
+  it('adds a member, and changes no other byte', () => {
+    fc.assert(
+      fc.property(written, ({ text, path }) => {
+        fc.pre(typeof path[0] === 'string')
+        const owner = path.slice(0, -1)
+        const isList = typeof path.at(-1) === 'number'
+        const added = [...owner, isList ? 2 : 'new']
+        const after = edit(text, `${pathOf(added)}={"x":[1]}`)
+        const found = added.reduce<unknown>((value, step) => Object(value)[step], JSON.parse(after))
+        expect(found).toEqual({ x: [1] })
+        const size = after.length - text.length
+        const isSame = Array.from(text, (_, at) => after.slice(0, at) + after.slice(at + size)).includes(text)
+        expect([after, isSame]).toEqual([after, true])
+      }),
+    )
   })
 })

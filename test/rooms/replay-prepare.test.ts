@@ -5,7 +5,7 @@ import type { Header } from '../../src/http/headers.js'
 import { type Fixture, fromFixture } from '../../src/replay/fixture.js'
 import { prepareRequest } from '../../src/replay/prepare.js'
 
-const secret = new Secret('s')
+const secrets = { current: new Secret('s') }
 const hmac = (algorithm: string, text: string): string =>
   createHmac(algorithm, 's').update(text).digest('hex')
 
@@ -22,7 +22,7 @@ function fixture(more: Partial<Fixture> = {}): Fixture {
 }
 
 const headersOf = (more: Partial<Fixture>): readonly Header[] =>
-  prepareRequest(fromFixture(fixture(more)), { secret }).headers
+  prepareRequest(fromFixture(fixture(more)), { secrets }).headers
 
 describe('a hand-written fixture', () => {
   it.each([
@@ -43,7 +43,7 @@ describe('a hand-written fixture', () => {
   it('is sent as compact JSON, without credentials and what belongs to a connection', () => {
     const headers = { Host: 'x', 'Content-Length': '3', Cookie: 'a=b', 'content-type': 'application/json' }
     const { body: _, ...rest } = fixture({ headers, payload: { a: [1] } })
-    const { headers: lines, body } = prepareRequest(fromFixture(rest), { secret })
+    const { headers: lines, body } = prepareRequest(fromFixture(rest), { secrets })
     expect(Buffer.from(body).toString()).toBe('{"a":[1]}')
     expect(lines.map(([name]) => name)).toEqual([
       'content-type',
@@ -79,7 +79,7 @@ it.each([
   ['{"a":[1]}\n', '{"a":[2]}\n'],
   ['{"a":"é"}', '{"a":"é"} '],
 ])('a body that was tampered with is still JSON: %j', (body, expected) => {
-  const changed = prepareRequest(fromFixture(fixture({ body })), { secret, tamper: 'body' })
+  const changed = prepareRequest(fromFixture(fixture({ body })), { secrets, tamper: 'body' })
   expect(Buffer.from(changed.body).toString()).toBe(expected)
 })
 
@@ -90,8 +90,8 @@ it('a delivery under svix- headers is signed again, once its time is too long ag
   const recorded = fromFixture(
     fixture({ provider: 'standard', event: 'a', headers: own, body: '{"type":"a"}' }),
   )
-  const first = prepareRequest(recorded, { secret, now })
-  const again = prepareRequest({ ...recorded, ...first }, { secret, now: later, freshId: true })
+  const first = prepareRequest(recorded, { secrets, now })
+  const again = prepareRequest({ ...recorded, ...first }, { secrets, now: later, freshId: true })
   expect([first.isRenewed, again.isRenewed]).toEqual([false, true])
   const signed = createHmac('sha256', 's')
     .update(`msg_1.${later / 1000}.{"type":"a"}`)

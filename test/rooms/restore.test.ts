@@ -1,15 +1,15 @@
 import { type Fixture, fixtureBody, fixtureLines } from '../../src/replay/fixture.js'
 import { readFixtures } from '../../src/replay/load.js'
-import { isForm } from '../../src/webhook/signature.js'
+import { isForm } from '../../src/senders/proving.js'
 import { goJson } from '../kit/go-json.js'
-import { schemeOf } from '../../src/codehost/schemes.js'
+import { schemeOf } from '../../src/senders/senders.js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { type HeaderLines, indexHeaders, endToEndHeaders } from '../../src/http/headers.js'
-import { type EncodingId, writeJson, writings } from '../../src/webhook/encodings.js'
-import { formsOf } from '../../src/webhook/form-encodings.js'
-import { type MessageBody, restore, restoreLikely, type RestoreMethod } from '../../src/webhook/restore.js'
+import { type EncodingId, writeJson, writings } from '../../src/senders/encodings.js'
+import { formsOf } from '../../src/senders/form-encodings.js'
+import { type MessageBody, restore, restoreLikely, type RestoreMethod } from '../../src/senders/restore.js'
 import { SECRET, sign } from '../kit/delivery.js'
 
 const [GITHUB, GITEA] = [schemeOf('github'), schemeOf('gitea')]
@@ -354,7 +354,7 @@ const schemeOfWriter = (name: string): typeof GITHUB => (/Gitea|wiki/.test(name)
 /** A large body is written in the encoding of the last one first: in all, the work is bounded, so that not each would be tried. */
 async function restoredAfter(how: RestoreMethod | undefined, body: string, scheme: typeof GITHUB) {
   const options = { secrets: SECRETS, scheme, maxBody: MAX }
-  const hints = { last: how, length: Number.NaN }
+  const hints = { last: how }
   const likely = await restoreLikely(throughSmee(body), signed(body), options, hints)
   const found = likely.restored ?? (await restore(throughSmee(body), signed(body), options))
   return found && Buffer.from(found.body).toString()
@@ -469,4 +469,59 @@ it('lays out a deep body with a long line and an empty object in about the time 
   const nested: unknown = JSON.parse(`${users}"${text}"${'}'.repeat(30)}`)
   // Both took over twenty times as long when one expression looked for the layout in the whole text.
   for (const value of [deep, nested]) expect(took(value)).toBeLessThan(8 * took(flat))
+})
+
+describe('numbers that JavaScript writes otherwise', () => {
+  /** As the languages write 0, 1, -2, 1e15, 1e16, 1e20, 1e-4, 1e-5, 1.5e-7 and 1.25e22 as floating-point numbers. */
+  const written: Readonly<Record<string, string>> = {
+    Ruby: '0.0 1.0 -2.0 1000000000000000.0 1.0e+16 1.0e+20 0.0001 1.0e-05 1.5e-07 1.25e+22',
+    Python: '0.0 1.0 -2.0 1000000000000000.0 1e+16 1e+20 0.0001 1e-05 1.5e-07 1.25e+22',
+    Java: '0.0 1.0 -2.0 1.0E15 1.0E16 1.0E20 1.0E-4 1.0E-5 1.5E-7 1.25E22',
+    PHP: '0.0 1.0 -2.0 1000000000000000.0 10000000000000000.0 1.0e+20 0.0001 1.0e-5 1.5e-7 1.25e+22',
+    'Newtonsoft.Json': '0.0 1.0 -2.0 1E+15 1E+16 1E+20 0.0001 1E-05 1.5E-07 1.25E+22',
+  }
+  const LAYOUTS = ['compact', 'indented', 'spaced', 'tab'] as const
+
+  it.each(Object.entries(written))(
+    'are restored as %s writes them, alone and together, in any layout',
+    async (_, text) => {
+      const numbers = text.split(' ')
+      for (const list of [...numbers.map((one) => [one]), numbers, [...numbers, '7', '12345678']])
+        for (const layout of LAYOUTS) {
+          // The integers are those of another member.
+          const members = list.map((one, n) => ({
+            [/^\d+$/.test(one) ? 'id' : 'rate']: { at: n, value: `@${n}@` },
+          }))
+          const body = writeJson(layout, members).replaceAll(
+            /"@(\d+)@"/g,
+            (__, n: string) => list[Number(n)] ?? '',
+          )
+          const message = { ...throughSmee(body), length: Buffer.byteLength(body) }
+          const found = await restored(message, signed(body))
+          expect(found?.body).toBe(body)
+        }
+    },
+  )
+
+  it.each([
+    ['amounts of money', '{"id":3,"amount":12.50,"fee":1.00,"total":13.50}', 'compact-floats'],
+    ['one of a list', '{"id":1,"list":[1,2.5,3.0],"n":4}', 'compact-floats'],
+    [
+      'all but one',
+      `{${Array.from({ length: 40 }, (_, n) => `"m${n}":${n === 7 ? '7' : `${n}.0`}`).join()}}`,
+      'compact-floats',
+    ],
+    ['with upper-case escapes', String.raw`{"a":"\u001B","score":1.0}`, 'compact-upper-floats'],
+    ['with a newline at the end', '{"a":1.0}\n', 'compact-newline-floats'],
+  ])('%s', async (_, body, how) => {
+    const message = { ...throughSmee(body), length: Buffer.byteLength(body) }
+    expect(await restored(message, signed(body))).toEqual({ body, how })
+  })
+
+  it.each(['{"n":12345678901234567890}', '{"n":-0}', '{"n":1e3}', '{"n":1.000}'])(
+    'are not, where the value does not say how: %s',
+    async (body) => {
+      expect(await restored({ ...throughSmee(body), length: body.length }, signed(body))).toBeUndefined()
+    },
+  )
 })

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { labelOf, parseExec, parseForward, type Route, shortNames } from '../../src/dispatch/routes.js'
+import { RelayError } from '../../src/base/errors.js'
+import { parseExec, parseForward } from '../../src/dispatch/route-text.js'
+import { readRoute } from '../../src/dispatch/route-object.js'
+import { labelOf, type Route, shortNames, splitId } from '../../src/dispatch/routes.js'
 
 /** The text, then of its route the match, the address or command, the label and the name. */
 type Row = [text: string, match: string, target: string, label: string, name?: string]
@@ -7,7 +10,10 @@ type Row = [text: string, match: string, target: string, label: string, name?: s
 /** A route, and the label of its id. */
 function routeOf(target: Route['target'], match: string, label: string, name?: string) {
   const id = `${match}=${target.kind === 'http' ? target.url : `exec:${target.command}`}`
-  return [{ match: { text: match }, target, id, label, ...(name !== undefined && { name }) }, label]
+  return [
+    { match: { text: match }, where: [], target, id, label, ...(name !== undefined && { name }) },
+    label,
+  ]
 }
 
 const LOCAL = 'http://localhost:3000'
@@ -91,6 +97,238 @@ describe('parseExec', () => {
   ])('reads %j', (text, match, command, label, name) => {
     const route = parseExec(text)
     expect([route, labelOf(route.id)]).toEqual(routeOf({ kind: 'command', command }, match, label, name))
+  })
+})
+
+/** The text of a command, its match and its conditions. */
+type Conditioned = [text: string, match: string, where: readonly string[], name?: string]
+const CONDITIONED: Conditioned[] = [
+  ['push[ref==refs/heads/main]=./x.sh', 'push', ['ref==refs/heads/main']],
+  ['deploy=push[ref==refs/heads/main]=./x.sh', 'push', ['ref==refs/heads/main'], 'deploy'],
+  ['push,issues.opened=./x.sh', 'push,issues.opened', []],
+  ['push , issues=./x.sh', 'push,issues', []],
+  [
+    'ci=push,stripe/invoice.*[@repo~^octo/][a!=1]=./x.sh',
+    'push,stripe/invoice.*',
+    ['@repo~^octo/', 'a!=1'],
+    'ci',
+  ],
+  ['ci=unheard,of=./x.sh', 'unheard,of', [], 'ci'],
+  ['*[a[0].b=="]="]=./x.sh', '*', ['a[0].b=="]="']],
+  ['gitlab/Push Hook[ref==main]=./x.sh', 'gitlab/Push Hook', ['ref==main']],
+]
+
+it.each<Conditioned>(CONDITIONED)(
+  '%s is read by --exec and, with an address, by --forward',
+  (text, match, where, name) => {
+    const at = text.lastIndexOf('=./x.sh')
+    for (const [parse, target] of [
+      [parseExec, './x.sh'],
+      [parseForward, LOCAL],
+    ] as const) {
+      const route = parse(`${text.slice(0, at)}=${target}`)
+      const texts = route.where.map((condition) => condition.text)
+      expect([route.match.text, texts, route.name]).toEqual([match, where, name])
+      const written = `${match}${where.map((condition) => `[${condition}]`).join('')}`
+      const shown = parse === parseExec ? `exec:${target}` : target
+      expect(labelOf(route.id)).toBe(`${written}=${shown}`)
+      expect(splitId(route.id)).toEqual({ match: written, target: shown })
+    }
+  },
+)
+
+/** Text that somebody means as a match, and that is none. */
+const MEANT = [
+  'push =',
+  'push,=',
+  ',push=',
+  'push, =',
+  'push;issues=',
+  'push|issues=',
+  'push+issues=',
+  'push&issues=',
+  'push(main)=',
+  'push{main}=',
+  'push<main>=',
+  'push!=',
+  '!push=',
+  '@push=',
+  '"push"=',
+  "'push'=",
+  'push@main=',
+  'push#main=',
+  'push issues=',
+  'push and issues=',
+  'push or issues=',
+  'push [ref==main]=',
+  'push[main]=',
+  'push[]=',
+  'push[ref=main]=',
+  'push[ref==main=',
+  'push[ref==main] =',
+  'push[ref==main]and[a==b]=',
+  'push[~main]=',
+  'pu*h=',
+  'push.=',
+  '.push=',
+  'issues.opened =',
+  '* =',
+  'unheard =',
+  'unheard,=',
+  'unheard[main]=',
+  'stripe/invoice.paid =',
+  'stripe/=',
+]
+
+describe('a match that is malformed is an error, and no command for every delivery', () => {
+  it.each(MEANT)('%s', (text) => {
+    expect(() => parseExec(`${text}./x.sh`)).toThrow(expect.objectContaining({ kind: 'settings' }))
+    // With a name, and before an address, it can be the match of an event of that name.
+    const others = [() => parseExec(`deploy=${text}./x.sh`), () => parseForward(`${text}${LOCAL}`)]
+    for (const parse of text === '* =' ? [] : others) expect(matchOf(parse)).not.toBe('*')
+  })
+
+  /** The match of a route, or the kind of the error if it is refused. */
+  function matchOf(parse: () => Route): string {
+    try {
+      return parse().match.text
+    } catch (error) {
+      return error instanceof RelayError ? error.kind : '*'
+    }
+  }
+
+  it('says how it is written, and how a command that begins so is', () => {
+    const why =
+      "'push ' is no match. Write push=command, push,issues=command or push[ref==refs/heads/main]=command; for a command that begins so, write '*=push …'"
+    expect(() => parseExec('push =./x.sh')).toThrow(`Invalid route: ${why}`)
+    expect(parseExec('*=push =./x.sh')).toMatchObject({
+      match: { text: '*' },
+      target: { command: 'push =./x.sh' },
+    })
+    expect(() => parseExec('push[main]=./x.sh')).toThrow('condition main: expected ==, != or ~ at the end')
+  })
+
+  it.each([
+    './x.sh --ref=main',
+    'ping -c 1 --deadline=3 localhost',
+    'release/deploy.sh ENV=prod',
+    'test "$A" = b',
+    '[ -n "$A" ] && ENV=1 ./x',
+    'echo "push,issues=1"',
+    'make deploy ENV=prod',
+    'create --name=x',
+    'push | ENV=1 tee log',
+    'cat',
+    '(cd /srv; ENV=1 ./x)',
+    '$HOME/x --a=b',
+    '~/x --a=b',
+  ])('%s is a command', (command) => {
+    expect(parseExec(command)).toMatchObject({ match: { text: '*' }, target: { kind: 'command', command } })
+  })
+})
+
+describe('a route that is an object', () => {
+  const read = (given: unknown) => readRoute(given, 'routes[0]')
+  const of = { forward: 'https://localhost:3000/hooks' }
+
+  it('is the same as its short form', () => {
+    const where = ['ref==refs/heads/main', '@repo==octo/demo']
+    const short = 'push,issues[ref==refs/heads/main][@repo==octo/demo]='
+    const plain = ({ where: conditions, ...route }: Route) => ({
+      ...route,
+      where: conditions.map(({ text }) => text),
+    })
+    expect(plain(read({ match: ['push', 'issues'], where, exec: './x.sh' }))).toEqual(
+      plain(parseExec(`${short}./x.sh`)),
+    )
+    expect(plain(read({ match: 'push,issues', where, forward: '3000' }))).toEqual(
+      plain(parseForward(`${short}3000`)),
+    )
+    expect(plain(read({ name: 'app', match: 'push', forward: '3000' }))).toEqual(
+      plain(parseForward('app=push=3000')),
+    )
+    expect(plain(read({ forward: '3000' }))).toEqual(plain(parseForward('3000')))
+  })
+
+  it('has what its target needs', () => {
+    const options = {
+      ordered: true,
+      concurrency: 4,
+      headers: { 'X-Key': 'a$$b $KEY ${OTHER}' },
+      verify: false,
+    }
+    expect(read({ ...of, ...options, timeout: '90s' })).toMatchObject({ ...options, timeout: 90_000 })
+    expect(read({ ...of, timeout: 'none', ca: '/etc/ca.pem' })).toMatchObject({
+      timeout: Infinity,
+      ca: '/etc/ca.pem',
+    })
+  })
+
+  it.each([
+    // As long as the sender waits.
+    [true, true],
+    ['2s', 2000],
+    ['1ms', 1],
+    ['30s', 30_000],
+    [false, undefined],
+  ])('has %j of reply as %s', (reply, expected) => {
+    expect(read({ ...of, reply }).reply).toBe(expected)
+  })
+
+  it.each([
+    [{ ...of, tiemout: '1s' }, '.tiemout is no member of a route (did you mean timeout?)'],
+    [{ ...of, reply: 'soon' }, '.reply: must be true, or a duration such as 2500ms, up to 30s'],
+    [{ ...of, reply: '0s' }, '.reply: must be true, or a duration such as 2500ms, up to 30s'],
+    [{ ...of, reply: '31s' }, '.reply: must be true, or a duration such as 2500ms, up to 30s'],
+    [{ ...of, reply: 2 }, '.reply: must be true, or a duration such as 2500ms, up to 30s'],
+    [{ ...of, reply: null }, '.reply: must be true, or a duration such as 2500ms, up to 30s'],
+    [{ ...of, __proto: 1 }, '.__proto is no member of a route'],
+    [{}, ' must have either forward, an address, or exec, a command'],
+    [{ ...of, exec: 'x' }, ' must have either forward, an address, or exec, a command'],
+    ['push=./x.sh', ' must be an object: { "match": "push", "exec": "./deploy.sh" }'],
+    [{ ...of, name: 'a b' }, '.name: must be 1–32 letters, digits, "_" or "-", beginning with a letter'],
+    [
+      { ...of, match: 'push ' },
+      ".match: Invalid match 'push ': write event or event.action, with * for all of a part",
+    ],
+    [{ ...of, match: 'push[a==b]' }, '.match must be events alone: write the condition as where'],
+    [{ ...of, match: 7 }, '.match: must be a text'],
+    [{ ...of, where: 'main' }, '.where main: expected ==, != or ~ at the end'],
+    [{ ...of, where: 'a==]' }, '.where a==]: write the value in quotes, since it has a bracket'],
+    [{ ...of, timeout: 30 }, '.timeout: must be a duration such as 90s or 10m, up to 24d, or none'],
+    [{ ...of, timeout: '25d' }, '.timeout: must be a duration such as 90s or 10m, up to 24d, or none'],
+    [{ ...of, ordered: 'yes' }, '.ordered: must be true or false'],
+    [{ ...of, concurrency: 0 }, '.concurrency: must be a whole number from 1 to 64'],
+    [{ ...of, headers: ['a'] }, '.headers: must be an object: { "X-Key": "$APP_KEY" }'],
+    [{ ...of, headers: { 'X-K': 'line\n' } }, '.headers: "X-K" is no header that can be sent'],
+    [{ ...of, headers: { Host: 'x' } }, '.headers: "Host" is a header of the connection, or of relay itself'],
+    [
+      { ...of, headers: { 'X-Relay-Attempt': '1' } },
+      '.headers: "X-Relay-Attempt" is a header of the connection, or of relay itself',
+    ],
+    [{ ...of, headers: { A: '1', a: '2' } }, '.headers: "a" is there twice'],
+    [
+      { ...of, headers: { A: '5 $' } },
+      '.headers: in the value of "A", a $ begins no name of a variable: write $$ for the character',
+    ],
+    [
+      { ...of, headers: { A: '$RELAY_WEBHOOK_SECRET' } },
+      '.headers: the value of "A" names RELAY_WEBHOOK_SECRET, a secret of relay, which goes to no target',
+    ],
+    [{ exec: 'x', headers: { A: 'b' } }, '.headers is for forward, not for exec'],
+    [{ exec: 'x', verify: false }, '.verify is for forward, not for exec'],
+    [
+      { forward: 'https://me:canary@a.example/?k=canary', verify: false },
+      '.verify can be false only for an address of this machine: name the certificates of another one with ca',
+    ],
+    [{ forward: 'http://localhost:1', verify: false }, '.verify is for an https:// address'],
+    [
+      { forward: 'ftp://me:canary@a.example' },
+      ": Invalid route: 'ftp://***@a.example' names no http:// or https:// address",
+    ],
+  ])('%j is refused', (given, why) => {
+    const message = `routes[0]${why}`
+    expect(() => read(given)).toThrow(expect.objectContaining({ kind: 'settings', message }))
   })
 })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Operation } from '../../src/sandbox/faults.js'
+import type { Operation } from '../../src/sandbox/fault.js'
 import type { Sandbox } from '../../src/sandbox/sandbox.js'
 import { sign } from '../kit/delivery.js'
 import { exchange, requestText } from '../kit/http.js'
@@ -220,11 +220,15 @@ describe('a hook', () => {
     const before = app.received.length
     await comment('one')
     await call(sandbox, `PUT ${DEMO}/pulls/2/merge`, headers)
+    await sandbox.idle()
     await comment('two')
     const sent = app.received.slice(before).map((each) => [each.path, ...valuesOf(each, 'x-github-event')])
     expect(sent.filter(([path]) => path !== '/pulls').map(([, event]) => event)).toEqual([
       'issue_comment',
       'pull_request',
+      'push',
+      'check_run',
+      'check_suite',
       'issue_comment',
     ])
     expect(sent.filter(([path]) => path !== '/all')).toEqual([['/pulls', 'pull_request']])

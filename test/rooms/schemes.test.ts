@@ -3,15 +3,20 @@ import { anywhere } from '../../src/base/command-line.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
-import { schemeOf } from '../../src/codehost/schemes.js'
+import { createSource } from '../../src/senders/source.js'
+import { schemeOf } from '../../src/senders/senders.js'
 import { indexHeaders } from '../../src/http/headers.js'
-import { hasProof, signDelivery } from '../../src/schemes/proof.js'
-import { SCHEME_NAMES } from '../../src/schemes/senders.js'
-import { explainSignature, type UnprovedReason } from '../../src/webhook/explain.js'
-import type { WebhookRequest } from '../../src/webhook/intake.js'
+import { hasProof, signDelivery } from '../../src/senders/proof.js'
+import { SCHEME_NAMES } from '../../src/senders/senders.js'
+import { explainSignature } from '../../src/senders/explain.js'
+import { type UnprovedReason } from '../../src/senders/unproved.js'
+import type { WebhookRequest } from '../../src/senders/request.js'
 import { Refusals } from '../../src/webhook/refusals.js'
-import { verifySignature } from '../../src/webhook/signature.js'
+import { verifySignature } from '../../src/senders/proving.js'
 import type { Header } from '../kit/delivery.js'
+import { JWT_SENDERS } from '../kit/jwt-senders.js'
+import { KEY_SENDERS } from '../kit/key-senders.js'
+import { NAMED_SENDERS } from '../kit/named-senders.js'
 import { requestOf, type Sender, SENDERS } from '../kit/senders.js'
 
 const NOW = 1_767_225_600_000
@@ -73,9 +78,17 @@ function proved(
 }
 
 it('there is a sender for every scheme', () => {
-  const named = new Set(senders.map(([, { scheme }]) => scheme.split(' ')[0]))
-  // What is not signed has tests of its own, and Gitea's is GitHub's.
-  expect(named).toEqual(new Set(['github', ...SCHEME_NAMES].filter((name) => name !== 'none')))
+  const all = [...senders.map(([, sender]) => sender), ...NAMED_SENDERS, ...KEY_SENDERS, ...JWT_SENDERS]
+  const named = new Set(all.map(({ scheme }) => scheme.split(' ')[0]))
+  // What is not signed has tests of its own, as have HTTP Basic, certificates and bodies that are tokens. Gitea's is GitHub's, and the rules of
+  // google-pubsub are tried with a key set of this machine.
+  expect(named).toEqual(
+    new Set(
+      ['github', ...SCHEME_NAMES].filter(
+        (name) => !['none', 'basic', 'sns', 'paypal', 'google-pubsub', 'wix'].includes(name),
+      ),
+    ),
+  )
 })
 
 it.each(senders)(
@@ -168,7 +181,10 @@ describe('the signature of a code host', () => {
     (value) => {
       const lines = indexHeaders([['x-hub-signature-256', value]])
       const sender = { scheme: GITHUB, secrets: { current: new Secret("It's a Secret to Everybody") } }
-      expect([verifySignature(lines, body, sender), hasProof(lines, GITHUB)]).toEqual([undefined, false])
+      expect([verifySignature({ lines, body }, sender), hasProof({ lines }, GITHUB)]).toEqual([
+        undefined,
+        false,
+      ])
     },
   )
 })
@@ -181,7 +197,8 @@ describe('the list of refused requests', () => {
   /** What the list has, five seconds later, of a request to a source called `mine` that came at this time. */
   async function refusal(sender: Sender, request: WebhookRequest, secret = sender.secret, at = NOW) {
     let now = at
-    const source = { name: 'mine', schemeText: sender.scheme, ...secretsOf(sender, secret) }
+    const { secrets } = secretsOf(sender, secret)
+    const source = createSource({ name: 'mine', scheme: sender.scheme, secrets })
     const refusals = new Refusals({
       command: anywhere,
       sources: new Map([['mine', source]]),

@@ -18,7 +18,7 @@ const KEEP_MAX = 100 * MIB
 const ROUND = ['expire', 'rotate', 'sweep']
 
 /** Maintenance of a database and a journal that record what is asked of them. */
-function rig({ interval = 60_000, sweep = async () => 0 } = {}) {
+function rig({ interval = 60_000, sweep = async () => 0, used = async () => 0 } = {}) {
   const calls: string[] = []
   const events = new EventEmitter()
   const retentions: Retention[] = []
@@ -35,7 +35,7 @@ function rig({ interval = 60_000, sweep = async () => 0 } = {}) {
     database: {
       store: { sweep: async () => call('expire') },
       rotate: async () => call('rotate'),
-      sql: { shrink },
+      sql: { shrink, usedBytes: used },
     },
     journal: {
       async sweep(retention: Retention) {
@@ -43,9 +43,11 @@ function rig({ interval = 60_000, sweep = async () => 0 } = {}) {
         call('sweep')
         return sweep()
       },
+      counts: async () => new Map([['a', { waiting: 7 }]]),
     },
     retention: { keep: 1000, keepMax: KEEP_MAX },
-    log: { ...silentLog, error: call },
+    log: { ...silentLog, error: call, warn: call },
+    warning: (waiting: number) => `larger than --keep-max: there are ${waiting}`,
     interval,
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only these members are used
@@ -89,6 +91,16 @@ describe('maintenance', () => {
     await maintenance[Symbol.asyncDispose]()
     const steps = ['shrink', 'shrink', 'shrink', 'expire']
     expect(calls.slice(0, 10)).toEqual([...ROUND, ...ROUND, ...steps])
+  })
+
+  it('warns once while what waits is larger than the size to keep', async () => {
+    const sizes = [KEEP_MAX + 1, KEEP_MAX + 2, KEEP_MAX]
+    const { maintenance, calls, next } = rig({ interval: 5, used: async () => sizes.shift() ?? KEEP_MAX + 3 })
+    for (let i = 0; i < 5; i++) await next('sweep')
+    await maintenance[Symbol.asyncDispose]()
+    const warnings = calls.filter((call) => call.includes('larger than --keep-max'))
+    expect(warnings).toHaveLength(2)
+    expect(warnings[0]).toContain('there are 7')
   })
 
   it('logs what fails, and continues', async () => {

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { loadSqlite } from '../../src/store/sqlite-library.js'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
@@ -8,7 +9,7 @@ import { SharedStore } from '../../src/base/shared-store.js'
 import { databaseFile, databaseFiles, openDatabase } from '../../src/store/open.js'
 import { openPostgres, type Postgres } from '../../src/store/postgres.js'
 import { RelaySession } from '../../src/store/session.js'
-import { fetchRows, execute, type Sql, type Tx } from '../../src/store/sql.js'
+import { Commits, fetchRows, execute, type Sql, type Tx } from '../../src/store/sql.js'
 import { openSqlite } from '../../src/store/sqlite.js'
 import { emptyFolder } from '../kit/folder.js'
 import { describeWith } from '../kit/needs.js'
@@ -49,6 +50,35 @@ async function fails(sql: Sql): Promise<void> {
   expect(ends[3]).toMatchObject({ reason: { kind: 'bad_request' } })
   expect(await keys(sql)).toEqual(['a', 'b', 'c'])
 }
+
+describe('commits', () => {
+  const nothing = () => execute()
+
+  it('of transactions that may wait are shared, however these arrive, and the others wait for none', async () => {
+    const batches: number[] = []
+    const commits: Commits = new Commits(
+      async (batch) => {
+        batches.push(batch.length)
+        return batch.map(() => undefined)
+      },
+      () => false,
+    )
+    const lazy: Promise<void>[] = []
+    // Each arrives in a turn of its own, after a commit has begun.
+    await commits.add(nothing)
+    for (let i = 0; i < 40; i++) {
+      lazy.push(commits.add(nothing, { isLazy: true }))
+      await setImmediate()
+      if (i === 36) await commits.add(nothing)
+    }
+    await Promise.all(lazy)
+    expect(batches).toEqual([1, 16, 16, 6, 3])
+    const last = [0, 1].map(() => commits.add(nothing, { isLazy: true }))
+    await commits.end()
+    await Promise.all(last)
+    expect(batches.slice(5)).toEqual([2])
+  })
+})
 
 describe('a file', () => {
   it('has transactions that arrive together share a commit, and one that throws fails alone', async () => {

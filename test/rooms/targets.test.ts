@@ -193,7 +193,7 @@ describe('a command', () => {
   it.each([
     ['exit 75', { outcome: 'retry', status: 75, error: 'exit code 75' }],
     ['no-such-program 2>/dev/null', { outcome: 'refused', status: 127, error: 'exit code 127' }],
-    ['kill -SEGV $$', { outcome: 'retry', status: null, error: 'ended by SIGSEGV' }],
+    ['kill -SEGV $$', { outcome: 'refused', status: null, error: 'ended by SIGSEGV' }],
   ])('that ends with %s', async (command, result) => {
     expect(await run(command)).toMatchObject(result)
   })
@@ -213,11 +213,13 @@ describe('a command that takes too long', () => {
   const family = (file: string, first = ''): string =>
     `${first} echo begun; (sh -c '${first} echo $$ >> ${file}; sleep 60; :' & echo $$ >> ${file}; wait); :`
   const begun = { status: null, answer: 'begun\n' }
+  /** In which three shells start on a busy machine, too. Milliseconds. */
+  const LIMIT = 2000
 
   it('is ended with all it has started, and what it printed is stored', async () => {
     const file = path.join(emptyFolder(), 'pids')
-    const late = { ...begun, outcome: 'timed out', error: 'still running after 0.5 s' }
-    expect(await run(family(file), { limit: 500 })).toEqual(late)
+    const late = { ...begun, outcome: 'refused', error: 'still running after 2 s' }
+    expect(await run(family(file), { limit: LIMIT })).toEqual(late)
     expect(pidsIn(file)).toHaveLength(2)
     expect(pidsIn(file).filter(isAlive)).toEqual([])
   })
@@ -225,9 +227,9 @@ describe('a command that takes too long', () => {
   it('is made to end when it does not want to, not before the grace', async () => {
     const file = path.join(emptyFolder(), 'pids')
     const before = performance.now()
-    const { outcome } = await run(family(file, 'trap "" TERM;'), { limit: 300, grace: 400 })
-    expect(outcome).toBe('timed out')
-    expect(performance.now() - before).toBeGreaterThan(690)
+    const { outcome } = await run(family(file, 'trap "" TERM;'), { limit: LIMIT, grace: 400 })
+    expect(outcome).toBe('refused')
+    expect(performance.now() - before).toBeGreaterThan(LIMIT + 390)
     expect(pidsIn(file)).toHaveLength(2)
     await expect.poll(() => pidsIn(file).filter(isAlive)).toEqual([])
   })
@@ -263,9 +265,13 @@ describe('the environment of a command', () => {
     expect(await environment(all, { event: 'issues', action: null, repo: null })).toEqual([
       `PATH=${env.PATH}`,
       'RELAY_ACTION=',
+      'RELAY_ATTEMPT=1',
       'RELAY_DELIVERY=72d3162e',
       'RELAY_EVENT=issues',
+      'RELAY_NUMBER=7',
       'RELAY_PROFILE=sandbox',
+      'RELAY_QUERY=',
+      'RELAY_REF=',
       'RELAY_REPO=',
       'RELAY_SOURCE=github',
     ])

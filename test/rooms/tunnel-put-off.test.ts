@@ -8,6 +8,7 @@ import { createIntake } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
 import type { Store } from '../../src/store/kv.js'
 import { openDatabase } from '../../src/store/open.js'
+import { Changes } from '../kit/changes.js'
 import { githubDelivery, SECRET, sign } from '../kit/delivery.js'
 import { smee } from '../kit/smee.js'
 import { sourceOf, working } from './tunnel-rig.js'
@@ -30,19 +31,27 @@ function event(n: number, kind: Kind, size = 0): string {
 async function recorded(channel: string) {
   const { store } = await openDatabase({ kind: 'memory', folder: '' })
   const steps: { readonly stored?: number; readonly position?: number }[] = []
+  const changes = new Changes(() => JSON.stringify(steps))
+  const add = (step: (typeof steps)[number]): void => {
+    steps.push(step)
+    changes.changed()
+  }
   const recording: Store = Object.assign(Object.create(store), {
     async put(...args: Parameters<Store['put']>) {
       const [key, value] = args
       if (key.startsWith('tunnel-position'))
-        steps.push({ position: Number(/"id":"1-(\d+)"/.exec(JSON.stringify(value))?.[1]) })
+        add({ position: Number(/"id":"1-(\d+)"/.exec(JSON.stringify(value))?.[1]) })
       return store.put(...args)
     },
   })
   const rig = await working(channel, {
     store: recording,
-    append: async ({ body }) => void steps.push({ stored: JSON.parse(Buffer.from(body).toString()).n }),
+    append: async ({ body }) => add({ stored: JSON.parse(Buffer.from(body).toString()).n }),
   })
-  return { rig, steps }
+  /** Resolves once this position is stored. */
+  const reaches = (position: number): Promise<void> =>
+    changes.until(() => steps.some((step) => step.position === position), `position ${position}`)
+  return { rig, steps, reaches }
 }
 
 const kinds = fc.array(fc.constantFrom<Kind[]>('likely', 'unlikely', 'forged'), {
@@ -122,10 +131,10 @@ describe('a message that matches in no likely way', () => {
     await fc.assert(
       fc.asyncProperty(kinds, async (sent) => {
         await using server = await smee()
-        const { rig, steps } = await recorded(server.channel)
+        const { rig, steps, reaches } = await recorded(server.channel)
         await using _ = rig
         server.write(sent.map((kind, n) => event(n, kind)).join(''))
-        await expect.poll(() => steps.some(({ position }) => position === sent.length - 1)).toBe(true)
+        await reaches(sent.length - 1)
         const genuine = sent.flatMap((kind, n) => (kind === 'forged' ? [] : [n]))
         const stored = (upTo = steps.length): number[] =>
           steps.slice(0, upTo).flatMap(({ stored: n }) => n ?? [])
@@ -145,12 +154,13 @@ describe('a message that matches in no likely way', () => {
 
   it('comes after those that match in one', async () => {
     await using server = await smee()
-    const { rig, steps } = await recorded(server.channel)
+    const { rig, steps, reaches } = await recorded(server.channel)
     await using _ = rig
     server.write([event(0, 'unlikely'), event(1, 'forged'), event(2, 'likely'), event(3, 'likely')].join(''))
     await rig.has(3)
     expect(rig.numbers()).toEqual([2, 3, 0])
-    await expect.poll(() => steps.at(-1)).toEqual({ position: 3 })
+    await reaches(3)
+    expect(steps.at(-1)).toEqual({ position: 3 })
     // From now on that way is likely too.
     server.write([event(4, 'unlikely'), event(5, 'likely')].join(''))
     await rig.has(5)

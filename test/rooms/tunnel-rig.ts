@@ -3,14 +3,13 @@ import { expect } from 'vitest'
 import { anywhere } from '../../src/base/command-line.js'
 import type { Log } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
-import { schemeOf } from '../../src/codehost/schemes.js'
 import type { Delivery } from '../../src/journal/types.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { TunnelStatus } from '../../src/instance/protocol.js'
 import { Tunnel, type TunnelOptions } from '../../src/tunnel/tunnel.js'
 import { createIntake } from '../../src/webhook/intake.js'
 import { Refusals } from '../../src/webhook/refusals.js'
-import type { Source } from '../../src/webhook/signature.js'
+import { createSource, type Source } from '../../src/senders/source.js'
 import { Changes } from '../kit/changes.js'
 import { SECRET } from '../kit/delivery.js'
 
@@ -22,8 +21,8 @@ export interface RigOptions extends Partial<Omit<TunnelOptions, keyof Source>> {
 }
 
 /** A source of that scheme and name. */
-export function sourceOf(schemeText: string, secret: string, name = schemeText): Source {
-  return { name, schemeText, scheme: schemeOf(schemeText), secrets: { current: new Secret(secret) } }
+export function sourceOf(scheme: string, secret: string, name = scheme): Source {
+  return createSource({ name, scheme, secrets: { current: new Secret(secret) } })
 }
 
 /** A tunnel with short limits, and all that comes of it. */

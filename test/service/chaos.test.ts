@@ -14,8 +14,8 @@ const ROUNDS = KINDS.length * REPEAT
 const STANDSTILL = REPEAT > 1 ? 20_000 : 7000
 /** Milliseconds that a round may take on a busy machine. */
 const ROUND_LIMIT = 120_000
-/** For each parallel delivery, one is under way and the end of up to four is being recorded; with one, they are sent in order. */
-const UNRECORDED = (concurrency: number): number => (concurrency > 1 ? 5 * concurrency : 1)
+/** What is under way, and up to 16 whose answers are being recorded. */
+const UNRECORDED = (concurrency: number): number => concurrency + 16
 
 /** How many attempts each relay has made, as it prints them. */
 function attempts({ relays }: Fleet): readonly number[] {

@@ -12,6 +12,7 @@ import { emptyFolder } from '../kit/folder.js'
 import { DEPLOY } from '../kit/haproxy.js'
 import { buildImage, Container, type Image } from '../kit/image.js'
 import { describeWith } from '../kit/needs.js'
+import { place } from '../kit/place.js'
 import { closedPort } from '../kit/ports.js'
 import { type DatabaseServer, ownServer } from '../kit/postgres.js'
 import { type Receiver, receiver } from '../kit/receiver.js'
@@ -112,10 +113,30 @@ describeWith(['Linux', 'mount', 'mmdebstrap', 'docker-compose', 'postgres'], 'th
     await expect.poll(() => alone.isHealthy()).toBe(true)
     const user = await alone.exec('sh', '-c', 'id -u; id -g; stat -c %U:%a /var/lib/relay; touch /x')
     expect(user.out).toBe("10001\n10001\nrelay:700\ntouch: cannot touch '/x': Read-only file system\n")
-    expect((await alone.exec('cat', '/proc/1/cmdline')).out).toBe('node\0/usr/local/bin/relay\0serve\0')
+    expect((await alone.exec('cat', '/proc/1/cmdline')).out).toBe(
+      ['node', '/usr/local/bin/relay', 'serve', '--keep-running', ''].join('\0'),
+    )
     alone.kill('SIGTERM')
     await expect.poll(() => alone.isHealthy()).toBe(false)
     expect(await alone.ended).toBe(0)
+  })
+
+  it('is the hub of compose.hub.yaml, with invitations from inside', async () => {
+    const port = String(await closedPort())
+    const env = { RELAY_PORT: port, RELAY_PUBLIC_URL: `http://127.0.0.1:${port}` }
+    await using server = new Container(image, { env, cmd: ['hub'], readOnly: true })
+    await expect.poll(() => server.isHealthy()).toBe(true)
+    const { code, out } = await server.exec('relay', 'hub', 'invite')
+    expect(code).toBe(0)
+    await using here = await place({ host: 'none' })
+    const invited = { ...here.env, RELAY_HUB_TOKEN: /relay-hub-[\w-]{43}/.exec(out)?.[0] ?? '' }
+    const relay = await here.serveWith({ env: invited }, '--tunnel', `http://127.0.0.1:${port}`)
+    const { url } = await relay.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })
+    expect((await post(String(url), githubDelivery())).status).toBe(200)
+    await relay.object({ type: 'delivery', n: 1 })
+    await relay.stop()
+    server.kill('SIGTERM')
+    expect(await server.ended).toBe(0)
   })
 
   it('is what both relays of compose.yaml run, as one service', async () => {

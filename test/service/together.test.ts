@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { expect, it } from 'vitest'
 import { repository } from '../kit/code-host.js'
 import { githubDelivery, post } from '../kit/delivery.js'
@@ -7,6 +9,7 @@ import { closedPort } from '../kit/ports.js'
 import { signIn } from '../kit/pages.js'
 import { place, type Serving, USER } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
+import type { StartOptions } from '../kit/run.js'
 import { idsOf, nothingWaits } from '../kit/service.js'
 import { smee } from '../kit/smee.js'
 
@@ -97,6 +100,46 @@ describeWith('postgres', 'two relays on one database', () => {
     // With none of them running, the set can change.
     const third = await here.serve()
     expect(await third.stop()).toMatchObject({ code: 0 })
+  })
+
+  it('need the same options of a route: another value of any is refused at the start', async () => {
+    await using here = await place({ host: 'none', store: 'postgres' })
+    const route = {
+      name: 'app',
+      forward: 'https://127.0.0.1:1/a',
+      timeout: '5s',
+      ordered: false,
+      concurrency: 2,
+      headers: { A: '1', B: '2' },
+      verify: true,
+      reply: '1s',
+    }
+    const others: readonly object[] = [
+      { timeout: '6s' },
+      { ordered: true, concurrency: undefined },
+      { concurrency: 3 },
+      { headers: { A: '1', B: '3' } },
+      { verify: false },
+      { reply: '2s' },
+    ]
+    // Settings of its own for each: a running relay follows its file.
+    const settingsWith = (over: object): StartOptions => {
+      const configFolder = emptyFolder()
+      writeFileSync(
+        path.join(configFolder, 'config.json'),
+        JSON.stringify({ routes: [{ ...route, ...over }] }),
+      )
+      return { configFolder }
+    }
+    const first = await here.serveWith(settingsWith({}))
+    for (const other of others) {
+      const refused = await here.runWith(settingsWith(other), 'serve', '--port', '0')
+      expect({ other, ...refused }).toMatchObject({ other, code: 2, out: '' })
+      expect(refused.err).toContain('has other routes')
+    }
+    const second = await here.serveWith(settingsWith({ headers: { B: '2', A: '1' } }))
+    await first.stop()
+    await second.stop()
   })
 
   it('have one tunnel: the other relay opens it when the first ends', async () => {

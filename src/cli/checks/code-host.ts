@@ -4,7 +4,7 @@ import { TokenEndpoint } from '../../auth/token-endpoint.js'
 import { deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { isLoopback, parseUrl } from '../../base/address.js'
-import { PROVIDER_NAMES } from '../../base/providers.js'
+import { PROVIDER_NAMES } from '../../base/source-names.js'
 import type { OAuthClient } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
 import { hookLacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
@@ -27,7 +27,7 @@ import { clientOf, isUserNamed, userOf } from '../settings/derived.js'
 import type { Values } from '../settings/parse.js'
 import { sourceNames } from '../sources.js'
 import { type Examined, fail, Finding, LIMIT_MS, SET_CLOCK, settle, skip } from './check.js'
-import { formatRepo, parseRepo } from '../target.js'
+import { ANY_OWNER, formatRepo, parseRepo } from '../../codehost/repo.js'
 
 // Checks of `relay doctor` that call the code host.
 
@@ -35,8 +35,8 @@ import { formatRepo, parseRepo } from '../target.js'
  * Opens the code host. Undefined if its address is not known. @throws RelayError `settings` for one that relay does not
  * use, such as http on another machine
  */
-function hostOf(profile: Profile): CodeHost | undefined {
-  return profile.values.providerUrl === undefined ? undefined : openNamedHost(profile, LIMIT_MS)
+async function hostOf(profile: Profile): Promise<CodeHost | undefined> {
+  return profile.values.providerUrl === undefined ? undefined : openNamedHost(profile, { codeHost: LIMIT_MS })
 }
 
 // The code host and the OAuth client
@@ -61,7 +61,7 @@ const MAX_CLOCK_DIFFERENCE = 60_000
  * Checks that the code host responds at its address, is of the configured kind, and agrees on the time. Sends no token.
  */
 async function checkAnswer({ profile, shell }: Examined): Promise<string> {
-  const host = hostOf(profile)
+  const host = await hostOf(profile)
   const { provider: name } = profile.values
   const { isEmulated, pathAllowed } = HOST_KINDS[name]
   if (!host && isEmulated) {
@@ -82,7 +82,7 @@ async function checkAnswer({ profile, shell }: Examined): Promise<string> {
   const { origin, pathname } = new URL(url)
   if (software === undefined) {
     for (const other of PROVIDER_NAMES) {
-      const { probe: theirs } = openNamedHost({
+      const { probe: theirs } = await openNamedHost({
         ...profile,
         values: { ...profile.values, provider: other },
       })
@@ -154,7 +154,7 @@ async function checkClient(subject: Examined): Promise<string | undefined> {
       client ? `restart ${restart}` : `${setup}, then restart ${restart}`,
     )
   }
-  const host = hostOf(profile)
+  const host = await hostOf(profile)
   if (!client || !host) return found
   const { url } = host
   const options = { timeLimit: LIMIT_MS, signal: shell.signal }
@@ -243,7 +243,7 @@ export async function checkSignIn(subject: Examined): Promise<string> {
       `${profile.command('setup')}, or start the relay that has it`,
     )
   }
-  const host = hostOf(profile)
+  const host = await hostOf(profile)
   if (!host) throw skip('the code host is not known')
   if (owner.origin !== host.origin)
     throw fail(`the token of ${user} is from ${owner.origin}, not ${host.origin}`, login)
@@ -276,7 +276,7 @@ interface Hooks extends Examined {
 export async function checkHook(subject: Examined): Promise<string> {
   const { profile, data, shell, problem } = subject
   if (problem !== undefined) throw skip('the database cannot be opened')
-  const host = data && hostOf(profile)
+  const host = data && (await hostOf(profile))
   if (!host) throw skip('there is no journal yet')
   const addresses = [`${publicAddress(profile)}/webhook`, tunnelAddress(profile) ?? '']
   // The port is not known before relay listens.
@@ -388,7 +388,7 @@ async function checkRepo(
   { name, isWanted, saved }: { name: string; isWanted: boolean; saved: SavedHook | undefined },
 ): Promise<string> {
   const fix = profile.command(`hook add ${name}`)
-  const all = await hooks.list(parseRepo(name)).catch((error: unknown) => {
+  const all = await hooks.list(parseRepo(name, ANY_OWNER)).catch((error: unknown) => {
     if (!(error instanceof RelayError)) throw error
     const text = `those of ${name} cannot be seen (${error.message})`
     throw isWanted && LASTING.has(error.kind) ? fail(text, `${fix}, which says what is missing`) : skip(text)

@@ -1,3 +1,5 @@
+import { isUnsigned } from '../../senders/source-text.js'
+import { shownSource } from '../../base/source-names.js'
 import { anywhere } from '../../base/command-line.js'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -9,7 +11,7 @@ import { errorReason, RelayError } from '../../base/errors.js'
 import { folderObstacle } from '../../base/own-files.js'
 import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { awaitWithin } from '../../base/wait.js'
-import { DEFAULTS, isCodeHost } from '../../base/settings.js'
+import { DEFAULTS } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import { chmodAdvice } from '../../base/trust.js'
 import { secretPrint, type TunnelStatus } from '../../instance/protocol.js'
@@ -30,7 +32,7 @@ import { joinStored } from '../stored-setup.js'
 import { webhookSecret } from '../webhook-secret.js'
 import { meantSetting } from '../settings/read.js'
 import { SETTING_NAMES, variablesOf } from '../settings/table.js'
-import { isUnsigned, lacksSecret, readSources, type SetSource } from '../sources.js'
+import { lacksSecret, readSources, type SetSource } from '../sources.js'
 import {
   type Check,
   type CheckResult,
@@ -41,7 +43,6 @@ import {
   settle,
   skip,
 } from './check.js'
-import { checkCodeHost, checkHook, checkSignIn } from './code-host.js'
 
 /** Result of a check, with its name. */
 export type NamedResult = CheckResult & { readonly check: string }
@@ -92,10 +93,12 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
     problem = { text, fix: error instanceof NotMigrated ? startCommand(profile) : undefined }
   }
   // Data that cannot be read is a result of its own check.
-  const joined = await (data && joinStored(profile, data.secrets))?.catch(() => undefined)
+  const joined = await (data && joinStored(profile.parts, data.secrets))?.catch(() => undefined)
   const subject = { shell, profile: { ...profile, ...joined }, data, problem }
   const results = await Promise.all(
-    Object.entries(CHECKS).map(([name, check]) => bounded(profile, name, () => check(subject))),
+    Object.entries(await concurrentChecks()).map(([name, check]) =>
+      bounded(profile, name, () => check(subject)),
+    ),
   )
   shell.signal.throwIfAborted()
   // Last and alone: no signal is heard while SQLite reads a large file.
@@ -105,15 +108,18 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   return [machine, ...shown].toSpliced(3, 0, database)
 }
 
-/** Checks that run at the same time. */
-const CHECKS: Readonly<Record<string, Check>> = {
-  settings: checkSettings,
-  relay: checkRelay,
-  'code host': checkCodeHost,
-  'sign-in': checkSignIn,
-  hook: checkHook,
-  tunnel: checkTunnel,
-  sources: checkSources,
+/** Checks that run at the same time. Those of the code host are loaded here, with zod and the code hosts. */
+async function concurrentChecks(): Promise<Readonly<Record<string, Check>>> {
+  const { checkCodeHost, checkSignIn, checkHook } = await import('./code-host.js')
+  return {
+    settings: checkSettings,
+    relay: checkRelay,
+    'code host': checkCodeHost,
+    'sign-in': checkSignIn,
+    hook: checkHook,
+    tunnel: checkTunnel,
+    sources: checkSources,
+  }
 }
 
 /** Runs a check within a limit that is a little longer than that of a request, whose error is more precise. */
@@ -414,7 +420,7 @@ async function checkTunnel({ profile }: Examined): Promise<string> {
   const results = await Promise.all(
     all.map(async ({ source, ...status }) => {
       const { text, ...result } = await settle(async () => tunnelText(status, restart))
-      return { ...result, text: isCodeHost(source) ? text : `${source}: ${text}` }
+      return { ...result, text: [shownSource(source) ?? [], text].flat().join(': ') }
     }),
   )
   const bad = results.find(({ state }) => state === 'fail') ?? results.find(({ state }) => state === 'skip')
@@ -424,13 +430,13 @@ async function checkTunnel({ profile }: Examined): Promise<string> {
 }
 
 function tunnelText(status: Omit<TunnelStatus, 'source'>, restart: string): string {
-  const { state, url, since, why, attempt, roundTrip } = status
+  const { state, url, since, why, attempt, roundTrip, fix } = status
   const payloadUrl = url === null ? 'no payload URL yet' : `payload URL ${url}`
   if (state === 'connecting') throw skip(`connecting for the first time; ${payloadUrl}`)
   if (state === 'waiting')
     throw fail(
       `down since ${localTime(since)}: ${why}; next is attempt ${attempt}; ${payloadUrl}`,
-      'check the network, and HTTPS_PROXY if there is a proxy; relay retries by itself',
+      fix ?? 'check the network, and HTTPS_PROXY if there is a proxy; relay retries by itself',
     )
   if (roundTrip !== null && roundTrip !== 'ok')
     throw fail(`connected to ${url}, but a test message was lost: ${roundTrip}`, `restart ${restart}`)

@@ -9,10 +9,10 @@ import {
   requireLog,
 } from '../../codehost/catch-up.js'
 import { explainLogError, sameAddress, SavedHooks } from '../../codehost/hooks.js'
-import type { DeliveryLog, HookDelivery, RepoHooks, Repo } from '../../codehost/host.js'
+import type { CodeHost, DeliveryLog, HookDelivery, RepoHooks, Repo } from '../../codehost/host.js'
 import { parseInstant } from '../../journal/filter.js'
+import { USER_COMMAND, OPTIONAL_REPOSITORY } from '../options.js'
 import { define, type Flags, printEach, type Shell } from '../command.js'
-import { OPTIONAL_REPOSITORY, USER_COMMAND } from '../options.js'
 import {
   askAgain,
   caughtUpText,
@@ -25,8 +25,26 @@ import type { Output } from '../output/output.js'
 import { localTime } from '../output/time.js'
 import { notServed, startCommand } from '../advice.js'
 import { openUserProfile, type UserProfile } from '../user-profile.js'
-import { formatRepo, parseRepo } from '../target.js'
-import { findOwnHook, payloadAddress, placeOf } from './hook.js'
+import { ANY_OWNER, formatRepo, parseRepo } from '../../codehost/repo.js'
+import { findOwnHook, payloadAddress, placeOf } from '../hook-place.js'
+
+export const catchUpCommand = define({
+  ...USER_COMMAND,
+  description: `Compares the journal with the code host's log of a repository's hook. Has the code host send again what is missing, oldest
+first, one after the other; the running relay serve receives it. Leaves out what retention has removed. Without a
+repository, catches up through the webhook of the profile's App (relay setup --app-hook) and all hooks that this profile
+created. GitHub's log covers 3 days; Gitea has none.`,
+  examples: 'relay catch-up octo/demo\nrelay catch-up --since 2h --dry-run',
+  args: [OPTIONAL_REPOSITORY],
+  options: [
+    ['--since <time>', 'sent since then: a duration ago (2h), or a time', { defaultText: '3 days ago' }],
+    ['--dry-run', 'list what is missing, and ask for nothing'],
+  ],
+  exits: [4, 6, 8, 130],
+  run: runCatchUp,
+  print: printEach(printRead),
+  json,
+})
 
 /** Result for one log: the missing deliveries or, without `--dry-run`, the result of catching up. */
 type Read = Pick<Source, 'name' | 'object'> &
@@ -44,8 +62,9 @@ interface CatchUpInput extends Flags {
 async function* runCatchUp(shell: Shell, flags: CatchUpInput): AsyncGenerator<Read> {
   const { out } = shell
   const since = flags.since === undefined ? undefined : parseInstant('--since', flags.since, Date.now())
-  const named = flags.repo === undefined ? undefined : parseRepo(flags.repo)
+  if (flags.repo !== undefined) parseRepo(flags.repo, ANY_OWNER)
   await using profile = await openUserProfile(shell, flags, { problems: flags.dryRun ? 'warn' : 'fail' })
+  const named = flags.repo === undefined ? undefined : parseRepo(flags.repo, profile.host)
   requireLog(profile.host)
   if (!profile.instance && !flags.dryRun) throw notServed(profile, ' --catch-up')
   const sources = await findSources(shell, profile, named)
@@ -95,7 +114,7 @@ async function* readLog(
     onBusy: (text: string) => out.say(text),
     onProgress(done: number, missing: number) {
       if (done > 0) out.count(`${done}/${missing}`)
-      else if (missing > 0) out.say(`${name}: ${missing} missing`)
+      else if (missing > 0) out.say(`${name}: ${missing} missing${paceOf(host, missing)}`)
     },
     onWait,
   }
@@ -114,6 +133,11 @@ async function* readLog(
   } finally {
     out.count()
   }
+}
+
+function paceOf({ resendsPerMinute: most, words }: CodeHost, missing: number): string {
+  if (most === undefined || missing <= most) return ''
+  return `. ${words.label} sends at most ${most} a minute again, so this takes about ${Math.ceil(missing / most)} minutes`
 }
 
 function printRead(read: Read, out: Output): void {
@@ -216,21 +240,3 @@ function ofRepo(shell: Shell, profile: UserProfile, repo: Repo, app: OwnApp | un
     explain: (error) => explainLogError(error, place),
   }
 }
-
-export const catchUpCommand = define({
-  ...USER_COMMAND,
-  description: `Compares the journal with the code host's log of a repository's hook. Has the code host send again what is missing, oldest
-first, one after the other; the running relay serve receives it. Leaves out what retention has removed. Without a
-repository, catches up through the webhook of the profile's App (relay setup --app-hook) and all hooks that this profile
-created. GitHub's log covers 3 days; Gitea has none.`,
-  examples: 'relay catch-up octo/demo\nrelay catch-up --since 2h --dry-run',
-  args: [OPTIONAL_REPOSITORY],
-  options: [
-    ['--since <time>', 'sent since then: a duration ago (2h), or a time', { defaultText: '3 days ago' }],
-    ['--dry-run', 'list what is missing, and ask for nothing'],
-  ],
-  exits: [4, 6, 8, 130],
-  run: runCatchUp,
-  print: printEach(printRead),
-  json,
-})

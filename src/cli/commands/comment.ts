@@ -1,75 +1,94 @@
 import { RelayError } from '../../base/errors.js'
 import { parseStickyKey, writeSticky } from '../../codehost/pipelines.js'
-import type { CommentRef } from '../../codehost/host.js'
+import type { CommentResult } from '../../codehost/host.js'
+import { ACTION, DRY_RUN, FROM, TARGET_HELP } from '../options.js'
+import { define, type Shell } from '../command.js'
 import {
   ACTED,
-  ACTION,
   type Action,
   performAction,
   type ActionFlags,
   DELIVERY,
-  DRY_RUN,
-  FROM,
   type Operands,
   parseDelivery,
   readOperands,
   readTarget,
-  TARGET_HELP,
 } from '../action.js'
-import { define, type Shell } from '../command.js'
 import { readInput, inputText } from '../input.js'
 import { marked, outside, own } from '../output/outside.js'
-import { formatTarget, type ActionTarget, targetOfDelivery } from '../target.js'
+import { formatTarget, numberField, type ActionTarget, targetOfDelivery } from '../target.js'
+
+export const commentCommand = define({
+  ...ACTION,
+  description: `Comments on an issue or pull request as a signed-in user, and prints the address of the comment. With --sticky, edits
+the comment that it made there before with the same key, instead of adding another.`,
+  examples: `relay comment octo/demo#1 "Looks good"
+git log -1 --stat | relay comment octo/demo#1 -
+relay comment https://github.com/octo/demo/pull/2 --body-file notes.md
+relay comment --from last "On it"
+{ relay wait check_suite --json; cat report.md; } | relay comment --from - --sticky ci -`,
+  details: () => [
+    'Standard input:',
+    [['If both --from and the text are -, the first line is the delivery and the rest is the text.', '']],
+  ],
+  args: [
+    ['[target]', TARGET_HELP],
+    ['[text]', 'text of the comment; - reads standard input'],
+  ],
+  options: [
+    FROM,
+    ['--body-file <file>', 'read the comment from a file'],
+    ['--sticky <key>', 'edit the comment made before with this key, if there is one'],
+    ['--quick-actions', 'send lines that begin with a slash, which GitLab carries out'],
+    DRY_RUN,
+  ],
+  run: runComment,
+  ...ACTED,
+})
 
 interface CommentInput extends ActionFlags {
   readonly text?: string | undefined
   readonly bodyFile?: string
   readonly sticky?: string
+  readonly quickActions?: boolean
 }
 
 async function* runComment(shell: Shell, flags: CommentInput) {
   const sticky = flags.sticky === undefined ? undefined : parseStickyKey(flags.sticky)
   const operands = readOperands(flags, [flags.target, flags.text], 1)
   const { target: given, body } = await readComment(shell, flags, operands)
-  yield* performAction(shell, flags, 'comment', given, (target): Action<Commented> => {
+  const { quickActions } = flags
+  yield* performAction(shell, flags, 'comment', given, (target, host): Action<Commented> => {
     const bytes = Buffer.byteLength(body)
     const size = `${bytes} byte${bytes === 1 ? '' : 's'}${sticky === undefined ? '' : `, sticky ${sticky}`}`
-    const { owner, repo, number: issueNumber } = target
+    const { owner, repo } = target
+    const text = { body, ...(sticky !== undefined && { sticky }), ...(quickActions && { quickActions }) }
     return {
       description: `comment on ${formatTarget(target)} (${size})`,
-      request: { owner, repo, issueNumber, body, ...(sticky !== undefined && { sticky }) },
-      async send(account, { host, database }) {
-        if (sticky === undefined) return account.comment(target, body)
-        const create = (text: string) => account.comment(target, text)
-        const parts = { host, account, store: database.store, create }
-        return writeSticky(parts, target, { key: sticky, body }, shell)
+      request: { owner, repo, ...numberField(target, host), ...text },
+      async send(account, { database }) {
+        if (sticky === undefined) return account.comment(target, body, { quickActions })
+        const parts = { host, account, store: database.store }
+        return writeSticky(parts, target, { key: sticky, body, quickActions }, shell)
       },
-      describe({ id, url, created }, { host }) {
-        const isOwn = isAddressOf(url, { target, id, host: host.url })
+      describe({ id, url, created }) {
+        // A code host may write a name with other capitals.
+        const isOwn =
+          id === null ||
+          host
+            .commentPaths(target, id)
+            .some((path) => `${host.url}${path}`.toLowerCase() === url.toLowerCase())
         const known = { id, url: isOwn ? own(url) : outside(url) }
-        return { object: marked(created === undefined ? known : { ...known, created }), line: url }
+        const note =
+          id === null ? 'the code host carried out its quick actions, and made no comment' : undefined
+        return { object: marked(created === undefined ? known : { ...known, created }), line: url, note }
       },
     }
   })
 }
 
 /** A comment. `created` tells for a sticky comment if it is new. */
-type Commented = CommentRef & { readonly created?: boolean }
-
-/**
- * True if the address of a comment, which the code host chose, is exactly the one made of the target and the comment's
- * number.
- */
-function isAddressOf(
-  url: string,
-  { target: { owner, repo, number }, id, host }: { target: ActionTarget; id: number; host: string },
-): boolean {
-  const expected = ['issues', 'pull', 'pulls'].map(
-    (page) => `${host}/${owner}/${repo}/${page}/${number}#issuecomment-${id}`,
-  )
-  // A code host may write a name with other capitals.
-  return expected.some((each) => each.toLowerCase() === url.toLowerCase())
-}
+type Commented = CommentResult & { readonly created?: boolean }
 
 /** Longest text of a comment: 1 MiB, many times more than any code host accepts. */
 const MAX_TEXT = 1_048_576
@@ -106,7 +125,7 @@ async function readComment(
   // The text is read first: standard input may be a relay wait of minutes, and an error need not wait for it.
   const name = source === '-' ? 'standard input' : `--body-file: ${source}`
   const isText = argument !== undefined && argument !== '-'
-  const options = { name, tooLarge: TEXT_TOO_LARGE, limit: MAX_TEXT }
+  const options = { name, tooLarge: TEXT_TOO_LARGE, limit: MAX_TEXT, what: 'the comment' }
   const body = commentText(isText ? Buffer.from(argument) : await readInput(shell, source, options), name)
   return { target: await readTarget(shell, from, address), body }
 }
@@ -116,30 +135,3 @@ function commentText(bytes: Uint8Array, name: string, blank = 'The text is empty
   if (/\S/.test(text)) return text
   throw new RelayError('usage', blank)
 }
-
-export const commentCommand = define({
-  ...ACTION,
-  description: `Comments on an issue or pull request as a signed-in user, and prints the address of the comment. With --sticky, edits
-the comment that it made there before with the same key, instead of adding another.`,
-  examples: `relay comment octo/demo#1 "Looks good"
-git log -1 --stat | relay comment octo/demo#1 -
-relay comment https://github.com/octo/demo/pull/2 --body-file notes.md
-relay comment --from last "On it"
-{ relay wait check_suite --json; cat report.md; } | relay comment --from - --sticky ci -`,
-  details: () => [
-    'Standard input:',
-    [['If both --from and the text are -, the first line is the delivery and the rest is the text.', '']],
-  ],
-  args: [
-    ['[target]', TARGET_HELP],
-    ['[text]', 'text of the comment; - reads standard input'],
-  ],
-  options: [
-    FROM,
-    ['--body-file <file>', 'read the comment from a file'],
-    ['--sticky <key>', 'edit the comment made before with this key, if there is one'],
-    DRY_RUN,
-  ],
-  run: runComment,
-  ...ACTED,
-})

@@ -1,16 +1,40 @@
 import type { Argument, Command, Option } from 'commander'
 import { Journal } from '../../journal/journal.js'
 import { listProfiles } from '../../instance/profile.js'
-import { sentEvents } from '../../codehost/events.js'
+import { sentEvents } from '../../senders/events.js'
 import { REACTIONS } from '../../codehost/host.js'
-import { hostScheme } from '../../codehost/schemes.js'
-import { triggerEvents } from '../../replay/synthesize.js'
+import { hostEvents } from '../../senders/senders.js'
+import type { Summary } from '../../journal/types.js'
+import { hostSource } from '../../base/source-names.js'
+import { printable } from '../../base/text.js'
 import { define, type Flags, type Shell } from '../command.js'
+import { sourcedName } from '../output/deliveries.js'
+import { localTime } from '../output/time.js'
 import { openProfile } from '../profile.js'
 import { openSettings } from '../settings/read.js'
-import { SOURCE_SCHEMES } from '../settings/parse.js'
+import { SOURCE_SCHEMES } from '../../senders/source-text.js'
 import { isSettingName, SETTING_NAMES, settingOf } from '../settings/table.js'
 import { readSources } from '../sources.js'
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const
+
+export const completionCommand = define({
+  description: `Prints a script that completes relay's commands, flags and their values in your shell. Put the line for your shell into its
+start-up file.`,
+  examples: `source <(relay completion bash)  in ~/.bashrc
+source <(relay completion zsh)   in ~/.zshrc, after compinit
+relay completion fish | source   in ~/.config/fish/config.fish`,
+  args: [['<shell>', SHELLS.join(', '), SHELLS]],
+  takesMore: true,
+  input: (flags, shell: keyof typeof SCRIPTS, _: unknown, command: Command): CompletionInput => {
+    const [, ...typed] = command.args
+    return { ...flags, shell, typed, program: command.parent ?? command }
+  },
+  run: runCompletion,
+  print: (completed, out) => out.exactly(completed.script ?? completed.offers),
+  json: (completed) =>
+    completed.script === undefined ? completed.offers : { ...completed, script: completed.script.trimEnd() },
+})
 
 /**
  * Kinds of words that depend on the profile: numbers of entries and `last`, events, profiles, sources, and events that
@@ -95,7 +119,7 @@ type Completed =
 async function complete(
   program: Command,
   typed: readonly string[],
-  find: (kind: WordKind, given: TypedFlags) => Promise<readonly string[]>,
+  find: (kind: WordKind, given: TypedFlags) => Promise<readonly Offer[]>,
 ): Promise<Offer[]> {
   const words = typed.flatMap((word) => (/^--[^=]+=/.test(word) ? word.split(/=(.*)/s, 2) : word))
   const current = words.at(-1) ?? ''
@@ -127,10 +151,14 @@ async function complete(
   const place = open ?? (isAssigned ? undefined : argument)
   if (!place) return []
   const known = wordsOf(place)
-  const found = typeof known === 'string' ? await find(known, given) : known
+  const found = typeof known === 'string' ? await find(known, given) : known.map(plain)
   const label = 'flags' in place ? place.flags.replace(/^[^<[]*/, '') : place.name()
   const files = /\bfile\b/.test(label) ? [FILES] : []
-  return [...files, ...offer(found.map((word) => ({ word, help: '' })))]
+  return [...files, ...offer(found)]
+}
+
+function plain(word: string): Offer {
+  return { word, help: '' }
 }
 
 function optionsOf(command: Command): readonly Option[] {
@@ -167,26 +195,41 @@ async function findWords(
   flags: Flags,
   kind: WordKind,
   ofSource: string | undefined,
-): Promise<readonly string[]> {
+): Promise<readonly Offer[]> {
   // Needed to choose among several running instances.
-  if (kind === 'profiles') return listProfiles((await openSettings(shell, flags)).home)
+  if (kind === 'profiles') return listProfiles((await openSettings(shell, flags)).home).map(plain)
   await using profile = await openProfile(shell, flags, { mustExist: false, problems: 'report' })
-  const { provider } = profile.values
-  if (kind === 'triggers' && ofSource === undefined) return triggerEvents(provider)
+  const provider = hostSource(profile.values.provider)
   if (kind === 'events')
-    return [...sentEvents(hostScheme(provider).events)].flatMap(([event, actions]) => [
-      event,
-      ...actions.map((action) => `${event}.${action}`),
-    ])
-  const numbers: string[] = []
+    return [...sentEvents(hostEvents(provider))]
+      .flatMap(([event, actions]) => [event, ...actions.map((action) => `${event}.${action}`)])
+      .map(plain)
+  const entries: Offer[] = []
   const data = await profile.data()
   if (kind === 'sources' || kind === 'triggers') {
     const sources = await readSources(shell, profile, data)
-    if (kind === 'sources') return sources.map(({ name }) => name)
-    return triggerEvents(sources.find(({ name }) => name === ofSource)?.scheme ?? ofSource ?? provider)
+    if (kind === 'sources') return sources.map(({ name }) => plain(name))
+    if (ofSource === undefined) {
+      const ofEach = sources.map(async ({ name, scheme }) => await triggers(scheme, `${name}/`))
+      return [...(await triggers(provider)), ...(await Promise.all(ofEach)).flat()]
+    }
+    return await triggers(sources.find(({ name }) => name === ofSource)?.scheme ?? ofSource ?? provider)
   }
-  if (data) for await (const { n } of new Journal(data.sql).select({ last: RECENT })) numbers.push(String(n))
-  return ['last', ...numbers]
+  if (data)
+    for await (const entry of new Journal(data.sql).select({ last: RECENT }))
+      entries.push({ word: String(entry.n), help: entryHelp(entry) })
+  return [{ word: 'last', help: 'the newest entry' }, ...entries]
+}
+
+async function triggers(scheme: string, before = ''): Promise<readonly Offer[]> {
+  // Loaded late: reads fixtures, with zod.
+  const { triggerEvents } = await import('../../replay/synthesize.js')
+  return triggerEvents(scheme).map((event) => plain(before + event))
+}
+
+/** Describes an entry, whose names come from outside: `2023-11-15 03:43:20 issues.opened octo/demo`. */
+function entryHelp({ receivedAt, repo, ...named }: Summary): string {
+  return printable([localTime(receivedAt), sourcedName(named), repo ?? ''].join(' ').trimEnd())
 }
 
 const SCRIPTS = {
@@ -227,23 +270,3 @@ end
 complete -c relay -f -a '(__relay_complete)'
 `,
 }
-
-const SHELLS = ['bash', 'zsh', 'fish'] as const
-
-export const completionCommand = define({
-  description: `Prints a script that completes relay's commands, flags and their values in your shell. Put the line for your shell into its
-start-up file.`,
-  examples: `source <(relay completion bash)  in ~/.bashrc
-source <(relay completion zsh)   in ~/.zshrc, after compinit
-relay completion fish | source   in ~/.config/fish/config.fish`,
-  args: [['<shell>', SHELLS.join(', '), SHELLS]],
-  takesMore: true,
-  input: (flags, shell: keyof typeof SCRIPTS, _: unknown, command: Command): CompletionInput => {
-    const [, ...typed] = command.args
-    return { ...flags, shell, typed, program: command.parent ?? command }
-  },
-  run: runCompletion,
-  print: (completed, out) => out.exactly(completed.script ?? completed.offers),
-  json: (completed) =>
-    completed.script === undefined ? completed.offers : { ...completed, script: completed.script.trimEnd() },
-})

@@ -1,10 +1,20 @@
 import { homedir } from 'node:os'
 import { RelayError, toRelayError } from '../../base/errors.js'
+import type { RouteDefinition } from '../../base/settings.js'
 import { normalizeWord } from '../../base/text.js'
 import { withoutSecrets } from '../../dispatch/routes.js'
 import { type RunningInstance, secretPrint } from '../../instance/protocol.js'
 import { unreachableError } from '../../instance/running.js'
 import type { Database } from '../../store/open.js'
+import {
+  SETTING_NAMES,
+  keysOf,
+  userFile,
+  defaultText,
+  formatValue,
+  type SettingName,
+  settingOf,
+} from '../settings/table.js'
 import { define, type Flags, type Shell } from '../command.js'
 import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
@@ -15,19 +25,35 @@ import { webhookSecret } from '../webhook-secret.js'
 import { joinSettings, servedBy } from '../settings/join.js'
 import type { Values } from '../settings/parse.js'
 import { didYouMeanSetting, type LoadedSettings } from '../settings/read.js'
-import { addressesOf, readSources, type SetSource } from '../sources.js'
-import {
-  defaultText,
-  formatValue,
-  keysOf,
-  SETTING_NAMES,
-  type SettingName,
-  settingOf,
-  userFile,
-} from '../settings/table.js'
+import { addressesOf, readSources, type ListedSource } from '../sources.js'
+
+export const configCommand = define({
+  description: `Shows every setting, its value, and where it comes from. A flag wins over the environment, which wins over .env in the
+working folder, the project's relay.json, your own config.json, what relay setup stored, what the profile was last served
+with, and the default. Where a running relay serve has another value, commands use that one. Secrets are masked.`,
+  examples: `relay config
+relay config --json | jq .settings.port
+relay config --reveal webhookSecret  the secret to enter at the code host`,
+  details: (context) => [
+    'Files:',
+    [
+      ['.env', 'in the working folder: variables of settings that relay.json can set, and secrets'],
+      ['relay.json', `in the working folder or above it in its checkout: ${keysOf('project').join(', ')}`],
+      [
+        userFile(context).replace(homedir(), '~'),
+        'every setting, secrets as <name>File; and "profiles": {"<profile>": {…}}',
+      ],
+    ],
+  ],
+  options: [['--reveal <name>', 'print only the value of this setting, even a secret']],
+  env: SETTING_NAMES.filter((name) => name !== 'profile'),
+  run: runConfig,
+  print,
+  json,
+})
 
 /** A value as a user would write it. For a secret, the secret itself. */
-type Value = string | number | readonly string[]
+type Value = string | number | readonly (string | RouteDefinition)[]
 
 /** Description of one setting. */
 type Described = ReturnType<typeof describeSetting>
@@ -39,7 +65,7 @@ type Configured =
   | { readonly type: 'one'; readonly name: SettingName; readonly value: Value }
   | { readonly type: 'all'; readonly settings: readonly Described[]; readonly sources: readonly SourceRow[] }
 
-interface SourceRow extends Pick<SetSource, 'name' | 'scheme' | 'origin'> {
+interface SourceRow extends ListedSource {
   readonly address: string
   readonly secret: string | null
 }
@@ -112,7 +138,8 @@ function describeSetting(
   const origin = origins[name]?.text
   const served = instance && servedValues(instance)[name]
   if (instance && served !== undefined && served !== value) {
-    const note = origin === undefined ? undefined : `${origin} here is ${String(here)}`
+    const note =
+      origin === undefined ? undefined : `${origin} here is ${here === undefined ? 'none' : textOf(here)}`
     return { name, value: formatValue(name, served), origin: `process ${instance.pid}`, note }
   }
   // An instance whose profile is not named was found because it runs.
@@ -182,36 +209,23 @@ function asRow({ name, value, origin, note }: Described): string[] {
   return [name, value !== undefined && settingOf(name).secret ? 'set' : text, place]
 }
 
-/** Hides passwords, which only `--reveal` prints. */
+/** Hides passwords and the values of headers, which only `--reveal` prints. */
 function masked(name: SettingName, value: Value): Value {
-  return name === 'forward' && typeof value === 'object' ? value.map(withoutSecrets) : value
+  if (typeof value !== 'object' || (name !== 'forward' && name !== 'routes')) return value
+  return value.map((each) => (typeof each === 'string' ? withoutSecrets(each) : maskedRoute(each)))
 }
+
+function maskedRoute({ forward, headers, ...route }: RouteDefinition): RouteDefinition {
+  return {
+    ...route,
+    ...(forward !== undefined && { forward: withoutSecrets(forward) }),
+    ...(headers && { headers: Object.fromEntries(Object.keys(headers).map((name) => [name, HIDDEN])) }),
+  }
+}
+
+const HIDDEN = '***'
 
 function textOf(value: Value): string {
-  return typeof value === 'object' ? value.join(',') : String(value)
+  if (typeof value !== 'object') return String(value)
+  return value.every((each) => typeof each === 'string') ? value.join(',') : JSON.stringify(value)
 }
-
-export const configCommand = define({
-  description: `Shows every setting, its value, and where it comes from. A flag wins over the environment, which wins over .env in the
-working folder, the project's relay.json, your own config.json, what relay setup stored, what the profile was last served
-with, and the default. Where a running relay serve has another value, commands use that one. Secrets are masked.`,
-  examples: `relay config
-relay config --json | jq .settings.port
-relay config --reveal webhookSecret  the secret to enter at the code host`,
-  details: (context) => [
-    'Files:',
-    [
-      ['.env', 'in the working folder: variables of settings that relay.json can set, and secrets'],
-      ['relay.json', `in the working folder or above it in its checkout: ${keysOf('project').join(', ')}`],
-      [
-        userFile(context).replace(homedir(), '~'),
-        'every setting, secrets as <name>File; and "profiles": {"<profile>": {…}}',
-      ],
-    ],
-  ],
-  options: [['--reveal <name>', 'print only the value of this setting, even a secret']],
-  env: SETTING_NAMES.filter((name) => name !== 'profile'),
-  run: runConfig,
-  print,
-  json,
-})

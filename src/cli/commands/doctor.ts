@@ -1,14 +1,7 @@
 import { RelayError } from '../../base/errors.js'
-import { diagnose, isFailure, type NamedResult, printChecks } from '../checks/diagnose.js'
-import { define, type Flags, printEach, type Shell } from '../command.js'
 import { SETTING_NAMES } from '../settings/table.js'
-
-async function* runDoctor(shell: Shell, flags: Flags): AsyncGenerator<readonly NamedResult[]> {
-  const checks = await diagnose(shell, flags)
-  yield checks
-  const failed = checks.filter(isFailure).length
-  if (failed > 0) throw new RelayError('unhealthy', `${failed} of ${checks.length} checks failed`)
-}
+import { define, type Flags, printEach, type Shell } from '../command.js'
+import { diagnose, isFailure, type NamedResult, printChecks } from '../checks/diagnose.js'
 
 /** Settings that have a flag of `relay doctor`, to try another value in one diagnosis. */
 const DOCTOR_FLAGS = [
@@ -36,3 +29,10 @@ relay doctor --json | jq '.checks[] | select(.state == "fail")'`,
   print: printEach(printChecks),
   json: (checks) => ({ ok: !checks.some(isFailure), checks }),
 })
+
+async function* runDoctor(shell: Shell, flags: Flags): AsyncGenerator<readonly NamedResult[]> {
+  const checks = await diagnose(shell, flags)
+  yield checks
+  const failed = checks.filter(isFailure).length
+  if (failed > 0) throw new RelayError('unhealthy', `${failed} of ${checks.length} checks failed`)
+}

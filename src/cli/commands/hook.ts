@@ -1,78 +1,137 @@
-import { deadline, sleep } from '../../base/wait.js'
+import { sleep } from '../../base/wait.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import type { Secret } from '../../base/secret.js'
 import { parsePrivateAddress } from '../../base/address.js'
-import { neverSentReason } from '../../codehost/events.js'
+import { neverSentReason } from '../../senders/events.js'
 import {
   explainHookError,
-  findOwnHooks,
-  type HookContext,
+  formerText,
   isOwnHook,
+  parseHookEvents,
   registerHook,
+  removeFormer,
   type SavedHook,
   SavedHooks,
   unregisterHook,
 } from '../../codehost/hooks.js'
-import type { Repo, RepoHook } from '../../codehost/host.js'
-import { Refusal } from '../../codehost/rest.js'
-import { hostScheme } from '../../codehost/schemes.js'
+import type { RepoHook } from '../../codehost/host.js'
+import { Refusal } from '../../codehost/refusal.js'
+import { hostEvents, newHostSecret } from '../../senders/senders.js'
 import { parseMatch } from '../../journal/filter.js'
 import type { Summary } from '../../journal/types.js'
 import { secretPrint } from '../../instance/protocol.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
-import { type CommandGroup, define, type Flags, type FlagSpec, printEach, type Shell } from '../command.js'
+import { USER_COMMAND, REPOSITORY, OPTIONAL_REPOSITORY } from '../options.js'
+import {
+  define,
+  type CommandGroup,
+  type FlagSpec,
+  type Flags,
+  printEach,
+  type Shell,
+  shellWith,
+} from '../command.js'
 import { parseFlag } from '../input.js'
-import { POLL_MS } from '../follow.js'
-import { OPTIONAL_REPOSITORY, REPOSITORY, USER_COMMAND } from '../options.js'
+import { wakeups } from '../follow.js'
 import { hookStateText } from '../output/deliveries.js'
 import { marked, outside } from '../output/outside.js'
 import type { Output } from '../output/output.js'
-import { tunnelAddress } from '../addresses.js'
-import { loginCommandLine, notServed } from '../advice.js'
-import type { Profile, ProfileOptions } from '../profile.js'
+import { notServed } from '../advice.js'
+import type { ProfileOptions } from '../profile.js'
 import { openUserProfile, type UserProfile } from '../user-profile.js'
 import { sharedSecretText, webhookSecret } from '../webhook-secret.js'
-import { formatRepo, parseRepo } from '../target.js'
+import { findOwnHook, payloadAddress, placeOf } from '../hook-place.js'
+import { ANY_OWNER, formatRepo, parseRepo } from '../../codehost/repo.js'
+
+const HOOK_COMMAND = { ...USER_COMMAND, args: [REPOSITORY] } as const
+const HOOK_URL: FlagSpec = [
+  '--url <url>',
+  "the hook's address",
+  { defaultText: "the tunnel's, else the public address with /webhook" },
+]
+
+const addCommand = define({
+  ...HOOK_COMMAND,
+  description: `Creates the repository's hook with content type application/json and the profile's webhook secret. If one already leads
+here, or this profile created one before, repairs that one instead.`,
+  examples: 'relay hook add octo/demo\nrelay hook add octo/demo --events push,pull_request',
+  options: [
+    HOOK_URL,
+    ['--events <names>', 'only these events, separated by commas', { defaultText: 'every event' }],
+  ],
+  env: [...HOOK_COMMAND.env, 'webhookSecret', 'publicUrl'],
+  run: runAdd,
+  print: printEach(({ name, added }, out) => out.result(hookStateText(name, added))),
+  json: ({ added: { hook, created, repaired, found } }) => ({
+    ...repoHookObject(hook, true),
+    created,
+    repaired,
+    found,
+  }),
+})
+
+export const hookListCommand = define({
+  ...HOOK_COMMAND,
+  description: `Lists all hooks of the repository with the last answer to each, and marks those that lead here. Without a repository,
+lists the hooks that this profile created.`,
+  examples: 'relay hook list\nrelay hook list octo/demo --json | jq .url',
+  args: [OPTIONAL_REPOSITORY],
+  run: runList,
+  print: printList,
+  json: listJson,
+})
+
+const testCommand = define({
+  ...HOOK_COMMAND,
+  description: `Makes the code host send a ping (Gitea: a push of the last commit) and waits up to 30 seconds until it is in the journal.
+Needs a running relay serve.`,
+  examples: 'relay hook test octo/demo',
+  exits: [4, 6, 7, 8, 130],
+  run: runTest,
+  print: ({ repo, event, n }, out) => out.result(`${event} of ${repo} arrived: #${n}`),
+  json: ({ repo, hook, n }) => ({ type: 'test', repo, hook, n }),
+})
+
+const removeCommand = define({
+  ...HOOK_COMMAND,
+  description: 'Removes the hooks of the repository that lead here, or to --url. Others stay.',
+  examples: `relay hook remove octo/demo
+relay hook remove octo/gone --local  the repository was deleted`,
+  options: [HOOK_URL, ['--local', 'forget the hook here, and ask the code host nothing']],
+  exits: [4, 6, 8, 130],
+  run: runRemove,
+  print: printEach(printRemoved),
+  json: (removed) =>
+    removed.type === 'removed' ? repoHookObject(removed.hook, true) : savedHookObject(removed.saved),
+})
+
+export const hookCommand: CommandGroup = {
+  ...USER_COMMAND,
+  settings: [],
+  description: `Makes the code host send a repository's deliveries here, as the signed-in user. relay serve --hook does the same while it
+runs.`,
+  examples: 'relay hook add octo/demo\nrelay hook list octo/demo',
+  subcommands: {
+    add: { summary: 'create a hook, or repair it', ...addCommand },
+    list: { summary: "list a repository's hooks", ...hookListCommand },
+    test: { summary: 'send a ping through the hook', ...testCommand },
+    remove: { summary: 'remove the hooks that lead here', ...removeCommand },
+  },
+}
 
 /** Parts of a command about the hooks of one repository, such as `octo/demo`. */
 type HookProfile = Awaited<ReturnType<typeof openHookProfile>>
 
 async function openHookProfile(shell: Shell, flags: Flags, text: string, options: ProfileOptions = {}) {
-  const repo = parseRepo(text)
+  // Checked first, since an error needs neither the profile nor the code host.
+  parseRepo(text, ANY_OWNER)
   const profile = await openUserProfile(shell, flags, options)
+  const repo = parseRepo(text, profile.host)
   return { ...profile, place: placeOf(shell, profile, repo), name: formatRepo(repo) }
 }
 
-/** Makes the context in which the signed-in user manages a repository's hooks. The token is renewed if necessary. */
-export function placeOf({ signal }: Shell, profile: UserProfile, repo: Repo): HookContext {
-  const { host, database } = profile
-  const login = loginCommandLine(profile)
-  const command = (line: string): string => profile.command(line)
-  const token = async (): Promise<string> => (await profile.owner()).accessToken
-  const { hooks } = host.as(token, { signal })
-  return { host, hooks, saved: new SavedHooks(database.store, host), repo, login, command }
-}
-
-/** The address that the code host sends to: the running tunnel's, else the public one. Undefined if relay has none that lasts. */
-export function payloadAddress(profile: Profile): string | undefined {
-  const { instance, values } = profile
-  const base = instance?.publicUrl ?? values.publicUrl
-  return tunnelAddress(profile) ?? (base === undefined ? undefined : `${base}/webhook`)
-}
-
-/** Finds the repository's hook that leads here. @throws RelayError `no_match` if there is none, with the next step */
-export async function findOwnHook(profile: UserProfile, place: HookContext): Promise<RepoHook> {
-  const [hook] = await findOwnHooks(place, payloadAddress(profile))
-  if (hook) return hook
-  const name = formatRepo(place.repo)
-  throw new RelayError(
-    'no_match',
-    `${name} has no hook that leads here. Create it with ${profile.command(`hook add ${name}`)}`,
-  )
-}
-
 /** Describes a hook for a program. `ours`: it leads here. */
-function hookObject(hook: RepoHook, ours: boolean) {
+function repoHookObject(hook: RepoHook, ours: boolean) {
   const { id, url, active, contentType, events, hasSecret = null, lastResponse = null } = hook
   const how = { active, contentType: outside(contentType), events: outside(events), hasSecret }
   return marked({ type: 'hook', id, url: outside(url), ours, ...how, lastResponse: outside(lastResponse) })
@@ -87,15 +146,15 @@ async function addressOf(profile: UserProfile, url?: string): Promise<string | u
 type RepoInput = Flags & { readonly repo: string }
 type AddInput = RepoInput & { readonly url?: string; readonly events?: string }
 
-async function runAdd(shell: Shell, flags: AddInput) {
-  const { out } = shell
-  const events = flags.events === undefined ? undefined : parseEvents(flags.events)
+async function* runAdd(shell: Shell, flags: AddInput) {
+  const { out, signal } = shell
+  const events = flags.events === undefined ? undefined : parseHookEvents('--events', flags.events)
   await using profile = await openHookProfile(shell, flags, flags.repo)
   const { place, name } = profile
   const { name: provider } = profile.host
   // Gitea names the events of hooks differently from those of deliveries.
   for (const event of provider === 'gitea' ? [] : (events ?? [])) {
-    const why = neverSentReason(event, provider, hostScheme(provider).events)
+    const why = neverSentReason(event, provider, hostEvents(provider))
     if (why !== undefined) out.log.warn(why)
   }
   const url = await addressOf(profile, flags.url)
@@ -104,20 +163,21 @@ async function runAdd(shell: Shell, flags: AddInput) {
   const shared = sharedSecretText(profile.origins)
   if (shared !== undefined) out.log.warn(shared)
   const chosen = flags.url !== undefined
-  return { name, added: await registerHook(place, { settings, permanent: true, chosen }) }
-}
-
-function parseEvents(text: string): readonly string[] {
-  const names = text.split(',').map((name) => name.trim())
-  if (names.every((name) => /^[a-z_]{1,64}$/.test(name))) return [...new Set(names)]
-  throw new RelayError('usage', '--events: must be names of events, separated by commas: push,pull_request')
+  const added = await registerHook(place, { settings, permanent: true, chosen })
+  yield { name, added }
+  const { former } = added
+  if (former.length === 0) return
+  const after = profile.limits.hookLeaves
+  const acceptsFormer = profile.values.webhookSecretPrevious !== undefined
+  out.say(formerText(place, added, { after, acceptsFormer }))
+  await removeFormer(place, former, { after, stop: signal })
 }
 
 /** The secret that the running instance verifies with, or that the next one will. */
 async function secretOf(shell: Shell, profile: UserProfile): Promise<Secret> {
   const { instance, database } = profile
   const { secret } = (await webhookSecret(shell, profile, { data: database })) ?? {}
-  if (!instance) return secret ?? makeProfileSecret(database.store)
+  if (!instance) return secret ?? makeProfileSecret(database.store, newHostSecret(profile.host.name))
   if (secret && secretPrint(instance, secret) === instance.secretPrint) return secret
   throw new RelayError(
     'settings',
@@ -192,11 +252,11 @@ function printList(list: HookList, out: Output): void {
 
 function listJson(list: HookList) {
   return list.type === 'saved'
-    ? list.saved.map(savedObject)
-    : list.all.map(({ ours, ...hook }) => hookObject(hook, ours))
+    ? list.saved.map(savedHookObject)
+    : list.all.map(({ ours, ...hook }) => repoHookObject(hook, ours))
 }
 
-function savedObject({ id, url, permanent, ...repo }: SavedHook) {
+function savedHookObject({ id, url, permanent, ...repo }: SavedHook) {
   return marked({ type: 'hook', repo: outside(formatRepo(repo)), id, url: outside(url), permanent })
 }
 
@@ -256,15 +316,31 @@ async function runTest(shell: Shell, flags: RepoInput) {
       'conflict',
       `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${profile.command(`hook add ${name} --events ${testEvent},<event>`)}`,
     )
-  const { n, event } = await testHook(profile, hook, shell.signal)
+  const { n, event } = await testHook(shell, profile, hook)
   return { repo: name, hook: hook.id, n, event }
 }
 
 /** Number of recent deliveries of the event among which the test is searched. */
 const RECENT = 20
 
+/** Runs works at the same time until one of them ends, then aborts the others. @throws as the one that ended */
+async function firstOf<Result>(
+  stop: AbortSignal,
+  ...works: readonly ((signal: AbortSignal) => Promise<Result>)[]
+): Promise<Result> {
+  const ended = new AbortController()
+  const signal = AbortSignal.any([stop, ended.signal])
+  const running = works.map((work) => work(signal))
+  try {
+    return await Promise.race(running)
+  } finally {
+    ended.abort()
+    await Promise.allSettled(running)
+  }
+}
+
 /** Makes the code host send a test, and waits until it is in the journal. */
-async function testHook(profile: HookProfile, hook: RepoHook, signal: AbortSignal): Promise<Summary> {
+async function testHook(shell: Shell, profile: HookProfile, hook: RepoHook): Promise<Summary> {
   const { place, name, host, limits } = profile
   const { testEvent: event } = host
   const logged = await newestLogged(profile, hook)
@@ -294,29 +370,34 @@ async function testHook(profile: HookProfile, hook: RepoHook, signal: AbortSigna
     guid = newest.guid
   }
 
-  const startedAt = performance.now()
-  const limited = deadline(limits.arrival, signal)
-  let logLook = limits.logLook
-  try {
-    for (;;) {
-      // An equal delivery is counted as a duplicate of an earlier one.
-      const arrived = (await recent(profile)).find(
-        (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOwnHook(entry),
-      )
+  // An equal delivery is counted as a duplicate of an earlier one.
+  const find = async (): Promise<Summary | undefined> =>
+    (await recent(profile)).find(
+      (entry) => entry.duplicates > (before.get(entry.n) ?? -1) && isOwnHook(entry),
+    )
+  /** The instance announces what arrives. Without one, which has stopped meanwhile, the journal is read. */
+  const inJournal = async (signal: AbortSignal): Promise<Summary | undefined> => {
+    for await (const _ of wakeups(shellWith(shell, { signal }), profile, { limit: limits.arrival })) {
+      const arrived = await find()
       if (arrived) return arrived
-      if (performance.now() - startedAt >= logLook) {
-        logLook *= 2
-        await lookInLog()
-      }
-      await sleep(POLL_MS, { signal: limited })
     }
-  } catch (error) {
-    if (signal.aborted || !limited.aborted) throw error
-    const all = await place.hooks.list(place.repo).catch(ignoreFailure)
-    const last = all?.find(({ id }) => id === hook.id)?.lastResponse
-    const what = `The delivery did not arrive within ${limits.arrival / 1000} s`
-    throw notArrived(profile, hook, what, last && `${last.code} ${last.message}`)
+    return undefined
   }
+  /** The code host announces nothing, so that its log is read after 1, 2, 4 s. */
+  const byLog = async (signal: AbortSignal): Promise<Summary | undefined> => {
+    for (let [at, next] = [0, limits.logLook]; ; [at, next] = [next, next * 2]) {
+      await sleep(next - at, { signal })
+      await lookInLog()
+      const arrived = await find()
+      if (arrived) return arrived
+    }
+  }
+  const arrived = await firstOf(shell.signal, inJournal, byLog)
+  if (arrived) return arrived
+  const all = await place.hooks.list(place.repo).catch(ignoreFailure)
+  const last = all?.find(({ id }) => id === hook.id)?.lastResponse
+  const what = `The delivery did not arrive within ${limits.arrival / 1000} s`
+  throw notArrived(profile, hook, what, last && `${last.code} ${last.message}`)
 }
 
 async function recent({ journal, host }: UserProfile): Promise<readonly Summary[]> {
@@ -349,80 +430,4 @@ function notArrived(
     'timed_out',
     `${what}.${got}${hint === undefined ? '' : ` ${hint}.`} ${log} shows what was refused; ${add} repairs the hook; ${doctor} checks the rest`,
   )
-}
-
-const HOOK_COMMAND = { ...USER_COMMAND, args: [REPOSITORY] } as const
-const HOOK_URL: FlagSpec = [
-  '--url <url>',
-  "the hook's address",
-  { defaultText: "the tunnel's, else the public address with /webhook" },
-]
-
-const addCommand = define({
-  ...HOOK_COMMAND,
-  description: `Creates the repository's hook with content type application/json and the profile's webhook secret. If one already leads
-here, or this profile created one before, repairs that one instead.`,
-  examples: 'relay hook add octo/demo\nrelay hook add octo/demo --events push,pull_request',
-  options: [
-    HOOK_URL,
-    ['--events <names>', 'only these events, separated by commas', { defaultText: 'every event' }],
-  ],
-  env: [...HOOK_COMMAND.env, 'webhookSecret', 'publicUrl'],
-  run: runAdd,
-  print: ({ name, added }, out) => out.result(hookStateText(name, added)),
-  json: ({ added: { hook, created, repaired, found } }) => ({
-    ...hookObject(hook, true),
-    created,
-    repaired,
-    found,
-  }),
-})
-
-export const hookListCommand = define({
-  ...HOOK_COMMAND,
-  description: `Lists all hooks of the repository with the last answer to each, and marks those that lead here. Without a repository,
-lists the hooks that this profile created.`,
-  examples: 'relay hook list\nrelay hook list octo/demo --json | jq .url',
-  args: [OPTIONAL_REPOSITORY],
-  run: runList,
-  print: printList,
-  json: listJson,
-})
-
-const testCommand = define({
-  ...HOOK_COMMAND,
-  description: `Makes the code host send a ping (Gitea: a push of the last commit) and waits up to 30 seconds until it is in the journal.
-Needs a running relay serve.`,
-  examples: 'relay hook test octo/demo',
-  exits: [4, 6, 7, 8, 130],
-  run: runTest,
-  print: ({ repo, event, n }, out) => out.result(`${event} of ${repo} arrived: #${n}`),
-  json: ({ repo, hook, n }) => ({ type: 'test', repo, hook, n }),
-})
-
-const removeCommand = define({
-  ...HOOK_COMMAND,
-  description: 'Removes the hooks of the repository that lead here, or to --url. Others stay.',
-  examples: `relay hook remove octo/demo
-relay hook remove octo/gone --local  the repository was deleted`,
-  options: [HOOK_URL, ['--local', 'forget the hook here, and ask the code host nothing']],
-  exits: [4, 6, 8, 130],
-  run: runRemove,
-  print: printEach(printRemoved),
-  json: (removed) =>
-    removed.type === 'removed' ? hookObject(removed.hook, true) : savedObject(removed.saved),
-})
-
-export const hookCommand: CommandGroup = {
-  ...USER_COMMAND,
-  settings: [],
-  description: `Makes the code host send a repository's deliveries here, as the signed-in user. relay serve --hook does the same while it
-runs.`,
-  examples: 'relay hook add octo/demo\nrelay hook list octo/demo',
-  subcommands: {
-    add: { summary: 'create a hook, or repair it', ...addCommand },
-    list: { summary: "list a repository's hooks", ...hookListCommand },
-    test: { summary: 'send a ping through the hook', ...testCommand },
-    remove: { summary: 'remove the hooks that lead here', ...removeCommand },
-  },
 }

@@ -4,6 +4,7 @@ import type { AnyCommand } from '../command.js'
 /** Loaders of the commands. A command's file is loaded when the command line names it. */
 const LOADERS: Readonly<Record<CommandName, () => Promise<AnyCommand>>> = {
   serve: async () => (await import('./serve.js')).serveCommand,
+  hub: async () => (await import('./hub.js')).hubCommand,
   mcp: async () => (await import('./mcp.js')).mcpCommand,
   inspect: async () => (await import('./inspect.js')).inspectCommand,
   log: async () => (await import('./log.js')).logCommand,
@@ -11,6 +12,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<AnyCommand>>> = {
   export: async () => (await import('./export.js')).exportCommand,
   wait: async () => (await import('./wait.js')).waitCommand,
   replay: async () => (await import('./replay.js')).replayCommand,
+  skip: async () => (await import('./skip.js')).skipCommand,
   trigger: async () => (await import('./trigger.js')).triggerCommand,
   verify: async () => (await import('./verify.js')).verifyCommand,
   routes: async () => (await import('./routes.js')).routesCommand,

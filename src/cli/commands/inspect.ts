@@ -1,13 +1,30 @@
 import { RelayError } from '../../base/errors.js'
-import { forwardingHint, isRemote, openInspector } from '../browser.js'
+import { STORED } from '../options.js'
 import { define, type Flags, type Shell } from '../command.js'
+import { forwardingHint, isRemote, openInspector } from '../browser.js'
 import { wakeups } from '../follow.js'
 import { callInstance } from '../instance-client.js'
 import { parseEntry } from '../journal.js'
-import { STORED } from '../options.js'
 import type { Output } from '../output/output.js'
 import { notServed } from '../advice.js'
 import { openProfile } from '../profile.js'
+
+export const inspectCommand = define({
+  description: `Opens the inspector of the running relay serve in the browser: a page where deliveries appear as they come. It shows one
+delivery with its payload, its signature and every attempt, forwards it again, sends an edited copy, and explains what was
+refused. A code that works once opens it, and appears in no process list. It stays open for 24 hours, also when relay
+restarts.`,
+  examples: `relay inspect
+relay inspect last
+relay inspect --no-browser  print the address and the code, also over SSH`,
+  args: [['[entry]', 'entry number, or last']],
+  options: [['--no-browser', 'print the address and a code instead of opening it']],
+  env: STORED.env,
+  exits: [[1, 'no relay serve runs'], [7, 'the browser did not open the page within a minute'], 130],
+  run: runInspect,
+  print,
+  json: (opened) => (opened.opened ? opened : { address: opened.address, code: opened.code, opened: false }),
+})
 
 type InspectInput = Flags & { readonly entry?: string | undefined; readonly browser?: boolean }
 
@@ -44,20 +61,3 @@ function print(opened: Awaited<ReturnType<typeof runInspect>>, out: Output): voi
   out.result(opened.code)
   if (opened.hint !== undefined) out.say(opened.hint)
 }
-
-export const inspectCommand = define({
-  description: `Opens the inspector of the running relay serve in the browser: a page where deliveries appear as they come. It shows one
-delivery with its payload, its signature and every attempt, forwards it again, sends an edited copy, and explains what was
-refused. A code that works once opens it, and appears in no process list. It stays open for 24 hours, also when relay
-restarts.`,
-  examples: `relay inspect
-relay inspect last
-relay inspect --no-browser  print the address and the code, also over SSH`,
-  args: [['[entry]', 'entry number, or last']],
-  options: [['--no-browser', 'print the address and a code instead of opening it']],
-  env: STORED.env,
-  exits: [[1, 'no relay serve runs'], [7, 'the browser did not open the page within a minute'], 130],
-  run: runInspect,
-  print,
-  json: (opened) => (opened.opened ? opened : { address: opened.address, code: opened.code, opened: false }),
-})

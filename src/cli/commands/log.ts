@@ -1,32 +1,63 @@
 import { setImmediate } from 'node:timers/promises'
+import { DELIVERY_STATUSES, type Filter, matchesFilter } from '../../journal/filter.js'
 import type { NamedTarget } from '../../dispatch/routes.js'
 import { RelayError } from '../../base/errors.js'
-import { DELIVERY_STATUSES, type Filter, matchesFilter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
+import { SINCE, STORED, REPO_OPTION, SOURCE_OPTION, EVENTS, TEXT_OPTION } from '../options.js'
 import { define, type Flags, type Shell } from '../command.js'
 import {
   awaitJournal,
   type FilterFlags,
+  knownTargets,
   namedTargets,
   entriesAfter,
   readFilter,
   warnOfMatches,
 } from '../journal.js'
-import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '../options.js'
-import { type Listed, listed, Printer, summaryObject } from '../output/deliveries.js'
+import { type Listed, listed, withReasons, Printer, summaryObject } from '../output/deliveries.js'
 import type { Output } from '../output/output.js'
 import { dim } from '../output/text.js'
 import { wakeups } from '../follow.js'
 import { openProfile } from '../profile.js'
 import { refusedItems, printRefused, type RefusedItem, refusedJson } from '../refused.js'
 
+export const logCommand = define({
+  description: `Lists the deliveries in the journal, oldest first: number, local time, event, repository, state of forwarding to each
+target, and number of duplicates. Of another source than the code host, its name is before the event. Works with or without a running relay serve.`,
+  examples: `relay log
+relay log --event pull_request --event 'issues.*' --since 1h
+relay log --failed -n 100 --json | jq .n
+relay log -f --repo octo/demo
+relay log --status waiting --text v1.2.0
+relay log --source stripe --event 'invoice.*'
+relay log --refused`,
+  options: [
+    ['--event <match>', EVENTS, { repeatable: true }],
+    SOURCE_OPTION,
+    REPO_OPTION,
+    ['--since <when>', `only deliveries received since: ${SINCE}`],
+    ['--until <when>', 'only deliveries received before'],
+    ['--status <status>', 'only deliveries with this state', { choices: DELIVERY_STATUSES }],
+    ['--failed', 'only deliveries that failed at a target'],
+    TEXT_OPTION,
+    ['-n, --last <n>', 'the newest N', { default: '20' }],
+    ['--refused', 'requests that were refused, with the reason, and handshakes; asks the running instance'],
+    ['-f, --follow', 'print new deliveries and changes until Ctrl-C'],
+  ],
+  env: STORED.env,
+  exits: [[0, 'success, also after Ctrl-C with --follow'], 6, 130],
+  run: runLog,
+  print,
+  json,
+})
+
 type LogFlags = Flags & FilterFlags & { readonly follow?: boolean; readonly refused?: boolean }
 
 type LogItem =
   | RefusedItem
   /** Names of the targets, before the first entry. */
-  | { readonly type: 'names'; readonly named: readonly NamedTarget[] }
+  | { readonly type: 'names'; readonly named: readonly NamedTarget[]; readonly hasRoutes: boolean }
   /** Following entries, with aligned columns. */
   | { readonly type: 'page'; readonly page: readonly Summary[] }
   | ({ readonly type: 'entry' } & Listed)
@@ -49,12 +80,18 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
     throw new RelayError('usage', '--follow: cannot be combined with --until')
   await using profile = await openProfile(shell, flags)
   await warnOfMatches(shell, profile, filter)
-  if (flags.follow) await awaitJournal(profile, { signal })
+  if (flags.follow) await awaitJournal(shell, profile)
   const journal = await profile.journal()
   const isForPerson = out.isTerminal && !shell.json
-  if (isForPerson) yield { type: 'names', named: namedTargets(profile) }
+  if (isForPerson) {
+    const hasRoutes = namedTargets(profile).length > 0
+    yield { type: 'names', named: await knownTargets(profile, journal), hasRoutes }
+  }
   const entry = async (summary: Summary): Promise<LogItem> => {
-    return { type: 'entry', ...(await listed(journal, summary)) }
+    const { progress } = await listed(journal, summary)
+    // An entry that is followed changes after it is printed.
+    const shown = flags.follow ? progress : withReasons(summary.n, progress, profile.instance)
+    return { type: 'entry', summary, progress: shown }
   }
   // Read first, so that an entry that is appended meanwhile is printed exactly once.
   const last = await journal.newest()
@@ -90,7 +127,7 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
 async function print(items: AsyncIterable<LogItem>, out: Output): Promise<void> {
   let [printer, hasHeader] = [new Printer(out), false]
   for await (const item of items)
-    if (item.type === 'names') printer = new Printer(out, item.named)
+    if (item.type === 'names') printer = new Printer(out, item)
     else if (item.type === 'page') {
       for (const summary of item.page) printer.fit(summary)
       if (!hasHeader) printer.header()
@@ -161,33 +198,3 @@ export async function createFollower(journal: Journal, filter: Filter, after: nu
 function stateOf({ forwards, duplicates }: Summary): string {
   return JSON.stringify([forwards, duplicates])
 }
-
-export const logCommand = define({
-  description: `Lists the deliveries in the journal, oldest first: number, local time, event, repository, state of forwarding to each
-target, and number of duplicates. Of another source than the code host, its name is before the event. Works with or without a running relay serve.`,
-  examples: `relay log
-relay log --event pull_request --event 'issues.*' --since 1h
-relay log --failed -n 100 --json | jq .n
-relay log -f --repo octo/demo
-relay log --status waiting --text v1.2.0
-relay log --source stripe --event 'invoice.*'
-relay log --refused`,
-  options: [
-    ['--event <match>', EVENTS, { repeatable: true }],
-    SOURCE_OPTION,
-    REPO_OPTION,
-    ['--since <when>', `only deliveries received since: ${SINCE}`],
-    ['--until <when>', 'only deliveries received before'],
-    ['--status <status>', 'only deliveries with this state', { choices: DELIVERY_STATUSES }],
-    ['--failed', 'only deliveries that failed at a target'],
-    TEXT_OPTION,
-    ['-n, --last <n>', 'the newest N', { default: '20' }],
-    ['--refused', 'requests that were refused, with the reason; asks the running instance'],
-    ['-f, --follow', 'print new deliveries and changes until Ctrl-C'],
-  ],
-  env: STORED.env,
-  exits: [[0, 'success, also after Ctrl-C with --follow'], 6, 130],
-  run: runLog,
-  print,
-  json,
-})

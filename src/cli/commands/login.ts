@@ -1,6 +1,4 @@
-import { type AccountChange, accountText } from '../../auth/accounts.js'
 import { beginDeviceSignIn } from '../../auth/device.js'
-import { createSignIn } from '../../auth/parts.js'
 import {
   accountOf,
   awaitLogin,
@@ -9,29 +7,51 @@ import {
   type SignInFailureReason,
 } from '../../auth/sign-in.js'
 import { missingScopes } from '../../auth/token-endpoint.js'
-import { aborted, deadline } from '../../base/wait.js'
+import { deadline } from '../../base/wait.js'
 import { type ErrorKind, RelayError } from '../../base/errors.js'
 import { isSharedAddress } from '../../base/shared-store.js'
 import { formatDuration, systemClock } from '../../base/time.js'
-import { listen } from '../../http/listen.js'
-import { reachedAt } from '../../http/reached.js'
-import { createRouter } from '../../http/router.js'
 import { ownMember, parseJson } from '../../json/parse.js'
 import { createLoopbackClient } from '../../net/loopback.js'
-import { authRoutes } from '../../server/auth.js'
-import { homeRoutes } from '../../server/home.js'
+import { USER_COMMAND } from '../options.js'
+import { define, type Flags, type Shell } from '../command.js'
 import { type SignedIn, signedIn } from '../account.js'
 import { hasDisplay, showAddress } from '../browser.js'
-import { define, type Flags, type Shell } from '../command.js'
 import { readInput, inputText } from '../input.js'
 import { wakeups } from '../follow.js'
-import { USER_COMMAND } from '../options.js'
 import { publicAddress, redirectUri } from '../addresses.js'
-import { explainPort } from '../port-owner.js'
-import { openProfile, type Profile } from '../profile.js'
-import { asUser, type UserProfile } from '../user-profile.js'
+import { withStore } from '../settings/join.js'
+import { findProfile, type FoundProfile, openProfile } from '../profile.js'
+import { openAsUser, type UserProfile } from '../user-profile.js'
 import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
+
+export const loginCommand = define({
+  ...USER_COMMAND,
+  description: `Signs a user in at the code host, in the browser, and stores the token. Uses the running relay serve of the profile.
+Without one, receives the code host's callback itself, on the same port. Where there is no display, uses the device flow if
+the code host has it: you enter a code in a browser on any machine.`,
+  examples: `relay login
+relay login --no-browser  print the address to open, also over SSH
+relay login --device  enter a code in a browser anywhere (GitHub)
+relay login --with-token < token.txt
+relay login --user ada --json | jq -r .login`,
+  options: [
+    ['--no-browser', 'print the address instead of opening it'],
+    ['--device', 'print a code to enter in a browser on any machine'],
+    ['--with-token', 'read a personal access token from standard input'],
+  ],
+  settings: ['port', 'publicUrl', ...USER_COMMAND.settings],
+  exits: [
+    [0, 'signed in'],
+    [4, 'sign-in denied or failed'],
+    [7, 'no sign-in within 5 minutes, or the code has expired'],
+    8,
+    130,
+  ],
+  run: runLogin,
+  print,
+})
 
 interface LoginFlags extends Flags {
   readonly browser?: boolean
@@ -44,15 +64,13 @@ async function runLogin(shell: Shell, flags: LoginFlags): Promise<SignedIn> {
     throw new RelayError('usage', '--device and --with-token are two ways to sign in. Give one of them')
   // Standard input is read first, since its errors need neither the profile nor the code host.
   const token = flags.withToken ? await readGivenToken(shell, flags) : undefined
-  await using opened = await openProfile(shell, flags, {
-    mustExist: token === undefined && 'without a client',
-  })
-  const { clientId, clientSecret, store } = opened.values
+  const found = await findProfile(shell, flags, { mustExist: token === undefined && 'without a client' })
   // A token that is not accepted makes no profile.
-  const given = token === undefined ? undefined : await askWhose(shell, opened, token)
+  const given = token === undefined ? undefined : await askWhose(shell, found, token)
+  const { clientId, clientSecret } = found.own.values
   const create = token !== undefined || (clientId !== undefined && clientSecret !== undefined)
-  await using profile = await asUser(shell, opened, { data: create ? 'create' : 'open', signsIn: true })
-  if (store === 'memory')
+  await using profile = await openAsUser(shell, found, { data: create ? 'create' : 'open', signsIn: true })
+  if (profile.values.store === 'memory')
     throw new RelayError('settings', '--store memory would lose the token as soon as this command ends')
   const before = await profile.tokens.lastLogin(profile.user)
   const account = await signIn(shell, profile, flags, given)
@@ -116,9 +134,9 @@ async function readGivenToken(shell: Shell, flags: LoginFlags): Promise<string> 
 
 type Given = Awaited<ReturnType<typeof askWhose>>
 
-async function askWhose(shell: Shell, opened: Profile, accessToken: string) {
-  const data = isSharedAddress(opened.values.store) ? 'create' : 'open'
-  await using profile = await asUser(shell, opened, { data, signsIn: true })
+async function askWhose(shell: Shell, found: FoundProfile, accessToken: string) {
+  const data = isSharedAddress(withStore(found.parts).values.store) ? 'create' : 'open'
+  await using profile = await openAsUser(shell, found, { data, signsIn: true })
   const { host } = profile
   const facts = await host
     .as(accessToken, { signal: shell.signal })
@@ -203,18 +221,31 @@ async function signInWithBrowser(shell: Shell, profile: UserProfile, opens: bool
   const { signal } = shell
   const { database, tokens, user, host, instance, values } = profile
   const login = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url')
-  await using receiver = instance ? undefined : await receiveCallback(shell, profile, login)
+  await using receiver = instance ? undefined : await openReceiver(shell, profile, login)
   const own = instance?.url ?? receiver?.url ?? ''
   const path = `/auth/${host.name}?userId=${encodeURIComponent(user)}`
   await checkStart(new URL(own + path), profile.limits.tokenEndpoint, signal)
   const address = `${instance?.publicUrl ?? values.publicUrl ?? own}${path}&login=${login}`
   const waiting = 'Waiting up to 5 minutes for you to sign in there. Ctrl-C cancels.'
   await showAddress(shell, address, { opens, waiting })
-  const outcome = await awaitLogin(database.store, login, wakeups(shell, profile, { limit: LOGIN_LIMIT_MS }))
+  // Behind a public address, another relay of a shared profile may receive the callback.
+  const isReceiver = receiver !== undefined && values.publicUrl === undefined
+  const outcomes = isReceiver
+    ? receiver.outcomes.within(LOGIN_LIMIT_MS, signal)
+    : wakeups(shell, profile, { limit: LOGIN_LIMIT_MS })
+  const outcome = await awaitLogin(database.store, login, outcomes)
   await receiver?.lastPage()
   if (outcome.auth === 'error') throw failed(outcome, profile)
   await tokens.rememberLogin(user, { origin: host.origin, account: outcome.account })
   return signedIn(profile, await profile.owner(), outcome.account)
+}
+
+async function openReceiver(shell: Shell, profile: UserProfile, login: string) {
+  const { client } = profile
+  if (!client) throw notSetUp(profile)
+  // Loaded late, with the HTTP server that it needs.
+  const { receiveCallback } = await import('../callback.js')
+  return receiveCallback(shell, profile, { client, login })
 }
 
 /**
@@ -240,63 +271,6 @@ function errorOf(text: string): string | undefined {
     return typeof error === 'string' ? error : undefined
   } catch {
     return undefined
-  }
-}
-
-/** Time for a browser to follow the redirect to the last page. Programs do not follow it. Milliseconds. */
-const LAST_PAGE_LIMIT = 1_000
-
-/**
- * Serves only the requests of a sign-in, on the configured port. A delivery that arrives meanwhile gets 404. Does not
- * take the profile.
- */
-async function receiveCallback(shell: Shell, profile: UserProfile, login: string) {
-  const { out, seams } = shell
-  const { client, host, tokens, database, limits } = profile
-  if (!client) throw notSetUp(profile)
-  const { values } = profile
-  const { tokenTtl, port, allowHost: allowedHosts = [], inspectHost: inspectHosts } = values
-  const { log } = out
-  const settings = { ...values, allowedHosts, inspectHosts }
-  const { publicUrl, baseUrl, hostAllowed } = reachedAt(settings, () => listener.url)
-  const asked = new AbortController()
-  const router = createRouter({ hostAllowed, log })
-  router.use('/', (c, next) => {
-    if (c.req.query('auth') !== undefined) asked.abort()
-    return next()
-  })
-  const parts = {
-    host,
-    client,
-    store: database.store,
-    tokens,
-    tokenTtl,
-    clock: seams?.clock ?? systemClock,
-    log,
-    timeLimit: limits.tokenEndpoint,
-    // The command itself reports its own sign-in.
-    onAccount: (change: AccountChange) => change.login === login || log.warn(accountText(change)),
-  }
-  const signIn = createSignIn(parts, publicUrl)
-  router
-    .route('/', homeRoutes({ hasInspector: false, command: profile.command }))
-    .route('/', authRoutes({ signIn, baseUrl }))
-  const { headers, request, idle, stop: grace } = limits
-  const timeLimits = { headers, request, idle, grace }
-  const listening = listen(router.fetch, { host: values.host, port, log, limits: timeLimits })
-  const listener = await listening.catch(async (error: unknown) => {
-    throw await explainPort(shell, values, error)
-  })
-  return {
-    url: listener.url,
-    /**
-     * Resolves once the browser has requested the last page, or does not request it here. Its request is still
-     * answered.
-     */
-    async lastPage(): Promise<void> {
-      if (values.baseUrl === undefined) await aborted(deadline(LAST_PAGE_LIMIT, asked.signal))
-    },
-    [Symbol.asyncDispose]: () => listener.close(),
   }
 }
 
@@ -329,30 +303,3 @@ function failed(
     `${user} is not signed in at ${host.url}: ${REASONS[reason]} (${reason})${detail}`,
   )
 }
-
-export const loginCommand = define({
-  ...USER_COMMAND,
-  description: `Signs a user in at the code host, in the browser, and stores the token. Uses the running relay serve of the profile.
-Without one, receives the code host's callback itself, on the same port. Where there is no display, uses the device flow if
-the code host has it: you enter a code in a browser on any machine.`,
-  examples: `relay login
-relay login --no-browser  print the address to open, also over SSH
-relay login --device  enter a code in a browser anywhere (GitHub)
-relay login --with-token < token.txt
-relay login --user ada --json | jq -r .login`,
-  options: [
-    ['--no-browser', 'print the address instead of opening it'],
-    ['--device', 'print a code to enter in a browser on any machine'],
-    ['--with-token', 'read a personal access token from standard input'],
-  ],
-  settings: ['port', 'publicUrl', ...USER_COMMAND.settings],
-  exits: [
-    [0, 'signed in'],
-    [4, 'sign-in denied or failed'],
-    [7, 'no sign-in within 5 minutes, or the code has expired'],
-    8,
-    130,
-  ],
-  run: runLogin,
-  print,
-})

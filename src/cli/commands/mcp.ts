@@ -1,5 +1,5 @@
-import { define, type PrintingShell } from '../command.js'
-import type { McpFlags } from '../mcp/mcp.js'
+import { define, type Shell } from '../command.js'
+import type { McpFlags } from '../mcp/own-relay.js'
 
 export const mcpCommand = define({
   description: `A Model Context Protocol server on standard input and output, which the agent's client starts. Its tools list, show, await,
@@ -17,10 +17,19 @@ relay mcp --allow-actions                                with the tools comment,
     ],
     ['--allow-actions', 'offer comment, merge and react, which act on the code host as the signed-in user'],
   ],
-  settings: ['port', 'forward', 'exec', 'ignore', 'sources', 'tunnel'],
+  settings: ['port', 'sandboxPort', 'forward', 'exec', 'ignore', 'sources', 'tunnel'],
   env: ['user', 'home', 'store', 'webhookSecret'],
   exits: [[0, 'success, also at the end of the input and after Ctrl-C']],
-  run: async (shell: PrintingShell, input: McpFlags) => (await import('../mcp/mcp.js')).runMcp(shell, input),
-  print: () => {},
+  isService: true,
+  async *run(shell: Shell, flags: McpFlags) {
+    const { runMcp } = await import('../mcp/mcp.js')
+    yield* runMcp(shell, flags)
+  },
+  // Its stream is that of the relay which it serves.
+  async print(items, out) {
+    const { printServe } = await import('./serve/events.js')
+    await printServe(items, out)
+  },
+  // Standard output is the protocol's.
   json: () => undefined,
 })

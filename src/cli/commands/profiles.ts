@@ -8,6 +8,17 @@ import { startCommand } from '../advice.js'
 import { describeSize, profileSize } from '../profile-size.js'
 import { openSettings } from '../settings/read.js'
 
+export const profilesCommand = define({
+  description: `Lists the profiles in the data folder: what each is for, where its tokens are, its size, and whether its relay serve runs.
+Changes nothing.`,
+  examples: `relay profiles
+relay profiles --json | jq -r 'select(.running) | .name'`,
+  env: ['home'],
+  run: runProfiles,
+  print,
+  json: ({ profiles }) => profiles.map(({ object }) => object),
+})
+
 async function runProfiles(shell: Shell, flags: Flags) {
   const settings = await openSettings(shell, flags)
   const { home } = settings
@@ -46,14 +57,3 @@ function print({ profiles, none }: Profiles, out: Output): void {
   ])
   out.table([['profile', 'for', 'store', 'size', 'relay serve'], ...rows])
 }
-
-export const profilesCommand = define({
-  description: `Lists the profiles in the data folder: what each is for, where its tokens are, its size, and whether its relay serve runs.
-Changes nothing.`,
-  examples: `relay profiles
-relay profiles --json | jq -r 'select(.running) | .name'`,
-  env: ['home'],
-  run: runProfiles,
-  print,
-  json: ({ profiles }) => profiles.map(({ object }) => object),
-})

@@ -1,20 +1,27 @@
+import { REACTIONS, type CommentTarget, type ReactionResult, type Reaction } from '../../codehost/host.js'
 import { RelayError } from '../../base/errors.js'
-import { type CommentTarget, type ReactionResult, type Reaction, REACTIONS } from '../../codehost/host.js'
-import {
-  ACTED,
-  type Action,
-  ACTION,
-  performAction,
-  type ActionFlags,
-  DRY_RUN,
-  FROM,
-  readOperands,
-  readTarget,
-  TARGET_HELP,
-} from '../action.js'
+import { ACTION, DRY_RUN, FROM, TARGET_HELP } from '../options.js'
 import { define, type Shell } from '../command.js'
+import { ACTED, type Action, performAction, type ActionFlags, readOperands, readTarget } from '../action.js'
 import { marked } from '../output/outside.js'
-import { formatTarget } from '../target.js'
+import { formatTarget, numberField } from '../target.js'
+
+export const reactCommand = define({
+  ...ACTION,
+  description: `Reacts to an issue, a pull request, or the comment with the given web address, as a signed-in user, and prints the name
+of the reaction. A repeated reaction has no effect.`,
+  examples: `relay react octo/demo#1 +1
+relay react octo/demo#1 🚀
+relay react https://github.com/octo/demo/issues/1#issuecomment-5 heart
+relay wait issues.opened --json | relay react --from - eyes`,
+  args: [
+    ['[target]', TARGET_HELP],
+    ['[reaction]', `${REACTIONS.join(', ')}, or the emoji`],
+  ],
+  options: [FROM, DRY_RUN],
+  run: runReact,
+  ...ACTED,
+})
 
 /** Other spellings of the reactions: the emoji that the code hosts show, and their names. */
 const ALIASES: Readonly<Record<Reaction, readonly string[]>> = {
@@ -56,8 +63,8 @@ async function* runReact(shell: Shell, flags: ReactInput) {
     flags,
     'react',
     await readTarget(shell, flags.from, address),
-    (target): Action<ReactionResult> => {
-      const { owner, repo, number: issueNumber, comment } = target
+    (target, host): Action<ReactionResult> => {
+      const { owner, repo, comment } = target
       const kind = comment?.kind === 'review' ? 'review' : 'comment'
       const on: CommentTarget | undefined = comment && { kind, id: comment.id }
       const what = kind === 'review' ? 'review comment' : kind
@@ -65,33 +72,17 @@ async function* runReact(shell: Shell, flags: ReactInput) {
       const ids = comment && (kind === 'review' ? { reviewCommentId: comment.id } : { commentId: comment.id })
       return {
         description: `react ${content} to ${name}`,
-        request: { owner, repo, issueNumber, ...ids, content },
+        request: { owner, repo, ...numberField(target, host), ...ids, content },
         send: (account) => account.react(target, content, on),
         describe: (reacted) => ({
           object: marked({ ...reacted }),
           line: reacted.content,
-          ...(reacted.created
-            ? { sentence: `Reacted ${content} to ${name}` }
-            : { note: 'you had already added this reaction' }),
+          sentence: reacted.created
+            ? `Reacted ${content} to ${name}`
+            : `You had already reacted ${content} to ${name}`,
+          note: reacted.created ? undefined : 'you had already added this reaction',
         }),
       }
     },
   )
 }
-
-export const reactCommand = define({
-  ...ACTION,
-  description: `Reacts to an issue, a pull request, or the comment with the given web address, as a signed-in user, and prints the name
-of the reaction. A repeated reaction has no effect.`,
-  examples: `relay react octo/demo#1 +1
-relay react octo/demo#1 🚀
-relay react https://github.com/octo/demo/issues/1#issuecomment-5 heart
-relay wait issues.opened --json | relay react --from - eyes`,
-  args: [
-    ['[target]', TARGET_HELP],
-    ['[reaction]', `${REACTIONS.join(', ')}, or the emoji`],
-  ],
-  options: [FROM, DRY_RUN],
-  run: runReact,
-  ...ACTED,
-})

@@ -7,15 +7,29 @@ import { LOCK_FILE, lockProfile, profileExists, SAVED_FILE } from '../../instanc
 import { Journal } from '../../journal/journal.js'
 import { databaseFiles, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
-import { revokeUser } from '../account.js'
 import { define, type Flags, type Shell } from '../command.js'
+import { revokeUser } from '../account.js'
 import { Prompt } from '../input.js'
 import { tilde } from '../output/text.js'
 import { openNamedHost } from '../code-host.js'
 import { openProfile, openStored, type Profile } from '../profile.js'
 import { clientOf } from '../settings/derived.js'
-import { joinStored, readStoredClient } from '../stored-setup.js'
+import { joinStored } from '../stored-setup.js'
 import { describeSize, profileSize } from '../profile-size.js'
+
+export const resetCommand = define({
+  description: `Removes a profile: its journal, its tokens and its webhook secret. It first prints what will be removed and asks for
+confirmation, then revokes the tokens at the code host; if that fails, it removes nothing else. Stop relay serve first.`,
+  examples: 'relay reset\nrelay reset --profile sandbox --yes',
+  options: [
+    ['--yes', 'do not ask for confirmation'],
+    ['--local', 'do not revoke tokens at the code host'],
+  ],
+  env: ['clientId', 'clientSecret', 'home', 'store'],
+  exits: [6, [8, 'the code host did not revoke a token; the profile stays'], 130],
+  run: runReset,
+  print: ({ profile }, out) => out.say(`Profile ${profile} is removed`),
+})
 
 type ResetFlags = Flags & { readonly yes?: boolean; readonly local?: boolean }
 
@@ -70,8 +84,8 @@ async function endTokens(shell: Shell, flags: ResetFlags, profile: Profile): Pro
   // Users with a token, or with a refresh token.
   const keys = [...(await store.list('token:')), ...(await store.list('refresh:'))]
   const users = [...new Set(keys.map((key) => key.slice(key.indexOf(':') + 1)))].toSorted()
-  const setup = await readStoredClient(secrets, profile)
-  const joined = await joinStored(profile, secrets)
+  const joined = await joinStored(profile.parts, secrets)
+  const { setup } = joined
   // The tokens of a sandbox ended with it.
   const local = flags.local === true || saved?.sandbox === true
   if (users.length > 0 && !local && joined.hostRefusal) throw joined.hostRefusal
@@ -88,8 +102,8 @@ async function endTokens(shell: Shell, flags: ResetFlags, profile: Profile): Pro
   if (!flags.yes) await prompt.agree('Remove it?', { how, remains: 'Nothing was removed' })
   if (users.length > 0) {
     const { tokenTtl } = joined.values
-    const [host, tokens, client] = [openNamedHost(joined), new Tokens(secrets), clientOf(joined.values)]
-    const parts = { host, client, store, tokens, tokenTtl, log: out.log }
+    const [tokens, client] = [new Tokens(secrets), clientOf(joined.values)]
+    const parts = { host: await openNamedHost(joined), client, store, tokens, tokenTtl, log: out.log }
     for (const user of users)
       await revokeUser(parts, undefined, user, { local, signal }).catch((error: unknown) => {
         if (!(error instanceof RelayError)) throw error
@@ -102,17 +116,3 @@ async function endTokens(shell: Shell, flags: ResetFlags, profile: Profile): Pro
   if (kind === 'keychain') await removeKey(folder)
   return users
 }
-
-export const resetCommand = define({
-  description: `Removes a profile: its journal, its tokens and its webhook secret. It first prints what will be removed and asks for
-confirmation, then revokes the tokens at the code host; if that fails, it removes nothing else. Stop relay serve first.`,
-  examples: 'relay reset\nrelay reset --profile sandbox --yes',
-  options: [
-    ['--yes', 'do not ask for confirmation'],
-    ['--local', 'do not revoke tokens at the code host'],
-  ],
-  env: ['clientId', 'clientSecret', 'home', 'store'],
-  exits: [6, [8, 'the code host did not revoke a token; the profile stays'], 130],
-  run: runReset,
-  print: ({ profile }, out) => out.say(`Profile ${profile} is removed`),
-})

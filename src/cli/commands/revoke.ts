@@ -1,8 +1,21 @@
-import { revokeUser } from '../account.js'
-import { define, type Flags, type Shell } from '../command.js'
 import { USER_COMMAND } from '../options.js'
+import { define, type Flags, type Shell } from '../command.js'
+import { revokeUser } from '../account.js'
 import type { Output } from '../output/output.js'
 import { openUserProfile } from '../user-profile.js'
+
+export const revokeCommand = define({
+  ...USER_COMMAND,
+  description: `Deletes a user's token here, so that it stops working at once, then at the code host if that allows it. GitHub and GitLab do,
+except for tokens that you made; Gitea does not: revoke those in your settings there. If the code host may still accept the
+token, that is an error, unless --local is given.`,
+  examples: 'relay revoke\nrelay revoke --user ada --local',
+  options: [['--local', 'do not revoke the token at the code host']],
+  exits: [[8, 'deleted here, but the code host did not revoke it'], 130],
+  run: runRevoke,
+  print,
+  json: ({ user, removed, upstream }) => ({ user, removed, upstream }),
+})
 
 type RevokeInput = Flags & { readonly local?: boolean }
 
@@ -23,16 +36,3 @@ function print({ user, removed, upstream, local, host }: Awaited<ReturnType<type
   else if (!removed) out.say(`${user} was not signed in, so there was nothing to revoke`)
   else out.say(local ? `${deleted}, and not revoked at the code host` : `${deleted}; it had expired`)
 }
-
-export const revokeCommand = define({
-  ...USER_COMMAND,
-  description: `Deletes a user's token here, so that it stops working at once, then at the code host if that allows it. GitHub does,
-except for personal access tokens; Gitea does not: revoke those in your settings there. If the code host may still accept the
-token, that is an error, unless --local is given.`,
-  examples: 'relay revoke\nrelay revoke --user ada --local',
-  options: [['--local', 'do not revoke the token at the code host']],
-  exits: [[8, 'deleted here, but the code host did not revoke it'], 130],
-  run: runRevoke,
-  print,
-  json: ({ user, removed, upstream }) => ({ user, removed, upstream }),
-})

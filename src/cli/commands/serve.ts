@@ -1,5 +1,6 @@
-import { define, type PrintingShell } from '../command.js'
 import { SETTING_NAMES, settingOf } from '../settings/table.js'
+import { define, type Shell } from '../command.js'
+import { itemObject } from './serve/objects.js'
 import type { ServeFlags } from './serve/serve.js'
 
 export const serveCommand = define({
@@ -13,14 +14,20 @@ relay serve --tunnel --hook octo/demo --catch-up`,
     ['--hook <owner/repo>', 'create a hook there while relay runs', { repeatable: true }],
     ['--catch-up', 'get what was sent while relay was away'],
     ['--no-inspect', 'run without the inspector'],
-    ['--allow-unsigned', 'take the scheme none from other machines, too'],
+    ['--keep-running', 'run on when the output is closed'],
+    ['--allow-unsigned', 'take the scheme none from anywhere'],
   ],
   settings: SETTING_NAMES.filter((name) => name !== 'profile' && name !== 'user' && settingOf(name).flag),
   env: ['user', 'clientId', 'clientSecret', 'webhookSecret', 'webhookSecretPrevious', 'tokenTtl', 'home'],
   exits: [[0, 'success, also after Ctrl-C']],
-  // Uses a printing shell, since it prints while it runs.
-  run: async (shell: PrintingShell, input: ServeFlags) =>
-    (await import('./serve/serve.js')).runServe(shell, input),
-  print: () => {},
-  json: () => undefined,
+  isService: true,
+  async *run(shell: Shell, flags: ServeFlags) {
+    const { runServe } = await import('./serve/serve.js')
+    yield* runServe(shell, flags)
+  },
+  async print(items, out) {
+    const { printServe } = await import('./serve/events.js')
+    await printServe(items, out)
+  },
+  json: itemObject,
 })

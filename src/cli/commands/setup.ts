@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { runManifestFlow } from '../../auth/manifest-flow.js'
 import { saveSetup } from '../../auth/setup.js'
 import { RelayError, toRelayError } from '../../base/errors.js'
 import { isLoopback } from '../../base/address.js'
@@ -7,8 +6,8 @@ import { Secret } from '../../base/secret.js'
 import type { OAuthClient } from '../../base/settings.js'
 import type { AppsApi, CodeHost, RegisteredApp } from '../../codehost/host.js'
 import { makeProfileSecret } from '../../webhook/profile-secret.js'
-import { showAddress } from '../browser.js'
 import { define, type Flags, type Shell } from '../command.js'
+import { showAddress } from '../browser.js'
 import { canAsk, Prompt } from '../input.js'
 import type { Output } from '../output/output.js'
 import { t, table } from '../output/text.js'
@@ -19,6 +18,29 @@ import { noDataYet, openProfile, type Profile, remember } from '../profile.js'
 import { readStoredClient } from '../stored-setup.js'
 import { sharedSecretText } from '../webhook-secret.js'
 import { diagnose, printChecks } from '../checks/diagnose.js'
+
+export const setupCommand = define({
+  description: `Registers relay at the code host and stores the client in the profile. At GitHub, a page in your browser leads to creating
+an App. At Gitea, Forgejo and GitLab, relay asks for an access token (GitLab: an administrator's), registers an OAuth application
+with it, and forgets it; without one, it shows what to enter on the code host's page. Asks before it replaces a client. Ends with the checks of relay doctor.`,
+  examples: `relay setup
+relay setup --app-hook   receive from all repositories of the App
+relay setup --provider gitea --provider-url https://git.example.com < token.txt
+relay setup --oauth-app  an OAuth app instead, registered by hand`,
+  options: [
+    ['--app-hook', "let the App's own webhook send deliveries here"],
+    ['--org <name>', 'organization that will own the App (default: your account)'],
+    ['--oauth-app', 'show the values of an OAuth app to register, then ask for its id and secret'],
+    ['--no-browser', 'print the address instead of opening it'],
+    ['--yes', 'replace a client that an earlier setup stored, without asking'],
+  ],
+  settings: ['provider', 'providerUrl', 'port', 'host', 'publicUrl', 'store'],
+  env: ['clientId', 'clientSecret', 'webhookSecret', 'home', 'user'],
+  exits: [[4, 'the access token is not accepted'], [7, 'no App was registered within 15 minutes'], 8, 130],
+  run: runSetup,
+  print,
+  json,
+})
 
 interface SetupFlags extends Flags {
   readonly appHook?: boolean
@@ -33,7 +55,7 @@ interface SetupFlags extends Flags {
  */
 async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
   await using profile = await openProfile(shell, flags, { mustExist: false })
-  const plan = planSetup(profile)
+  const plan = await planSetup(profile)
   const { host } = plan
   const apps = flags.oauthApp ? undefined : host.apps
   if (!apps && (flags.appHook || flags.org !== undefined))
@@ -65,10 +87,10 @@ async function runSetup(shell: Shell, flags: SetupFlags): Promise<SetUp> {
 /** Stores the registration. `hookUrl` is the address of the App's webhook, if that is active. */
 type Save = (client: OAuthClient, app?: RegisteredApp, hookUrl?: string) => Promise<void>
 
-type Plan = ReturnType<typeof planSetup>
+type Plan = Awaited<ReturnType<typeof planSetup>>
 
 /** Checks that the result of setup would take effect, before the user is asked or anything is registered. */
-function planSetup(profile: Profile) {
+async function planSetup(profile: Profile) {
   const { values, origins, instance, name, hostRefusal } = profile
   if (hostRefusal) throw hostRefusal
   if (instance?.sandbox)
@@ -85,7 +107,7 @@ function planSetup(profile: Profile) {
   const address = publicAddress(profile)
   if (new URL(address).port === '0')
     throw new RelayError('settings', 'The callback address needs a fixed port. Give one with --port')
-  const host = openNamedHost(profile)
+  const host = await openNamedHost(profile)
   return { profile, host, callbackUrl: redirectUri(address, host.name) }
 }
 
@@ -101,6 +123,8 @@ async function registerApp(
   { apps, save }: { readonly apps: AppsApi; readonly save: Save },
 ): Promise<RegisteredApp> {
   const hook = await webhookOf(profile, host, flags.appHook === true)
+  // Loaded late, with the HTTP server that it needs.
+  const { runManifestFlow } = await import('../../auth/manifest-flow.js')
   const registered = await runManifestFlow({
     apps,
     providerUrl: host.url,
@@ -124,7 +148,7 @@ async function registerApp(
  */
 async function webhookOf(
   profile: Profile,
-  host: Pick<CodeHost, 'url'>,
+  host: CodeHost,
   active: boolean,
 ): Promise<{ readonly url: string; readonly active: boolean } | undefined> {
   const address = publicAddress(profile)
@@ -197,14 +221,23 @@ async function registerByHand(
  * Registers an OAuth application with an access token of the user, which is not stored. Undefined if the user has none.
  */
 async function registerWithToken(
-  { signal }: Shell,
+  shell: Shell,
   { host, callbackUrl }: Plan,
   prompt: Prompt,
 ): Promise<OAuthClient | undefined> {
+  const { signal, out } = shell
   if (!host.register) return undefined
   const question = 'Access token with the permission to write your user (not shown; Enter for none)'
   const token = await prompt.text(question, { hidden: true, optional: true })
-  return token === '' ? undefined : host.register(token, { name: NAME, redirectUri: callbackUrl }, { signal })
+  if (token === '') return undefined
+  try {
+    return await host.register(token, { name: NAME, redirectUri: callbackUrl }, { signal })
+  } catch (error) {
+    // A person can do by hand what the token may not.
+    if (!canAsk(shell) || !(error instanceof RelayError && error.kind === 'forbidden')) throw error
+    out.log.warn(error.message)
+    return undefined
+  }
 }
 
 interface SetUp {
@@ -246,26 +279,3 @@ function json({ profile, client, app, checks }: SetUp) {
   const described = app ? { id: app.app.id, slug: app.app.slug, installUrl: app.installUrl } : null
   return { provider, providerUrl, clientId: client.id, app: described, checks }
 }
-
-export const setupCommand = define({
-  description: `Registers relay at the code host and stores the client in the profile. At GitHub, a page in your browser leads to creating
-an App. At Gitea and Forgejo, relay asks for an access token, registers an OAuth application with it, and forgets it. Asks
-before it replaces a client. Ends with the checks of relay doctor.`,
-  examples: `relay setup
-relay setup --app-hook   receive from all repositories of the App
-relay setup --provider gitea --provider-url https://git.example.com < token.txt
-relay setup --oauth-app  an OAuth app instead, registered by hand`,
-  options: [
-    ['--app-hook', "let the App's own webhook send deliveries here"],
-    ['--org <name>', 'organization that will own the App (default: your account)'],
-    ['--oauth-app', 'show the values of an OAuth app to register, then ask for its id and secret'],
-    ['--no-browser', 'print the address instead of opening it'],
-    ['--yes', 'replace a client that an earlier setup stored, without asking'],
-  ],
-  settings: ['provider', 'providerUrl', 'port', 'host', 'publicUrl', 'store'],
-  env: ['clientId', 'clientSecret', 'webhookSecret', 'home', 'user'],
-  exits: [[4, 'the access token is not accepted'], [7, 'no App was registered within 15 minutes'], 8, 130],
-  run: runSetup,
-  print,
-  json,
-})

@@ -1,17 +1,19 @@
 import { isUtf8 } from 'node:buffer'
+import { secretWords } from '../../base/source-names.js'
 import { RelayError } from '../../base/errors.js'
-import { isCodeHost } from '../../base/settings.js'
 import { shortNames } from '../../dispatch/routes.js'
 import { type Attempt, editedFrom, type Entry, ignoredText } from '../../journal/types.js'
-import { define, type Flags, type Shell } from '../command.js'
-import { findEntry, namedTargets } from '../journal.js'
 import { STORED } from '../options.js'
+import { define, type Flags, type Shell } from '../command.js'
+import { findEntry, knownTargets } from '../journal.js'
 import {
   attemptResult,
   entryObject,
   placeName,
   progressOf,
+  withReasons,
   readableBody,
+  withShownBody,
   shortTime,
   sourcedName,
   STATES,
@@ -21,6 +23,8 @@ import type { Output } from '../output/output.js'
 import { bold, cyan, dim, type Line, t, textOf, yellow } from '../output/text.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
 import { openProfile, type Profile } from '../profile.js'
+import { isScheme, senderOf } from '../../senders/senders.js'
+import { listSources } from '../sources.js'
 import {
   openedObject,
   type OpenedRefused,
@@ -31,12 +35,32 @@ import {
   wholeBody,
 } from '../refused.js'
 
-type ShowInput = Flags & { readonly entry: string; readonly body?: boolean }
+export const showCommand = define({
+  ...STORED,
+  description: `Shows one delivery: its headers in order, its body, and every attempt to forward it with the start of the target's
+answer. For refused:3, shows the third request that the running instance refused, and why.`,
+  examples: `relay show last
+relay show 7 --body > body.json  the exact bytes
+relay show 7 --json | jq .payload.action
+relay show refused:3`,
+  args: [['<entry>', 'number of the entry, or last, or refused:<number>']],
+  options: [
+    ['--body', 'print only the exact bytes of the body; escaped on a terminal'],
+    ['--reveal', 'print secrets in the body, too'],
+  ],
+  run: runShow,
+  print,
+  json,
+})
+
+type ShowInput = Flags & { readonly entry: string; readonly body?: boolean; readonly reveal?: boolean }
 
 type Shown =
   | { readonly type: 'body'; readonly body: Uint8Array }
   | ({ readonly type: 'refused' } & OpenedRefused)
-  | ({ readonly type: 'entry'; readonly profile: Profile } & Awaited<ReturnType<typeof readEntry>>)
+  | ({ readonly type: 'entry'; readonly profile: Profile } & ShownEntry)
+
+type ShownEntry = Awaited<ReturnType<typeof readEntry>>
 
 async function runShow(shell: Shell, flags: ShowInput): Promise<Shown> {
   const { entry: word } = flags
@@ -46,17 +70,27 @@ async function runShow(shell: Shell, flags: ShowInput): Promise<Shown> {
   const id = refusedId(word, profile)
   if (id !== undefined) {
     const refused = await openRefused(shell, profile, id)
-    return flags.body ? { type: 'body', body: wholeBody(refused) } : { type: 'refused', ...refused }
+    if (flags.body) return { type: 'body', body: wholeBody(refused) }
+    const body = flags.reveal ? refused.body : await shownBody(profile, refused)
+    return { type: 'refused', ...refused, body: Buffer.from(body) }
   }
   // The journal is closed before a pager waits for its reader.
   const found = await readEntry(profile, word)
-  return flags.body ? { type: 'body', body: found.entry.body } : { type: 'entry', profile, ...found }
+  if (flags.body) return { type: 'body', body: found.entry.body }
+  return { type: 'entry', profile, ...found, entry: flags.reveal ? found.entry : withShownBody(found.entry) }
+}
+
+/** The body of a refused request without the secrets that its source has there. */
+async function shownBody(profile: Profile, { entry: { source }, body }: OpenedRefused): Promise<Uint8Array> {
+  const { all } = await listSources(profile, await profile.data())
+  const { scheme = source } = all.find(({ name }) => name === source) ?? {}
+  return isScheme(scheme) ? senderOf(scheme).hideSecrets(body, 'show') : body
 }
 
 async function print(shown: Shown, out: Output): Promise<void> {
   if (shown.type === 'body') out.exactly(shown.body)
   else if (shown.type === 'refused') await out.pages(refusedPage(shown, out.isTerminal))
-  else await out.pages(entryPage(shown.entry, shown.progress, shown.profile, out.isTerminal))
+  else await out.pages(entryPage(shown, shown.profile, out.isTerminal))
 }
 
 function json(shown: Shown) {
@@ -68,17 +102,14 @@ async function readEntry(profile: Profile, word: string) {
   const journal = await profile.journal()
   const entry = await findEntry(journal, word)
   const [summary] = await journal.summaries([entry.n])
-  return { entry, progress: summary ? await progressOf(journal, summary) : [] }
+  const progress = summary ? await progressOf(journal, summary) : []
+  const named = await knownTargets(profile, journal)
+  return { entry, named, progress: withReasons(entry.n, progress, profile.instance) }
 }
 
 /** Formats an entry for a person: its delivery and targets, then its headers and body. */
-function entryPage(
-  entry: Entry,
-  progress: readonly TargetProgress[],
-  profile: Profile,
-  isTerminal: boolean,
-): Line[] {
-  const names = shortNames([...namedTargets(profile), ...progress])
+function entryPage({ entry, named, progress }: ShownEntry, profile: Profile, isTerminal: boolean): Line[] {
+  const names = shortNames([...named, ...progress])
   // The day of an attempt is shown only if it differs.
   const timeOf = (at: number): string =>
     isTerminal && localDay(at) === localDay(entry.receivedAt) ? timeOfDay(at) : localTime(at)
@@ -102,12 +133,13 @@ function entryPage(
 }
 
 function* properties(entry: Entry, isTerminal: boolean): Generator<readonly [name: string, text: Line]> {
-  const { receivedAt, provider, deliveryId, hookId, verifiedBy, restored, duplicates } = entry
+  const { receivedAt, provider, deliveryId, hookId, query, verifiedBy, restored, duplicates } = entry
   const from = editedFrom(entry)
   const name = entry.scheme === undefined ? provider : `${provider} (${entry.scheme})`
-  const secret = isCodeHost(provider) ? `${verifiedBy} webhook secret` : `${verifiedBy} secret of ${provider}`
+  const secret = secretWords(provider, verifiedBy)
   yield ['received', shownTime(receivedAt, isTerminal)]
   yield ['from', `${name}${hookId === '' ? '' : `, hook ${hookId}`}, delivery ${deliveryId}`]
+  if (query !== undefined) yield ['query', query]
   yield ['verified', verifiedBy === 'none' ? yellow('not: its source proves nothing') : `with the ${secret}`]
   if (restored) yield ['restored', `${restored.how}, after a tunnel changed the body`]
   if (restored?.unproved)
@@ -117,12 +149,13 @@ function* properties(entry: Entry, isTerminal: boolean): Generator<readonly [nam
 }
 
 function targetLines(
-  { label, forward: { status, reason }, attempts }: TargetProgress,
+  { label, forward: { status, reason }, attempts, waitsFor }: TargetProgress,
   name: string,
   timeOf: (at: number) => string,
 ): Line[] {
   const { sign, color } = STATES[status]
-  const why = reason === undefined ? '' : `: ${reason}`
+  const shownReason = reason ?? waitsFor
+  const why = shownReason === undefined ? '' : `: ${shownReason}`
   const lines = attempts.flatMap((attempt) => {
     const { at, ms, error, count } = attempt
     const parts = [timeOf(at), `${attemptResult(attempt)} ${shortTime(ms)}`, ...(error ? [error] : [])]
@@ -158,22 +191,7 @@ function bodyLines(entry: Entry, profile: Profile): readonly Line[] {
   const { body, n } = entry
   const size = `body (${body.byteLength} byte${body.byteLength === 1 ? '' : 's'})`
   const { kind, lines } = readableBody(entry)
-  if (kind !== 'text') return [dim(`${size}: ${kind}`), ...lines]
-  if (isUtf8(body)) return [dim(size), ...lines]
-  return [dim(`${size}: not text; ${profile.command(`show ${n} --body`)} prints it`)]
+  const name = kind === undefined ? '' : `: ${kind}`
+  if (isUtf8(body)) return [dim(size + name), ...lines]
+  return [dim(`${size}${name}; ${profile.command(`show ${n} --body`)} prints it`)]
 }
-
-export const showCommand = define({
-  ...STORED,
-  description: `Shows one delivery: its headers in order, its body, and every attempt to forward it with the start of the target's
-answer. For refused:3, shows the third request that the running instance refused, and why.`,
-  examples: `relay show last
-relay show 7 --body > body.json  the exact bytes
-relay show 7 --json | jq .payload.action
-relay show refused:3`,
-  args: [['<entry>', 'number of the entry, or last, or refused:<number>']],
-  options: [['--body', 'print only the exact bytes of the body; escaped on a terminal']],
-  run: runShow,
-  print,
-  json,
-})

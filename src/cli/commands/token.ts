@@ -1,15 +1,7 @@
-import { define, type Flags, type Shell } from '../command.js'
 import { USER_COMMAND } from '../options.js'
+import { define, type Flags, type Shell } from '../command.js'
 import { timeField } from '../output/outside.js'
 import { openUserProfile } from '../user-profile.js'
-
-type TokenInput = Flags & { readonly header?: boolean }
-
-async function runToken(shell: Shell, flags: TokenInput) {
-  await using profile = await openUserProfile(shell, flags)
-  const { accessToken, expiresAt } = await profile.owner()
-  return { user: profile.user, accessToken, expiresAt, isHeader: flags.header === true }
-}
 
 export const tokenCommand = define({
   ...USER_COMMAND,
@@ -22,3 +14,11 @@ relay token --user ada --json`,
     out.result(isHeader ? `Authorization: Bearer ${accessToken}` : accessToken),
   json: ({ user, accessToken, expiresAt }) => ({ user, accessToken, expiresAt: timeField(expiresAt) }),
 })
+
+type TokenInput = Flags & { readonly header?: boolean }
+
+async function runToken(shell: Shell, flags: TokenInput) {
+  await using profile = await openUserProfile(shell, flags)
+  const { accessToken, expiresAt } = await profile.owner()
+  return { user: profile.user, accessToken, expiresAt, isHeader: flags.header === true }
+}

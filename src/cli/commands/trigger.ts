@@ -1,11 +1,11 @@
 import { withoutMark } from '../../base/decode.js'
 import { RelayError } from '../../base/errors.js'
-import { MAX_MAX_BODY } from '../../base/settings.js'
+import { MAX_MAX_BODY, type NamedScheme } from '../../base/settings.js'
+import { hostSource } from '../../base/source-names.js'
 import { fixtureText, type RecordedDelivery, toFixture } from '../../replay/fixture.js'
 import { deliveryId, prepareRequest } from '../../replay/prepare.js'
-import { deliveryOf, exampleDelivery, triggerEvents } from '../../replay/synthesize.js'
-import { SCHEME_NAMES } from '../../schemes/senders.js'
-import type { Source } from '../../webhook/signature.js'
+import { SCHEME_NAMES } from '../../senders/senders.js'
+import { SEND } from '../options.js'
 import { define, printEach, type Shell } from '../command.js'
 import { readInput } from '../input.js'
 import { shortTime } from '../output/deliveries.js'
@@ -17,13 +17,46 @@ import {
   openSending,
   printSent,
   readPlan,
-  SEND,
   send,
   type SendFlags,
   type SentItem,
   sentJson,
   VERDICT,
+  reportEdits,
 } from '../send.js'
+
+export const triggerCommand = define({
+  ...SEND,
+  description: `Sends a signed delivery as the code host would, to the running relay serve or to any URL. The payload is made up, with
+every field of a real one. With --source, as another sender would. With --body, that of a file, byte for byte but for a new id and, where
+the body has it, the signed time; --keep-id leaves the id.`,
+  examples: `relay trigger --list
+relay trigger push
+relay trigger issue_comment.created --set comment.body=/merge
+relay trigger pull_request.opened --to http://localhost:3000/hook
+relay trigger issues.opened --provider gitea --print > opened.json
+relay trigger --list --source stripe
+relay trigger --source stripe --event invoice.paid --body invoice.json`,
+  args: [['[event]', 'event, event.action or source/event']],
+  options: [
+    ['--list', 'list the events'],
+    ['--source <name>', 'source that it is of', { defaultText: 'the code host' }],
+    ['--event <event>', 'the same as the argument; without it, the one that the body names'],
+    ['--body <file|->', 'send this body'],
+    ['--print', 'print the fixture instead of sending it'],
+    ...SEND.options,
+  ],
+  settings: ['provider'],
+  input(flags: TriggerFlags, word?: string): TriggerFlags {
+    if (word !== undefined && flags.event !== undefined && word !== flags.event)
+      throw new RelayError('usage', `Two events are given: ${word}, and --event ${flags.event}`)
+    const event = word ?? flags.event
+    return { ...flags, ...(event !== undefined && { event }) }
+  },
+  run: runTrigger,
+  print: printEach(printTriggered),
+  json,
+})
 
 interface TriggerFlags extends SendFlags {
   readonly list?: boolean
@@ -84,6 +117,9 @@ function json(triggered: Triggered) {
   return marked({ type: 'event', event: own(event), action: own(action) })
 }
 
+/** Loaded late: checks fixtures with zod. */
+const examples = () => import('../../replay/synthesize.js')
+
 async function make(
   shell: Shell,
   profile: Profile,
@@ -91,9 +127,10 @@ async function make(
 ): Promise<RecordedDelivery> {
   const source = await findSource(shell, profile, name)
   const { provider, providerUrl } = profile.values
+  const { deliveryOf, exampleDelivery } = await examples()
   if (file === undefined)
     return exampleDelivery(source, event ?? '', {
-      url: source.name === provider ? providerUrl : undefined,
+      url: source.name === hostSource(provider) ? providerUrl : undefined,
       command: profile.command,
     })
   const input = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
@@ -110,14 +147,12 @@ async function make(
 async function findSource(
   shell: Shell,
   profile: Profile,
-  name: string = profile.values.provider,
-): Promise<Pick<Source, 'name' | 'schemeText'>> {
-  if (name === profile.values.provider) return { name, schemeText: name }
+  name: string = hostSource(profile.values.provider),
+): Promise<NamedScheme> {
+  if (name === hostSource(profile.values.provider)) return { name, scheme: name }
   const sources = await readSources(shell, profile, await profile.data())
   const isSet = sources.some((each) => each.name === name)
-  return !isSet && SCHEME_NAMES.includes(name)
-    ? { name, schemeText: name }
-    : sourceNamed(profile, sources, name)
+  return !isSet && SCHEME_NAMES.includes(name) ? { name, scheme: name } : sourceNamed(profile, sources, name)
 }
 
 /** Formats `Sent push: answered 200 in 31ms, entry #7`. Undefined for an unexpected response. */
@@ -130,9 +165,10 @@ function sentence({ ok, name, n, answer, to }: Extract<Triggered, { type: 'sent'
 
 async function* list(shell: Shell, flags: TriggerFlags): AsyncGenerator<Triggered> {
   await using profile = await openMade(shell, flags)
-  const { provider } = profile.values
+  const provider = hostSource(profile.values.provider)
   const { source = provider }: { source?: string } = flags
-  const all = triggerEvents((await findSource(shell, profile, source)).schemeText)
+  const { triggerEvents } = await examples()
+  const all = triggerEvents((await findSource(shell, profile, source)).scheme)
   if (all.length === 0)
     throw new RelayError(
       'no_match',
@@ -169,40 +205,8 @@ async function* print(shell: Shell, flags: TriggerFlags): AsyncGenerator<Trigger
       return undefined
     throw error
   })
-  const request = prepareRequest(recorded, { ...plan, secret: source?.secrets.current })
+  const request = prepareRequest(recorded, { ...plan, secrets: source?.secrets })
+  reportEdits(shell, recorded, plan.edits, request, new Set())
   const made = { ...recorded, ...request, deliveryId: deliveryId(request, recorded) }
   yield { type: 'fixture', text: fixtureText(toFixture(made)) }
 }
-
-export const triggerCommand = define({
-  ...SEND,
-  description: `Sends a signed delivery as the code host would, to the running relay serve or to any URL. The payload is made up, with
-every field of a real one. With --source, as another sender would. With --body, that of a file, byte for byte but for a new id and, where
-the body has it, the signed time; --keep-id leaves the id.`,
-  examples: `relay trigger --list
-relay trigger push
-relay trigger issue_comment.created --set comment.body=/merge
-relay trigger pull_request.opened --to http://localhost:3000/hook
-relay trigger issues.opened --provider gitea --print > opened.json
-relay trigger --list --source stripe
-relay trigger --source stripe --event invoice.paid --body invoice.json`,
-  args: [['[event]', 'event, event.action or source/event']],
-  options: [
-    ['--list', 'list the events'],
-    ['--source <name>', 'source that it is of', { defaultText: 'the code host' }],
-    ['--event <event>', 'the same as the argument; without it, the one that the body names'],
-    ['--body <file|->', 'send this body'],
-    ['--print', 'print the fixture instead of sending it'],
-    ...SEND.options,
-  ],
-  settings: ['provider'],
-  input(flags: TriggerFlags, word?: string): TriggerFlags {
-    if (word !== undefined && flags.event !== undefined && word !== flags.event)
-      throw new RelayError('usage', `Two events are given: ${word}, and --event ${flags.event}`)
-    const event = word ?? flags.event
-    return { ...flags, ...(event !== undefined && { event }) }
-  },
-  run: runTrigger,
-  print: printEach(printTriggered),
-  json,
-})

@@ -1,24 +1,41 @@
 import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../../base/errors.js'
 import type { RecordedDelivery } from '../../replay/fixture.js'
-import { proofsFor } from '../../schemes/proof.js'
-import {
-  explainSignature,
-  type SignatureExplanation,
-  unproved,
-  type UnprovedReason,
-} from '../../webhook/explain.js'
+import { type SignatureExplanation } from '../../senders/explain.js'
+import { unreadableFormat } from '../../senders/content.js'
+import { unproved, type UnprovedReason } from '../../senders/unproved.js'
+import { pathOf } from '../../base/source-names.js'
+import { createSource, provenElsewhere, type Source } from '../../senders/source.js'
+import { publicAddress } from '../addresses.js'
+import { SECRET_ENV } from '../options.js'
 import { define, type Flags, printEach, type Shell } from '../command.js'
 import { isEntry } from '../journal.js'
-import { SECRET_ENV } from '../options.js'
 import { marked, outside, own } from '../output/outside.js'
 import type { Output } from '../output/output.js'
 import { green, red, t, type Text, textOf } from '../output/text.js'
 import { openProfile } from '../profile.js'
 import { isRefused, refusedId, refusedItem } from '../refused.js'
 import type { Item } from '../send.js'
-import { openSources } from '../sources.js'
-import { selectItems } from './replay.js'
+import { addressesOf, openSources, readSources } from '../sources.js'
+import { selectItems } from '../selection.js'
+
+export const verifyCommand = define({
+  description: `Checks the signatures of fixtures or of deliveries in the journal against the webhook secret, or that of their source. For one that does not match,
+names the cause: another secret, or white space at its end; a body that was changed after signing, and how; a form read as
+JSON; a signature in another header or format. Never prints a secret or a correct signature.`,
+  examples: `relay verify opened.json
+relay verify last
+relay verify refused:3
+relay verify test/fixtures --secret-env GITHUB_WEBHOOK_SECRET
+relay verify - --json < opened.json | jq -r .reason`,
+  args: [['<file...>', 'fixtures, folders, -, entry numbers, last, or refused:<number>']],
+  options: [SECRET_ENV],
+  env: ['home', 'store', 'webhookSecret', 'webhookSecretPrevious'],
+  exits: [[0, 'all signatures match'], 5, 6, 130],
+  run: runVerify,
+  print: printEach(printVerdict),
+  json,
+})
 
 type VerifyInput = Flags & { readonly file: readonly string[]; readonly secretEnv?: string }
 
@@ -53,6 +70,12 @@ async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verd
     if (id !== undefined) items.push(await refusedItem(shell, profile, id))
     else items.push(...(await selectItems(shell, [word], {}, selection)))
   }
+  // A source that lacks its secret, or cannot be read, proves nothing.
+  const all = (await readSources(shell, profile, data).catch(() => [])).map((source) => createSource(source))
+  const otherSource = async (recorded: RecordedDelivery) => provenElsewhere(recorded, recorded.provider, all)
+  const urlsOf = ({ provider }: RecordedDelivery): readonly string[] => [
+    ...new Set([publicAddress(profile) + pathOf(provider), addressesOf(profile)(provider)]),
+  ]
   const width = Math.max(...items.map(({ name }) => textOf(name).width))
   let wrong = 0
   let unmatched = 'The signature does not match'
@@ -61,10 +84,11 @@ async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verd
     if (!recorded) continue
     const source = await sourceOf(recorded)
     // Checked at the time of receipt, so that an old signature is not reported as too old.
-    const known = await explainSignature(recorded, source, recorded.receivedAt)
-    const [proof] = proofsFor(source.secrets.current, source.scheme)
-    const isToken = proof?.algorithm === 'token' && !known.valid
-    const explanation = instead?.(known) ?? (isToken ? unproved('unverifiable', TOKEN) : known)
+    const known = await explainAt(urlsOf(recorded), source, recorded)
+    const isToken = source.sender.coverage(source.secrets.current) === 'sender' && !known.valid
+    const own = instead?.(known) ?? (isToken ? unproved('unverifiable', TOKEN) : known)
+    const elsewhere = own.valid ? undefined : await otherSource(recorded)
+    const explanation = elsewhere === undefined ? own : unproved('other_source', elsewhere)
     if (!explanation.valid) {
       wrong += 1
       unmatched = OTHERWISE[explanation.reason] ?? unmatched
@@ -78,8 +102,23 @@ async function* runVerify(shell: Shell, flags: VerifyInput): AsyncGenerator<Verd
   throw new RelayError('invalid_signature', text)
 }
 
-function printVerdict({ name, explanation, width }: Verdict, out: Output): void {
-  for (const line of verdictLines(name, explanation, width, out.width)) out.result(line, INDENT + HANGING)
+/** Explains a delivery as it came to one of these addresses, which some senders sign. */
+async function explainAt(
+  urls: readonly string[],
+  { sender, secrets }: Pick<Source, 'sender' | 'secrets'>,
+  recorded: RecordedDelivery,
+): Promise<SignatureExplanation> {
+  let found: SignatureExplanation | undefined
+  for (const payloadUrl of urls) {
+    const explanation = await sender.explain({ ...recorded, payloadUrl }, secrets, recorded.receivedAt)
+    if (explanation.valid) return explanation
+    found ??= explanation
+  }
+  return found ?? sender.explain(recorded, secrets, recorded.receivedAt)
+}
+
+function printVerdict(verdict: Verdict, out: Output): void {
+  for (const line of verdictLines(verdict, out.width)) out.result(line, INDENT + HANGING)
 }
 
 /** Reasons whose hint names a header of the request. */
@@ -110,39 +149,23 @@ const TOKEN = 'its source proves it with a token alone, which is a credential, a
 /** Columns before the name and the reason. */
 const INDENT = 'invalid  '.length
 const HANGING = 4
-const SIGNED = { current: '', previous: 'signed with the previous secret', none: 'its source proves nothing' }
+const SIGNED = {
+  current: '',
+  previous: 'signed with the previous secret',
+  own: "signed with relay's own key: its sender did not send it",
+  none: 'its source proves nothing',
+}
 
 /**
  * Formats `valid push.json`, `invalid push.json the signature is empty: …`. A reason that does not fit gets its own
  * lines.
  */
-function verdictLines(
-  name: string,
-  explanation: SignatureExplanation,
-  width: number,
-  columns: number,
-): Text[] {
+function verdictLines({ name, recorded: { body }, explanation, width }: Verdict, columns: number): Text[] {
   const verdict = explanation.valid ? green('valid  ') : red('invalid')
-  const why = explanation.valid ? SIGNED[explanation.by] : explanation.hint
+  const format = unreadableFormat(body)
+  const note = format === undefined ? '' : `the body is ${format}`
+  const why = explanation.valid ? [SIGNED[explanation.by], note].filter(Boolean).join('; ') : explanation.hint
   if (why === '') return [t`${verdict}  ${name}`]
   const line = t`${verdict}  ${textOf(name).pad(width)}  ${why}`
   return line.width <= columns ? [line] : [t`${verdict}  ${name}`, t`${' '.repeat(INDENT)}${why}`]
 }
-
-export const verifyCommand = define({
-  description: `Checks the signatures of fixtures or of deliveries in the journal against the webhook secret, or that of their source. For one that does not match,
-names the cause: another secret, or white space at its end; a body that was changed after signing, and how; a form read as
-JSON; a signature in another header or format. Never prints a secret or a correct signature.`,
-  examples: `relay verify opened.json
-relay verify last
-relay verify refused:3
-relay verify test/fixtures --secret-env GITHUB_WEBHOOK_SECRET
-relay verify - --json < opened.json | jq -r .reason`,
-  args: [['<file...>', 'fixtures, folders, -, entry numbers, last, or refused:<number>']],
-  options: [SECRET_ENV],
-  env: ['home', 'store', 'webhookSecret', 'webhookSecretPrevious'],
-  exits: [[0, 'all signatures match'], 5, 6, 130],
-  run: runVerify,
-  print: printEach(printVerdict),
-  json,
-})

@@ -1,11 +1,10 @@
-import { deadline } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import { formatDuration, parseDuration } from '../../base/time.js'
 import { type Filter, matchesFilter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
-import { readPayload } from '../../journal/payload.js'
 import type { Entry, Summary } from '../../journal/types.js'
-import { parseJson } from '../../json/parse.js'
+import { type Condition, parseCondition, DeliveryView } from '../../dispatch/where.js'
+import { EVENTS, SOURCE_OPTION, REPO_OPTION, TEXT_OPTION, SINCE, STORED } from '../options.js'
 import { define, type Flags, printEach, type Shell } from '../command.js'
 import {
   awaitForwarded,
@@ -17,11 +16,46 @@ import {
   readFilter,
   warnOfMatches,
 } from '../journal.js'
-import { EVENTS, REPO_OPTION, SINCE, SOURCE_OPTION, STORED, TEXT_OPTION } from '../options.js'
-import { entryObject, type Listed, listed, Printer } from '../output/deliveries.js'
+import { entryObject, type Listed, listed, Printer, withShownBody } from '../output/deliveries.js'
 import { wakeups } from '../follow.js'
 import { notServed } from '../advice.js'
 import { openProfile, type Profile } from '../profile.js'
+
+export const waitCommand = define({
+  description: `Waits until a delivery matches, and prints it, the first if several do. A delivery of the last 10 seconds counts too, so
+that none is missed between an action and the wait. With --forwarded, also waits until forwarding to every target has
+succeeded or failed. Without a running relay serve it ends at once, unless --timeout is given.`,
+  examples: `relay wait issue_comment.created --timeout 1h
+git push && relay wait push --where "after==$(git rev-parse HEAD)"
+relay wait issue_comment --where 'comment.body ~ ^/ship'
+relay trigger push && relay wait push --forwarded --timeout 30s
+relay wait stripe/checkout.session.completed --timeout 10m
+relay wait ping --since now --json | jq -r .payload.zen`,
+  details: () => [
+    'Where:',
+    [
+      ['a.b[0]==value', 'equals this text, number, true, false or null; quote it to mean text'],
+      ['a.b!=value', 'does not equal it; a missing field is null'],
+      ['a.b~pattern', 'matches the regular expression (RE2: no lookaround)'],
+      ['@repo, @source', 'in place of a.b: the repository owner/name, the source'],
+    ],
+  ],
+  args: [['<match>', EVENTS]],
+  options: [
+    ['--where <expression>', 'payload must match this expression; all must match', { repeatable: true }],
+    SOURCE_OPTION,
+    REPO_OPTION,
+    TEXT_OPTION,
+    ['--since <when>', `deliveries received since: ${SINCE}`, { default: '10s' }],
+    ['--forwarded', 'wait until it was forwarded; exit 3 if that failed at a target'],
+    ['--timeout <duration>', 'how long to wait', { defaultText: '5m while relay serve runs' }],
+  ],
+  env: STORED.env,
+  exits: [[3, 'it failed at a target'], [7, 'nothing matched in time, or forwarding took longer'], 130],
+  run: runWait,
+  print: printEach((waited: Waited, out) => new Printer(out).print(waited)),
+  json: ({ entry, progress }) => entryObject(withShownBody(entry), progress),
+})
 
 interface WaitFlags extends Flags, Pick<FilterFlags, 'repo' | 'source' | 'text'> {
   readonly where?: readonly string[]
@@ -36,10 +70,10 @@ type Waited = Listed & { readonly entry: Entry }
 const DEFAULT_LIMIT_MS = 300_000
 
 async function* runWait(shell: Shell, flags: WaitInput): AsyncGenerator<Waited> {
-  const { out, signal } = shell
+  const { out } = shell
   const { match, where = [], since, repo, source, text } = flags
   const filter = readFilter({ event: [match], since, repo, source, text }, Date.now())
-  const criteria = { filter, where: where.map(parseWhere) }
+  const criteria = { filter, where: where.map((each) => parseCondition(each, '--where')) }
   const given = flags.timeout === undefined ? undefined : parseDuration(flags.timeout)
   if (flags.timeout !== undefined && given === undefined)
     throw new RelayError('usage', '--timeout: must be a duration such as 30s or 5m')
@@ -65,9 +99,7 @@ async function* runWait(shell: Shell, flags: WaitInput): AsyncGenerator<Waited> 
   }
   if (!hasJournal(profile)) {
     onWait()
-    await awaitJournal(profile, { signal: deadline(limit, signal) }).catch((error: unknown) => {
-      throw signal.aborted ? error : late(`No delivery matched ${wanted}`)
-    })
+    if (!(await awaitJournal(shell, profile, limit))) throw late(`No delivery matched ${wanted}`)
   }
   const journal = await profile.journal()
   const found = await findFirst(shell, journal, criteria, { profile, end, onWait })
@@ -95,13 +127,13 @@ function wantedText(match: string, { repo, source, text, where = [] }: WaitFlags
 async function findFirst(
   shell: Shell,
   journal: Journal,
-  { filter, where }: { readonly filter: Filter; readonly where: readonly Where[] },
+  { filter, where }: { readonly filter: Filter; readonly where: readonly Condition[] },
   { profile, end, onWait }: { readonly profile: Profile; readonly end: number; readonly onWait: () => void },
 ) {
   const find = async (summary: Summary) => {
     const entry = await journal.read(summary.n)
-    const payload = entry && where.length > 0 ? readPayload(entry)?.value : undefined
-    return entry && where.every((holds) => holds(payload)) ? { entry, summary } : undefined
+    const subject = entry && new DeliveryView(entry)
+    return subject && where.every(({ holds }) => holds(subject)) ? { entry, summary } : undefined
   }
   // Read first, so that no entry falls between the existing and the new ones.
   const last = await journal.newest()
@@ -124,133 +156,3 @@ async function findFirst(
     }
   return undefined
 }
-
-export type Where = (payload: unknown) => boolean
-
-/** Longest expression, far above any useful one. Characters. */
-const MAX_LENGTH = 1000
-
-const NAME = String.raw`[^\s.[\]=!~"']+`
-const INDEX = String.raw`\[\d{1,15}\]`
-const PATH = new RegExp(`^(?:${NAME}|${INDEX})(?:\\.${NAME}|${INDEX})*`)
-const STEP = /\[(\d+)\]|[^.[\]]+/g
-const OPERATOR = /\s*(==|!=|~)\s*/y
-const STRING = /^"(?:[^"\\]|\\.)*"$/s
-const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i
-
-/**
- * Parses `path==literal`, `path!=literal` or `path~pattern`. A path is names joined by dots, and `[0]`. A literal in
- * quotes is text. Without quotes it matches text, a number, `true`, `false` or `null` of that form. A missing field is
- * `null`. A pattern is a regular expression, tested on text, numbers, `true` and `false`.
- * @throws RelayError `usage` with the expected syntax and the position
- */
-export function parseWhere(given: string): Where {
-  const text = given.trim()
-  if (text.length > MAX_LENGTH)
-    throw new RelayError('usage', `--where: is longer than ${MAX_LENGTH} characters`)
-  const [path = ''] = PATH.exec(text) ?? []
-  if (path === '') throw expected('a name or [0]', text, 0)
-  const steps = [...path.matchAll(STEP)].map(([name, index]) => (index === undefined ? name : Number(index)))
-  OPERATOR.lastIndex = path.length
-  const [all = '', operator] = OPERATOR.exec(text) ?? []
-  const at = path.length + all.length
-  if (operator === undefined) {
-    if (text[at] === '.') throw expected('a name', text, at + 1)
-    if (text[at] === '[') throw expected('a number and ]', text, at + 1)
-    throw expected('==, != or ~', text, at)
-  }
-  if (at === text.length) throw expected(operator === '~' ? 'a pattern' : 'a value', text, at)
-  const test = operator === '~' ? readPattern(text, at) : readLiteral(text, at)
-  return (payload) => test(valueAt(payload, steps)) === (operator !== '!=')
-}
-
-function valueAt(payload: unknown, steps: readonly (string | number)[]): unknown {
-  return steps.reduce((value, step) => {
-    if (typeof value !== 'object' || value === null) return null
-    if (Array.isArray(value) !== (typeof step === 'number')) return null
-    return Object.getOwnPropertyDescriptor(value, step)?.value ?? null
-  }, payload)
-}
-
-function readLiteral(text: string, at: number): (value: unknown) => boolean {
-  const literal = text.slice(at)
-  const quoted = unquoted(text, at, { isPattern: false })
-  if (quoted !== undefined) return (value) => value === quoted
-  return (value) => {
-    if (typeof value === 'number') return NUMBER.test(literal) && Number(literal) === value
-    return isScalar(value) && String(value) === literal
-  }
-}
-
-function readPattern(text: string, at: number): (value: unknown) => boolean {
-  const source = unquoted(text, at, { isPattern: true })
-  try {
-    const pattern = new RegExp(source ?? text.slice(at), 'u')
-    return (value) => value !== null && isScalar(value) && pattern.test(String(value))
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message.replace(/^.*: /s, '') : ''
-    throw expected(`a regular expression (${why})`, text, at)
-  }
-}
-
-/**
- * Parses quoted text at the end. Undefined if it does not start with a quote. Backslashes in a pattern are unchanged.
- */
-function unquoted(text: string, at: number, { isPattern }: { isPattern: boolean }): string | undefined {
-  const rest = text.slice(at)
-  const quote = rest.charAt(0)
-  if (quote !== '"' && quote !== "'") return undefined
-  if (rest.length < 2 || !rest.endsWith(quote)) throw expected(`${quote} at the end`, text, text.length)
-  const inner = rest.slice(1, -1)
-  if (quote === "'") return inner
-  if (isPattern && STRING.test(rest)) return inner.replaceAll(String.raw`\"`, '"')
-  try {
-    return String(parseJson(rest))
-  } catch {
-    throw expected('one JSON string', text, at)
-  }
-}
-
-function isScalar(value: unknown): value is string | number | boolean | null {
-  return value === null || ['string', 'number', 'boolean'].includes(typeof value)
-}
-
-function expected(what: string, text: string, at: number): RelayError {
-  const place = at < text.length ? `at character ${at + 1}, before ${text.slice(at)}` : 'at the end'
-  return new RelayError('usage', `--where ${text}: expected ${what} ${place}`)
-}
-
-export const waitCommand = define({
-  description: `Waits until a delivery matches, and prints it, the first if several do. A delivery of the last 10 seconds counts too, so
-that none is missed between an action and the wait. With --forwarded, also waits until forwarding to every target has
-succeeded or failed. Without a running relay serve it ends at once, unless --timeout is given.`,
-  examples: `relay wait issue_comment.created --timeout 1h
-git push && relay wait push --where "after==$(git rev-parse HEAD)"
-relay wait issue_comment --where 'comment.body ~ ^/ship'
-relay trigger push && relay wait push --forwarded --timeout 30s
-relay wait stripe/checkout.session.completed --timeout 10m
-relay wait ping --since now --json | jq -r .payload.zen`,
-  details: () => [
-    'Where:',
-    [
-      ['a.b[0]==value', 'equals this text, number, true, false or null; quote it to mean text'],
-      ['a.b!=value', 'does not equal it; a missing field is null'],
-      ['a.b~pattern', 'matches the regular expression'],
-    ],
-  ],
-  args: [['<match>', EVENTS]],
-  options: [
-    ['--where <expression>', 'payload must match this expression; all must match', { repeatable: true }],
-    SOURCE_OPTION,
-    REPO_OPTION,
-    TEXT_OPTION,
-    ['--since <when>', `deliveries received since: ${SINCE}`, { default: '10s' }],
-    ['--forwarded', 'wait until it was forwarded; exit 3 if that failed at a target'],
-    ['--timeout <duration>', 'how long to wait', { defaultText: '5m while relay serve runs' }],
-  ],
-  env: STORED.env,
-  exits: [[3, 'it failed at a target'], [7, 'nothing matched in time, or forwarding took longer'], 130],
-  run: runWait,
-  print: printEach((waited: Waited, out) => new Printer(out).print(waited)),
-  json: ({ entry, progress }) => entryObject(entry, progress),
-})

@@ -1,11 +1,21 @@
 import { RelayError } from '../../base/errors.js'
-import { signedIn } from '../account.js'
+import { USER_COMMAND } from '../options.js'
 import { define, type Flags, type Shell } from '../command.js'
+import { signedIn } from '../account.js'
 import type { Output } from '../output/output.js'
 import { tilde } from '../output/text.js'
 import { spokenInstant } from '../output/time.js'
-import { USER_COMMAND } from '../options.js'
 import { openUserProfile } from '../user-profile.js'
+
+export const whoamiCommand = define({
+  ...USER_COMMAND,
+  description: `Shows the account of the user's token at the code host, where the token is stored, when it expires, and its scopes where the code
+host names them.`,
+  examples: 'relay whoami\nrelay whoami --json | jq -r .login',
+  run: runWhoami,
+  print,
+  json: ({ account }) => account,
+})
 
 async function runWhoami(shell: Shell, flags: Flags) {
   const { signal } = shell
@@ -21,7 +31,8 @@ async function runWhoami(shell: Shell, flags: Flags) {
       const message = `Could not get the account of ${user}: ${error.message}`
       throw new RelayError(error.kind, message, { cause: error })
     })
-  return { account: signedIn(profile, owner, facts.login), expiresAt: owner.expiresAt }
+  const { scopes = null } = facts
+  return { account: { ...signedIn(profile, owner, facts.login), scopes }, expiresAt: owner.expiresAt }
 }
 
 function print({ account, expiresAt }: Awaited<ReturnType<typeof runWhoami>>, out: Output): void {
@@ -31,15 +42,8 @@ function print({ account, expiresAt }: Awaited<ReturnType<typeof runWhoami>>, ou
     ['code host', account.providerUrl],
     ['user', account.user],
     ['token', `in ${tilde(account.store)}, expires ${expiry}`],
+    // Not every code host names them.
+    ...(account.scopes ? [['scopes', account.scopes.join(', ') || 'none'] as const] : []),
   ] as const
   for (const [name, text] of lines) out.result(`${name.padEnd(11)}${text}`)
 }
-
-export const whoamiCommand = define({
-  ...USER_COMMAND,
-  description: `Shows the account of the user's token at the code host, where the token is stored, and when it expires.`,
-  examples: 'relay whoami\nrelay whoami --json | jq -r .login',
-  run: runWhoami,
-  print,
-  json: ({ account }) => account,
-})

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { REACTIONS } from '../../codehost/host.js'
 import type { Forward, AttemptOutcome, VerifiedBy } from '../../journal/types.js'
-import type { UnprovedReason } from '../../webhook/explain.js'
-import type { RefusedKind } from '../../webhook/refused.js'
+import type { UnprovedReason } from '../../senders/unproved.js'
+import type { ListedKind } from '../../webhook/refused.js'
+import { SETTING_NAMES } from '../settings/table.js'
 import { ownObject } from './own-object.js'
 
 // Schemas of relay's own values in the results of `relay mcp`: numbers that it counts, words of closed lists, times,
@@ -13,7 +14,8 @@ const configured = z.string()
 // Names that a file of the working folder can set, whose author can be anyone. A text that can hold a sentence is from
 // outside.
 /** Name of a profile, source or scheme: at most two words. */
-const name = z.string().regex(/^\w{1,20}(?:[-.]\w{1,20})?$/)
+export const NAME = /^\w{1,20}(?:[-.]\w{1,20})?$/
+const name = z.string().regex(NAME)
 /** Place of a source's secret: a variable, or the profile. */
 const place = z
   .string()
@@ -33,7 +35,7 @@ const absent = z.null()
 /** Words of a closed list. The compiler requires each of them. */
 const words = <Word extends string>(list: Readonly<Record<Word, true>>) => z.enum(Object.keys(list))
 
-const verifiedBy = words<VerifiedBy>({ current: true, previous: true, none: true })
+const verifiedBy = words<VerifiedBy>({ current: true, previous: true, own: true, none: true })
 const forwardState = words<Forward['status']>({ waiting: true, succeeded: true, failed: true })
 const outcome = words<AttemptOutcome>({
   succeeded: true,
@@ -58,15 +60,24 @@ const reason = words<UnprovedReason>({
   re_encoded: true,
   form: true,
   truncated: true,
+  changed_body: true,
+  wrong_algorithm: true,
+  wrong_claim: true,
+  unknown_key: true,
+  unreachable_key: true,
+  wrong_address: true,
   wrong_secret: true,
+  other_source: true,
   unverifiable: true,
 })
-const refusedKind = words<RefusedKind>({
+const refusedKind = words<ListedKind>({
   no_signature: true,
   invalid_signature: true,
   invalid_event: true,
   too_large: true,
   wrong_path: true,
+  handshake: true,
+  question: true,
 })
 
 const target = ownObject({
@@ -89,8 +100,8 @@ const attempt = ownObject({
   count: count.optional(),
 })
 
-/** An entry in a list. */
-export const summary = ownObject({
+/** An entry of the journal. */
+const summary = ownObject({
   n: z.int().describe('the entry'),
   time: time.optional(),
   provider: name.optional(),
@@ -105,11 +116,28 @@ export const summary = ownObject({
   ignoredBy: label.nullable().optional(),
   targets: z.array(target),
 })
+/** An entry in a list. */
+export const line = ownObject({
+  ...summary.shape,
+  age: z
+    .string()
+    .regex(/^\d+(?:ms|[smhd])$/)
+    .optional(),
+  /** With the status of the last attempt: `failed 500`. */
+  state: z
+    .string()
+    .regex(/^(?:waiting|succeeded|failed|none)(?: \d+)?$/)
+    .optional(),
+  targets: z.array(target).optional(),
+})
 /** Number of attempts in a result, the newest: a target that is down for long gets thousands. */
 export const MAX_ATTEMPTS = 10
 export const delivery = ownObject({
   ...summary.shape,
-  attempts: z.array(attempt).describe(`the newest ${MAX_ATTEMPTS}, with the answers`),
+  targets: z.array(target).optional(),
+  attempts: z.array(attempt).optional(),
+  /** Number of attempts before those. */
+  earlierAttempts: count.optional(),
 })
 export const refused = ownObject({
   id: z.int(),
@@ -127,6 +155,8 @@ export const verdict = ownObject({
   by: verifiedBy.optional(),
   reason: reason.optional(),
   hint: z.string().optional(),
+  /** What to do. */
+  next: z.string().optional(),
 })
 /** A generated or stored delivery that was sent. */
 const sent = ownObject({
@@ -135,8 +165,13 @@ const sent = ownObject({
   ms: count.optional(),
   n: count.nullable().optional(),
   signedAgain: flag.optional(),
+  late: flag.optional(),
+  target: label.optional(),
+  targetName: label.optional(),
   error: absent.optional(),
 })
+/** A forward that was ended. */
+export const skipped = ownObject({ n: count, target: label, name: label })
 export const SENT = { sent: sent.optional(), delivery: delivery.optional() }
 
 export const route = ownObject({
@@ -175,8 +210,21 @@ export const STATE = {
     url: configured,
     startedAt: time,
     sandbox: flag,
+    inspector: configured,
   }).nullable(),
   start: configured.nullable(),
+  startOffline: configured.optional(),
+  /** An address on this machine. That of a tunnel was chosen by its server. */
+  payloadUrl: z.string().regex(/^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?\/webhook$/),
+  secret: configured,
+  settings: ownObject(
+    Object.fromEntries(
+      ['flags', 'environment', '.env', 'relay.json', 'config.json', 'setup', 'profile'].map((place) => [
+        place,
+        z.array(z.enum(SETTING_NAMES)).optional(),
+      ]),
+    ),
+  ),
   routes: z.array(route),
   sources: z.array(source),
   tunnels: z.array(ownObject({ source: name, state: z.enum(['connecting', 'connected', 'waiting']) })),

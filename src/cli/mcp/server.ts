@@ -1,5 +1,4 @@
-import { McpServer } from '@modelcontextprotocol/server'
-import { z } from 'zod'
+import { McpServer, type StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type ErrorKind, toRelayError } from '../../base/errors.js'
 import { printableJson, printableText } from '../../base/text.js'
@@ -7,28 +6,45 @@ import { fieldsOf } from '../../json/parse.js'
 import { type Shell, shellWith } from '../command.js'
 import { Outside, Own } from '../output/outside.js'
 import { openProfile } from '../profile.js'
+import { argumentsSchema, readArguments } from './arguments.js'
+import { offerLibrary } from './library.js'
 import { type Note, noteFrom } from './notes.js'
 import { FROM_OUTSIDE, ownObject, separated } from './own-object.js'
 import { type Call, Failed, type ToolFields, type Tools } from './tool.js'
 import { INSTRUCTIONS } from './tools.js'
+import { noteForAgent } from './wording.js'
 
 /** Interval of progress messages, and of checks that relay still runs. Milliseconds. */
 const PROGRESS_MS = 2000
 
+interface ServerParts {
+  /** Checks that a relay runs. @throws RelayError with what to do if none does */
+  readonly needRelay: () => Promise<void>
+  /** Says why the relay of `--serve` does not run. */
+  readonly trouble: () => Promise<Note | undefined>
+}
+
 /** Makes the MCP server. A failure of a tool's command is a result with advice. */
-export function createServer(tools: Tools, shell: Shell, needRelay: () => Promise<void>): McpServer {
+export function createServer(tools: Tools, shell: Shell, { needRelay, trouble }: ServerParts): McpServer {
   const about = { name: 'relay', version: packageJson.version }
   const server = new McpServer(about, { instructions: INSTRUCTIONS })
   for (const [name, tool] of Object.entries(tools)) {
-    const { does: description, kind, input: inputSchema, output, run } = tool
+    const { title, does: description, kind, isRepeatable, input, output, run } = tool
     const needsRelay = kind === 'waits' || kind === 'sends'
-    const notes = z.array(z.string()).describe('messages of relay')
-    const outputSchema = ownObject(output).extend({ notes })
-    const annotations = { readOnlyHint: !kind || kind === 'waits', destructiveHint: kind === 'acts' }
-    const config = { description, inputSchema, outputSchema, annotations }
-    server.registerTool(name, config, async (given: ToolFields, { mcpReq }) => {
+    const readOnlyHint = !kind || kind === 'waits'
+    const annotations = {
+      readOnlyHint,
+      destructiveHint: kind === 'acts',
+      idempotentHint: isRepeatable ?? readOnlyHint,
+      openWorldHint: kind === 'acts',
+    }
+    const inputSchema = listed(argumentsSchema(input))
+    const config = { title, description, inputSchema, outputSchema: listed(RESULT), annotations }
+    const names = Object.keys(input.shape)
+    server.registerTool(name, config, async (raw, { mcpReq }) => {
       const progressToken = mcpReq._meta?.progressToken
       const gone = new AbortController()
+      let given: ToolFields = {}
       const began = Date.now()
       const look = async (): Promise<void> => {
         const progress = Math.round((Date.now() - began) / 1000)
@@ -36,25 +52,50 @@ export function createServer(tools: Tools, shell: Shell, needRelay: () => Promis
         // Not sent to a client that has gone.
         if (progressToken !== undefined)
           mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
-        if (needsRelay && given['to'] === undefined && !given['list']) await needRelay()
+        if (isRelayNeeded()) await needRelay()
       }
-      const timer = setInterval(() => void look().catch((error: unknown) => gone.abort(error)), PROGRESS_MS)
+      const isRelayNeeded = (): boolean => needsRelay && given['to'] === undefined && given['list'] !== true
+      // A tool that needs the relay fails with it.
+      const known = async (): Promise<readonly Note[]> =>
+        isRelayNeeded() ? [] : [(await trouble()) ?? []].flat()
+      let timer: NodeJS.Timeout | undefined
       try {
+        given = readArguments(name, input, raw)
+        timer = setInterval(() => void look().catch((error: unknown) => gone.abort(error)), PROGRESS_MS)
         await look()
         const signal = AbortSignal.any([shell.signal, mcpReq.signal, gone.signal])
-        const call: Call = { shell: shellWith(shell, { signal }), given, notes: new Set<Note>() }
+        const call: Call = { shell: shellWith(shell, { signal }), given, notes: new Set<Note>(await known()) }
         const made = withoutRest(await run(call))
-        const structuredContent = withNotes(separated(ownObject(output), made), call.notes)
+        const structuredContent = withNotes(separated(ownObject(output), made), call.notes, names)
         return { content: [textOf(structuredContent)], structuredContent }
       } catch (error) {
         const isSignedOut = SIGNED_OUT.has(toRelayError(error).kind)
-        return failureOf(error, isSignedOut ? [await signInText(shell)] : [])
+        const next = isSignedOut ? [await signInText(shell)] : await known()
+        return failureOf(error, next, names)
       } finally {
         clearInterval(timer)
       }
     })
   }
+  offerLibrary(server)
   return server
+}
+
+/**
+ * Schema of every result in the list of tools. A client shows all schemas to its model at each start; what relay itself
+ * guarantees is in `output` of a tool.
+ */
+const RESULT = {
+  type: 'object',
+  properties: { notes: { type: 'array', items: { type: 'string' } } },
+  required: ['notes'],
+}
+
+/** A schema that is only listed: the arguments are read by {@link readArguments}. */
+function listed(schema: object): StandardSchemaWithJSON<unknown, unknown> {
+  const json = (): Record<string, unknown> => ({ ...schema })
+  const validate = (value: unknown): { value: unknown } => ({ value })
+  return { '~standard': { version: 1, vendor: 'relay', validate, jsonSchema: { input: json, output: json } } }
 }
 
 /** Fields that repeat other parts of a result, such as `payload`, which is the body. */
@@ -74,10 +115,10 @@ function isPlain(value: unknown): value is object {
 }
 
 /** Adds relay's messages to a result. Those that quote the outside go there. */
-function withNotes(result: ToolFields, all: Iterable<Note>): ToolFields {
+function withNotes(result: ToolFields, all: Iterable<Note>, names: readonly string[]): ToolFields {
   const notes: string[] = []
   const quoting: unknown[] = []
-  for (const note of all)
+  for (const note of [...all].map((each) => noteForAgent(each, names)))
     if (note instanceof Outside) quoting.push(note.value)
     else notes.push(note)
   if (quoting.length === 0) return { ...result, notes }
@@ -101,14 +142,14 @@ async function signInText(shell: Shell): Promise<string> {
  * Makes the content of a tool error: its messages or, if one may quote the outside, an object with the kind of the
  * failure and that message marked.
  */
-function failureOf(thrown: unknown, next: readonly string[]) {
+function failureOf(thrown: unknown, next: readonly Note[], names: readonly string[]) {
   const { kind } = toRelayError(thrown)
   const before = thrown instanceof Failed ? thrown.notes : [noteFrom(thrown)]
-  const all = [...before, ...next]
+  const all = [...before, ...next].map((note) => noteForAgent(note, names))
   const own = all.filter((one) => typeof one === 'string')
   const content =
     own.length === all.length
       ? { type: 'text' as const, text: printableText(own.join('\n')) }
-      : textOf(withNotes({ error: kind }, all))
+      : textOf(withNotes({ error: kind }, all, names))
   return { content: [content], isError: true }
 }

@@ -34,12 +34,16 @@ type AgentCommand<Input extends Flags, R extends CommandResult> = RelayCommand<I
  * under one name.
  */
 export interface Tool {
+  /** Name for a person. */
+  readonly title: string
   readonly does: string
   /**
    * Use of the running relay: waits for it, or sends deliveries to it. `acts` writes to the code host. Default: only
    * reads.
    */
   readonly kind?: 'waits' | 'sends' | 'acts' | undefined
+  /** True if a repeated call changes nothing more. Default: true for a tool that only reads or waits. */
+  readonly isRepeatable?: boolean | undefined
   readonly input: z.ZodObject
   readonly output: z.ZodRawShape
   readonly run: (call: Call) => Promise<object>
@@ -54,7 +58,7 @@ export interface Found<R extends CommandResult> {
 
 interface ToolSpec<Input extends Flags, R extends CommandResult, Args extends z.ZodRawShape> extends Pick<
   Tool,
-  'does' | 'kind' | 'output'
+  'title' | 'does' | 'kind' | 'isRepeatable' | 'output'
 > {
   readonly command: AgentCommand<Input, R>
   /** Options of the command that the tool offers, as declared. */
@@ -63,8 +67,8 @@ interface ToolSpec<Input extends Flags, R extends CommandResult, Args extends z.
   readonly args: Args
   /** Makes the further input of the command. Default: none. */
   readonly input?: (given: z.infer<z.ZodObject<Args>>) => Partial<Input>
-  /** Set for a list, whose emptiness is no failure. */
-  readonly isList?: true
+  /** Checks the arguments further, while the command runs, which ends if they are wrong. */
+  readonly check?: (call: Call) => Promise<void>
   readonly result: (found: Found<R>, call: Call) => object | Promise<object>
 }
 
@@ -74,35 +78,37 @@ export function tool<
   R extends CommandResult,
   Args extends z.ZodRawShape = z.ZodRawShape,
 >(spec: ToolSpec<Input, R, Args>): Tool {
-  const { does, kind, command, options = [], args, input = () => ({}), output, isList, result } = spec
+  const { command, options = [], args, input = () => ({}), check, result, ...about } = spec
   const own = z.object(args)
   return {
-    does,
-    kind,
+    ...about,
     input: optionSchema(command, options).extend(own.shape),
-    output,
     async run(call) {
-      const chosen = Object.entries(call.given).filter(
-        ([name, value]) => options.includes(name) && value !== false,
-      )
       const further = input(own.parse(call.given))
-      return result(
-        await runForAgent(call, command, { ...Object.fromEntries(chosen), ...further }, isList),
-        call,
-      )
+      // A wait begins at once, or it would miss what comes meanwhile.
+      const wrong = new AbortController()
+      const checking = check?.(call).catch((error: unknown) => wrong.abort(error))
+      const signal = AbortSignal.any([call.shell.signal, wrong.signal])
+      const flags = { ...chosenOptions(call.given, options), ...further }
+      const found = await runForAgent({ ...call, shell: shellWith(call.shell, { signal }) }, command, flags)
+      await checking
+      return result(found, call)
     },
   }
 }
 
-/** Makes the schema of an option. One with a parser, but without choices, can be repeated. */
-function optionSchema(
-  command: Pick<RelayCommand, 'options' | 'settings'>,
-  names: readonly string[],
-): z.ZodObject {
+/** The options of a command that a call gives. */
+export function chosenOptions(given: ToolFields, options: readonly string[]): object {
+  const chosen = Object.entries(given).filter(([name, value]) => options.includes(name) && value !== false)
+  return Object.fromEntries(chosen)
+}
+
+/** Makes the schema of options. One with a parser, but without choices, can be repeated. */
+export function optionSchema(command: RelayCommand, names: readonly string[]): z.ZodObject {
   const fields = optionsOf(command).map((spec): [string, z.ZodType] => {
     const option = toOption(spec)
     const { argChoices, parseArg, description } = option
-    const one = argChoices ? z.enum(argChoices) : z.coerce.string()
+    const one = argChoices ? z.enum(argChoices) : z.string()
     const value = option.isBoolean() ? z.boolean() : parseArg && !argChoices ? z.array(one) : one
     return [option.attributeName(), value.optional().describe(description.replaceAll('\u00a0', ' '))]
   })
@@ -114,7 +120,7 @@ function withDefaults<Input extends Flags, R extends CommandResult>(
   command: AgentCommand<Input, R>,
   given: Partial<Input>,
 ): Input
-function withDefaults(command: Pick<RelayCommand, 'options' | 'settings'>, given: object): object {
+function withDefaults(command: RelayCommand, given: object): object {
   const options = optionsOf(command).map(toOption)
   const defaults = options.filter(({ defaultValue }) => defaultValue !== undefined)
   const values = defaults.map((option) => [option.attributeName(), option.defaultValue])

@@ -1,5 +1,5 @@
+import { shownSource } from '../../base/source-names.js'
 import { isUtf8 } from 'node:buffer'
-import { isCodeHost } from '../../base/settings.js'
 import {
   formatStatus,
   isCommand,
@@ -8,11 +8,13 @@ import {
   publicTargetId,
   shortNames,
 } from '../../dispatch/routes.js'
-import { toFixture } from '../../replay/fixture.js'
+import { waitReason, waitText } from '../../dispatch/waiting.js'
+import type { InstanceStatus } from '../../instance/protocol.js'
 import type { CatchUpResult, FailedDelivery } from '../../codehost/catch-up.js'
 import type { RegisteredHook } from '../../codehost/hooks.js'
 import type { Journal } from '../../journal/journal.js'
-import { readPayload } from '../../journal/payload.js'
+import { bodyFormat, readContent } from '../../senders/content.js'
+import { senderOf } from '../../senders/senders.js'
 import { indentJson } from '../../json/text.js'
 import {
   type Attempt,
@@ -23,6 +25,7 @@ import {
   ignoredText,
   shortRef,
   type Summary,
+  type StoredRequest,
 } from '../../journal/types.js'
 import { marked, Outside, outside, own, timeField } from './outside.js'
 import type { Output } from './output.js'
@@ -41,7 +44,7 @@ export function eventName({ event, action }: Pick<DeliveryName, 'event' | 'actio
 /** Formats `issue_comment.created`, or `stripe  invoice.paid` for another source than the code host. */
 export function sourcedName(delivery: Pick<DeliveryName, 'event' | 'action' | 'provider'>): string {
   const { provider } = delivery
-  return isCodeHost(provider) ? eventName(delivery) : `${provider}  ${eventName(delivery)}`
+  return [shownSource(provider) ?? [], eventName(delivery)].flat().join('  ')
 }
 
 /**
@@ -51,7 +54,7 @@ export function sourcedName(delivery: Pick<DeliveryName, 'event' | 'action' | 'p
 export function placeName({ repo, number, ref, provider, deliveryId }: DeliveryName): string {
   const subject = `${repo ?? ''}${number === null ? '' : `#${number}`}`
   const place = ref === undefined ? subject : `${subject}  ${shortRef(ref)}`.trim()
-  return place === '' && !isCodeHost(provider) ? deliveryId : place
+  return place === '' && shownSource(provider) !== undefined ? deliveryId : place
 }
 
 export const UNVERIFIED = 'unverified'
@@ -74,14 +77,31 @@ export interface TargetProgress {
   readonly forward: Forward
   /** Attempts in order. Repeated attempts with the same outcome are one, with a count. */
   readonly attempts: readonly Attempt[]
+  /** Why it waits, if that is known. */
+  readonly waitsFor?: string
 }
 
 /** Reads the forwarding of an entry to each of its targets, in the order of the routes. @throws RelayError `storage` */
 export async function progressOf(
-  journal: Pick<Journal, 'attempts'>,
-  { n, forwards }: Pick<Summary, 'n' | 'forwards'>,
+  journal: Journal,
+  { n, forwards }: Summary,
 ): Promise<readonly TargetProgress[]> {
   return Object.keys(forwards).length === 0 ? [] : progressAfter(forwards, await journal.attempts(n))
+}
+
+/** Says why each forward of an entry waits, from what the running relay's targets do. */
+export function withReasons(
+  n: number,
+  progress: readonly TargetProgress[],
+  instance: Pick<InstanceStatus, 'targets'> | undefined,
+): readonly TargetProgress[] {
+  const now = Date.now()
+  return progress.map((each) => {
+    const target =
+      instance && (instance.targets.find(({ id }) => id === each.id) ?? { state: 'gone' as const })
+    const reason = waitReason(n, each.forward, target, now)
+    return { ...each, ...(reason && { waitsFor: waitText(reason, now) }) }
+  })
 }
 
 function progressAfter(
@@ -103,14 +123,14 @@ export interface Listed {
 }
 
 /** Reads the attempts of an entry in a list. @throws RelayError `storage` */
-export async function listed(journal: Pick<Journal, 'attempts'>, summary: Summary): Promise<Listed> {
+export async function listed(journal: Journal, summary: Summary): Promise<Listed> {
   return { summary, progress: await progressOf(journal, summary) }
 }
 
 // Objects
 
 export function deliveryFields(delivery: Omit<Delivery, 'body'>) {
-  const { event, action, repo, number, ref, receivedAt, provider, deliveryId, verifiedBy, restored } =
+  const { event, action, repo, number, ref, receivedAt, provider, deliveryId, query, verifiedBy, restored } =
     delivery
   return marked({
     time: timeField(receivedAt),
@@ -123,6 +143,7 @@ export function deliveryFields(delivery: Omit<Delivery, 'body'>) {
     repo: outside(repo),
     number: outside(number),
     ref: outside(ref ?? null),
+    query: outside(query ?? null),
     verifiedBy,
     restored: outside(restored?.how ?? null),
     unproved: restored?.unproved ?? false,
@@ -137,12 +158,12 @@ export function attemptFields(attempt: Attempt, label: string) {
 
 export function summaryObject(summary: Omit<Summary, 'forwards'>, progress: readonly TargetProgress[]) {
   const { n, duplicates, size, ignoredBy = null } = summary
-  const targets = progress.map(({ label, forward, attempts }) => {
+  const targets = progress.map(({ label, forward, attempts, waitsFor = null }) => {
     const { status: state, since, reason = null } = forward
     const { outcome = null, status = null, ms = null } = attempts.at(-1) ?? {}
     const count = attempts.reduce((sum, attempt) => sum + attempt.count, 0)
     const known = { target: own(label), state, reason: outside(reason), since: timeField(since) }
-    return { ...known, attempts: count, outcome, status, ms }
+    return { ...known, waitsFor: outside(waitsFor), attempts: count, outcome, status, ms }
   })
   const known = { type: 'delivery', n, ...deliveryFields(summary), duplicates, size } as const
   return marked({ ...known, ignoredBy: own(ignoredBy), targets })
@@ -150,22 +171,29 @@ export function summaryObject(summary: Omit<Summary, 'forwards'>, progress: read
 
 export function entryObject(entry: Entry, progress: readonly TargetProgress[]) {
   const { hookId, headers, body } = entry
-  const { body: text, bodyBase64 } = toFixture(entry)
   return marked({
     ...summaryObject({ ...entry, size: body.byteLength }, progress),
     hook: outside(hookId === '' ? null : hookId),
     headers: outside(headers.map(([name, value]) => ({ name, value }))),
-    ...(text === undefined ? { bodyBase64: outside(bodyBase64) } : { body: outside(text) }),
-    payload: outside(readPayload(entry)?.value ?? null),
+    ...bytesField('body', body),
+    payload: outside(readContent(entry.body).value ?? null),
     attempts: progress
       .flatMap(({ label, attempts }) => attempts.map((attempt) => ({ label, attempt })))
       .toSorted((one, other) => one.attempt.at - other.attempt.at)
       .map(({ label, attempt }) => ({
         ...attemptFields(attempt, label),
         count: attempt.count,
+        headers: outside((attempt.headers ?? []).map(([name, value]) => ({ name, value }))),
         ...bytesField('answer', attempt.answer),
       })),
   })
+}
+
+/** An entry as it is shown, without the secrets in its body. */
+export function withShownBody<Shown extends Pick<Entry, 'provider' | 'scheme' | 'body'>>(
+  entry: Shown,
+): Shown {
+  return { ...entry, body: senderOf(entry.scheme ?? entry.provider).hideSecrets(entry.body, 'show') }
 }
 
 /**
@@ -179,18 +207,24 @@ export function bytesField(name: string, bytes: Uint8Array): Readonly<Record<str
 }
 
 /** Formats a body for a person, indented: its JSON formatted, or its text. */
-export function readableBody(request: Pick<Entry, 'headers' | 'body'>): {
-  readonly kind: 'JSON' | 'JSON in a form' | 'text'
+export function readableBody(request: StoredRequest): {
+  /** `JSON`, or what it is in its place. Undefined for other text. */
+  readonly kind: string | undefined
   readonly lines: readonly Line[]
 } {
-  const payload = readPayload(request)
-  if (payload)
+  const content = readContent(request.body)
+  if (content.kind === 'json')
     return {
-      kind: payload.form ? 'JSON in a form' : 'JSON',
-      lines: jsonLines(indentJson(payload.text), '  '),
+      kind: content.isForm ? 'JSON in a form' : 'JSON',
+      lines: jsonLines(indentJson(content.text), '  '),
+    }
+  if (content.kind === 'token')
+    return {
+      kind: bodyFormat(request.body),
+      lines: jsonLines(indentJson(JSON.stringify(content.value)), '  '),
     }
   const lines = Buffer.from(request.body).toString().split('\n')
-  return { kind: 'text', lines: lines.map((line) => `  ${line}`) }
+  return { kind: bodyFormat(request.body), lines: lines.map((line) => `  ${line}`) }
 }
 
 // Lines
@@ -214,21 +248,31 @@ type Cell = readonly [state: keyof typeof STATES, result: string, detail: string
  * another attempt.
  */
 export function attemptText(forward: Forward, attempt: Attempt | undefined, retryAt?: number): Text {
-  return cellText(cellOf(forward, attempt, retryAt))
+  return cellText(cellOf(forward, attempt, { retryAt }))
 }
 
-function cellOf({ status, reason }: Forward, attempt: Attempt | undefined, retryAt?: number): Cell {
-  if (!attempt) return [status, status === 'waiting' ? 'waiting' : (reason ?? ''), '']
+/** `waitsFor` is the reason why it waits, if that is known. */
+function cellOf(
+  { status, reason }: Forward,
+  attempt: Attempt | undefined,
+  {
+    retryAt,
+    waitsFor = '',
+  }: { readonly retryAt?: number | undefined; readonly waitsFor?: string | undefined } = {},
+): Cell {
+  if (!attempt) return [status, status === 'waiting' ? 'waiting' : (reason ?? ''), waitsFor]
   const result = attemptResult(attempt)
   const time = shortTime(attempt.ms)
   if (status === 'succeeded') return [status, isCommand(attempt.target) ? '' : result, time]
   if (status === 'failed') return [status, result, [time, ...furtherReason(attempt, reason)].join(', ')]
   if (retryAt !== undefined) {
-    const seconds = Math.max(1, Math.round((retryAt - attempt.at - attempt.ms) / 1000))
-    return ['retry', result, `again in ${seconds}s`]
+    const seconds = Math.round((retryAt - attempt.at - attempt.ms) / 1000)
+    return ['retry', result, seconds < 1 ? 'again at once' : `again in ${seconds}s`]
   }
-  if (attempt.outcome === 'retry') return ['retry', result, 'waiting']
-  return ['waiting', attempt.outcome === 'unreachable' ? 'down' : result, '']
+  if (attempt.outcome === 'retry') return ['retry', result, waitsFor || 'waiting']
+  return attempt.outcome === 'unreachable'
+    ? ['waiting', waitsFor || 'down', '']
+    : ['waiting', result, waitsFor]
 }
 
 function furtherReason({ status, error }: Attempt, reason = error ?? ''): readonly string[] {
@@ -255,6 +299,8 @@ const GAP = '  '
 const MIN_WIDTH = 40
 /** Shortest recognizable event. Columns. */
 const MIN_EVENT = 5
+/** Shortest recognizable name of a target. Columns. */
+const MIN_NAME = 3
 const UNROUTED = 'no route'
 
 /**
@@ -266,12 +312,21 @@ export class Printer {
   readonly #now = Date.now()
   readonly #out: Output
   readonly #named: readonly NamedTarget[]
+  readonly #hasRoutes: boolean
   /** Widths of the first two columns, of event and place, and the least width of the targets. */
   #widths = [0, 0, 0, 0, 'targets'.length]
 
-  constructor(out: Output, named: readonly NamedTarget[] = []) {
+  /** @param targets names of targets, also of former ones, and whether any is configured */
+  constructor(
+    out: Output,
+    { named, hasRoutes }: { readonly named: readonly NamedTarget[]; readonly hasRoutes: boolean } = {
+      named: [],
+      hasRoutes: false,
+    },
+  ) {
     this.#out = out
     this.#named = named
+    this.#hasRoutes = hasRoutes
   }
 
   /** Widens the columns for an entry that is printed later. */
@@ -287,7 +342,7 @@ export class Printer {
     if (!this.#out.isTerminal) return
     const names = ['time', '#', 'event', 'repository']
     this.#widths = this.#widths.map((width, i) => Math.max(width, names[i]?.length ?? 0))
-    this.#out.result(this.#row(names.map(dim), () => dim('targets')))
+    this.#out.result(this.#row(names.map(dim), (room) => dim('targets').cut(room)))
   }
 
   print({ summary, progress }: Listed): void {
@@ -312,7 +367,7 @@ export class Printer {
     const [first = 0, second = 0] = this.#widths
     const widths = [first, second, event, place]
     const columns = cells.map((cell, i) => (i === 3 ? cell.cutStart(place) : cell).pad(widths[i] ?? 0))
-    return joined([...columns, end(room)], GAP).cut(this.#out.width)
+    return joined([...columns, end(room)], GAP)
   }
 
   /**
@@ -340,25 +395,44 @@ export class Printer {
     const mark = markOf(summary)
     if (progress.length === 0) {
       const whole = spaced([mark, yellow([why, note].filter(Boolean).join(', '))], GAP)
-      return whole.width <= room || mark.width === 0 ? whole : mark
+      return (whole.width <= room || mark.width === 0 ? whole : mark).cut(room)
     }
     const forms = this.#forms(progress).map((form) => spaced([mark, form], GAP))
     const noted = note === '' ? [] : forms.map((form) => joined([form, yellow(note)], GAP))
-    return [...noted, ...forms].find(({ width }) => width <= room) ?? forms.at(-1) ?? textOf('')
+    return [...noted, ...forms].find(({ width }) => width <= room) ?? this.#narrow(progress, mark, room)
   }
 
   /**
-   * Formats the targets, shorter and shorter: `app ✓ 202 38ms`, `app ✓ 202`, `:3000 ✓ 202`, `:3000 ✓`. Failures stay
-   * longest.
+   * Formats the targets in too little room: their names are cut, to nothing if need be, and not their states. Where these do
+   * not fit either, they go on in another line.
+   */
+  #narrow(progress: readonly TargetProgress[], mark: Text, room: number): Text {
+    const names = shortNames([...this.#named, ...progress])
+    const cells = progress.map(({ forward, attempts }) => {
+      const [state, result] = cellOf(forward, attempts.at(-1))
+      return cellText([state, state === 'succeeded' ? '' : result, ''])
+    })
+    const states = spaced([mark, ...cells], GAP)
+    const forName = Math.floor((room - states.width) / cells.length) - 1
+    if (forName < MIN_NAME) return states
+    const named = progress.map(
+      ({ id }, i) => t`${textOf(names.get(id) ?? id).cut(forName)} ${cells[i] ?? ''}`,
+    )
+    return spaced([mark, ...named], GAP)
+  }
+
+  /**
+   * Formats the targets, shorter and shorter: `app ✓ 202 38ms`, `app ✓ 202`, `:3000 ✓ 202`, `:3000 ✓`. What has not
+   * succeeded stays longest.
    */
   #forms(progress: readonly TargetProgress[]): readonly Text[] {
     const names = shortNames([...this.#named, ...progress])
     return [0, 1, 2, 3].map((form) => {
-      const texts = progress.map(({ id, forward, attempts }) => {
-        const [state, result, detail] = cellOf(forward, attempts.at(-1))
+      const texts = progress.map(({ id, forward, attempts, waitsFor }) => {
+        const [state, result, detail] = cellOf(forward, attempts.at(-1), form === 0 ? { waitsFor } : {})
         const name = names.get(id) ?? id
         const near = name.replace(/^(?:localhost|127\.0\.0\.1|\[::1\])(?=:\d)/, '')
-        const isShown = form < 3 || state === 'failed' || state === 'retry'
+        const isShown = form < 3 || state !== 'succeeded'
         const cell = cellText([state, isShown ? result : '', form === 0 ? detail : ''])
         return t`${form < 2 ? name : near} ${cell}`
       })
@@ -368,12 +442,12 @@ export class Printer {
 
   /** True if no route matched although there are some. */
   #isUnrouted({ forwards, ignoredBy }: Summary): boolean {
-    return Object.keys(forwards).length === 0 && ignoredBy === undefined && this.#named.length > 0
+    return Object.keys(forwards).length === 0 && ignoredBy === undefined && this.#hasRoutes
   }
 }
 
 /** Marks an unproved delivery, first, so that it is visible in little room. */
-function markOf({ verifiedBy }: Pick<Summary, 'verifiedBy'>): Text {
+function markOf({ verifiedBy }: Summary): Text {
   return yellow(verifiedBy === 'none' ? UNVERIFIED : '')
 }
 
@@ -391,10 +465,11 @@ function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summar
   if (!only) return textOf(ignoredBy === undefined ? '-' : ignoredText(ignoredBy))
   const total = progress.length
   if (total === 1) {
-    const { label, forward, attempts } = only
+    const { label, forward, attempts, waitsFor } = only
     const last = attempts.at(-1)
     const { status } = forward
-    const state = STATES[status].color(status === 'succeeded' ? '' : status)
+    const word = waitsFor === undefined ? status : `${status}, ${waitsFor}`
+    const state = STATES[status].color(status === 'succeeded' ? '' : word)
     const answer = last ? `${attemptResult(last)} ${shortTime(last.ms)}` : ''
     return spaced([textOf(`→ ${label}`), textOf(answer), state], ' ')
   }
@@ -402,7 +477,8 @@ function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summar
     const count = progress.filter(({ forward }) => forward.status === state).length
     return count === 0 ? [] : [STATES[state].color(`${count} of ${total} ${state}`)]
   })
-  return counts.length === 0 ? textOf(`→ ${total} targets`) : joined(counts, ', ')
+  const reasons = [...new Set(progress.flatMap(({ waitsFor = [] }) => waitsFor))].map((text) => textOf(text))
+  return counts.length === 0 ? textOf(`→ ${total} targets`) : joined([...counts, ...reasons], ', ')
 }
 
 /**

@@ -71,7 +71,7 @@ export class Output implements CommandMessages {
   readonly log: Log
   /** The log with the time of day before each line, for a service. */
   readonly timedLog: Log
-  readonly #context: Pick<Context, 'stdout' | 'stderr' | 'env'>
+  readonly #context: Context
   readonly #options: OutputOptions
   readonly #results: Pen
   readonly #messages: Pen
@@ -79,7 +79,7 @@ export class Output implements CommandMessages {
   /** True while a count is on the last line of the terminal. */
   #isCounting = false
 
-  constructor(context: Pick<Context, 'stdout' | 'stderr' | 'env'>, options: OutputOptions = {}) {
+  constructor(context: Context, options: OutputOptions = {}) {
     const { stdout, stderr, env } = context
     const { color, quiet, jsonLog } = options
     this.#context = context

@@ -5,12 +5,12 @@ import { Secret } from '../../base/secret.js'
 import { type OAuthClient, parseUserId, type ReadRoutes, type StorePlace } from '../../base/settings.js'
 import { isSharedAddress, SharedStore } from '../../base/shared-store.js'
 import type { Values } from './parse.js'
-import { isOfFolder, type LoadedSettings } from './read.js'
+import { isOfFolder, type LoadedSettings, type Origin } from './read.js'
 
 // Values that parts of relay need, derived from the settings.
 
 /** Returns the folder of all data of the profile. */
-export function profileFolder({ home, profile }: Pick<Values, 'home' | 'profile'>): string {
+export function profileFolder({ home, profile }: Values): string {
   return path.resolve(home, profile)
 }
 
@@ -28,9 +28,19 @@ export function storeOf({ store, storePassword, tokenKey, tokenKeyPrevious }: Va
 }
 
 /** Returns the routes of deliveries. */
-export function routeSettings({ values, origins }: Pick<LoadedSettings, 'values' | 'origins'>): ReadRoutes {
-  const { forward = [], exec = [], ignore = [] } = values
-  return { forward, folderForward: origins.forward && isOfFolder(origins.forward), exec, ignore }
+export function routeSettings({ values, origins }: LoadedSettings): ReadRoutes {
+  const { forward = [], exec = [], ignore = [], routes = [], timeout, reply } = values
+  const isOfFolderAlone = (origin: Origin | undefined): boolean => origin !== undefined && isOfFolder(origin)
+  return {
+    forward,
+    folderForward: isOfFolderAlone(origins.forward),
+    exec,
+    ignore,
+    routes,
+    folderRoutes: isOfFolderAlone(origins.routes),
+    timeout,
+    reply,
+  }
 }
 
 /** Returns the OAuth client of the settings. Undefined if there is none. @throws RelayError `settings` for half of one */
@@ -56,6 +66,6 @@ export function userOf({ user }: Pick<Values, 'user'>): string {
 }
 
 /** True if the user has chosen the user id, and not this machine or a file of the working folder. */
-export function isUserNamed({ origins }: Pick<LoadedSettings, 'origins'>): boolean {
+export function isUserNamed({ origins }: LoadedSettings): boolean {
   return origins.user !== undefined && !isOfFolder(origins.user)
 }

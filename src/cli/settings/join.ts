@@ -1,13 +1,13 @@
 import type { Setup } from '../../auth/setup.js'
 import { RelayError } from '../../base/errors.js'
 import { shellWord } from '../../base/text.js'
-import { PROVIDER_NAMES } from '../../base/providers.js'
+import { PROVIDER_NAMES } from '../../base/source-names.js'
 import type { OAuthClient } from '../../base/settings.js'
 import { isSharedAddress } from '../../base/shared-store.js'
 import type { SavedProfile } from '../../instance/profile.js'
 import type { RunningInstance } from '../../instance/protocol.js'
 import type { Values } from './parse.js'
-import { isOfFolder, type LoadedSettings, type Origin } from './read.js'
+import { isOfFolder, type LoadedSettings, type Origin, type SettingsWithOrigins } from './read.js'
 import { GITHUB_URL } from './table.js'
 
 /** Data of `relay setup`, with the client's secret. */
@@ -25,6 +25,11 @@ export interface Parts {
   readonly signIns?: readonly string[]
   /** True if a new token or a client secret is about to be sent. A stored token is sent only to its own code host. */
   readonly signsIn?: boolean
+}
+
+/** Settings of a command, and the running instance that it works with. */
+export interface InstanceSettings extends SettingsWithOrigins {
+  readonly instance?: RunningInstance | undefined
 }
 
 /** Effective settings of a process, with a possible refusal of its code host. */
@@ -62,16 +67,36 @@ const SAVED: Origin = { kind: 'profile', text: 'the last relay serve' }
  */
 export function joinSettings(parts: Parts): Joined {
   const joined = joinValues(parts)
+  return { ...joined, ...refusalOf(parts, joined) }
+}
+
+/**
+ * Returns the settings of this process with the store of the profile, which is known before its data is. @throws
+ * RelayError `settings` as {@link joinSettings}
+ */
+export function withStore(parts: Parts): LoadedSettings {
+  const { own, instance, saved } = parts
+  const isSaved = !instance && saved !== undefined && !own.origins.store
+  const store = instance ? servedBy(instance).store : isSaved ? saved.store : own.values.store
   const named = profileOfFolder(parts)
-  const { profile, providerUrl: address, store } = joined.values
-  if (named !== undefined && !parts.own.origins.store && isSharedAddress(store))
+  if (named !== undefined && !own.origins.store && isSharedAddress(store)) {
+    const { profile } = own.values
     throw new RelayError(
       'settings',
       `The shared store of profile ${profile} is not used, since only this folder names the profile (${named}). Name it yourself: with --profile ${profile}, or with export RELAY_PROFILE=${profile}`,
     )
+  }
+  const origins = isSaved ? { ...own.origins, store: SAVED } : own.origins
+  return { ...own, values: { ...own.values, store }, origins }
+}
+
+/** Returns the refusal of the joined settings' code host, if only the folder names it. */
+export function refusalOf(
+  parts: Parts,
+  { values: { profile, providerUrl: address } }: LoadedSettings,
+): Omit<Joined, keyof LoadedSettings> {
   const folderHost = address === undefined ? undefined : folderHostOf(parts, address)
-  if (address === undefined || folderHost === undefined)
-    return { ...joined, folderHost, hostRefusal: undefined }
+  if (address === undefined || folderHost === undefined) return { folderHost, hostRefusal: undefined }
   const what = parts.own.origins.clientSecret?.text ?? 'A token'
   const hostRefusal = new RelayError(
     'settings',
@@ -79,14 +104,14 @@ export function joinSettings(parts: Parts): Joined {
       ? `${what} is not sent to the code host of a profile that only this folder names: ${address} (${folderHost}). If you trust it, name the profile yourself: with --profile ${profile}, or with export RELAY_PROFILE=${profile}`
       : `${what} is not sent to an address that only this folder names: ${address} (${folderHost}). If you trust it, name it yourself: with --provider-url, with export RELAY_PROVIDER_URL=${shellWord(address)}, or as providerUrl in your config.json`,
   )
-  return { ...joined, folderHost, hostRefusal }
+  return { folderHost, hostRefusal }
 }
 
 /**
  * Returns the setting that alone names the profile, if that is in a file of the working folder: it chooses among the
  * code hosts and stores of profiles.
  */
-function profileOfFolder({ own: { origins } }: Pick<Parts, 'own'>): string | undefined {
+function profileOfFolder({ own: { origins } }: Parts): string | undefined {
   return origins.profile && isOfFolder(origins.profile) ? origins.profile.text : undefined
 }
 
@@ -121,8 +146,10 @@ function folderHostOf(parts: Parts, address: string): string | undefined {
   return ofUser.includes(address) ? undefined : named
 }
 
-function joinValues({ own, instance, setup, saved }: Parts): LoadedSettings {
-  let { values, origins } = own
+/** Joins the values. @throws RelayError `settings` as {@link joinSettings} */
+export function joinValues(parts: Parts): LoadedSettings {
+  const { own, instance, setup, saved } = parts
+  let { values, origins } = withStore(parts)
   const take = (given: Partial<Values>, origin: Origin): void => {
     values = { ...values, ...given }
     const names = Object.keys(given).map((name) => [name, origin])
@@ -133,13 +160,10 @@ function joinValues({ own, instance, setup, saved }: Parts): LoadedSettings {
     // The instance has the OAuth client. A client id alone, as in relay.json, is then no mistake.
     if (instance.clientId && values.clientSecret === undefined) values = others
     values = { ...values, ...servedBy(instance) }
-  } else {
-    if (saved && !origins.store) take({ store: saved.store }, SAVED)
-    if (!origins.provider && !origins.providerUrl) {
-      if (setup) take({ provider: setup.provider, providerUrl: setup.providerUrl }, SETUP)
-      else if (saved?.provider && saved.providerUrl)
-        take({ provider: saved.provider, providerUrl: saved.providerUrl }, SAVED)
-    }
+  } else if (!origins.provider && !origins.providerUrl) {
+    if (setup) take({ provider: setup.provider, providerUrl: setup.providerUrl }, SETUP)
+    else if (saved?.provider && saved.providerUrl)
+      take({ provider: saved.provider, providerUrl: saved.providerUrl }, SAVED)
   }
   const { clientId, clientSecret, provider, providerUrl } = values
   if (!setup || clientSecret !== undefined) return { ...own, values, origins }

@@ -1,25 +1,23 @@
 import {
-  isCodeHost,
   MAX_MAX_BODY,
   NEW_TUNNEL,
   ON_DUPLICATE,
   parseUserId,
   PROVIDER_NAMES,
-  type SourceSettings,
+  type RouteDefinition,
   STORE_KINDS,
   type StoreText,
 } from '../../base/settings.js'
 import { isSharedAddress, SharedStore, splitPassword } from '../../base/shared-store.js'
-import { didYouMean } from '../../base/text.js'
 import { parseDuration } from '../../base/time.js'
 import { expandLocal, parseHttpUrl, parsePrivateAddress, parseWebAddress } from '../../base/address.js'
-import { parseExec, parseForward } from '../../dispatch/routes.js'
-import { parseMatch, SOURCE } from '../../journal/filter.js'
-import { SCHEME_NAMES, senderScheme } from '../../schemes/senders.js'
+import { MAX_CONCURRENCY, readRoute, readTimeout } from '../../dispatch/route-object.js'
+import { readSourceReply } from '../../dispatch/routes.js'
+import { parseExec, parseForward } from '../../dispatch/route-text.js'
+import { parseMatch } from '../../journal/filter.js'
+import { parseJson } from '../../json/parse.js'
+import { parseSource } from '../../senders/source-text.js'
 import { type DEFAULT_VALUES, type SettingName, SIZES } from './table.js'
-
-/** Maximum concurrency: a program on the same machine is unlikely to respond faster with more parallel requests. */
-const MAX_CONCURRENCY = 64
 
 const anyText = (text: string): string => text
 const port = wholeNumber(0, 65_535)
@@ -62,11 +60,15 @@ export const PARSERS = {
   forward: lines(parseForward),
   exec: lines(parseExec),
   ignore: lines(parseMatch),
+  routes: routeDefinitions,
+  timeout: readTimeout,
+  reply: lines(readSourceReply),
   concurrency: wholeNumber(1, MAX_CONCURRENCY),
   onDuplicate: oneOf(ON_DUPLICATE),
   keep: duration,
   keepMax: size,
   tunnel: (text: string) => (text === NEW_TUNNEL ? NEW_TUNNEL : withoutSlash(parsePrivateAddress(text))),
+  hubToken: matching(/^relay-hub-[\w-]{43}$/, 'an invitation, as relay hub invite prints it'),
   sandboxPort: port,
 } satisfies Readonly<Record<SettingName, (text: string) => unknown>>
 
@@ -75,6 +77,26 @@ type AllValues = { [Name in SettingName]: ReturnType<(typeof PARSERS)[Name]> }
 export type GivenValues = Partial<AllValues>
 /** All settings, with defaults for those that nothing sets. */
 export type Values = GivenValues & Pick<AllValues, keyof typeof DEFAULT_VALUES | 'home'>
+
+/** Parses routes that are objects, as JSON. */
+function routeDefinitions(text: string): readonly RouteDefinition[] {
+  let value: unknown
+  try {
+    value = parseJson(text)
+  } catch (cause) {
+    throw new Error('must be a JSON list of routes: [{ "match": "push", "exec": "./deploy.sh" }]', { cause })
+  }
+  if (!isRoutes(value))
+    throw new Error('must be a list of routes: [{ "match": "push", "exec": "./deploy.sh" }]')
+  return value
+}
+
+/** True for a list of routes. @throws RelayError `settings` for an invalid route */
+function isRoutes(value: unknown): value is readonly RouteDefinition[] {
+  if (!Array.isArray(value)) return false
+  for (const [i, each] of value.entries()) readRoute(each, `routes[${i}]`)
+  return true
+}
 
 function oneOf<const Name extends string>(names: readonly Name[]): (text: string) => Name {
   return (text) => {
@@ -153,38 +175,6 @@ function lines(check: (text: string) => unknown): (text: string) => readonly str
     return values
   }
 }
-
-/** Schemes that a source can have, including those of code hosts, for a second one. */
-export const SOURCE_SCHEMES: readonly string[] = [...SCHEME_NAMES, 'github', 'gitea']
-
-const NAME = new RegExp(`^${SOURCE}$`)
-
-/**
- * Parses `[name=]scheme`. The first word of the scheme is the default name.
- * @throws Error with an explanation that does not repeat a possible secret
- */
-export function parseSource(text: string): Pick<SourceSettings, 'name' | 'scheme'> {
-  const [, given, rest = ''] = /^(?:([^=\s]*)=)?(.*)$/s.exec(text.trim()) ?? []
-  const scheme = rest.trim().replaceAll(/\s+/g, ' ')
-  const [kind = '', ...parts] = scheme.split(' ')
-  const [, ofName = ''] = /=\s*(\S*)/.exec(scheme) ?? []
-  if (!SOURCE_SCHEMES.includes(kind) && SOURCE_SCHEMES.includes(ofName)) throw new Error(BAD_NAME)
-  if (!SOURCE_SCHEMES.includes(kind))
-    throw new Error(
-      `must be a scheme, or name=scheme${didYouMean(kind, SOURCE_SCHEMES)}. The schemes are ${SOURCE_SCHEMES.join(', ')}`,
-    )
-  if (isCodeHost(kind) && parts.length > 0) throw new Error(`the scheme ${kind} takes no parts`)
-  if (!isCodeHost(kind)) senderScheme(scheme)
-  // Schemes without proof must be written explicitly, and not be taken from a name.
-  if (kind === 'none' && given === undefined)
-    throw new Error('nothing proves deliveries of the scheme none. Give the source a name, as in door=none')
-  const name = given ?? kind
-  if (isCodeHost(name)) throw new Error(`${name} is a code host's name: write --source hub=${kind}`)
-  if (NAME.test(name)) return { name, scheme }
-  throw new Error(BAD_NAME)
-}
-
-const BAD_NAME = 'the name of a source is 1–32 letters a–z, digits or "-", and begins with a letter'
 
 function sourceTexts(text: string): readonly string[] {
   const texts = lines(parseSource)(text)

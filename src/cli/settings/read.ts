@@ -4,20 +4,24 @@ import path from 'node:path'
 import { parseEnv } from 'node:util'
 import envPaths from 'env-paths'
 import { isLoopback } from '../../base/address.js'
+import { HUB_PROFILE } from '../../base/command-line.js'
 import { RelayError } from '../../base/errors.js'
 import { type Log, silentLog } from '../../base/log.js'
 import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
 import { normalizeWord, suggest } from '../../base/text.js'
 import { inspectPlace } from '../../base/trust.js'
-import { parseForward } from '../../dispatch/routes.js'
+import { readRoute } from '../../dispatch/route-object.js'
+import { parseForward } from '../../dispatch/route-text.js'
+import { variablesIn } from '../../dispatch/variables.js'
 import { isObject } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
 import { folderFiles, readJsonObject, readSecretFile } from './files.js'
-import { type GivenValues, PARSERS, parseSource, type Values } from './parse.js'
+import { parseSource } from '../../senders/source-text.js'
+import { type GivenValues, PARSERS, type Values } from './parse.js'
 import {
   DEFAULT_VALUES,
-  GITHUB_URL,
+  PUBLIC_HOSTS,
   isSettingName,
   keysOf,
   meantBy,
@@ -40,10 +44,14 @@ export type Origins = { readonly [Name in SettingName]?: Origin }
 /** A code host as settings name it, by either of two fields. */
 export type NamedHost = Partial<Pick<Values, 'provider' | 'providerUrl'>>
 
-/** All settings, with the origins of those that are not defaults. */
-export interface LoadedSettings {
+/** Values of settings, and where each comes from. */
+export interface SettingsWithOrigins {
   readonly values: Values
   readonly origins: Origins
+}
+
+/** All settings, with the origins of those that are not defaults. */
+export interface LoadedSettings extends SettingsWithOrigins {
   /**
    * Code host of flags, the environment and the user's own file, regardless of the folder's files. Undefined for none.
    */
@@ -88,6 +96,7 @@ export async function openSettings(shell: Shell, flags: Flags) {
     flagSource(flags),
     ...(ofUser ? [ofUser] : []),
     ...(flags.sandbox ? [sandboxProfile] : []),
+    ...(flags.hub ? [hubProfile] : []),
     ...ofFolder,
     ...places.map((place) => bareBaseUrl(place, out.log)),
   ]
@@ -99,7 +108,7 @@ export async function openSettings(shell: Shell, flags: Flags) {
   const isFlag = place.origins.profile?.kind === 'flag'
   const others = isFlag
     ? await loaded(
-        common.slice(1).filter((source) => source !== sandboxProfile),
+        common.slice(1).filter((source) => source !== sandboxProfile && source !== hubProfile),
         [],
         ['profile'],
       )
@@ -157,7 +166,8 @@ export async function secretReader(shell: Shell): Promise<SecretReader> {
 
 export function withDefaults(given: GivenValues): Values {
   const values = { ...DEFAULT_VALUES, home: defaultHome(), ...given }
-  return values.provider === 'github' ? { providerUrl: GITHUB_URL, ...values } : values
+  const providerUrl = PUBLIC_HOSTS[values.provider]
+  return providerUrl === undefined ? values : { providerUrl, ...values }
 }
 
 function defaultHome(): string {
@@ -172,22 +182,42 @@ function withoutFolder(source: Source): Source {
   }
 }
 
+/** Returns a place without the commands of the folder's files. */
 function withoutFolderExec(source: Source): Source {
-  return (name) => (name === 'exec' ? withoutFolder(source) : source)(name)
+  return async (name) => {
+    const found = await source(name)
+    if (!found || !isOfFolder(found.origin)) return found
+    if (name === 'exec') return undefined
+    return name === 'routes' ? { ...found, value: routesOf(found).filter((route) => !isExec(route)) } : found
+  }
+}
+
+function routesOf({ value }: Given): readonly unknown[] {
+  return [value].flat()
+}
+
+function isExec(route: unknown): boolean {
+  return isObject(route) && route['exec'] !== undefined
 }
 
 /** Returns the user's section for a profile that a file of the folder has chosen: its commands count as that file's. */
 function chosenBy(origin: Origin, section: Source): Source {
   return async (name) => {
     const found = await section(name)
-    return found && name === 'exec' ? { ...found, origin } : found
+    const isOfCommands = found && (name === 'exec' || (name === 'routes' && routesOf(found).some(isExec)))
+    return isOfCommands ? { ...found, origin } : found
   }
 }
 
 /** Returns the effective commands, if a file of the folder names them. */
 async function folderExec(sources: readonly Source[]): Promise<LoadedSettings['leftOutExec']> {
-  const { value, origin } = (await firstOf(sources, 'exec')) ?? {}
-  return origin && isOfFolder(origin) ? { count: [value].flat().length, origin } : undefined
+  const [exec, routes] = [await firstOf(sources, 'exec'), await firstOf(sources, 'routes')]
+  const ofFolder = [
+    ...(exec ? [{ count: [exec.value].flat().length, origin: exec.origin }] : []),
+    ...(routes ? [{ count: routesOf(routes).filter(isExec).length, origin: routes.origin }] : []),
+  ].filter(({ count, origin }) => count > 0 && isOfFolder(origin))
+  const [first] = ofFolder
+  return first && { count: ofFolder.reduce((sum, { count }) => sum + count, 0), origin: first.origin }
 }
 
 /** Returns the code host without the folder's files. */
@@ -249,6 +279,9 @@ function given(name: SettingName, text: string | undefined, origin: Origin): Giv
       throw new Error(
         `a project cannot have a source that nothing proves (none): set it with --source or ${env} in the environment`,
       )
+    const problem =
+      isOfFolder(origin) && project === 'of this machine alone' ? whyNotOfProject(value) : undefined
+    if (problem !== undefined) throw new Error(`${problem}. Set it in your own config.json`)
     return { value, origin }
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : 'invalid value'
@@ -265,6 +298,22 @@ function isOfThisMachine(value: unknown): boolean {
       })
     : [String(value)]
   return addresses.every((address) => isLoopback(new URL(address).hostname))
+}
+
+/**
+ * Explains what the routes of a project's file may not have: an address that is not of this machine, a variable, which
+ * could be any secret of the user, or a file of certificates. Undefined if they have none of these.
+ */
+function whyNotOfProject(value: unknown): string | undefined {
+  for (const [i, given] of [value].flat().entries()) {
+    const { target, headers = {}, ca } = readRoute(given, `routes[${i}]`)
+    if (target.kind === 'http' && !isLoopback(new URL(target.url).hostname))
+      return `routes[${i}].forward must be on this machine in a project's file`
+    if (Object.values(headers).some((text) => variablesIn(text, 'a header').length > 0))
+      return `routes[${i}].headers names a variable, which a project's file cannot, since it could be any of yours`
+    if (ca !== undefined) return `routes[${i}].ca cannot be set by a project's file`
+  }
+  return undefined
 }
 
 /** True if the deliveries of all these sources are proved. */
@@ -288,6 +337,10 @@ function flagSource(flags: Flags, isBare = false): Source {
 /** Source of a sandbox's profile. Files cannot name it, since the sandbox deletes its tokens when it starts. */
 const sandboxProfile: Source = async (name) =>
   name === 'profile' ? { value: 'sandbox', origin: { kind: 'flag', text: '--sandbox' } } : undefined
+
+/** Source of a hub's profile. Files of the folder cannot name another, whose data would become a hub's. */
+const hubProfile: Source = async (name) =>
+  name === 'profile' ? { value: HUB_PROFILE, origin: { kind: 'flag', text: 'relay hub' } } : undefined
 
 // Variables
 
@@ -456,11 +509,11 @@ async function readEntry(
 ): Promise<Given | undefined> {
   const fail = (why: string): RelayError => new RelayError('settings', `${origin.text}: ${why}`)
   const { secret, list } = settingOf(name)
-  const text = Array.isArray(value) ? value.join(list ? '\n' : ',') : value
+  const text = Array.isArray(value) ? textOfList(name, value, file, list === true) : value
   if (typeof text !== 'string' && typeof text !== 'number')
     throw fail('must be a text, a number, or a list of texts')
   if (text === '') throw fail('must not be empty: leave it out instead')
-  const named = path.resolve(path.dirname(file), String(text).replace(/^~(?=\/|$)/, homedir()))
+  const named = besideFile(file, String(text))
   const own = name === 'home' ? named : String(text)
   if (secret) checkOwn(named)
   const found = given(name, secret ? await readSecretFile(shell, named, origin.text) : own, origin)
@@ -469,6 +522,23 @@ async function readEntry(
     : typeof value === 'string' || typeof found?.value === 'number'
   if (!isFitting) throw fail('must be a text')
   return found
+}
+
+/** Joins a list of a file. Routes are objects, whose file of certificates is relative to the settings file. */
+function textOfList(name: SettingName, value: readonly unknown[], file: string, isList: boolean): string {
+  if (name !== 'routes') return value.join(isList ? '\n' : ',')
+  return JSON.stringify(
+    value.map((route) =>
+      isObject(route) && typeof route['ca'] === 'string'
+        ? { ...route, ca: besideFile(file, route['ca']) }
+        : route,
+    ),
+  )
+}
+
+/** Path that a settings file names, relative to itself or, after `~/`, to the user's home. */
+function besideFile(file: string, named: string): string {
+  return path.resolve(path.dirname(file), named.replace(/^~(?=\/|$)/, homedir()))
 }
 
 // Misspelt names
@@ -484,7 +554,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   concurrency: 'parallel',
   baseurl: 'redirecturl',
   keep: 'retention',
-  forward: 'routes target targets',
+  forward: 'target targets',
+  routes: 'rules',
   tunnel: 'smee',
 }
 

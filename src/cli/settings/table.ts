@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { PROVIDER_NAMES } from '../../base/providers.js'
+import { PROVIDER_NAMES, type ProviderName } from '../../base/source-names.js'
 import { secretSetting } from '../../base/secret-variables.js'
 import { DEFAULT_TUNNEL, DEFAULTS, MAX_MAX_BODY, ON_DUPLICATE, STORE_KINDS } from '../../base/settings.js'
 import { formatDuration } from '../../base/time.js'
@@ -33,15 +33,26 @@ interface Setting {
   readonly ofUser?: true
   readonly inFile?: true
   /** Values that relay.json may set, if any. It can come with a checkout, whose author can be anyone. */
-  readonly project?: 'anything' | 'this machine' | 'proved'
+  readonly project?: 'anything' | 'this machine' | 'proved' | 'of this machine alone'
 }
 
 /** A copy, since loading the code hosts would slow down every start. */
 export const GITHUB_URL = 'https://github.com'
 
+/** Addresses of the code hosts that have a public one. */
+export const PUBLIC_HOSTS: Readonly<Partial<Record<ProviderName, string>>> = {
+  github: GITHUB_URL,
+  gitlab: 'https://gitlab.com',
+}
+
 /** All settings. Flags, environment, files, help, completion and `relay config` are generated from this table. */
 export const SETTINGS = {
-  profile: { flag: '--profile <name>', help: 'named set of settings and data', project: 'anything' },
+  profile: {
+    flag: '--profile <name>',
+    help: 'named set of settings and data',
+    project: 'anything',
+    defaultText: 'default, and hub for a hub',
+  },
   home: { help: 'data folder', defaultText: "the platform's own" },
   user: { flag: '--user <id>', help: 'user to act as', defaultText: 'your login name' },
   provider: {
@@ -53,7 +64,7 @@ export const SETTINGS = {
   providerUrl: {
     flag: '--provider-url <url>',
     help: 'address of the code host',
-    defaultText: `${GITHUB_URL} for github`,
+    defaultText: 'that of github.com, gitlab.com',
     project: 'anything',
   },
   clientId: { help: 'OAuth client id', project: 'anything' },
@@ -68,12 +79,12 @@ export const SETTINGS = {
     help: 'previous secret, accepted during rotation',
   },
   sources: { flag: '--source <name=scheme>', help: 'another sender', list: true, project: 'proved' },
-  port: { flag: '--port <n>', help: 'port to listen on, 0 for any free port', project: 'anything' },
+  port: { flag: '--port <n>', help: 'port to listen on', project: 'anything' },
   host: { flag: '--host <address>', help: 'listen address' },
   allowHost: {
     env: 'RELAY_ALLOWED_HOSTS',
     flag: '--allow-host <names>',
-    help: 'further accepted Host names, comma-separated',
+    help: 'further Host names: a,b',
   },
   inspectHost: {
     env: 'RELAY_INSPECT_HOSTS',
@@ -81,7 +92,7 @@ export const SETTINGS = {
     help: 'Host name of inspector and metrics',
     list: true,
   },
-  metrics: { flag: '--metrics', bare: 'on', help: 'Prometheus metrics at /metrics', defaultText: 'off' },
+  metrics: { flag: '--metrics', bare: 'on', help: 'serve /metrics', defaultText: 'off' },
   logFormat: {
     flag: '--log-format <form>',
     help: 'messages as text or json; --json is for results',
@@ -130,7 +141,25 @@ export const SETTINGS = {
     project: 'this machine',
   },
   exec: { flag: '--exec <[match=]cmd>', help: 'run this command', list: true, project: 'anything' },
-  ignore: { flag: '--ignore <match>', help: 'do not forward these events', list: true, project: 'anything' },
+  routes: {
+    help: 'routes as objects, a JSON list',
+    defaultText: 'none',
+    project: 'of this machine alone',
+  },
+  ignore: { flag: '--ignore <match>', help: 'events not forwarded', list: true, project: 'anything' },
+  timeout: {
+    flag: '--timeout <duration>',
+    help: "attempt's time limit, or none",
+    defaultText: '30s, 10m for a command',
+    format: formatTimeout,
+    project: 'anything',
+  },
+  reply: {
+    flag: '--reply <source[=time]>',
+    help: 'pass answers on to it',
+    list: true,
+    project: 'anything',
+  },
   concurrency: {
     flag: '--concurrency <n>',
     help: 'parallel deliveries to a target; 1 keeps their order',
@@ -147,7 +176,12 @@ export const SETTINGS = {
   tunnel: {
     flag: '--tunnel [url]',
     bareDefault: DEFAULT_TUNNEL,
-    help: `smee channel or server (none set: ${DEFAULT_TUNNEL}), or new for another channel`,
+    help: 'hub (with RELAY_HUB_TOKEN), smee server or channel; none set: smee.io; or new',
+  },
+  hubToken: {
+    ...secretSetting('hubToken'),
+    ofUser: true,
+    help: 'invitation of a hub, for its first channel',
   },
   sandboxPort: { flag: '--sandbox-port <n>', help: 'port of the sandbox, 0 for any', project: 'anything' },
 } as const satisfies Readonly<Record<string, Setting>>
@@ -173,7 +207,7 @@ export function variablesOf(name: SettingName): string[] {
   return inFile ? [env, `${env}_FILE`] : [env]
 }
 
-export function formatValue<Value extends string | number | readonly string[]>(
+export function formatValue<Value extends string | number | readonly unknown[]>(
   name: SettingName,
   value: Value,
 ): Value | string {
@@ -208,6 +242,11 @@ export const SIZES: Readonly<Record<string, number>> = {
   MiB: 2 ** 20,
   GiB: 2 ** 30,
   TiB: 2 ** 40,
+}
+
+/** Formats a time limit in milliseconds. */
+function formatTimeout(ms: number): string {
+  return ms === Infinity ? 'none' : formatDuration(ms)
 }
 
 /** Formats a size in the largest unit that gives a whole number. */

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { RelayError, toRelayError } from '../../base/errors.js'
+import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import {
+  commentPaths,
   commitCheck,
   GitHubLikeAccount,
   hookSchema,
@@ -9,12 +10,14 @@ import {
   issuePath,
   loginSchema,
   pullPath,
-  mergeRefusal,
 } from '../github-like.js'
 import type { ResponseHead } from '../../net/client.js'
+import { ignoreGone, onceMade } from '../hooks.js'
 import type * as host from '../host.js'
-import { type ApiResponse, type Api, isNotFound, PAGE_SIZE, apiPath, Refusal, RestClient } from '../rest.js'
-import { GITEA_WEBHOOK } from './webhook.js'
+import { mergePatiently } from '../merge.js'
+import { isNotFound, Refusal } from '../refusal.js'
+import { type ApiResponse, type Api, PAGE_SIZE, apiPath, RestClient } from '../rest.js'
+import { GITEA_WEBHOOK } from '../../senders/gitea.js'
 import { fieldsOf } from '../../json/parse.js'
 
 const WORDS: host.HostWords = {
@@ -37,6 +40,9 @@ const WORDS: host.HostWords = {
 const TRAITS: host.HostTraits = {
   webhook: GITEA_WEBHOOK,
   words: WORDS,
+  nestedOwners: false,
+  separateNumbers: false,
+  commentPaths,
   testEvent: 'push',
   logPeriod: Infinity,
 }
@@ -44,7 +50,7 @@ const TRAITS: host.HostTraits = {
 /** Gitea and Forgejo, from Gitea 1.15 on. */
 export const GITEA: host.HostKind = { ...TRAITS, pathAllowed: true, isEmulated: false, open }
 
-function open(url: URL, calling: host.CallingOptions): Omit<host.CodeHost, 'refusal'> {
+function open(url: URL, calling: host.CallingOptions): host.OpenedHost {
   const web = url.href.replace(/\/+$/, '')
   const apiUrl = `${web}/api/v1`
   const headers = { accept: 'application/json' }
@@ -156,22 +162,26 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
   }
 
   /**
-   * POST /repos/{owner}/{repo}/pulls/{n}/merge: an empty 200, or 201 when the merge waits for checks. The commit, or
-   * the reason of a refusal, is read afterwards. 1.15 does not know `head_commit_id`, so the head is also compared
-   * before, which leaves a moment in which it can still change.
+   * POST /repos/{owner}/{repo}/pulls/{n}/merge: an empty 200, or 201 when the merge waits for checks. The commit is read
+   * afterwards. 1.15 does not know `head_commit_id`, so the head is also compared
+   * before, unless it was just read, which leaves a moment in which it can still change.
    */
-  async merge(pull: host.IssueRef, options: host.MergeOptions = {}): Promise<host.MergeResult> {
-    const { method = 'merge', title, message, sha } = options
-    if (sha !== undefined && (await this.headOf(pull)) !== sha)
-      throw new RelayError('conflict', 'Not merged: the head of the pull request is another commit')
-    const body = { Do: method, MergeTitleField: title, MergeMessageField: message, head_commit_id: sha }
-    const call = this.rest.call('POST', `${pullPath(pull)}/merge`, { body })
-    const { status } = await call.catch(async (error: unknown) => {
-      throw await mergeRefusal(this.rest, pull, error)
+  async merge(
+    pull: host.IssueRef,
+    { method = 'merge', title, message, sha, auto }: host.MergeOptions = {},
+    watch: host.MergeWatch = {},
+  ): Promise<host.MergeResult> {
+    return mergePatiently(this.rest, pull, { sha, ...watch }, async (head, { wasJustRead }) => {
+      if (head !== undefined && !wasJustRead && (await this.headOf(pull)) !== head)
+        throw new RelayError('conflict', 'Not merged: the head of the pull request is another commit')
+      const fields = { MergeTitleField: title, MergeMessageField: message, head_commit_id: head }
+      // 1.17 and later: 201 where checks have not finished.
+      const body = { Do: method, ...fields, ...(auto && { merge_when_checks_succeed: true }) }
+      const { status } = await this.rest.call('POST', `${pullPath(pull)}/merge`, { body })
+      return status === 201
+        ? { merged: false, sha: null }
+        : { merged: true, sha: await this.#mergeCommit(pull) }
     })
-    return status === 201
-      ? { merged: false, sha: null }
-      : { merged: true, sha: await this.#mergeCommit(pull) }
   }
 
   async #mergeCommit(pull: host.IssueRef): Promise<string> {
@@ -206,6 +216,9 @@ const ownSettings = z
     ...(authorization && { authorization_header: authorization }),
   }))
 
+/** Event that no hook of a repository gets: it tells that a repository was created or deleted, and its hooks go with it. */
+const RARE_EVENT = 'repository'
+
 /** routers/api/v1/repo/hook.go and routers/api/v1/utils/hook.go */
 function giteaHooks(rest: RestClient): host.RepoHooks {
   const list: host.RepoHooks['list'] = (repo) =>
@@ -236,7 +249,7 @@ function giteaHooks(rest: RestClient): host.RepoHooks {
     },
     /**
      * PATCH clears the events, the branch filter and the authorization unless they are sent, and does not change the
-     * secret (`editHook`). To change the secret, a new hook is made and then the old one removed.
+     * secret (`editHook`).
      */
     async change(repo, id, settings, { sameSecret }) {
       const where = `${hooksPath(repo)}/${id}`
@@ -245,9 +258,16 @@ function giteaHooks(rest: RestClient): host.RepoHooks {
         const body = { ...bodyOf(settings), ...before.value }
         return (await rest.call('PATCH', where, { body, answer: hookSchema })).value
       }
-      const made = await post(repo, settings, before?.value)
-      if (before) await onceMade(() => remove(repo, id).catch(ignoreGone))
-      return made
+      return post(repo, settings, before?.value)
+    },
+    /**
+     * Removing a hook removes its queue (DeleteWebhookByRepoID in models/webhook/webhook.go), and newer versions send
+     * nothing for an inactive one (Deliver in services/webhook/deliver.go). The address is read when a
+     * delivery is sent, and the events are not.
+     */
+    async retire(repo, id, url) {
+      const body = { active: true, events: [RARE_EVENT], config: { url, content_type: 'json' } }
+      await rest.call('PATCH', `${hooksPath(repo)}/${id}`, { body })
     },
     /** Sends a `push` of the last commit, since Gitea has no ping. */
     async test(repo, id) {
@@ -262,22 +282,4 @@ function giteaHooks(rest: RestClient): host.RepoHooks {
  */
 function bodyOf({ url, secret, events = [...GITEA_WEBHOOK.events.keys()] }: host.HookSettings) {
   return { active: true, events, config: { url, content_type: 'json', secret: secret.reveal() } }
-}
-
-/** Ignores that another relay may have just removed it. */
-function ignoreGone(error: unknown): undefined {
-  if (!isNotFound(error)) throw error
-}
-
-/**
- * Runs work after a hook was made. A refusal must not look as if there were no hook. @throws RelayError
- * `provider_failed`, `cancelled`
- */
-async function onceMade<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (cause) {
-    const { kind, message } = toRelayError(cause)
-    throw kind === 'cancelled' ? cause : new RelayError('provider_failed', message, { cause })
-  }
 }

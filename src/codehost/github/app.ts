@@ -5,7 +5,8 @@ import { Secret } from '../../base/secret.js'
 import { systemClock } from '../../base/time.js'
 import { webAddressSchema } from '../github-like.js'
 import type * as host from '../host.js'
-import { type Api, isNotFound, apiPath, type Refusal, RestClient } from '../rest.js'
+import { isNotFound, type Refusal } from '../refusal.js'
+import { type Api, apiPath, RestClient } from '../rest.js'
 import { deliveryLog } from './hooks.js'
 
 /** Smallest set of permissions for comment, merge and react, hooks, and reading checks and statuses. */

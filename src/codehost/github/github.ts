@@ -2,13 +2,15 @@ import { z } from 'zod'
 import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
-import { commitCheck, GitHubLikeAccount, loginSchema, pullPath, mergeRefusal } from '../github-like.js'
+import { commentPaths, commitCheck, GitHubLikeAccount, loginSchema, pullPath } from '../github-like.js'
 import type { ResponseHead } from '../../net/client.js'
 import type * as host from '../host.js'
-import { type Api, PAGE_SIZE, apiPath, Refusal, RestClient } from '../rest.js'
+import { mergePatiently } from '../merge.js'
+import { Refusal } from '../refusal.js'
+import { type Api, PAGE_SIZE, apiPath, RestClient } from '../rest.js'
 import { githubApps } from './app.js'
 import { githubHooks } from './hooks.js'
-import { GITHUB_WEBHOOK } from './webhook.js'
+import { GITHUB_WEBHOOK } from '../../senders/github.js'
 import { fieldsOf } from '../../json/parse.js'
 
 /**
@@ -26,6 +28,9 @@ const LOG_PERIOD_MS = 3 * 86_400_000
 function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
   const traits: host.HostTraits = {
     webhook: GITHUB_WEBHOOK,
+    nestedOwners: false,
+    separateNumbers: false,
+    commentPaths,
     testEvent: 'ping',
     logPeriod: LOG_PERIOD_MS,
     words: {
@@ -59,13 +64,14 @@ function open(
   traits: host.HostTraits,
   url: URL,
   calling: host.CallingOptions,
-): Omit<host.CodeHost, 'refusal'> {
+): host.OpenedHost {
   const web = url.href.replace(/\/+$/, '')
   const oauth = `${web}/login/oauth`
   const apiUrl = apiBase(url, web)
   const api: Api = {
     label: traits.words.label,
     base: apiUrl,
+    signOnOrigin: url.origin,
     headers: { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' },
     ...calling,
   }
@@ -162,17 +168,22 @@ class GitHubAccount extends GitHubLikeAccount implements host.Account {
     return { sha, checks: all.flat() }
   }
 
-  /** PUT /repos/{owner}/{repo}/pulls/{n}/merge. After a refusal, the pull request is read to find the reason. */
+  /** PUT /repos/{owner}/{repo}/pulls/{n}/merge. */
   async merge(
     pull: host.IssueRef,
-    { method, title, message, sha }: host.MergeOptions = {},
+    { method, title, message, sha, auto = false }: host.MergeOptions = {},
+    watch: host.MergeWatch = {},
   ): Promise<host.MergeResult> {
-    const body = { merge_method: method, commit_title: title, commit_message: message, sha }
-    const call = this.rest.call('PUT', `${pullPath(pull)}/merge`, { body, answer: merged })
-    const { value } = await call.catch(async (error: unknown) => {
-      throw await mergeRefusal(this.rest, pull, error)
+    if (auto)
+      throw new RelayError(
+        'unprocessable',
+        `${this.rest.label} lets no REST call merge later. Merge with --if-green once the checks have succeeded, or choose it on the page of the pull request`,
+      )
+    return mergePatiently(this.rest, pull, { sha, ...watch }, async (head) => {
+      const body = { merge_method: method, commit_title: title, commit_message: message, sha: head }
+      const { value } = await this.rest.call('PUT', `${pullPath(pull)}/merge`, { body, answer: merged })
+      return { merged: true, sha: value.sha }
     })
-    return { merged: true, sha: value.sha }
   }
 }
 

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { DeliveryPage, RefusedPage } from '../api.js'
+import { AddHookDialog, AddRouteDialog, AddSourceDialog } from './add.js'
 import { addressOf, BASE, type View } from './address.js'
 import { canOnlyRead, connection, followLive, getJson, onLive, open, shareKey } from './client.js'
 import { command } from './command.js'
@@ -13,10 +14,11 @@ import { formatCount } from './format.js'
 import { Gate } from './gate.js'
 import { followKeys } from './keys.js'
 import { List } from './list.js'
-import { dialog, followAddress, followLinks, go, isNarrow, message, messageFrom, view } from './model.js'
+import { dialog, followAddress, followLinks, go, message, messageFrom, view } from './model.js'
 import { Empty, Icon } from './parts.js'
 import { Refused } from './refused.js'
 import { State } from './state.js'
+import { TriggerButton, TriggerDialog } from './trigger.js'
 
 /** Number of requests refused since relay started. */
 const refused = signal(0)
@@ -47,8 +49,9 @@ function App() {
               <Place view={{ page: 'refused' }} text="Refused" count={refused.value} />
               <Place view={{ page: 'state' }} text="State" />
             </nav>
+            <TriggerButton />
             <span class={`connection connection-${state}`} title={WORDS[state]}>
-              <span class={isNarrow.value ? 'sr-only' : ''}>{WORDS[state]}</span>
+              <span>{WORDS[state]}</span>
             </span>
           </>
         )}
@@ -135,13 +138,24 @@ function Content({ view }: { readonly view: View }) {
   )
 }
 
+/** Dialogs that are not about a delivery. */
+const PLAIN_DIALOGS = {
+  keys: KeysDialog,
+  trigger: TriggerDialog,
+  route: AddRouteDialog,
+  source: AddSourceDialog,
+  hook: AddHookDialog,
+} as const
+
 /** The open dialog. */
 function Dialogs() {
   const { value } = dialog
-  if (value?.kind === 'keys') return <KeysDialog />
-  if (value?.kind === 'forward') return <ForwardDialog detail={value.detail} />
-  if (value?.kind === 'edit') return <EditDialog detail={value.detail} />
-  return value ? <CompareDialog detail={value.detail} /> : null
+  if (value === null) return null
+  if (value.kind === 'forward') return <ForwardDialog detail={value.detail} />
+  if (value.kind === 'edit') return <EditDialog detail={value.detail} />
+  if (value.kind === 'compare') return <CompareDialog detail={value.detail} />
+  const Plain = PLAIN_DIALOGS[value.kind]
+  return <Plain />
 }
 
 /** Reason why the code in the fragment did not open the inspector. */

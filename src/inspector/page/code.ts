@@ -142,12 +142,18 @@ export function showText(into: HTMLElement, text: string): CodeView {
   return handlesOf(open(into, Text.of(pieces), extensions))
 }
 
-/** Opens an editor for JSON. Tab leaves it, as it leaves any field. */
-export function edit(into: HTMLElement, text: string, onProblem: (problem: Problem | null) => void): Editor {
+/** Opens an editor for text, and for JSON if `isJson` says so of it. Tab leaves it, as it leaves any field. */
+export function edit(
+  into: HTMLElement,
+  text: string,
+  isJson: (text: string) => boolean,
+  onProblem: (problem: Problem | null) => void,
+): Editor {
   let timer: ReturnType<typeof setTimeout> | undefined
   const check = (): void => {
     const { state } = view
-    const found = findProblem(state.doc.toString())
+    const edited = state.doc.toString()
+    const found = isJson(edited) ? findProblem(edited) : null
     const from = found?.at ?? 0
     const to = Math.min(from + 1, state.doc.length)
     view.dispatch(
@@ -157,7 +163,7 @@ export function edit(into: HTMLElement, text: string, onProblem: (problem: Probl
     onProblem(found && { message: found.message, line: line.number, column: from - line.from + 1 })
   }
   const view = open(into, text, [
-    base('Payload as JSON'),
+    base(isJson(text) ? 'Payload as JSON' : 'Payload'),
     lineNumbers(),
     foldGutter(FOLD_MARKS),
     history(),

@@ -1,11 +1,11 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import type { AttemptLine, DeliveryDetail, ListQuery, TargetDetail } from '../api.js'
+import type { AttemptLine, DeliveryDetail, ListQuery, Sent, TargetDetail } from '../api.js'
 import { addressOf } from './address.js'
-import { apiAddress, bodyOf, type ApiState, request, useApi, whyNot, whyNotRead } from './client.js'
+import { apiAddress, bodyOf, type ApiState, postJson, request, useApi, whyNot, whyNotRead } from './client.js'
 import { command } from './command.js'
 import { counted, formatMs, formatSize } from './format.js'
 import { Badges, EventName, Subject } from './row.js'
-import { copy, detail as shownDetail, dialog, focusHeading, isNarrow } from './model.js'
+import { copy, detail as shownDetail, dialog, focusHeading, isNarrow, messageFrom, notify } from './model.js'
 import {
   Body,
   Button,
@@ -21,6 +21,7 @@ import {
   markStatus,
   Time,
   Visible,
+  waitWords,
 } from './parts.js'
 import { hasJson, Payload } from './payload.js'
 
@@ -94,15 +95,14 @@ export function NotLoaded({ loaded: { value, problem }, n, query }: NotLoadedPro
   ) : null
 }
 
-/** The parts of a delivery. On a phone, the payload comes before the actions. */
+/** The parts of a delivery. Its actions come first, also on a phone, where a payload is many screens long. */
 function Detail({ detail, query }: DeliveryProps) {
-  const targets = <Targets key="targets" detail={detail} />
-  const payload = <Payload key="payload" detail={detail} />
-  const actions = <Actions key="actions" detail={detail} />
   return (
     <article class="detail">
       <Head detail={detail} query={query} />
-      {isNarrow.value ? [targets, payload, actions] : [actions, targets, payload]}
+      <Actions detail={detail} />
+      <Targets detail={detail} />
+      <Payload detail={detail} />
       <Section title="Headers" count={detail.headers.length}>
         <Headers headers={detail.headers} label="Headers of the delivery" />
       </Section>
@@ -158,6 +158,7 @@ function Head({ detail, query }: DeliveryProps) {
           Received: <Time at={receivedAt} />,
           Size: formatSize(size),
           'Delivery id': <Code text={deliveryId} />,
+          Query: detail.query === undefined ? null : <Code text={detail.query} />,
           'Edited copy of': editedFrom && (
             <a href={addressOf({ page: 'delivery', n: editedFrom, query })}>#{editedFrom}</a>
           ),
@@ -165,6 +166,16 @@ function Head({ detail, query }: DeliveryProps) {
       />
     </header>
   )
+}
+
+/** Ends what waits of a delivery. */
+async function skip(n: number): Promise<void> {
+  try {
+    await postJson<Sent>(`deliveries/${n}/skip`, {})
+    notify(`#${n} is not tried again`)
+  } catch (error) {
+    notify(messageFrom(error), true)
+  }
 }
 
 /** Buttons of a delivery. Without relay, they give the reason why they are disabled. */
@@ -185,6 +196,11 @@ function Actions({ detail }: { readonly detail: DeliveryDetail }) {
       <Button class="button button-main" icon="again" reason={whyNot.value} onClick={open('forward')}>
         Forward again
       </Button>
+      {detail.targets.some(({ status }) => status === 'waiting') ? (
+        <Button icon="close" reason={whyNot.value} onClick={() => void skip(detail.n)}>
+          Stop trying
+        </Button>
+      ) : null}
       <Button icon="pen" reason={whyNotEdit} onClick={open('edit')}>
         Edit and send
       </Button>
@@ -224,7 +240,7 @@ function Targets({ detail: { targets, routes, ignored } }: { readonly detail: De
 }
 
 function Target({ target }: { readonly target: TargetDetail }) {
-  const { name, label, match, reason, attempts } = target
+  const { name, label, match, reason, attempts, waitsFor } = target
   const longest = attempts.length === 1 ? null : Math.max(...attempts.map(({ ms }) => ms), 1)
   let last = 0
   const numbered = attempts.map((attempt) => {
@@ -235,6 +251,7 @@ function Target({ target }: { readonly target: TargetDetail }) {
   return (
     <Card name={name} label={match === null ? label : `${match} → ${label}`} status={markStatus(target)}>
       {/^(?:answered|exit code) /.test(reason ?? '') ? null : <Visible class="quiet" text={reason} />}
+      {waitsFor ? <Visible class="quiet" text={waitWords(waitsFor)} /> : null}
       {attempts.length === 0 ? <p class="quiet">No attempt yet.</p> : null}
       <ol class="attempts" aria-label={`Attempts at ${name}, the newest first`}>
         {numbered.toReversed().map(({ attempt, numbers }, i) => (

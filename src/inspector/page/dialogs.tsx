@@ -1,9 +1,9 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeliveryDetail, ForwardRequest, Sent } from '../api.js'
 import { postJson, whyNot } from './client.js'
 import { command } from './command.js'
-import { closeDialog, closing, dialog, messageFrom, notify } from './model.js'
+import { closeDialog, closing, dialog, formValues, messageFrom, notify } from './model.js'
 import { Button, Icon, Visible } from './parts.js'
 
 export interface DialogProps {
@@ -61,6 +61,81 @@ export function Dialog({ title, isWide = false, mayClose = () => true, children 
         {children}
       </div>
     </dialog>
+  )
+}
+
+interface DialogFormProps {
+  readonly class: string
+  readonly form?: RefObject<HTMLFormElement | null>
+  /** Words of the button. */
+  readonly action: string
+  /** Reason why the form cannot be submitted now. */
+  readonly why: string | null
+  /** Text beside the button, while nothing is wrong. */
+  readonly hint: ComponentChildren
+  /** True if text and button are in one line. Default: false. */
+  readonly isEndInLine?: boolean
+  /**
+   * Does what the form asks. `isOpen()` is false once the user has closed the dialog, and may have opened another one.
+   * @throws Error whose message is for the user
+   */
+  readonly submit: (fields: URLSearchParams, isOpen: () => boolean) => Promise<void>
+  readonly children: ComponentChildren
+}
+
+/** Form of a dialog. It is submitted once at a time, and shows why that failed until a field changes. */
+export function DialogForm({
+  class: name,
+  form,
+  action,
+  why,
+  hint,
+  isEndInLine = false,
+  submit,
+  children,
+}: DialogFormProps) {
+  const [failure, setFailure] = useState<string | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  const submitOnce = async (fields: URLSearchParams): Promise<void> => {
+    if (why !== null || isBusy) return
+    setBusy(true)
+    const opened = dialog.value
+    try {
+      await submit(fields, () => dialog.value === opened)
+    } catch (error) {
+      setFailure(messageFrom(error))
+    }
+    setBusy(false)
+  }
+  const trouble = why ?? failure
+  const end = (
+    <>
+      <p id="form-why" class={trouble === null ? 'quiet' : 'error-text'} role="status">
+        {trouble === null ? hint : <Visible text={trouble} />}
+      </p>
+      <button
+        type="submit"
+        class="button button-main"
+        aria-disabled={why === null ? undefined : 'true'}
+        aria-describedby="form-why"
+      >
+        {action}
+      </button>
+    </>
+  )
+  return (
+    <form
+      class={name}
+      {...(form && { ref: form })}
+      onInput={() => setFailure(null)}
+      onSubmit={(event) => {
+        event.preventDefault()
+        void submitOnce(formValues(event.currentTarget))
+      }}
+    >
+      {children}
+      {isEndInLine ? <div class="edit-end">{end}</div> : end}
+    </form>
   )
 }
 
@@ -128,9 +203,22 @@ function NowhereDialog({ title, detail: { ignored, source } }: NowhereProps) {
       {ignored === undefined ? (
         <>
           <p>
-            No route matches this delivery, so there is nowhere to forward it. Add a route and start relay
-            again:
+            No route matches this delivery, so there is nowhere to forward it. Add a route, then forward it
+            again.
           </p>
+          <div class="choices">
+            <Button
+              class="button button-main"
+              isFirst
+              reason={whyNot.value}
+              onClick={() => {
+                dialog.value = { kind: 'route' }
+              }}
+            >
+              Add a route…
+            </Button>
+          </div>
+          <p class="quiet">Or stop relay, and start it again with</p>
           <pre class="command">{command(`serve --forward '${match}=http://localhost:3000/webhook'`)}</pre>
         </>
       ) : (
@@ -159,7 +247,10 @@ const KEYS = {
     ['Ctrl Alt [', 'fold all'],
     ['Ctrl Alt ]', 'unfold all'],
   ],
-  Everywhere: [['?', 'these keys']],
+  Everywhere: [
+    ['t', 'trigger a delivery'],
+    ['?', 'these keys'],
+  ],
 } as const
 
 export function KeysDialog() {

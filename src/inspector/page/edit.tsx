@@ -1,11 +1,12 @@
+import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { DeliveryDetail, Header, SendRequest, Sent } from '../api.js'
 import { isMadeHeader } from '../made-headers.js'
 import { postJson, whyNot } from './client.js'
 import { CodeBox } from './code-box.js'
 import type { Editor, Problem } from './code.js'
-import { Dialog } from './dialogs.js'
-import { dialog, formValues, go, messageFrom, notify, query } from './model.js'
+import { Dialog, DialogForm } from './dialogs.js'
+import { dialog, formValues, go, notify, query } from './model.js'
 import { Visible } from './parts.js'
 import { payloadOf } from './payload.js'
 import { compact, pretty } from './pretty.js'
@@ -15,109 +16,100 @@ const NOT_SIGNED = 'Not signed, since its source has no secret; with a new deliv
 
 /** Dialog to edit a delivery and send it as a new one: through intake, or to one target. */
 export function EditDialog({ detail }: { readonly detail: DeliveryDetail }) {
+  const { n: from, event, made } = detail
+  const send = (fields: URLSearchParams, body: string): Promise<Sent> => {
+    const request: SendRequest = {
+      from,
+      event: fields.get('event') ?? event,
+      headers: parseHeaders(fields.get('headers') ?? '', made),
+      body,
+      target: fields.get('target') || undefined,
+    }
+    return postJson<Sent>('send', request)
+  }
+  return (
+    <SendDialog
+      title={`Edit #${from} and send`}
+      read={() => payloadOf(detail)}
+      outcome={detail.unproved ? NOT_SIGNED : SIGNED}
+      send={send}
+    >
+      <Fields detail={detail} />
+    </SendDialog>
+  )
+}
+
+interface SendDialogProps {
+  readonly title: string
+  /** Reads the payload as received. */
+  readonly read: () => Promise<string>
+  /** Sentence about what is sent. */
+  readonly outcome: string
+  /** Sends the payload with the values of the fields. @throws Error whose message is for the user */
+  readonly send: (fields: URLSearchParams, body: string) => Promise<Sent>
+  /** Fields besides the payload. */
+  readonly children: ComponentChildren
+}
+
+/** Dialog with a payload to edit. Once that is sent, the new delivery is shown. */
+export function SendDialog({ title, read, outcome, send, children }: SendDialogProps) {
   const form = useRef<HTMLFormElement>(null)
   const editor = useRef<Editor | null>(null)
   /** Values before the first change: the payload as received and as shown, and the other fields. */
   const original = useRef({ payload: '', text: '', fields: '' })
   const [problem, setProblem] = useState<Problem | null>(null)
-  const [failure, setFailure] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
-  const submit = async (): Promise<void> => {
-    if (!editor.current || !form.current || whyNot.value !== null || isBusy) return
-    setBusy(true)
-    try {
-      await send(detail, form.current, payloadToSend(editor.current.text(), original.current))
-    } catch (error) {
-      setFailure(messageFrom(error))
-      setBusy(false)
-    }
+  const submit = async (fields: URLSearchParams, isOpen: () => boolean): Promise<void> => {
+    if (!editor.current) return
+    showSent(await send(fields, payloadToSend(editor.current.text(), original.current)), isOpen)
   }
   const formText = (): string => (form.current ? formValues(form.current).toString() : '')
   useLayoutEffect(() => void (original.current.fields = formText()), [])
   const mayClose = (): boolean => {
     const { text, fields } = original.current
-    const isEdited = formText() !== fields || (editor.current !== null && editor.current.text() !== text)
-    return !isEdited || confirm('Close without sending? Your edit is lost.')
+    const isSame = formText() === fields && (editor.current?.text() ?? text) === text
+    return isSame || confirm('Close without sending? Your edit is lost.')
   }
-  const syntax =
-    problem && `The payload is not JSON: line ${problem.line}, column ${problem.column}: ${problem.message}`
   return (
-    <Dialog title={`Edit #${detail.n} and send`} isWide mayClose={mayClose}>
-      <form
+    <Dialog title={title} isWide mayClose={mayClose}>
+      <DialogForm
         class="edit"
-        ref={form}
-        onInput={() => setFailure(null)}
-        onSubmit={(event) => {
-          event.preventDefault()
-          void submit()
-        }}
+        form={form}
+        action="Send"
+        why={whyNot.value ?? syntaxText(problem)}
+        hint={<Visible text={outcome} />}
+        isEndInLine
+        submit={submit}
       >
-        <Fields detail={detail} />
+        {children}
         <CodeBox
           class="editor"
           what="the payload"
-          read={async () => (original.current.payload = await payloadOf(detail))}
-          show={({ edit }, into, payload) => edit(into, readable(payload), setProblem)}
+          read={async () => (original.current.payload = await read())}
+          show={({ edit }, into, payload) =>
+            edit(into, readable(payload), (text) => mustBeJson(text, payload), setProblem)
+          }
           onView={(opened) => {
             editor.current = opened
             original.current.text = opened?.text() ?? ''
           }}
         />
-        <End why={whyNot.value ?? syntax} failure={failure} outcome={detail.unproved ? NOT_SIGNED : SIGNED} />
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }
 
-interface EndProps {
-  /** Reason why it cannot be sent now. */
-  readonly why: string | null
-  /** Reason why it was not sent. */
-  readonly failure: string | null
-  /** Sentence about what is sent. */
-  readonly outcome: string
-}
-
-function End({ why, failure, outcome }: EndProps) {
-  const trouble = why ?? failure
-  return (
-    <div class="edit-end">
-      <p id="edit-why" class={trouble === null ? 'quiet' : 'error-text'} role="status">
-        <Visible text={trouble ?? outcome} />
-      </p>
-      <button
-        type="submit"
-        class="button button-main"
-        aria-disabled={why === null ? undefined : 'true'}
-        aria-describedby="edit-why"
-      >
-        Send
-      </button>
-    </div>
-  )
-}
-
-/** Sends the edit and shows the new delivery. @throws RequestError; Error for a malformed header */
-async function send(
-  { n: from, event, made }: DeliveryDetail,
-  form: HTMLFormElement,
-  body: string,
-): Promise<void> {
-  const fields = formValues(form)
-  const request: SendRequest = {
-    from,
-    event: fields.get('event') ?? event,
-    headers: parseHeaders(fields.get('headers') ?? '', made),
-    body,
-    target: fields.get('target') || undefined,
-  }
-  const opened = dialog.value
-  const sent = await postJson<Sent>('send', request)
-  notify(`Sent as #${sent.n}`)
-  // Compared, since the user may have closed it and moved on meanwhile.
-  if (dialog.value !== opened) return
+/** Shows what was sent, unless the user has closed the dialog that was open and moved on meanwhile. */
+function showSent({ n }: Sent, isOpen: () => boolean): void {
+  notify(`Sent as #${n}`)
+  if (!isOpen()) return
   dialog.value = null
-  go({ page: 'delivery', n: sent.n, query: query.value })
+  go({ page: 'delivery', n, query: query.value })
+}
+
+function syntaxText(problem: Problem | null): string | null {
+  return (
+    problem && `The payload is not JSON: line ${problem.line}, column ${problem.column}: ${problem.message}`
+  )
 }
 
 /** Fields of the edit besides the payload. */
@@ -142,17 +134,7 @@ function Fields({ detail }: { readonly detail: DeliveryDetail }) {
             />
           </label>
         ) : null}
-        <label>
-          Send to
-          <select name="target">
-            <option value="">every matching target</option>
-            {routes.map(({ id, name }) => (
-              <option value={id}>
-                only <Visible text={name} />
-              </option>
-            ))}
-          </select>
-        </label>
+        <TargetField targets={routes} />
       </div>
       <details class="edit-headers">
         <summary>
@@ -172,6 +154,27 @@ function Fields({ detail }: { readonly detail: DeliveryDetail }) {
   )
 }
 
+interface TargetFieldProps {
+  readonly targets: readonly { readonly id: string; readonly name: string }[]
+}
+
+/** Choice between the routes and one target. */
+export function TargetField({ targets }: TargetFieldProps) {
+  return (
+    <label>
+      Send to
+      <select name="target">
+        <option value="">every matching target</option>
+        {targets.map(({ id, name }) => (
+          <option value={id}>
+            only <Visible text={name} />
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
 /** Parses headers, one a line. @throws Error that names the line */
 function parseHeaders(text: string, made: readonly string[]): Header[] {
   return text.split('\n').flatMap((line, i): Header[] => {
@@ -183,9 +186,19 @@ function parseHeaders(text: string, made: readonly string[]): Header[] {
   })
 }
 
-/** Formats compact JSON. Text that has several lines already stays as its sender wrote it. */
-function readable(json: string): string {
-  return hasLines(json) ? json : pretty(json).text
+/** True for text that begins as JSON of a sender does. Some senders send other text, such as a form. */
+function isMeantAsJson(text: string): boolean {
+  return /^\s*[[{]/.test(text)
+}
+
+/** True if text must be JSON: it begins so, or the payload does that it replaces. */
+function mustBeJson(text: string, payload: string): boolean {
+  return isMeantAsJson(text) || isMeantAsJson(payload)
+}
+
+/** Formats compact JSON. Text that has several lines already, or is no JSON, stays as its sender wrote it. */
+function readable(payload: string): string {
+  return hasLines(payload) || !isMeantAsJson(payload) ? payload : pretty(payload).text
 }
 
 function hasLines(json: string): boolean {
@@ -200,7 +213,8 @@ function payloadToSend(
   edited: string,
   { payload, text }: { readonly payload: string; readonly text: string },
 ): string {
-  JSON.parse(edited)
+  const isJson = mustBeJson(edited, payload)
+  if (isJson) JSON.parse(edited)
   if (edited === text) return payload
-  return hasLines(edited) && !hasLines(payload) ? compact(edited) : edited
+  return isJson && hasLines(edited) && !hasLines(payload) ? compact(edited) : edited
 }

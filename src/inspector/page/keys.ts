@@ -24,6 +24,11 @@ const ACTIONS: Readonly<Record<string, (event: KeyboardEvent) => boolean>> = {
   '/': focusSearch,
   r: () => openForShown('forward'),
   e: () => openForShown('edit'),
+  t: () => {
+    if (whyNot.value !== null) return refuse(whyNot.value)
+    dialog.value = { kind: 'trigger' }
+    return true
+  },
   '?': () => {
     dialog.value = { kind: 'keys' }
     return true

@@ -12,6 +12,7 @@ import { cursor, moveFocus } from './model.js'
 import { Button, Empty } from './parts.js'
 import { DeliveryRow } from './row.js'
 import { TimelineStrip } from './timeline.js'
+import { TriggerButton } from './trigger.js'
 
 /** Distance from the top within which the list follows new deliveries. Pixels. */
 const TOP = 24
@@ -210,7 +211,11 @@ function End({ query }: { readonly query: ListQuery }) {
 function FirstSteps() {
   return (
     <Empty title="No deliveries yet">
-      <p>They appear here as they arrive. Send a first one from another terminal:</p>
+      <p>They appear here as they arrive. Send a first one:</p>
+      <p>
+        <TriggerButton />
+      </p>
+      <p>Or from another terminal:</p>
       <pre class="command">{command('trigger push')}</pre>
       <p>
         Or let a code host send them: started again with <code>{command('serve --tunnel')}</code>, relay

@@ -18,6 +18,10 @@ export const cursor = signal<{ readonly n: number; readonly wantsFocus: boolean 
 
 export type OpenDialog =
   | { readonly kind: 'keys' }
+  | { readonly kind: 'trigger' }
+  | { readonly kind: 'route' }
+  | { readonly kind: 'source' }
+  | { readonly kind: 'hook' }
   | { readonly kind: 'forward' | 'edit' | 'compare'; readonly detail: DeliveryDetail }
 
 export const dialog = signal<OpenDialog | null>(null)

@@ -19,6 +19,7 @@ const SHAPES = {
   search: 'M7 3a4 4 0 1 0 0 8a4 4 0 1 0 0-8M10 10l3.4 3.4',
   tunnel: 'M2.5 13V9.5a5.5 5.5 0 0 1 11 0V13M5.8 13V9.8a2.2 2.2 0 0 1 4.4 0V13',
   saved: 'M8 2.5v7M5 6.8L8 9.8l3-3M3 13h10',
+  send: 'M2.5 8h10M8.8 4.2L12.6 8l-3.8 3.8',
   diff: 'M4.5 3v7M2.6 8.2l1.9 1.9l1.9-1.9M11.5 13V6M9.6 7.8l1.9-1.9l1.9 1.9',
 } as const
 
@@ -103,16 +104,22 @@ export function markStatus({ status, down }: TargetMark): Status {
   return down ? 'down' : status
 }
 
+/** `waiting: behind #3, tried again at 12:04:15` */
+export function waitWords({ text, nextTryAt }: NonNullable<TargetMark['waitsFor']>): string {
+  return `waiting: ${text}${nextTryAt === undefined ? '' : ` at ${formatTime(nextTryAt, now.value)}`}`
+}
+
 /** One target in the list: sign, name, and the response or the status. The rest is in its title. */
 export function Mark({ target }: { readonly target: TargetMark }) {
-  const { name, answer, ms, reason, tries } = target
+  const { name, answer, ms, reason, tries, waitsFor } = target
   const status = markStatus(target)
-  const { icon, word } = MARKS[status]
+  const { icon } = MARKS[status]
+  const word = waitsFor?.text ?? MARKS[status].word
   const isAnswer = answer !== undefined && status === target.status
   // While it waits, all attempts so far have failed.
   const attempts = target.status === 'waiting' ? tries : tries + 1
   const facts = [
-    word,
+    waitsFor ? waitWords(waitsFor) : word,
     answer,
     ms === undefined ? undefined : formatMs(ms),
     tries === 0 ? undefined : `${counted(tries, 'attempt')} failed`,
@@ -123,7 +130,7 @@ export function Mark({ target }: { readonly target: TargetMark }) {
       <Icon name={icon} />
       <Visible class="mark-name" text={name} />
       {isAnswer ? <span class="sr-only"> {word} </span> : null}
-      <span class="mark-answer">{isAnswer ? answer : word}</span>
+      <span class={waitsFor && !isAnswer ? 'mark-waits' : 'mark-answer'}>{isAnswer ? answer : word}</span>
       {tries === 0 ? null : (
         <span class="tries">
           <span aria-hidden="true">×{attempts}</span>

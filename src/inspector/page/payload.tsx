@@ -9,7 +9,7 @@ import { Button, Code, Section } from './parts.js'
 
 /** The payload: formatted JSON, or the text of the body. */
 export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
-  const { n, size, bodyKind } = detail
+  const { n, size, bodyKind, bodyFormat } = detail
   const [isRaw, setRaw] = useState(!hasJson(detail))
   const [path, setPath] = useState('')
   const [view, setView] = useState<CodeView | null>(null)
@@ -39,7 +39,7 @@ export function Payload({ detail }: { readonly detail: DeliveryDetail }) {
   return (
     <Section title="Payload" count={formatSize(size)} tools={tools}>
       {bodyKind === 'bytes' ? (
-        <p class="quiet">The body is not UTF-8 text. Download it to see its bytes.</p>
+        <p class="quiet">The body is {bodyFormat ?? 'not UTF-8 text'}. Download it to see its bytes.</p>
       ) : (
         <CodeBox
           what="the payload"
@@ -75,7 +75,7 @@ function Switch({ isRaw, choose }: { readonly isRaw: boolean; readonly choose: (
 }
 
 /** True if a body is JSON, or a form that carries JSON. */
-export function hasJson({ bodyKind }: Pick<DeliveryDetail, 'bodyKind'>): boolean {
+export function hasJson({ bodyKind }: DeliveryDetail): boolean {
   return bodyKind === 'json' || bodyKind === 'form'
 }
 

@@ -1,17 +1,19 @@
 import { useEffect, useRef } from 'preact/hooks'
-import type { RefusedDetail, RefusedKind, RefusedLine, RefusedPage } from '../api.js'
+import type { ListedKind, RefusedDetail, RefusedLine, RefusedPage } from '../api.js'
 import { addressOf } from './address.js'
 import { useApi } from './client.js'
 import { formatCount, formatSize } from './format.js'
 import { focusHeading } from './model.js'
 import { Body, Code, Empty, Facts, Headers, Icon, Section, Sentences, Time, Visible } from './parts.js'
 
-const KINDS: Readonly<Record<RefusedKind, string>> = {
+const KINDS: Readonly<Record<ListedKind, string>> = {
   no_signature: 'no well-formed signature',
   invalid_signature: 'invalid signature',
   invalid_event: 'invalid event',
   too_large: 'too large',
   wrong_path: 'wrong path',
+  handshake: 'handshake',
+  question: 'unknown question',
 }
 
 /** Refused requests, and the open one. */
@@ -53,7 +55,8 @@ function RefusedList({ page: { refused, counts }, openId }: RefusedListProps) {
         Refused requests
       </h1>
       <p class="quiet">
-        Not proved to come from their sender, and not forwarded. The last 100 since relay started.
+        Not proved to come from their sender, and not forwarded; and handshakes, with which a sender asks an
+        address. The last 100 since relay started.
       </p>
       {given.size === 0 ? null : (
         <ul class="counts">
@@ -140,7 +143,8 @@ function RefusedRequest({ id }: { readonly id: number }) {
               <span class="badge badge-warn">unproved</span>
             </div>
             <h1 tabIndex={-1} ref={heading}>
-              Refused: {KINDS[value.kind]}
+              {value.kind === 'handshake' ? '' : 'Refused: '}
+              {KINDS[value.kind]}
             </h1>
             <Facts
               facts={{

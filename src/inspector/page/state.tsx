@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import type { InstanceState, SourceState, TargetState, TunnelState } from '../api.js'
+import { AddButton, RemoveRouteButton } from './add.js'
 import { useApi } from './client.js'
 import { command } from './command.js'
 import { counted, exactTime, formatCount, formatMs } from './format.js'
@@ -45,8 +46,10 @@ function Instance({ state }: { readonly state: InstanceState }) {
         />
       </header>
       <Targets state={state} />
-      {sources.length === 0 ? null : (
-        <Section title="Sources">
+      <Section title="Sources" tools={<AddButton what="source" />}>
+        {sources.length === 0 ? (
+          <p class="quiet">Senders besides the code host, such as Stripe or Slack. There are none yet.</p>
+        ) : (
           <ul class="cards">
             {sources.map((source) => (
               <Source
@@ -56,8 +59,8 @@ function Instance({ state }: { readonly state: InstanceState }) {
               />
             ))}
           </ul>
-        </Section>
-      )}
+        )}
+      </Section>
       <div class="columns">
         <Section title="Tunnel">
           {state.tunnel === null ? (
@@ -69,7 +72,7 @@ function Instance({ state }: { readonly state: InstanceState }) {
             <Tunnel tunnel={state.tunnel} />
           )}
         </Section>
-        <Section title="Hooks">
+        <Section title="Hooks" tools={<AddButton what="hook" />}>
           <Hooks hooks={hooks} command={command('hook add octo/demo')} />
         </Section>
         <Section title="Signed in">
@@ -83,11 +86,11 @@ function Instance({ state }: { readonly state: InstanceState }) {
 function Targets({ state }: { readonly state: InstanceState }) {
   const { targets, ignored } = state
   return (
-    <Section title="Targets">
+    <Section title="Targets" tools={<AddButton what="route" />}>
       {targets.length === 0 ? (
         <Hint title="No targets" command={command("serve --forward '*=http://localhost:3000/webhook'")}>
-          Deliveries are only stored in the journal. To forward them to a local program, stop relay, and start
-          it again with
+          Deliveries are only stored in the journal. To forward them to a local program, add a route here. Or
+          stop relay, and start it again with
         </Hint>
       ) : (
         <ul class="cards">
@@ -138,7 +141,13 @@ function Target({ target }: { readonly target: TargetState }) {
         <span class={failed > 0 ? 'error-text' : ''}>{formatCount(failed)} failed</span>
         {since === undefined ? null : [`, ${word} since `, <Time at={since} />]}
         {nextProbeAt === undefined ? null : [', next attempt at ', <Time at={nextProbeAt} />]}
+        {target.ofProfile ? ', of the profile' : null}
       </p>
+      {target.ofProfile ? (
+        <p>
+          <RemoveRouteButton target={target} />
+        </p>
+      ) : null}
     </Card>
   )
 }
@@ -184,7 +193,7 @@ function Hooks({ hooks, command }: HooksProps) {
   if (hooks.length === 0)
     return (
       <Hint title="No hooks" command={command}>
-        A hook makes the code host send a repository's deliveries here:
+        A hook makes the code host send a repository's deliveries here. Add one here, or in a terminal with
       </Hint>
     )
   return (

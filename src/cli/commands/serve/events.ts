@@ -1,27 +1,22 @@
+import { shownSource } from '../../../base/source-names.js'
 import { stripVTControlCharacters } from 'node:util'
 import { type AccountChange, accountText, isExpected } from '../../../auth/accounts.js'
-import { aborted } from '../../../base/wait.js'
+import { anywhere, type Command, commandsOf } from '../../../base/command-line.js'
 import { createLogThrottle, type LogThrottle } from '../../../base/log.js'
-import { isChannel, isCodeHost, type LiveSettings } from '../../../base/settings.js'
 import { toRelayError } from '../../../base/errors.js'
 import { MAX_PREFIX } from '../../../base/bytes.js'
-import type { AttemptEvent } from '../../../dispatch/dispatcher.js'
-import type { TargetStatus } from '../../../dispatch/target.js'
-import { isCommand, Routing, shortNames } from '../../../dispatch/routes.js'
-import { type Attempt, type Delivery, editedFrom, ignoredText, type Receipt } from '../../../journal/types.js'
-import type { RelayEvent } from '../../../events/events.js'
+import { othersBehind, type TargetStatus } from '../../../dispatch/target.js'
+import { targetReason } from '../../../dispatch/waiting.js'
+import { isCommand } from '../../../dispatch/routes.js'
+import { type Attempt, editedFrom, ignoredText } from '../../../journal/types.js'
 import { type HookEvent, sourceOf } from '../../../events/hook-event.js'
 import type { Reloaded } from '../../../events/status.js'
 import type { TunnelStatus } from '../../../instance/protocol.js'
-import type { PrintingShell } from '../../command.js'
 import {
   appHookText,
   askAgain,
-  attemptFields,
   attemptText,
   caughtUpText,
-  deliveryFields,
-  failedObject,
   hookStateText,
   placeName,
   sourcedName,
@@ -29,129 +24,119 @@ import {
 } from '../../output/deliveries.js'
 import { type Output, TIMED_INDENT } from '../../output/output.js'
 import { bold, dim, green, joined, type Line, red, t, type Text, yellow } from '../../output/text.js'
-
-/** Time that the banner waits for new channels. Creating one takes about half a second. Milliseconds. */
-const TUNNEL_LIMIT_MS = 3000
-
-/** Text in place of the address of a tunnel without a channel. */
-export const ADDRESS_LATER = 'printed below once the tunnel is connected'
+import type { HandshakeEvent } from '../../../webhook/refusals.js'
+import { banner, BANNER_INDENT, bannerObject } from './banner.js'
+import { ADDRESS_LATER, type ServeItem } from './items.js'
+import { type ItemObject, itemObject } from './objects.js'
+import type { Running } from './running.js'
 
 /** Types of events whose problems are printed as warnings, even with `--quiet`. */
 const PROBLEMS: ReadonlySet<string> = new Set(['hook', 'account', 'settings'])
 
-type Fields = Readonly<Record<string, unknown>>
+/** An item of one type. */
+type Item<Type extends ServeItem['type']> = Extract<ServeItem, { readonly type: Type }>
 
-/**
- * Report of an event, for people and for programs: the line of the terminal and the log, and the object of `--json`.
- */
+/** Line of the terminal and of the log about an item. */
 interface Report {
   readonly level?: 'info' | 'warn'
   readonly text: Line
-  readonly object: { readonly type: string } & Fields
   /** False if it is not worth a line. A program gets every event as an object. Default: true. */
   readonly isShown?: boolean
   /** Set for events that anyone can cause: lines of the same kind are counted. */
   readonly kind?: string | undefined
 }
 
+/** Prints what happens while `relay serve` runs. @param out output until the settings have named the format */
+export async function printServe(items: AsyncIterable<ServeItem>, out: Output): Promise<void> {
+  const live = new LiveOutput(out)
+  for await (const item of items) live.print(item)
+}
+
 /**
- * Prints the events of a running `serve`: on standard error as lines, or as JSON with `--log-format json`; with
- * `--json` also as objects on standard output.
+ * Prints the items of a running `serve` on standard error: as lines, or as JSON with `--log-format json`. Never waits,
+ * since items come faster than a slow terminal reads.
  */
 export class LiveOutput {
-  readonly #out: Output
-  readonly #json: boolean
-  readonly #command: (line: string) => string
-  readonly #throttle: LogThrottle
+  #out: Output
+  #throttle: LogThrottle
+  #command: Command = anywhere
   /** States of targets that are not up. */
   readonly #states = new Map<string, TargetStatus['state']>()
-  readonly #last = new Map<string, Pick<Attempt, 'outcome' | 'error'>>()
-  #names: ReadonlyMap<string, string> = new Map()
-  /** Tunnel status by source. */
-  readonly #tunnels = new Map<string, TunnelStatus>()
-  #onTunnelUrl = (): void => {}
+  readonly #last = new Map<string, Attempt>()
+  /** Tunnel status by source, or by the hub for all of them. */
+  readonly #tunnels = new Map<string, Told>()
 
-  /** @param command completes a command line of relay for the profile */
-  constructor(
-    { out, json }: Pick<PrintingShell, 'out' | 'json'>,
-    routes: Pick<Routing, 'routes'>,
-    command: (line: string) => string,
-  ) {
+  constructor(out: Output) {
     this.#out = out
-    this.#command = command
-    this.#json = json
     this.#throttle = createLogThrottle(out.timedLog)
-    this.setRoutes(routes)
   }
 
-  /** Prints an event of the relay. */
-  readonly onEvent = (event: RelayEvent): void => {
-    switch (event.type) {
-      case 'listening':
-        if (this.#json) this.#out.object(event)
-        return
+  print(item: ServeItem): void {
+    switch (item.type) {
+      case 'starting':
+        return this.#start(item)
+      case 'running':
+        return this.#printBanner(item.running)
       case 'delivery':
-        return this.onDelivery(event.delivery, event.receipt)
+        return this.#report(item, this.#ofDelivery(item))
       case 'attempt':
-        return this.onAttempt(event.attempt)
+        this.#report(item, this.#ofAttempt(item))
+        return this.#printOutput(item)
+      case 'skipped':
+        return this.#report(item, { text: t`#${item.n}  → ${item.name} ${red('✗')} skipped` })
       case 'target':
-        return this.onTarget(event.target)
+        return this.#report(item, this.#ofTarget(item))
       case 'tunnel':
-        return this.onTunnel(event.tunnel)
+        return this.#report(item, this.#ofTunnel(item))
       case 'hook':
-        return this.onHook(event.hook)
+        return this.#report(item, ofHook(item.hook, this.#command))
       case 'account':
-        return this.onAccount(event.account)
+        return this.#report(item, ofAccount(item.account))
+      case 'handshake':
+        return this.#report(item, ofHandshake(item.handshake))
       case 'settings':
-        return this.#onSettings(event.settings, event.reloaded)
+        this.#report(item, ofSettings(item.reloaded))
+        return this.#printChanges(item.reloaded)
       case 'settings refused':
-        return this.#onSettingsRefused(event.error)
-      // Not printed here: the list of refused requests, the log and the inspector have more details.
-      case 'refused':
-      case 'sign-in ended':
-      case 'code used':
-      case 'turn':
-      case 'stale':
-      case 'changed':
-      case 'removed':
+        return this.#report(item, ofRefusedSettings(item.error))
+      case 'message':
+        return this.#printMessage(item)
+      case 'dropped':
+        return this.#out.timedLog.warn(`${item.count} events came faster than they could be printed`)
+      // An object for programs; the banner has the addresses.
+      case 'listening':
     }
   }
 
-  /** Sets the routes whose targets are named. */
-  setRoutes({ routes }: Pick<Routing, 'routes'>): void {
-    this.#names = shortNames(routes)
+  /** Uses what the settings say about the output. */
+  #start({ logFormat, place }: Item<'starting'>): void {
+    this.#command = commandsOf(place)
+    this.#out = this.#out.withLogFormat(logFormat)
+    this.#throttle = createLogThrottle(this.#out.timedLog)
   }
 
-  /** Returns the short name of a target. */
-  readonly nameOf = (id: string): string => this.#names.get(id) ?? shortNames([{ id }]).get(id) ?? id
-
-  /**
-   * Returns the payload URLs of `--tunnel` by source. Waits some seconds for new channels, or until the signal aborts.
-   */
-  async payloadUrls(
-    sources: Iterable<string>,
-    { tunnel, signal }: { readonly tunnel: string | undefined; readonly signal: AbortSignal },
-  ): Promise<ReadonlyMap<string, string>> {
-    const all = [...sources]
-    const known = (): [string, string][] =>
-      all.flatMap((source) => {
-        const url = this.#tunnels.get(source)?.url
-        return typeof url === 'string' ? [[source, url]] : []
-      })
-    const complete = new AbortController()
-    this.#onTunnelUrl = () => known().length === all.length && complete.abort()
-    this.#onTunnelUrl()
-    const ends = [signal, complete.signal, AbortSignal.timeout(TUNNEL_LIMIT_MS)]
-    if (tunnel !== undefined && !isChannel(tunnel)) await Promise.race(ends.map(aborted))
-    return new Map(known())
+  #printBanner(running: Running): void {
+    const out = this.#out
+    if (out.jsonLog) out.event('info', 'relay is running', bannerObject(running))
+    else for (const line of banner(running, this.#command)) out.say(line, BANNER_INDENT)
   }
 
-  /** Prints `#7  push  octo/demo  main  no route`. */
-  readonly onDelivery = (delivery: Delivery, { n, duplicate, targets, ignoredBy }: Receipt): void => {
+  #printMessage({ level, text, cause, isTimed = false }: Item<'message'>): void {
+    const out = this.#out
+    const log = isTimed ? out.timedLog : out.log
+    if (level === 'say') out.say(text)
+    else if (level === 'error') log.error(String(text), cause)
+    else log[level](String(text))
+  }
+
+  /** Makes `#7  push  octo/demo  main  no route`. */
+  #ofDelivery({ delivery, receipt, targets, hasRoutes }: Item<'delivery'>): Report {
+    const behind = [...new Set(targets.flatMap(({ waitsFor = [] }) => waitsFor))]
+    const { n, duplicate, ignoredBy } = receipt
     const from = editedFrom(delivery)
     const place = placeName(delivery)
-    const down = targets.filter((id) => this.#states.get(id) === 'down').map(this.nameOf)
-    const isUnrouted = targets.length === 0 && ignoredBy === undefined && !duplicate && this.#names.size > 0
+    const down = targets.filter(({ id }) => this.#states.get(id) === 'down').map(({ name }) => name)
+    const isUnrouted = targets.length === 0 && ignoredBy === undefined && !duplicate && hasRoutes
     const notes = [
       delivery.verifiedBy === 'none' && UNVERIFIED,
       duplicate &&
@@ -160,66 +145,60 @@ export class LiveOutput {
       ignoredBy !== undefined && ignoredText(ignoredBy),
       isUnrouted && 'no route',
       down.length > 0 && `waits for ${down.join(', ')}`,
-      targets.some((id) => this.#states.get(id) === 'elsewhere') && 'forwarded by another relay',
+      ...behind.map((reason) => `waits ${reason}`),
+      targets.some(({ id }) => this.#states.get(id) === 'elsewhere') && 'forwarded by another relay',
     ].filter(Boolean)
     const parts = [`#${n}`, bold(sourcedName(delivery)), place, yellow(notes.join(', '))]
-    this.#report({
-      text: joined(
-        parts.filter((part) => String(part) !== ''),
-        '  ',
-      ),
-      object: { type: 'delivery', n, ...deliveryFields(delivery), duplicate, ignoredBy: ignoredBy ?? null },
-      // Anyone who knows the tunnel's channel can send copies.
+    const shown = parts.filter((part) => String(part) !== '')
+    // Anyone who knows the tunnel's channel can send copies.
+    return {
+      text: joined(shown, '  '),
       kind: duplicate && targets.length === 0 ? 'a duplicate' : undefined,
-    })
+    }
   }
 
-  /** Prints `#7  → app ✓ 202 38ms`. */
-  readonly onAttempt = ({ n, entry, route, attempt, forward, retryAt }: AttemptEvent): void => {
-    const name = this.nameOf(route.id)
-    const { event, action, repo, number, ref = null, deliveryId: delivery } = entry
-    const { status: state, reason = null } = forward
-    const about = {
-      event,
-      action,
-      repo,
-      number,
-      ref,
-      state,
-      reason,
-      retryAt: isoTime(retryAt),
-      name,
-      delivery,
-    }
+  /** Makes `#7  → app ✓ 202 38ms`. */
+  #ofAttempt({ attempt: { n, route, attempt, forward, retryAt }, name }: Item<'attempt'>): Report {
     this.#last.set(route.id, attempt)
-    this.#report({
-      level: state === 'failed' ? 'warn' : 'info',
+    return {
+      level: forward.status === 'failed' ? 'warn' : 'info',
       text: t`#${n}  → ${name} ${attemptText(forward, attempt, retryAt)}`,
-      object: { type: 'attempt', n, ...attemptFields(attempt, route.label), ...about },
       // Failed probes are not printed after the line that the target is down.
       isShown: attempt.outcome !== 'unreachable' || this.#states.get(route.id) !== 'down',
-    })
+    }
+  }
+
+  /** Prints what a command has printed. */
+  #printOutput({ attempt: { route, attempt }, name }: Item<'attempt'>): void {
     const out = this.#out
     if (out.quiet || out.jsonLog || !isCommand(route.id)) return
     for (const line of outputLines(name, attempt.answer)) out.say(line.cut(out.messageWidth))
   }
 
   /**
-   * Prints `app is down: connection refused; 3 waiting, next try in 2s`, `app is back: forwarding 3 deliveries that
-   * waited`.
+   * Makes `app is down: connection refused; 3 waiting, next try in 2s`, `app is back: forwarding 3 deliveries that
+   * waited`, `app: 2 deliveries wait behind #3, tried again in 12s`, `app: #3 is not answered yet`.
    */
-  readonly onTarget = ({ id, label, state, queued, since, nextProbeAt }: TargetStatus): void => {
+  #ofTarget({ target, name }: Item<'target'>): Report {
+    const { id, label, state, queued, nextProbeAt, heldBy, slow = [] } = target
     const before = this.#states.get(id)
     const last = this.#last.get(id)
     if (state === 'up') this.#states.delete(id)
     else this.#states.set(id, state)
     // The delivery that succeeded first is no longer queued, unless it must be sent again.
     const waited = before === 'down' && last?.outcome !== 'retry' ? queued + 1 : queued
-    const name = this.nameOf(id)
     const why = last?.error ? `${last.error}; ` : ''
     const next = nextProbeAt === undefined ? '' : `, next try in ${secondsUntil(nextProbeAt)}s`
     const deliveries = waited === 1 ? '1 delivery' : `${waited} deliveries`
     const full = label === name ? '' : ` (${label})`
+    if (state === 'up' && before === undefined && slow.length > 0)
+      return { text: slowText(name, target, slow) }
+    const isHeld = state === 'up' && before === undefined && heldBy !== undefined
+    const reason = isHeld ? targetReason(target, Date.now()) : undefined
+    if (reason !== undefined) {
+      const others = othersBehind(target)
+      return { text: `${name}: ${others === 1 ? '1 delivery waits' : `${others} deliveries wait`} ${reason}` }
+    }
     const texts = {
       up: t`${name} ${green('is back')}${waited === 0 ? '' : `: forwarding ${deliveries} that waited`}`,
       down: t`${name} ${red('is down')}: ${why}${queued} waiting${next}`,
@@ -228,87 +207,43 @@ export class LiveOutput {
     }
     // The log reports when forwarding passes from one relay to another.
     const passes = state === 'elsewhere' || (state === 'up' && (before ?? 'elsewhere') === 'elsewhere')
-    const times = { since: isoTime(since), nextTryAt: isoTime(nextProbeAt) }
-    this.#report({
+    return {
       level: state === 'down' || state === 'gone' ? 'warn' : 'info',
       text: texts[state],
-      object: { type: 'target', target: label, state, queued, ...times, name },
       isShown: !passes || this.#out.jsonLog,
-    })
+    }
   }
 
   /**
-   * Prints `tunnel connected: payload URL https://smee.io/…`, `tunnel is down: connection refused; attempt 2 in 4s`.
+   * Makes `tunnel connected: payload URL https://smee.io/…`, `tunnel is down: connection refused; attempt 2 in 4s`.
    */
-  readonly onTunnel = (status: TunnelStatus): void => {
-    const before = this.#tunnels.get(status.source)
-    this.#tunnels.set(status.source, status)
-    const times = { since: isoTime(status.since), retryAt: isoTime(status.retryAt) }
-    this.#report({
+  #ofTunnel({ tunnel, hub }: Item<'tunnel'>): Report {
+    const line = hub ?? tunnel.source
+    const before = this.#tunnels.get(line)
+    const status = hub === undefined ? tunnel : ofAllSources(tunnel, before?.status)
+    const isShown = (hub === undefined || isHubNews(status, before?.status)) && isTunnelNews(status, before)
+    this.#tunnels.set(line, { status, at: isShown || !before ? Date.now() : before.at })
+    return {
       level: status.state === 'waiting' ? 'warn' : 'info',
-      text: tunnelText(status, before),
-      object: { type: 'tunnel', ...status, ...times },
-      isShown: isTunnelNews(status, before),
-    })
-    this.#onTunnelUrl()
+      text: tunnelText(status, before?.status, hub !== undefined),
+      isShown,
+    }
   }
 
-  readonly onHook = (event: HookEvent): void => {
-    const { text, isProblem = false, ...fields } = describeHook(event, this.#command)
-    const source = 'app' in event ? { app: event.app } : { repo: event.repo }
-    this.#report({
-      level: isProblem ? 'warn' : 'info',
-      text,
-      object: { type: 'hook', ...source, state: event.state, ...fields },
-    })
-  }
-
-  /** Prints `ada is signed in as octo at https://github.com`, as a warning if another account was signed in before. */
-  readonly onAccount = (change: AccountChange): void => {
-    const { userId: user, origin, account = null, before = null } = change
-    const state = change.account === undefined ? 'signed out' : 'signed in'
-    this.#report({
-      level: isExpected(change) ? 'info' : 'warn',
-      text: accountText(change),
-      object: { type: 'account', state, user, origin, account, before },
-    })
-  }
-
-  /**
-   * Prints `Reloaded the settings: 2 routes, 1 source`, a line for each new or removed source, and changes that need a
-   * restart.
-   */
-  #onSettings(settings: LiveSettings, reloaded: Reloaded): void {
-    const { routes, sources, changed, removed, restart, warnings } = reloaded
-    this.setRoutes(new Routing(settings.routes))
-    const counts = [
-      `${routes} routes`,
-      ...(sources.length > 0 ? [`${sources.length} ${sources.length === 1 ? 'source' : 'sources'}`] : []),
-      ...(changed.some(isCodeHost) ? ['another webhook secret'] : []),
-    ]
-    this.#report({
-      text: `Reloaded the settings: ${counts.join(', ')}; any other change needs a restart`,
-      object: { type: 'settings', state: 'reloaded', routes, sources, changed, removed, restart },
-    })
-    if (this.#out.jsonLog) return
-    for (const { name, address } of sources.filter((source) => changed.includes(source.name)))
-      this.#out.say(t`source ${name}: ${bold(address ?? ADDRESS_LATER)}`)
-    for (const name of removed) this.#out.say(`source ${name}: removed, its deliveries are refused`)
-    for (const text of [...restart, ...warnings]) this.#out.log.warn(text)
-  }
-
-  #onSettingsRefused(thrown: unknown): void {
-    const { message, kind } = toRelayError(thrown)
-    this.#report({
-      level: 'warn',
-      text: `the routes are unchanged: ${message}. So are sources and secrets`,
-      object: { type: 'settings', state: 'unchanged', code: kind, error: message },
-    })
-  }
-
-  #report({ level = 'info', text, object, isShown = true, kind }: Report): void {
+  /** Prints a line for each new or removed source, and changes that need a restart. */
+  #printChanges({ sources, changed, removed, restart, warnings }: Reloaded): void {
     const out = this.#out
-    if (this.#json) out.object(object)
+    if (out.jsonLog) return
+    for (const { name, address } of sources.filter((source) => changed.includes(source.name)))
+      out.say(t`source ${name}: ${bold(address ?? ADDRESS_LATER)}`)
+    for (const name of removed) out.say(`source ${name}: removed, its deliveries are refused`)
+    for (const text of [...restart, ...warnings]) out.log.warn(text)
+  }
+
+  /** Prints the line of an item; with JSON messages, with the fields of its object. */
+  #report(item: ServeItem, { level = 'info', text, isShown = true, kind }: Report): void {
+    const out = this.#out
+    const object: ItemObject = itemObject(item) ?? { type: item.type }
     // Problems of hooks and settings, and other accounts, are printed with --quiet, too.
     const isProblem = level === 'warn' && PROBLEMS.has(object.type)
     const isNeeded = isProblem || object.type === 'account'
@@ -322,20 +257,45 @@ export class LiveOutput {
   }
 }
 
+/** Makes `ada is signed in as octo at https://github.com`, as a warning if another account was signed in before. */
+function ofAccount(change: AccountChange): Report {
+  return { level: isExpected(change) ? 'info' : 'warn', text: accountText(change) }
+}
+
+/** Makes `Reloaded the settings: 2 routes, 1 source`. */
+function ofSettings({ routes, sources, changed }: Reloaded): Report {
+  const counts = [
+    `${routes} routes`,
+    ...(sources.length > 0 ? [`${sources.length} ${sources.length === 1 ? 'source' : 'sources'}`] : []),
+    ...(changed.some((name) => shownSource(name) === undefined) ? ['another webhook secret'] : []),
+  ]
+  return { text: `Reloaded the settings: ${counts.join(', ')}; any other change needs a restart` }
+}
+
+/** Makes `handshake of zoom: endpoint.url_validation answered 200`. */
+function ofHandshake({ source, name, status, reason }: HandshakeEvent): Report {
+  const answered = `handshake of ${source}: ${name}${status === null ? '' : ` answered ${status}`}`
+  const kind = `handshake of ${source}`
+  return reason === null ? { text: answered, kind } : { level: 'warn', text: `${answered}: ${reason}`, kind }
+}
+
+function ofRefusedSettings(error: unknown): Report {
+  const { message } = toRelayError(error)
+  return { level: 'warn', text: `the routes are unchanged: ${message}. So are sources and secrets` }
+}
+
 /** Returns the seconds until a time, for a person: at least one. */
 function secondsUntil(at: number): number {
   return Math.max(1, Math.round((at - Date.now()) / 1000))
 }
 
-function isoTime(at: number | null | undefined): string | null {
-  return at === undefined || at === null ? null : new Date(at).toISOString()
-}
-
+/** @param isOfAll true for the connection of a hub, which all sources have */
 function tunnelText(
   { source, state, url, why, attempt, retryAt, roundTrip }: TunnelStatus,
   before: TunnelStatus | undefined,
+  isOfAll: boolean,
 ): Line {
-  const name = isCodeHost(source) ? 'tunnel' : `tunnel of ${source}`
+  const name = isOfAll || shownSource(source) === undefined ? 'tunnel' : `tunnel of ${source}`
   if (state === 'connecting') return `${name} connecting`
   if (state === 'waiting') {
     const isLater = retryAt !== null && retryAt > Date.now()
@@ -347,64 +307,86 @@ function tunnelText(
   if (before?.state !== 'connected' || roundTrip === null)
     return t`${name} ${green('connected')}: payload URL ${url ?? ''}`
   return roundTrip === 'ok'
-    ? t`${name} ${green('works')}: a test message came back byte for byte`
+    ? t`${name} ${green('works')}: ${isOfAll ? 'an empty test message went through the hub and came back' : 'a test message came back byte for byte'}`
     : t`${name} ${yellow('does not work')}: a test message was lost: ${roundTrip}`
 }
 
-/** Number of first attempts to reconnect that are all printed. Later ones follow at equal intervals. */
-const FREQUENT = 8
-/** After that, one of this many is printed, about every ten minutes, unless the reason changes. */
-const INTERVAL = 10
-
-function isTunnelNews({ state, attempt, why }: TunnelStatus, before: TunnelStatus | undefined): boolean {
-  if (state === 'connecting') return false
-  return state !== 'waiting' || attempt <= FREQUENT || attempt % INTERVAL === 0 || why !== before?.why
+/** Says that entries in flight take long. */
+function slowText(name: string, { id }: TargetStatus, slow: readonly number[]): string {
+  const numbers = slow.map((n) => `#${n}`).join(', ')
+  const isOne = slow.length === 1
+  if (isCommand(id)) return `${name}: ${numbers} still ${isOne ? 'runs' : 'run'}`
+  return `${name}: ${numbers} ${isOne ? 'is' : 'are'} not answered yet`
 }
 
-/** Makes the line and the fields of a hook's event. */
-function describeHook(
-  event: HookEvent,
-  command: (line: string) => string,
-): Fields & { readonly text: string; readonly isProblem?: boolean } {
+/** Number of first attempts to reconnect that are all printed. */
+const FREQUENT = 8
+/** Milliseconds after which one of the later attempts is printed, unless the reason changes. */
+const INTERVAL_MS = 600_000
+
+/** The last status of a tunnel, and when its last line was printed. Milliseconds since 1970-01-01 UTC. */
+interface Told {
+  readonly status: TunnelStatus
+  readonly at: number
+}
+
+function isTunnelNews({ state, attempt, why }: TunnelStatus, before: Told | undefined): boolean {
+  if (state === 'connecting') return false
+  if (state !== 'waiting' || attempt <= FREQUENT || !before || why !== before.status.why) return true
+  return Date.now() - before.at >= INTERVAL_MS
+}
+
+/** The status of a hub's connection, from that of one of its sources. */
+function ofAllSources(status: TunnelStatus, before: TunnelStatus | undefined): TunnelStatus {
+  const { source, state, url } = status
+  // A connection that only begins again, with other sources, has been tested.
+  const known = state === before?.state ? before.roundTrip : null
+  return {
+    ...status,
+    url: url === null ? null : `${url.slice(0, -source.length)}<source>`,
+    roundTrip: status.roundTrip ?? known,
+  }
+}
+
+/** True for what neither another source of the hub's connection nor an earlier status of it has said. */
+function isHubNews(now: TunnelStatus, before: TunnelStatus | undefined): boolean {
+  if (now.state !== before?.state) return true
+  if (now.state === 'waiting') return now.why !== before.why || now.attempt !== before.attempt
+  return now.roundTrip !== before.roundTrip
+}
+
+function ofHook(event: HookEvent, command: Command): Report {
   const source = sourceOf(event)
   switch (event.state) {
-    case 'ready': {
-      const { hook, created, repaired, found, permanent } = event.hook
-      const { id, url } = hook
-      return { text: hookStateText(source, event.hook), id, url, created, repaired, found, permanent }
-    }
-    case 'leads here': {
-      const { url, repaired } = event
-      return { text: appHookText(source, event), url, repaired }
-    }
+    case 'ready':
+      return { text: hookStateText(source, event.hook) }
+    case 'leads here':
+      return { text: appHookText(source, event) }
     case 'missing':
-      return { text: `catching up with ${source}: ${event.count} missing`, missing: event.count }
+      return { text: `catching up with ${source}: ${event.count} missing` }
     case 'caught up': {
-      const { missing, arrived, failed } = event.result
-      const isProblem = failed.length > 0
-      const text = caughtUpText(source, event.result) + (isProblem ? `. ${askAgain(command)}` : '')
-      return { text, isProblem, missing, arrived, failed: failed.map(failedObject) }
+      const isProblem = event.result.failed.length > 0
+      const text = caughtUpText(source, event.result)
+      return isProblem ? { level: 'warn', text: `${text}. ${askAgain(command)}` } : { text }
     }
     case 'removed':
-      return { text: `hook of ${source} removed`, url: event.url }
+      return { text: `hook of ${source} removed` }
     case 'kept':
       return {
         text: `the hook of ${source} stays, so that --catch-up gets what is sent meanwhile. Remove it with ${command(`hook remove ${source}`)}`,
-        url: event.url,
       }
-    case 'left': {
-      const error = event.error.message
-      const text = `the hook of ${source} could not be removed: ${error}. The next serve --hook uses it again, and ${command(`hook remove ${source}`)} removes it`
-      return { text, isProblem: true, error }
-    }
+    case 'left':
+      return {
+        level: 'warn',
+        text: `the hook of ${source} could not be removed: ${event.error.message}. The next serve --hook uses it again, and ${command(`hook remove ${source}`)} removes it`,
+      }
     case 'failed':
     case 'not caught up':
   }
-  const { state, retries } = event
-  const error = event.error.message
+  const { state, retries, error } = event
   const none = 'app' in event ? `the webhook of ${source} does not lead here` : `no hook of ${source}`
   const what = state === 'failed' ? none : `could not catch up with ${source}`
-  return { text: `${what}${retries ? ' yet' : ''}: ${error}`, isProblem: true, error, retries }
+  return { level: 'warn', text: `${what}${retries ? ' yet' : ''}: ${error.message}` }
 }
 
 /** Lines of a command's output that are printed. `relay show` has the rest. */

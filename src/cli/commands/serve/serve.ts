@@ -1,10 +1,12 @@
+import { isUnsigned } from '../../../senders/source-text.js'
+import { pathOf } from '../../../base/source-names.js'
 import { isDeepStrictEqual } from 'node:util'
 import { SANDBOX_PROFILE } from '../../../base/command-line.js'
 import { aborted } from '../../../base/wait.js'
-import { RelayError } from '../../../base/errors.js'
+import { errorCode, RelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/address.js'
 import { HOST_KINDS } from '../../../codehost/hosts.js'
-import { Routing } from '../../../dispatch/routes.js'
+import { Routing } from '../../../dispatch/routing.js'
 import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
 import type { Instance } from '../../../serve/instance.js'
@@ -12,9 +14,8 @@ import { start, type Started } from '../../../serve/start.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
 import { NotMigrated } from '../../../store/schema.js'
 import { freeBytes, RESERVE } from '../../../store/sqlite.js'
-import { pathOf } from '../../../webhook/signature.js'
-import { type Flags, type PrintingShell, type Shell, shellWith } from '../../command.js'
-import type { Output } from '../../output/output.js'
+import { type Flags, type Shell, shellWith } from '../../command.js'
+import type { CommandMessages } from '../../output/output.js'
 import { dim, tilde } from '../../output/text.js'
 import {
   type Advised,
@@ -27,6 +28,7 @@ import {
   withCommand,
 } from '../../advice.js'
 import { hostInUrl } from '../../addresses.js'
+import { runService } from '../../service.js'
 import { publication, serviceSettings } from './settings.js'
 import { explainPort } from '../../port-owner.js'
 import { noDataYet, openStored } from '../../profile.js'
@@ -35,12 +37,14 @@ import { joinStored } from '../../stored-setup.js'
 import { sharedSecretText } from '../../webhook-secret.js'
 import { joinSettings, type Joined, type Parts } from '../../settings/join.js'
 import { type LoadedSettings, openSettings } from '../../settings/read.js'
+import { hubOf } from '../../../serve/tunnel.js'
 import type { Values } from '../../settings/parse.js'
 import { SETTING_NAMES, type SettingName } from '../../settings/table.js'
-import { isUnsigned, servedSources, type SetSource } from '../../sources.js'
-import { formatRepo, parseRepo } from '../../target.js'
-import { banner, BANNER_INDENT, bannerObject } from './banner.js'
-import { LiveOutput } from './events.js'
+import { servedSources, type SetSource } from '../../sources.js'
+import { ANY_OWNER, formatRepo, parseRepo } from '../../../codehost/repo.js'
+import { EventItems } from './event-items.js'
+import { messagesTo, type ServeItem } from './items.js'
+import { type Running, runningOf } from './running.js'
 import { listenToKeys, routeWarnings, waitingText, watchSettings } from './terminal.js'
 
 export interface ServeFlags extends Flags {
@@ -48,6 +52,7 @@ export interface ServeFlags extends Flags {
   readonly catchUp?: boolean
   readonly inspect?: boolean
   readonly allowUnsigned?: boolean
+  readonly keepRunning?: boolean
 }
 
 /** Time that a stop may take without a message. Milliseconds. */
@@ -55,22 +60,34 @@ const SILENT_STOP_MS = 200
 const FINISHING =
   'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
 
-/** Runs `relay serve`. */
-export async function runServe(given: PrintingShell, flags: ServeFlags): Promise<void> {
-  let { out } = given
-  // Set first, since reading the settings can print a warning.
-  given.continueWithoutOutput(({ message }) =>
-    out.log.warn(
-      `standard output cannot be written (${message}); relay continues without it. Stop it with Ctrl-C or SIGTERM`,
-    ),
+/**
+ * Runs `relay serve`, and yields what happens. It never waits for its reader: intake and forwarding go on while items
+ * wait. A reader that leaves stops it.
+ */
+export async function* runServe(given: Shell, flags: ServeFlags): AsyncGenerator<ServeItem, void> {
+  yield* runService<ServeItem>(
+    given.signal,
+    ({ signal, ...run }) => serve(shellWith(given, { signal }), flags, run),
+    (count) => ({ type: 'dropped', count }),
   )
-  using watch = watchSettings(given)
-  const parts = await readParts(given, flags)
+}
+
+/** Serves until the signal aborts or the user quits. */
+async function serve(
+  given: Shell,
+  flags: ServeFlags,
+  { push, end }: { readonly push: (item: ServeItem) => void; readonly end: () => void },
+): Promise<void> {
+  const out = messagesTo(push, given.out)
+  const shell = shellWith(given, { out })
+  // Set first, since reading the settings can print a warning.
+  onLostOutput(shell, { keepRunning: flags.keepRunning === true, end })
+  using watch = watchSettings(shell)
+  const parts = await readParts(shell, flags)
   const joined = joinSettings(parts)
   const { values } = joined
-  // A file may set the log format.
-  out = out.withLogFormat(values.logFormat)
-  const shell = shellWith(given, { out })
+  const about = { ...joined, instance: { sandbox: flags.sandbox === true } }
+  push({ type: 'starting', logFormat: values.logFormat, place: commandPlace(about) })
   let sources: readonly SetSource[] = []
   const readSources = async (from: Joined, data?: Database): Promise<readonly SetSource[]> =>
     (sources = await servedSources(shell, from, { data, allowUnsigned: flags.allowUnsigned === true }))
@@ -78,9 +95,8 @@ export async function runServe(given: PrintingShell, flags: ServeFlags): Promise
   if (!mayHaveData(storeOf(values), profileFolder(values))) await readSources(joined)
   const hooks = await readHookPlan(shell, flags, parts)
   const hooked = hooks?.repos.map(formatRepo) ?? []
-  const about = { ...joined, instance: { sandbox: flags.sandbox === true } }
   const command = (line: string): string => commandFor(about, line)
-  const live = new LiveOutput(shell, new Routing(routeSettings(joined)), command)
+  const events = new EventItems(push, new Routing(routeSettings(joined)))
   const reportConnection = (error: Error): void =>
     out.log.error(`a connection failed and was closed: ${error.message}`, error)
   using _ = { [Symbol.dispose]: shell.onConnectionError(reportConnection) }
@@ -105,57 +121,89 @@ export async function runServe(given: PrintingShell, flags: ServeFlags): Promise
     env: shell.env,
     ...publication(shell, joined),
     hooks,
-    onEvent: live.onEvent,
+    onEvent: events.onEvent,
   }).catch(async (error: unknown) => {
     throw await explainPort(shell, values, error)
   })
   const { instance } = started
   watch.start(() => void instance.reload().catch(() => {}))
-  const warnings = warningsOf(joined, instance.settings.provider)
-  await announce(shell, { instance, loaded: joined, sources, command, live, hooked, warnings })
-  await untilQuit(shell, instance, { nameOf: live.nameOf, command })
-  await stop(started, live.nameOf, out)
+  push({ type: 'running', running: await describe(shell, instance, { events, values, hooked }) })
+  const routes = warningsOf(joined, instance.settings.provider)
+  await warn(instance, { loaded: joined, sources, hooked, routes }, out)
+  await untilQuit(shell, instance, { nameOf: events.nameOf, command, format: values.logFormat })
+  await stop(started, events.nameOf, out)
 }
 
-interface Announced {
-  readonly instance: Instance
-  readonly loaded: LoadedSettings
-  readonly sources: readonly SetSource[]
-  /** Completes a command line of relay for the profile. */
-  readonly command: (line: string) => string
-  readonly live: LiveOutput
-  readonly hooked: readonly string[]
-  readonly warnings: readonly string[]
+/** Ends relay when the reader of its output has gone, as other programs end, unless it is to keep running. */
+function onLostOutput(
+  shell: Pick<Shell, 'continueWithoutOutput' | 'out'>,
+  { keepRunning, end }: { readonly keepRunning: boolean; readonly end: () => void },
+): void {
+  const { out } = shell
+  shell.continueWithoutOutput((error) => {
+    if (errorCode(error) === 'EPIPE' && !keepRunning) {
+      out.say('The reader of the output has gone, so relay stops. --keep-running keeps it running')
+      end()
+    } else
+      out.log.warn(
+        `standard output cannot be written (${error.message}); relay continues without it. Stop it with Ctrl-C or SIGTERM`,
+      )
+  })
 }
 
-/** Prints what runs, with warnings that the user should see. */
-async function announce({ out, signal }: PrintingShell, announced: Announced): Promise<void> {
-  const { instance, loaded, sources, command, live, hooked, warnings } = announced
-  const { values } = loaded
-  const { host, tunnel } = values
-  const signedIn = await signedInUser(instance, values)
+/** Describes what runs, with the channels that its tunnels have by then. */
+async function describe(
+  { signal }: Shell,
+  instance: Instance,
+  {
+    events,
+    values,
+    hooked,
+  }: { readonly events: EventItems; readonly values: Values; readonly hooked: readonly string[] },
+): Promise<Running> {
+  events.targets = () => instance.targets()
   const names = [...instance.core.sources.values()].map(({ name }) => name)
-  const tunnelUrls = await live.payloadUrls(names, { tunnel, signal })
-  const known = { tunnelUrls, nameOf: live.nameOf, hooked, signedIn, command }
-  if (out.jsonLog) out.event('info', 'relay is running', bannerObject(instance, known))
-  else for (const line of banner(instance, known)) out.say(line, BANNER_INDENT)
-  const { store, folder, hostRefusal } = instance.settings
-  const shared = hooked.length > 0 ? sharedSecretText(loaded.origins) : undefined
-  if (shared !== undefined) out.log.warn(shared)
-  if (hostRefusal) out.log.warn(`sign-in and actions are off: ${hostRefusal.message}`)
-  if ((store === 'file' || store === 'keychain') && freeBytes(folder) < RESERVE)
-    out.log.warn(`the disk of ${tilde(folder)} is almost full: deliveries are refused until 16 MiB are free`)
-  if (!isLoopback(hostInUrl(host)))
-    out.log.warn(
-      `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
-    )
-  for (const { name } of sources.filter(({ scheme }) => isUnsigned(scheme)))
-    out.log.warn(`${pathOf(name)} takes deliveries that nothing proves, from any program that reaches relay`)
-  for (const text of warnings) out.log.warn(text)
+  const signedIn = await signedInUser(instance, values)
+  const tunnelUrls = await events.payloadUrls(names, { tunnel: values.tunnel, signal })
+  return runningOf(instance, { tunnelUrls, nameOf: events.nameOf, hooked, signedIn })
 }
 
-/** Prints waiting deliveries, and a message if in-flight work takes a while. */
-async function stop(started: Started, nameOf: (id: string) => string, out: Output): Promise<void> {
+interface Checked {
+  readonly loaded: Joined
+  readonly sources: readonly SetSource[]
+  readonly hooked: readonly string[]
+  /** Warnings about routes. */
+  readonly routes: readonly string[]
+}
+
+/** Warns of what the user should know about a relay that has started. */
+async function warn({ settings, core }: Instance, checked: Checked, out: CommandMessages): Promise<void> {
+  const { loaded, sources, hooked, routes } = checked
+  const hub = await hubOf(settings, core.database.store)
+  const { host } = loaded.values
+  const { store, folder, hostRefusal } = settings
+  const shared = hooked.length > 0 ? sharedSecretText(loaded.origins) : undefined
+  const isFull = (store === 'file' || store === 'keychain') && freeBytes(folder) < RESERVE
+  const texts = [
+    shared,
+    hostRefusal && `sign-in and actions are off: ${hostRefusal.message}`,
+    isFull && `the disk of ${tilde(folder)} is almost full: deliveries are refused until 16 MiB are free`,
+    !isLoopback(hostInUrl(host)) &&
+      `--host ${host}: anyone who can reach it can revoke tokens, since DELETE /auth/token needs no password`,
+    ...sources
+      .filter(({ scheme }) => isUnsigned(scheme))
+      .map(({ name }) =>
+        hub === undefined
+          ? `${pathOf(name)} takes deliveries that nothing proves, from any program that reaches relay`
+          : `${name} takes deliveries that nothing proves, from anybody who knows its address at the hub ${hub}`,
+      ),
+    ...routes,
+  ]
+  for (const text of texts) if (typeof text === 'string') out.log.warn(text)
+}
+
+/** Reports waiting deliveries, and in-flight work that takes a while. */
+async function stop(started: Started, nameOf: (id: string) => string, out: CommandMessages): Promise<void> {
   const waiting = waitingText(started.instance.targets(), nameOf)
   if (waiting !== undefined) out.say(`Stopping. Still waiting: ${waiting}; sent at the next start.`)
   const slow = setTimeout(() => out.say(FINISHING), SILENT_STOP_MS)
@@ -171,7 +219,7 @@ async function stop(started: Started, nameOf: (id: string) => string, out: Outpu
  * @throws RelayError `settings` if the profile belongs to a sandbox and `--sandbox` is missing, or the reverse: its
  * tokens and deliveries are of another code host
  */
-async function readParts(shell: PrintingShell, flags: ServeFlags): Promise<Parts> {
+async function readParts(shell: Shell, flags: ServeFlags): Promise<Parts> {
   const settings = await openSettings(shell, flags)
   const own = await settings.read()
   const { values, origins } = own
@@ -210,8 +258,8 @@ async function readHookPlan(
   { sandbox, hook = [], catchUp = false }: ServeFlags,
   parts: Parts,
 ): Promise<HookPlan | undefined> {
-  const repos = hook.map(parseRepo)
-  if (repos.length === 0 && !catchUp) return undefined
+  for (const text of hook) parseRepo(text, ANY_OWNER)
+  if (hook.length === 0 && !catchUp) return undefined
   if (sandbox)
     throw new RelayError(
       'usage',
@@ -219,7 +267,7 @@ async function readHookPlan(
     )
   const first = joinSettings(parts)
   const { values } = first
-  // What relay setup stored may say which code host it is. A shared store has no data of the profile before its first start; data that this
+  // Values that relay setup stored may say which code host it is. A shared store has no data of the profile before its first start; data that this
   // start migrates was served before, so that the profile remembers its code host.
   const found = await readJoined(shell, parts, values).catch((error: unknown) =>
     error instanceof NotMigrated ? undefined : noDataYet(error),
@@ -227,7 +275,9 @@ async function readHookPlan(
   const joined = found ?? first
   if (joined.hostRefusal) throw joined.hostRefusal
   const { provider, clientId } = joined.values
-  const { noLog } = HOST_KINDS[provider].words
+  const kind = HOST_KINDS[provider]
+  const repos = hook.map((text) => parseRepo(text, kind))
+  const { noLog } = kind.words
   if (catchUp && noLog)
     throw new RelayError(
       'usage',
@@ -268,13 +318,18 @@ async function signedInUser(
 
 /** Resolves at a signal, or at the key for it. */
 async function untilQuit(
-  shell: PrintingShell,
+  shell: Shell,
   instance: Instance,
-  texts: Pick<Announced, 'command'> & { readonly nameOf: (id: string) => string },
+  {
+    format,
+    ...texts
+  }: Omit<Parameters<typeof listenToKeys>[2], 'quit'> & { readonly format: Values['logFormat'] },
 ): Promise<void> {
   const { out, signal } = shell
   const quit = new AbortController()
-  using keys = out.jsonLog ? undefined : listenToKeys(shell, instance, { ...texts, quit: () => quit.abort() })
+  // A program that reads messages as JSON presses no keys.
+  const wantsKeys = format !== 'json'
+  using keys = wantsKeys ? listenToKeys(shell, instance, { ...texts, quit: () => quit.abort() }) : undefined
   if (keys) out.say(dim('Press ? for keys, Ctrl-C to stop.'))
   const stopped = Promise.race([signal, quit.signal].map(aborted))
   await Promise.race([instance.sandbox?.ping(), stopped])
@@ -288,6 +343,9 @@ const LIVE: ReadonlySet<SettingName> = new Set([
   'forward',
   'exec',
   'ignore',
+  'routes',
+  'timeout',
+  'reply',
   'sources',
   'webhookSecret',
   'webhookSecretPrevious',
@@ -299,11 +357,7 @@ const OF_COMMANDS: ReadonlySet<SettingName> = new Set(['user'])
  * Reads the current settings of this process for the profile that it serves. A pipe has the content that was read at
  * the start.
  */
-async function readAgain(
-  shell: PrintingShell,
-  flags: Flags,
-  before: LoadedSettings,
-): Promise<LoadedSettings> {
+async function readAgain(shell: Shell, flags: Flags, before: LoadedSettings): Promise<LoadedSettings> {
   const settings = await openSettings(shell, flags)
   return settings.read(before.values.profile)
 }

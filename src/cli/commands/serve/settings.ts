@@ -1,9 +1,11 @@
 import { toRelayError } from '../../../base/errors.js'
 import { Secret } from '../../../base/secret.js'
 import type { ReadLiveSettings, ReadSettings, ReadSource } from '../../../base/settings.js'
+import { readProfileRoutes } from '../../../dispatch/profile-routes.js'
 import { checkRegistry, publishInstance } from '../../../instance/running.js'
 import type { Reread } from '../../../serve/instance.js'
 import type { SandboxedSettings, SettingsReader, StartOptions } from '../../../serve/start.js'
+import { newHostSecret } from '../../../senders/senders.js'
 import { type Database, mayHaveData } from '../../../store/open.js'
 import { makeProfileSecret } from '../../../webhook/profile-secret.js'
 import { codeHostOf } from '../../code-host.js'
@@ -72,13 +74,14 @@ export function serviceSettings(parts: Parts, options: ServiceOptions): Settings
 async function readLive(
   joined: Joined,
   database: Database,
-  { readSources }: Pick<ServiceOptions, 'readSources'>,
+  { readSources }: ServiceOptions,
 ): Promise<ReadLiveSettings> {
-  const { webhookSecret: given, webhookSecretPrevious: previous } = joined.values
+  const { webhookSecret: given, webhookSecretPrevious: previous, provider } = joined.values
   const sources = await readSources(joined, database)
-  const current = given ? new Secret(given) : await makeProfileSecret(database.store)
+  const current = given ? new Secret(given) : await makeProfileSecret(database.store, newHostSecret(provider))
   const webhookSecrets = { current, previous: previous ? new Secret(previous) : undefined }
-  return { webhookSecrets, sources, routes: routeSettings(joined) }
+  const profileRoutes = await readProfileRoutes(database.store)
+  return { webhookSecrets, sources, routes: { ...routeSettings(joined), profileRoutes } }
 }
 
 /** Settings that cannot change while a service runs, without its place and its code host. */
@@ -98,6 +101,7 @@ function fixedSettings({ values }: Joined, inspect: boolean) {
     keep: values.keep,
     keepMax: values.keepMax,
     tunnel: values.tunnel,
+    hubToken: values.hubToken === undefined ? undefined : new Secret(values.hubToken),
   }
 }
 
@@ -106,7 +110,7 @@ function fixedSettings({ values }: Joined, inspect: boolean) {
  * in the profile. With a memory store, it writes only the registration. A failure is only a warning.
  * @throws RelayError `settings` if another user can change the registry of running instances
  */
-export function publication({ out }: Shell, loaded: Joined): Pick<StartOptions, 'onTaken' | 'shown'> {
+export function publication({ out }: Shell, loaded: Joined): StartOptions {
   const { values, origins } = loaded
   const { store, home } = values
   if (store !== 'memory') checkRegistry(home)

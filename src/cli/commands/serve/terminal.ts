@@ -1,26 +1,27 @@
 import { type FSWatcher, watch } from 'node:fs'
 import path from 'node:path'
 import { toRelayError } from '../../../base/errors.js'
-import type { RouteSettings } from '../../../base/settings.js'
+import { Queue } from '../../../base/queue.js'
+import type { ReadRoutes } from '../../../base/settings.js'
+import { hostSource } from '../../../base/source-names.js'
 import { didYouMean } from '../../../base/text.js'
 import type { TargetStatus } from '../../../dispatch/target.js'
-import { parseExec, parseForward, type Route } from '../../../dispatch/routes.js'
-import { eventMatching, matches } from '../../../journal/filter.js'
-import { neverSentReason } from '../../../codehost/events.js'
-import { hostScheme, schemeOf } from '../../../codehost/schemes.js'
-import { proofsFor } from '../../../schemes/proof.js'
+import { labelOf, type Route, splitId } from '../../../dispatch/routes.js'
+import { readRoutes } from '../../../dispatch/routing.js'
+import { alternatives, eventMatching, matches } from '../../../journal/filter.js'
+import { neverSentReason } from '../../../senders/events.js'
+import { hostEvents, senderOf } from '../../../senders/senders.js'
 import type { Instance } from '../../../serve/instance.js'
-import type { PrintingShell } from '../../command.js'
+import type { Shell } from '../../command.js'
 import type { Context } from '../../context.js'
-import { pollWakeups } from '../../follow.js'
 import { bold, dim, joined, t } from '../../output/text.js'
-import { isOfFolder, type LoadedSettings, type Origin } from '../../settings/read.js'
+import { isOfFolder, type LoadedSettings } from '../../settings/read.js'
 import type { SetSource } from '../../sources.js'
 import { watchedFiles } from '../../settings/files.js'
 
 /** Handles the keys of a running `serve`. Undefined without a terminal. */
 export function listenToKeys(
-  shell: PrintingShell,
+  shell: Shell,
   instance: Instance,
   {
     nameOf,
@@ -64,7 +65,7 @@ export function listenToKeys(
 
 /** Formats `3 for app, 1 for deploy.sh`. Undefined if nothing waits for a configured target. */
 export function waitingText(
-  targets: readonly Pick<TargetStatus, 'id' | 'queued' | 'state'>[],
+  targets: readonly TargetStatus[],
   nameOf: (id: string) => string,
 ): string | undefined {
   const waiting = targets.filter(({ queued, state }) => queued > 0 && state !== 'gone')
@@ -73,17 +74,18 @@ export function waitingText(
 
 /** Opens the inspector of this process in the browser. Does not reject. */
 async function openInspectorOf(
-  shell: PrintingShell,
-  { url, inspector: load }: Instance,
+  shell: Shell,
+  instance: Instance,
   command: (line: string) => string,
 ): Promise<void> {
   const { out, signal } = shell
+  const { url, inspector: load } = instance
   try {
     const [{ openInspector }, inspector] = await Promise.all([import('../../browser.js'), load?.()])
     if (!inspector) return
     const code = inspector.issueCode()
     const isPending = async (): Promise<boolean> => inspector.isPending(code)
-    const wakeups = (limit: number) => pollWakeups(signal, limit)
+    const wakeups = (limit: number) => changesOf(instance, { limit, signal })
     const result = await openInspector(shell, { url, code, isPending, wakeups })
     out.say(
       result === 'opened'
@@ -94,6 +96,18 @@ async function openInspectorOf(
     if (!signal.aborted)
       out.log.error(`the inspector could not be opened: ${toRelayError(error).message}`, error)
   }
+}
+
+/** Yields at once, and at each use of a code that opens the inspector, for `limit` milliseconds. */
+async function* changesOf(
+  instance: Instance,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): AsyncGenerator<unknown, void> {
+  // One wait is enough for any number of uses.
+  const uses = new Queue<unknown>(1, () => undefined)
+  using _ = instance.subscribe((event) => event.type === 'code used' && uses.push(event))
+  yield undefined
+  yield* uses.within(limit, signal)
 }
 
 /** Time within which changes of a file count as one, since editors write in several steps. Milliseconds. */
@@ -148,7 +162,7 @@ function watchFile(file: string, changed: () => void): FSWatcher | undefined {
  * readers can sign deliveries that run commands.
  */
 export function routeWarnings(
-  { forward, exec, ignore }: RouteSettings,
+  { ignore, ...given }: ReadRoutes,
   {
     provider,
     origins,
@@ -162,18 +176,18 @@ export function routeWarnings(
   },
 ): string[] {
   const warnings: string[] = []
-  const warn = (setting: 'forward' | 'exec' | 'ignore', why: string | undefined): void => {
+  const warn = (setting: RouteSetting, why: string | undefined): void => {
     if (why !== undefined) warnings.push(`${origins[setting]?.text ?? setting}: ${why}`)
   }
-  const { events } = hostScheme(provider)
-  const routes = [
-    ...forward.map((text) => ['forward', parseForward(text)] as const),
-    ...exec.map((text) => ['exec', parseExec(text)] as const),
-  ]
-  const names = [provider, ...sources.map(({ name }) => name)]
+  const events = hostEvents(provider)
+  const routes = settingsOfRoutes(given)
+  const host = hostSource(provider)
+  const names = [host, ...sources.map(({ name }) => name)]
   const texts = [
-    ...routes.map(([setting, { match }]) => [setting, match.text] as const),
-    ...ignore.map((text) => ['ignore', text] as const),
+    ...routes.flatMap(([setting, { match }]) =>
+      alternatives(match).map(({ text }) => [setting, text] as const),
+    ),
+    ...ignore.flatMap((list) => alternatives({ text: list }).map(({ text }) => ['ignore', text] as const)),
   ]
   for (const [setting, text] of texts) {
     const never = neverSentReason(text, provider, events)
@@ -182,35 +196,57 @@ export function routeWarnings(
     warn(setting, whyNoSource(text, names) ?? why)
   }
   for (const [i, [setting, route]] of routes.entries()) {
-    const { name = provider, match } = route
-    if (match.text === '*' && name !== provider && names.includes(name))
+    const { name = host, match } = route
+    if (match.text === '*' && name !== host && names.includes(name))
       warn(
         setting,
         `${name} is the name of a target that gets every event. For those of the source, write ${name}/*=`,
       )
     const earlier = routes.slice(0, i).map(([, one]) => one)
-    warn(setting, whyTwice(route, earlier))
+    warn(setting, whyTwice(route, earlier) ?? whySameName(route, earlier))
   }
-  const tokens = sources.filter(({ scheme, secrets }) =>
-    proofsFor(secrets.current, schemeOf(scheme)).some(({ algorithm }) => algorithm === 'token'),
-  )
-  if (origins.forward && isOfFolder(origins.forward) && forward.length > 0 && tokens.length > 0)
-    warnings.push(
-      `${origins.forward.text}: only this folder names the targets, so they get deliveries of ${tokens.map(({ name }) => name).join(', ')} without the token, which is the secret itself. Name a target with --forward to send it there`,
-    )
   if (leftOutExec) warnings.push(leftOutText(leftOutExec, command))
-  warnings.push(...folderExecWarnings(exec, origins.exec))
+  warnings.push(...folderWarnings(routes, sources, origins))
+  return warnings
+}
+
+/** Warns of what comes from the folder's files: targets, commands, and a secret that runs commands. */
+function folderWarnings(
+  routes: readonly (readonly [RouteSetting, Route])[],
+  sources: readonly SetSource[],
+  origins: LoadedSettings['origins'],
+): string[] {
+  const warnings: string[] = []
+  const tokens = sources.filter(
+    ({ scheme, secrets }) => senderOf(scheme).coverage(secrets.current) === 'sender',
+  )
+  const [ofFolder] = routes.find(([, route]) => route.ofFolder) ?? []
+  if (ofFolder !== undefined && tokens.length > 0)
+    warnings.push(
+      `${origins[ofFolder]?.text ?? ofFolder}: only this folder names the targets, so they get deliveries of ${tokens.map(({ name }) => name).join(', ')} without the token, which is the secret itself. Name a target with --forward to send it there`,
+    )
+  const commands = routes.filter(([, { target }]) => target.kind === 'command')
+  for (const [setting, { label }] of commands) {
+    const origin = origins[setting]
+    if (origin && isOfFolder(origin))
+      warnings.push(`${origin.text} runs a command for deliveries: ${label.replace(/exec:/, '')}`)
+  }
   const ofSources = sources.map(({ secretOrigin }) => secretOrigin)
   const secrets = [origins.webhookSecret, origins.webhookSecretPrevious, ...ofSources]
   const secret = secrets.find((origin) => origin && isOfFolder(origin))
-  if (exec.length > 0 && secret)
+  if (commands.length > 0 && secret)
     warnings.push(`anyone who can read ${secret.text} can sign deliveries that run commands here`)
   return warnings
 }
 
-function folderExecWarnings(exec: readonly string[], origin: Origin | undefined): string[] {
-  if (!origin || !isOfFolder(origin)) return []
-  return exec.map((line) => `${origin.text} runs a command for deliveries: ${line}`)
+type RouteSetting = 'forward' | 'exec' | 'routes' | 'ignore'
+
+/** Reads all routes, each with the setting that it is from. */
+function settingsOfRoutes(given: Omit<ReadRoutes, 'ignore'>): (readonly [RouteSetting, Route])[] {
+  const none = { ...given, forward: [], exec: [], routes: [], reply: [] }
+  const of = (setting: 'forward' | 'exec' | 'routes') =>
+    readRoutes({ ...none, [setting]: given[setting] }).map((route) => [setting, route] as const)
+  return [...of('forward'), ...of('exec'), ...of('routes')]
 }
 
 /** Describes commands that were left out, without quoting them: an agent reads this, and their author can be anyone. */
@@ -228,17 +264,30 @@ function whyNoSource(match: string, names: readonly string[]): string | undefine
   return `${match} is of the source ${name}, which relay does not receive from${didYouMean(name, names)}. Add it with --source`
 }
 
-function whyTwice({ id, label, match, target }: Route, earlier: readonly Route[]): string | undefined {
+function whyTwice({ id, label, match, where, target }: Route, earlier: readonly Route[]): string | undefined {
   if (earlier.some((one) => one.id === id))
     return `${label} is there twice, and gets each delivery once. Remove one`
   // An earlier route whose match includes this one, or the reverse.
   const other = earlier.find(
     (one) =>
       addressOf(one.target) === addressOf(target) &&
-      (matches(one.match, eventMatching(match)) || matches(match, eventMatching(one.match))),
+      one.where.length === 0 &&
+      where.length === 0 &&
+      (covers(one, match) || covers({ match }, one.match)),
   )
   if (!other) return undefined
-  return `deliveries that fit both ${match.text} and ${other.match.text} go twice to ${label.replace(/^[^=/]*=(?=exec:|https?:)/, '')}. Remove one of the routes`
+  return `deliveries that fit both ${match.text} and ${other.match.text} go twice to ${labelOf(`*=${splitId(id).target}`)}. Remove one of the routes`
+}
+
+function whySameName({ id, name }: Route, earlier: readonly Route[]): string | undefined {
+  const other = earlier.find((one) => name !== undefined && one.name === name && one.id !== id)
+  if (!other) return undefined
+  return `${name} is the name of two targets, so that it identifies neither when an address is changed. Give one another name, or write both events in one match: push,issues`
+}
+
+/** True if a route's match includes one of the events of another match. */
+function covers({ match }: Pick<Route, 'match'>, other: Route['match']): boolean {
+  return alternatives(other).some((each) => matches(match, eventMatching(each)))
 }
 
 function addressOf(target: Route['target']): string {

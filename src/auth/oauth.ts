@@ -1,0 +1,22 @@
+// The part of oauth4webapi that relay uses. It is loaded when a token endpoint is called or a sign-in begins; the bundle leaves out the rest.
+export {
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  AuthorizationResponseError,
+  calculatePKCECodeChallenge,
+  ClientSecretPost,
+  customFetch,
+  deviceAuthorizationRequest,
+  deviceCodeGrantRequest,
+  generateRandomCodeVerifier,
+  None,
+  PARSE_ERROR,
+  processAuthorizationCodeResponse,
+  processDeviceAuthorizationResponse,
+  processDeviceCodeResponse,
+  processRefreshTokenResponse,
+  refreshTokenGrantRequest,
+  RESPONSE_IS_NOT_JSON,
+  ResponseBodyError,
+  validateAuthResponse,
+} from 'oauth4webapi'

@@ -1,0 +1,113 @@
+import { RelayError, toRelayError } from '../../base/errors.js'
+import { aborted } from '../../base/wait.js'
+import { commandFor } from '../advice.js'
+import { type Flags, type Shell, shellWith } from '../command.js'
+import type { ServeItem } from '../commands/serve/items.js'
+import { runServe } from '../commands/serve/serve.js'
+import { leftOutText } from '../commands/serve/terminal.js'
+import { openProfile } from '../profile.js'
+import { openSettings } from '../settings/read.js'
+import { NOT_STARTED } from './wording.js'
+
+/** Flags of `relay mcp`. */
+export type McpFlags = Flags & {
+  readonly serve?: boolean
+  readonly allowProjectExec?: boolean
+  readonly allowActions?: boolean
+}
+
+/**
+ * The relay of `--serve`, which ends with the client of this process. Of several windows, the first one has it; once that
+ * is closed, the next call of another starts one. An agent's client starts it, and shows its messages to no person, so
+ * the commands of a checkout would run unread.
+ */
+export class OwnRelay {
+  readonly #shell: Shell
+  readonly #flags: McpFlags
+  /** The start that is under way, or the last one. Aborted once a relay runs, or with the error of the start. */
+  #started = new AbortController()
+  /** Aborted to start again. Undefined while a start is under way, or the relay runs here. */
+  #again: AbortController | undefined
+  /** True while it runs in this process. */
+  #isOwn = false
+
+  constructor(shell: Shell, given: McpFlags) {
+    this.#shell = shellWith(shell, { onKey: () => undefined, continueWithoutOutput: () => {} })
+    this.#flags = { ...given, projectExec: given.allowProjectExec === true }
+  }
+
+  /**
+   * Starts it unless one runs, and yields what happens, until the signal of the shell aborts. A failure is only a message,
+   * since the tools go on.
+   */
+  async *run(): AsyncGenerator<ServeItem, void> {
+    const { signal } = this.#shell
+    for (;;) {
+      yield* this.#serve()
+      if (signal.aborted) return
+      this.#again = new AbortController()
+      await aborted(AbortSignal.any([signal, this.#again.signal]))
+      if (signal.aborted) return
+    }
+  }
+
+  /** Resolves once a relay runs, here or elsewhere. Starts one if none does. @throws RelayError of its start */
+  async ready(): Promise<void> {
+    if (this.#again && !(await this.#isServed())) this.#start()
+    const failure = await this.failure()
+    if (failure) throw failure
+  }
+
+  /** Resolves, after the start that is under way, to the reason why it failed. Undefined if it did not. */
+  async failure(): Promise<RelayError | undefined> {
+    const { signal } = this.#started
+    await aborted(AbortSignal.any([signal, this.#shell.signal]))
+    return signal.reason instanceof RelayError ? signal.reason : undefined
+  }
+
+  /**
+   * Returns a message about commands that a file of the folder now names and this relay leaves out. Undefined if there
+   * are none.
+   */
+  async leftOut(): Promise<string | undefined> {
+    if ((await this.failure()) || !this.#isOwn) return undefined
+    const [shell, flags] = [this.#shell, this.#flags]
+    const settings = await openSettings(shell, flags)
+    const loaded = await settings.read(undefined, ['profile', 'exec'])
+    const about = { ...loaded, instance: { sandbox: flags.sandbox === true } }
+    return loaded.leftOutExec && leftOutText(loaded.leftOutExec, (line) => commandFor(about, line))
+  }
+
+  /** Lets {@link run} start again, unless another call already did. */
+  #start(): void {
+    if (!this.#again) return
+    this.#started = new AbortController()
+    this.#again.abort()
+    this.#again = undefined
+  }
+
+  async #isServed(): Promise<boolean> {
+    await using profile = await openProfile(this.#shell, this.#flags, { mustExist: false })
+    return profile.instance !== undefined
+  }
+
+  async *#serve(): AsyncGenerator<ServeItem, void> {
+    const [shell, flags, started] = [this.#shell, this.#flags, this.#started]
+    try {
+      this.#isOwn = !(await this.#isServed())
+      if (this.#isOwn)
+        for await (const item of runServe(shell, flags)) {
+          // Other commands find it from here on.
+          if (item.type === 'listening') started.abort()
+          yield item
+        }
+    } catch (thrown) {
+      const { kind, message } = toRelayError(thrown)
+      started.abort(new RelayError(kind, `${NOT_STARTED} ${message}`, { cause: thrown }))
+      if (this.#isOwn) shell.out.log.warn(`relay has stopped: ${message}`)
+    } finally {
+      this.#isOwn = false
+      started.abort()
+    }
+  }
+}

@@ -1,0 +1,186 @@
+import { z } from 'zod'
+import { RelayError } from '../../base/errors.js'
+import { GITLAB_WEBHOOK } from '../../senders/gitlab.js'
+import { memberOf } from '../../json/parse.js'
+import type * as host from '../host.js'
+import { apiPath, nextLink, type RestClient } from '../rest.js'
+
+/** GitLab's largest page of hooks. */
+const LARGE_PAGE = '100'
+/** Largest page of events (lib/api/hooks/events.rb). */
+const LOG_PAGE = '20'
+
+const hooksPath = ({ owner, repo }: host.Repo): string => apiPath`/projects/${`${owner}/${repo}`}/hooks`
+
+/**
+ * Names of the switches that make a hook send the events, where they are not `<event>_events`
+ * (app/models/concerns/triggerable_hooks.rb).
+ */
+const SWITCHES: ReadonlyMap<string, string> = new Map([
+  ['confidential_issue', 'confidential_issues'],
+  ['issue', 'issues'],
+  ['merge_request', 'merge_requests'],
+  ['release', 'releases'],
+])
+/** Events of hooks of projects. */
+const EVENTS: readonly string[] = [...GITLAB_WEBHOOK.events].flatMap(([name, { actions }]) =>
+  actions ? [name] : [],
+)
+const switchOf = (event: string): string => `${SWITCHES.get(event) ?? event}_events`
+
+const shown = z
+  .looseObject({
+    id: z.int(),
+    url: z.string(),
+    alert_status: z.string().default('executable'),
+    token_present: z.boolean().optional(),
+    signing_token_present: z.boolean().optional(),
+    // Their values are not shown.
+    custom_headers: z.array(z.object({ key: z.string() })).catch([]),
+  })
+  .transform((hook) => ({
+    id: hook.id,
+    url: hook.url,
+    // After many failures. After a few, GitLab pauses for a while.
+    active: hook.alert_status !== 'disabled',
+    contentType: 'json',
+    events: EVENTS.filter((event) => hook[switchOf(event)] === true),
+    hasSecret:
+      hook.token_present === undefined
+        ? undefined
+        : hook.token_present || hook.signing_token_present === true,
+    isSigned: hook.signing_token_present === true,
+    customHeaders: hook.custom_headers.map(({ key }) => key),
+    lastResponse: undefined,
+  }))
+
+/** https://docs.gitlab.com/api/project_webhooks/, lib/api/project_hooks.rb */
+export function gitlabHooks(rest: RestClient): host.RepoHooks {
+  const list: host.RepoHooks['list'] = (repo) =>
+    rest.all(hooksPath(repo), z.array(shown), { per_page: LARGE_PAGE })
+  return {
+    list,
+    async create(repo, settings) {
+      const call = { body: bodyOf(settings), answer: shown }
+      const { value } = await rest.call('POST', hooksPath(repo), call)
+      await requireSigned(value, settings, () => rest.call('DELETE', `${hooksPath(repo)}/${value.id}`))
+      return value
+    },
+    /**
+     * PUT changes only what it is sent, and the secret in place. With another address, GitLab forgets the custom headers and the
+     * secret that is not sent (`reset_token`, `reset_custom_headers` in app/models/concerns/web_hooks/hook.rb). A hook that GitLab
+     * has given up stays so, and another one begins anew (app/models/concerns/web_hooks/auto_disabling.rb).
+     */
+    async change(repo, id, settings) {
+      const where = `${hooksPath(repo)}/${id}`
+      const { value: before } = await rest.call('GET', where, { answer: shown })
+      const { value } = await rest.call('PUT', where, { body: bodyOf(settings), answer: shown })
+      await requireSigned(value, settings)
+      const now = value.active ? value : await this.create(repo, settings)
+      const gone = before.customHeaders.filter((name) => !value.active || !value.customHeaders.includes(name))
+      if (gone.length === 0) return now
+      return { ...now, lost: `its custom headers ${gone.join(', ')} have to be entered again there` }
+    },
+    async remove(repo, id) {
+      await rest.call('DELETE', `${hooksPath(repo)}/${id}`)
+    },
+    /**
+     * Sends a `push` of the last commits, and answers once relay has: 422 with the reason if there is none, or the
+     * receiver's answer was no success (lib/api/hooks/trigger_test.rb).
+     */
+    async test(repo, id) {
+      await rest.call('POST', `${hooksPath(repo)}/${id}/test/push_events`)
+    },
+    log: (repo, id) => deliveryLog(rest, `${hooksPath(repo)}/${id}/events`),
+  }
+}
+
+/** True for a signing token: `whsec_` and 32 bytes as base64 (https://docs.gitlab.com/user/project/integrations/webhooks/). */
+function isSigningToken(secret: string): boolean {
+  return secret.startsWith('whsec_')
+}
+
+/** All switches are sent, since a new hook sends pushes by default, and a changed one leaves the others alone. */
+function bodyOf({ url, secret, events = EVENTS }: host.HookSettings): object {
+  const text = secret.reveal()
+  return {
+    url,
+    enable_ssl_verification: url.startsWith('https:'),
+    // A signing token replaces a secret token.
+    ...(isSigningToken(text) ? { signing_token: text, token: '' } : { token: text }),
+    ...Object.fromEntries(EVENTS.map((event) => [switchOf(event), events.includes(event)])),
+  }
+}
+
+/**
+ * GitLab before 19.0 ignores a signing token, and its deliveries would prove nothing. @throws RelayError `unprocessable`
+ */
+async function requireSigned(
+  { isSigned }: z.infer<typeof shown>,
+  { secret }: host.HookSettings,
+  undo?: () => Promise<unknown>,
+): Promise<void> {
+  if (!isSigningToken(secret.reveal()) || isSigned) return
+  await undo?.()
+  throw new RelayError(
+    'unprocessable',
+    'GitLab before 19.0 has no signing tokens. Set RELAY_WEBHOOK_SECRET to a text that does not begin with whsec_: it is then sent as the secret token with each delivery',
+  )
+}
+
+const headerText = z.record(z.string(), z.unknown()).catch({})
+const event = z
+  .object({
+    id: z.union([z.int(), z.string().regex(/^\d+$/)]),
+    trigger: z.string().default(''),
+    request_headers: headerText,
+    request_data: z.unknown(),
+    response_headers: headerText,
+    response_status: z.union([z.string(), z.int()]).nullish(),
+    created_at: z.string().optional(),
+  })
+  .transform((each): host.HookDelivery | undefined => {
+    const [guid, header] = ['idempotency-key', 'x-gitlab-event'].map((name) =>
+      textOf(each.request_headers, name),
+    )
+    // Older versions do not say when they sent it, but the receiver's answer mostly does.
+    const at = Date.parse(each.created_at ?? textOf(each.response_headers, 'date') ?? '')
+    const status = String(each.response_status ?? 'no response')
+    const action = memberOf(each.request_data, 'object_attributes.action')
+    if (guid === undefined) return undefined
+    return {
+      id: String(each.id),
+      guid,
+      event: GITLAB_WEBHOOK.eventName?.read(header ?? each.trigger) ?? '',
+      action: typeof action === 'string' ? action : null,
+      deliveredAt: Number.isNaN(at) ? Date.now() : at,
+      // `internal error` if there was no answer.
+      statusCode: /^\d{3}$/.test(status) ? Number(status) : 0,
+      status,
+    }
+  })
+
+function textOf(headers: Readonly<Record<string, unknown>>, wanted: string): string | undefined {
+  const found = Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1]
+  return typeof found === 'string' ? found : undefined
+}
+
+/**
+ * Events of a hook, newest first. A repeated one has the same `Idempotency-Key`. GitLab sends it again while it is asked
+ * to, with e-mail addresses removed (`redact_user_emails` in app/models/hooks/web_hook_log.rb), five times a minute for
+ * each hook and user.
+ */
+function deliveryLog(rest: RestClient, where: string): host.DeliveryLog {
+  return {
+    async page(cursor = '1') {
+      const query = { per_page: LOG_PAGE, page: cursor }
+      const call = { query, exact: true, answer: z.array(event) }
+      const { value, header } = await rest.call('GET', where, call)
+      const next = nextLink(header)?.searchParams.get('page') ?? undefined
+      return { deliveries: value.flatMap((each) => each ?? []), next }
+    },
+    async redeliver(id) {
+      await rest.call('POST', `${where}${apiPath`/${id}/resend`}`)
+    },
+  }
+}

@@ -1,0 +1,100 @@
+import { isUtf8 } from 'node:buffer'
+import { firstPayload, formFields, isFormBody } from '../http/forms.js'
+import { boundaryOf, multipartFields } from '../http/multipart.js'
+import { parseJson } from '../json/parse.js'
+import { formatOf } from './format.js'
+import { embeddedJson, readToken, type TokenBody } from './token-body.js'
+
+/**
+ * What is in a body, by its bytes alone: no signature covers Content-Type, and JSON that is read as a form could have
+ * fields in its words.
+ */
+export type Content =
+  | {
+      /** JSON, as the whole body or in the first field of a form, `payload`. */
+      readonly kind: 'json'
+      readonly value: unknown
+      /** The JSON as received. */
+      readonly text: string
+      readonly isForm: boolean
+    }
+  | {
+      /**
+       * A form, in one of its two encodings, that is not one of JSON. `value` has its fields by name, the last one of a
+       * name: texts, or what is in one that is a JSON object or list.
+       */
+      readonly kind: 'fields'
+      readonly value: Readonly<Record<string, unknown>>
+    }
+  | {
+      /** A token (JWT) as a whole. `value` has its claims. */
+      readonly kind: 'token'
+      readonly value: TokenBody
+    }
+  | {
+      /** Anything else: text in UTF-8, or other bytes. */
+      readonly kind: 'text' | 'bytes'
+      readonly value: undefined
+      /** True for a form whose first field, `payload`, is no JSON. */
+      readonly isForm: boolean
+      /** What it is in place of JSON, as what follows "the body is": `gzip`. Undefined for damaged JSON, or any text. */
+      readonly format: string | undefined
+      /** Why it cannot be parsed as JSON, as what follows "the body is". */
+      readonly why: string
+    }
+
+/** Reads a body. Does not throw: what is neither JSON nor a form is text or bytes. */
+export function readContent(body: Uint8Array): Content {
+  const isForm = isFormBody(body)
+  const json = isForm ? firstPayload(body) : body
+  if (!json) return { kind: 'fields', value: readFields(formFields(body)) }
+  const fields = isForm ? undefined : multipartFields(body)
+  if (fields) return { kind: 'fields', value: readFields(fields) }
+  const token = isForm ? undefined : readToken(body)
+  if (token) return { kind: 'token', value: token }
+  try {
+    return {
+      kind: 'json',
+      value: parseJson(json),
+      // Decoded on request: intake needs the value alone, of up to 25 MiB.
+      get text() {
+        return new TextDecoder().decode(json)
+      },
+      isForm,
+    }
+  } catch (error) {
+    const format = isForm ? undefined : formatOf(body)
+    const why = error instanceof SyntaxError ? error.message : 'not JSON'
+    return { kind: isUtf8(body) ? 'text' : 'bytes', value: undefined, isForm, format, why }
+  }
+}
+
+/** Fields of a form, with what is in those that are a JSON object or list, as senders write their events there. */
+function readFields(fields: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, readField(name, text)]))
+}
+
+function readField(name: string, text: string): unknown {
+  // One that is not the first proves nothing where the payload alone is signed.
+  return name === 'payload' ? text : (embeddedJson(text) ?? text)
+}
+
+/** Bytes of the JSON in a body, which are not parsed; the body itself if it has none. */
+export function payloadBytes(body: Uint8Array): Uint8Array {
+  return (isFormBody(body) && firstPayload(body)) || body
+}
+
+/**
+ * What a body is in place of JSON, as what follows "the body is". Undefined for JSON, also in a form, and for damaged
+ * JSON. Parses nothing.
+ */
+export function bodyFormat(body: Uint8Array): string | undefined {
+  if (isFormBody(body)) return firstPayload(body) ? undefined : 'a form'
+  if (boundaryOf(body) !== undefined) return 'a multipart form'
+  return readToken(body) ? 'a token (JWT)' : formatOf(body)
+}
+
+/** The same for a body of which neither members nor fields can be read. */
+export function unreadableFormat(body: Uint8Array): string | undefined {
+  return isFormBody(body) || boundaryOf(body) !== undefined ? undefined : formatOf(body)
+}

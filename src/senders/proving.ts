@@ -1,0 +1,108 @@
+import { firstPayload, isFormType } from '../http/forms.js'
+import type { HeaderLines } from '../http/headers.js'
+import type { WebhookSecrets } from '../base/settings.js'
+import type { VerifiedBy } from '../journal/types.js'
+import { readContent } from './content.js'
+import { bodyClaim, decodeJwt } from './jwt.js'
+import { findOwnProof, findProof, hasProof, jwtIn, proofIn, proofsFor } from './proof.js'
+import type { WebhookRequest } from './request.js'
+import type { SignedRequest } from './template.js'
+import type { Proof, WebhookScheme } from './scheme.js'
+
+/** Scheme and secrets that verify deliveries. */
+export interface SigningConfig {
+  readonly scheme: WebhookScheme
+  readonly secrets: WebhookSecrets
+}
+
+/** Result of a verification. `proof` is undefined if the scheme needs none. */
+export interface Verification {
+  readonly by: VerifiedBy
+  readonly proof: Proof | undefined
+}
+
+/** A received request, its headers by name. */
+export interface IndexedRequest extends Pick<WebhookRequest, 'body' | 'query' | 'path' | 'payloadUrl'> {
+  readonly lines: HeaderLines
+}
+
+/**
+ * Finds the secret that made the signature, or undefined. Nothing else decides, and a repeated header counts as
+ * missing.
+ */
+export function verifySignature(
+  request: IndexedRequest,
+  { scheme, secrets }: SigningConfig,
+): Verification | undefined {
+  if (scheme.proofs.length === 0) return { by: 'none', proof: undefined }
+  const signable = signableOf(request, scheme)
+  if (!signable || !hasProof(signable, scheme)) return undefined
+  const { current, previous } = secrets
+  const proof = findProof(current, signable, scheme)
+  if (proof) return { by: 'current', proof }
+  const earlier = previous && findProof(previous, signable, scheme)
+  if (earlier) return { by: 'previous', proof: earlier }
+  const own = findOwnProof(secrets, signable, scheme)
+  return own && { by: 'own', proof: own }
+}
+
+/**
+ * Finds the secret or key that made the token of a request, by a scheme that has one.
+ * @throws RelayError `unavailable` if the sender's keys cannot be fetched
+ */
+export async function proveToken(
+  request: IndexedRequest,
+  { scheme, secrets }: SigningConfig,
+): Promise<Verification | undefined> {
+  const signable = signableOf(request, scheme)
+  const proof = signable && proofIn(signable, proofsFor(secrets.current, scheme))
+  const token = proof && jwtIn(signable, proof)
+  if (token === undefined || !proof?.jwt) return undefined
+  const { proveJwt } = await import('./jwt-proof.js')
+  const url = proof.url ?? request.payloadUrl
+  const verdict = await proveJwt(token, proof.jwt, secrets, { body: request.body, url, query: request.query })
+  return 'by' in verdict ? { by: verdict.by, proof } : undefined
+}
+
+/**
+ * True if the token of a request, which proves nothing yet, names this body by its digest. It tells which bytes the
+ * sender had, as a signature does.
+ */
+export function namesBody(request: IndexedRequest, { scheme, secrets }: SigningConfig): boolean {
+  const signable = signableOf(request, scheme)
+  const proof = signable && proofIn(signable, proofsFor(secrets.current, scheme))
+  const token = proof && jwtIn(signable, proof)
+  const digest = proof?.jwt?.digest
+  if (!digest || token === undefined) return false
+  return decodeJwt(token)?.claims[digest.claim] === bodyClaim(request.body, digest)
+}
+
+/** What of a request can be signed. Undefined if it has no bytes that its sender signs. */
+export function signableOf(
+  { lines, body, query, path, payloadUrl }: IndexedRequest,
+  scheme: WebhookScheme,
+): SignedRequest | undefined {
+  const signed = signedBytes(lines, body, scheme)
+  let content: { readonly value: unknown } | undefined
+  const payload = (): unknown => (content ??= readContent(body)).value
+  return signed && { lines, signed, query, path, payloadUrl, payload }
+}
+
+/**
+ * Bytes that the signature covers: the body or, for a sender that signs it, the payload of a form, if it comes first.
+ * Undefined if there are none.
+ */
+export function signedBytes(
+  lines: HeaderLines,
+  body: Uint8Array,
+  { formSignature }: WebhookScheme,
+): Uint8Array | undefined {
+  return isForm(lines) && formSignature === 'payload' ? firstPayload(body) : body
+}
+
+/**
+ * True if the Content-Type, which is not signed, says that a delivery's body is a form.
+ */
+export function isForm(lines: HeaderLines): boolean {
+  return isFormType(lines.get('content-type')?.[0])
+}

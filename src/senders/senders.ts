@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto'
+import { Secret } from '../base/secret.js'
+import type { ProviderName } from '../base/settings.js'
+import { hostSource } from '../base/source-names.js'
+import { GITEA_WEBHOOK as GITEA } from './gitea.js'
+import { sentEvents } from './events.js'
+import { GITHUB_WEBHOOK as GITHUB } from './github.js'
+import { GITLAB_WEBHOOK as GITLAB } from './gitlab.js'
+import {
+  type EventTable,
+  GENERIC_DELIVERY,
+  GENERIC_EVENT,
+  type HostScheme,
+  type WebhookScheme,
+} from './scheme.js'
+import { PayPalSender } from './paypal.js'
+import { SchemeSender } from './scheme-sender.js'
+import { SnsSender } from './sns.js'
+import type { Sender } from './sender.js'
+import { CUSTOM_SCHEMES, parseCustom, withChoices } from './custom.js'
+import { ROWS, rowScheme } from './table.js'
+import type { SenderRow } from './table/row.js'
+
+export { isSecretHeader } from './table.js'
+
+/** Names of the schemes that are not a code host's. */
+export const SCHEME_NAMES: readonly string[] = [...ROWS.keys(), ...CUSTOM_SCHEMES]
+
+/** What a sender of the table is called, and needs. */
+export interface KnownSender extends Pick<SenderRow, 'title' | 'page' | 'secret' | 'secretLike'> {
+  /** Name of its scheme. */
+  readonly name: string
+}
+
+/** Senders of the table, by name. */
+export const KNOWN_SENDERS: readonly KnownSender[] = [...ROWS]
+  .map(([name, row]) => ({ name, ...row }))
+  .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+
+/** The sender of the table whose scheme this text names. Undefined for a scheme of the user's own, or a code host's. */
+export function knownSender(scheme: string): KnownSender | undefined {
+  const [name] = scheme.split(' ')
+  return KNOWN_SENDERS.find((each) => each.name === name)
+}
+
+/** Senders of the table with these words in their name or title, in any case. */
+export function searchSenders(text: string): readonly KnownSender[] {
+  const words = text.toLowerCase().split(/\s+/)
+  return KNOWN_SENDERS.filter(({ name, title }) => {
+    const own = `${name} ${title.toLowerCase()}`
+    return words.every((word) => own.includes(word))
+  })
+}
+
+const HOSTS: Readonly<Record<ProviderName, HostScheme>> = {
+  github: GITHUB,
+  gitea: GITEA,
+  gitlab: GITLAB,
+  sandbox: GITHUB,
+}
+const BY_NAME: ReadonlyMap<string, HostScheme> = new Map(
+  Object.entries(HOSTS).map(([name, scheme]) => [hostSource(name), scheme]),
+)
+
+/** Scheme for an unknown sender: like GitHub, but with the header names that relay accepts from every code host. */
+const OTHER: HostScheme = { ...GITHUB, event: [GENERIC_EVENT], id: [GENERIC_DELIVERY] }
+
+/** Senders by the text of their scheme. There are as many as the settings and the journal name. */
+const known = new Map<string, Sender>()
+
+/**
+ * The sender with this scheme: a name of the table, or `hmac`, `token` or `none` with parts. A recording may name any
+ * sender; one that relay does not know is like GitHub.
+ * @throws RelayError `settings` for a scheme with a missing, unknown or malformed part
+ */
+export function senderOf(scheme: string): Sender {
+  const found = known.get(scheme) ?? makeSender(scheme)
+  if (known.size >= MAX_KNOWN) known.clear()
+  known.set(scheme, found)
+  return found
+}
+
+/** Senders that data alone does not describe, by the names of their rows. */
+const CLASSES: ReadonlyMap<string, typeof SnsSender | typeof PayPalSender> = new Map<
+  string,
+  typeof SnsSender | typeof PayPalSender
+>([
+  ['sns', SnsSender],
+  ['paypal', PayPalSender],
+])
+
+function makeSender(scheme: string): Sender {
+  const Class = CLASSES.get(scheme.split(' ', 1).join('')) ?? SchemeSender
+  return new Class(scheme, schemeOf(scheme))
+}
+
+/** Most senders that are kept: more than a relay has, since anybody may write another scheme into each fixture. */
+const MAX_KNOWN = 100
+
+/** Scheme of a text, as data for this folder. @throws RelayError `settings` as {@link senderOf} */
+export function schemeOf(scheme: string): WebhookScheme {
+  const [name = '', ...words] = scheme.trim().split(/\s+/)
+  const found = BY_NAME.get(name) ?? rowScheme(name)
+  if (found) return words.length > 0 ? withChoices(found, name, words) : found
+  return parseCustom(name, words) ?? OTHER
+}
+
+/** True if a text is a scheme that relay knows. */
+export function isScheme(scheme: string): boolean {
+  try {
+    return schemeOf(scheme) !== OTHER
+  } catch {
+    return false
+  }
+}
+
+/** Events of the code host with this name, or of its source. */
+export function hostEvents(provider: string): EventTable {
+  return (BY_NAME.get(hostSource(provider)) ?? OTHER).events
+}
+
+/** Makes a webhook secret for the code host with this name. */
+export function newHostSecret(provider: string): Secret {
+  const { newSecret } = BY_NAME.get(hostSource(provider)) ?? OTHER
+  return new Secret(newSecret?.() ?? randomBytes(32).toString('hex'))
+}
+
+/** Names of the events that code hosts send. */
+export const EVENT_NAMES: readonly string[] = [
+  ...new Set([GITHUB, GITEA, GITLAB].flatMap(({ events }) => [...sentEvents(events).keys()])),
+]

@@ -1,0 +1,154 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { RelayError } from '../base/errors.js'
+import { type Log, silentLog } from '../base/log.js'
+import { checkNames, type NamesOf } from '../base/names.js'
+import type { Settings } from '../base/settings.js'
+import { pathOf } from '../base/source-names.js'
+import { didYouMean } from '../base/text.js'
+import { errorResponse } from '../http/router.js'
+import type { Instance } from './instance.js'
+import type { ReceiveOptions } from './serve.js'
+
+const OPTIONS: NamesOf<ReceiveOptions> = { source: true, address: true }
+/** In place of the program's Host, which is the program's to check. */
+const ORIGIN = 'http://localhost'
+
+/** Takes requests from the HTTP server of an embedding program, in place of a listener. */
+export class Mount {
+  /** Address of the service in messages. */
+  readonly url: string
+  readonly #publicUrl: string | undefined
+  readonly #maxBody: number
+  readonly #log: Log
+  readonly #inFlight = new Set<Promise<Response>>()
+  #instance: Instance | undefined
+
+  constructor({ host, port, publicUrl, maxBody }: Settings, log: Log = silentLog) {
+    this.url = publicUrl ?? `http://${host}:${port}`
+    this.#publicUrl = publicUrl
+    this.#maxBody = maxBody
+    this.#log = log
+  }
+
+  /** Passes requests to an instance from now on. */
+  open(instance: Instance): void {
+    this.#instance = instance
+  }
+
+  /** Refuses requests from now on, and resolves once those in flight are answered. */
+  async close(): Promise<void> {
+    this.#instance = undefined
+    await Promise.all(this.#inFlight)
+  }
+
+  async receive(request: Request, options: ReceiveOptions = {}): Promise<Response> {
+    const source = this.#sourceOf(options)
+    const { url, method, headers, body } = request
+    return this.#answer(source, { url, method, headers, body: body && read(body, this.#maxBody) }, options)
+  }
+
+  handler(options: ReceiveOptions = {}) {
+    const source = this.#sourceOf(options)
+    return async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+      const answer = await this.#answer(source, receivedBy(req, this.#maxBody), options)
+      res.writeHead(answer.status, Object.fromEntries(answer.headers))
+      res.end(Buffer.from(await answer.arrayBuffer()))
+    }
+  }
+
+  /** @throws RelayError `usage` for a source that the settings do not have */
+  #sourceOf(options: ReceiveOptions): string {
+    checkNames(options, OPTIONS, { of: 'there is no option', kind: 'usage' })
+    const { sources, host } = this.#instance?.core ?? {}
+    const { source = host?.name ?? '' } = options
+    if (!sources || sources.has(source)) return source
+    const names = [...sources.values()].map(({ name }) => name)
+    throw new RelayError('usage', `There is no source ${source}${didYouMean(source, names)}`)
+  }
+
+  async #answer(source: string, received: Received, { address }: ReceiveOptions): Promise<Response> {
+    const answering = this.#respond(source, received, address)
+    this.#inFlight.add(answering)
+    try {
+      return await answering
+    } finally {
+      this.#inFlight.delete(answering)
+    }
+  }
+
+  /** Never rejects. */
+  async #respond(source: string, received: Received, address: string | undefined): Promise<Response> {
+    try {
+      const { method, headers } = received
+      const body = await received.body
+      const instance = this.#instance
+      if (!instance) throw new RelayError('unavailable', 'relay is stopping')
+      const { pathname, search, origin } = new URL(received.url)
+      const request = new Request(`${ORIGIN}${pathOf(source)}${search}`, {
+        method,
+        headers,
+        ...(body && body.byteLength > 0 && { body: new Uint8Array(body) }),
+      })
+      const payloadUrl = address ?? `${this.#publicUrl ?? origin}${pathname}`
+      // The other bindings are those of a connection.
+      const env: object = { payloadUrl }
+      return await instance.respond(request, env)
+    } catch (error) {
+      return errorResponse(error, this.#log)
+    }
+  }
+}
+
+/** A request of a sender, from whichever server. */
+interface Received {
+  readonly url: string
+  readonly method: string
+  readonly headers: Headers
+  /** Rejects if the sender goes away. Longer than the limit for a body that is too long, whose rest is not read. */
+  readonly body: Promise<Uint8Array> | null
+}
+
+/** Reads a body, up to the first chunk past `limit` bytes. */
+async function read(body: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    size += chunk.byteLength
+    if (size > limit) break
+  }
+  return Buffer.concat(chunks, size)
+}
+
+/** Reads a request of Node's, or of a framework that adds the address before its routes and a body that it has read. */
+function receivedBy(
+  req: IncomingMessage & { originalUrl?: string; body?: unknown },
+  limit: number,
+): Received {
+  const { method = 'GET', rawHeaders, originalUrl, url = '/', socket } = req
+  const headers = new Headers()
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? ''
+    // Those of HTTP/2 itself.
+    if (!name.startsWith(':')) headers.append(name, rawHeaders[i + 1] ?? '')
+  }
+  const scheme = 'encrypted' in socket ? 'https' : 'http'
+  const origin = `${scheme}://${headers.get('host') ?? 'localhost'}`
+  return { url: `${origin}${originalUrl ?? url}`, method, headers, body: bodyOf(req, limit) }
+}
+
+/** @throws RelayError `not_configured` if something else has read the body */
+async function bodyOf(
+  req: IncomingMessage & { readonly body?: unknown },
+  limit: number,
+): Promise<Uint8Array> {
+  if (req.body instanceof Uint8Array) return req.body
+  const { 'content-length': length, 'transfer-encoding': encoding } = req.headers
+  const hasBody = encoding !== undefined || Number(length ?? 0) > 0
+  if (hasBody && req.readableDidRead)
+    throw new RelayError('not_configured', 'The body was read before relay got the request', {
+      detail: 'mount relay before what parses bodies (express.json), or have it give bytes (express.raw)',
+    })
+  // A stream that is destroyed closes the connection, on which the sender reads why its body was refused.
+  return read(req.iterator({ destroyOnReturn: false }), limit)
+}

@@ -1,0 +1,194 @@
+import { RelayError } from '../base/errors.js'
+import { formatDuration } from '../base/time.js'
+import { type Cancellable, deadline } from '../base/wait.js'
+import { labelOf } from '../dispatch/routes.js'
+import { type Filter, parseMatch } from '../journal/filter.js'
+import type { Journal } from '../journal/journal.js'
+import type { Attempt, Entry, ForwardStatus, Summary } from '../journal/types.js'
+import { readContent } from '../senders/content.js'
+import type { Until, Watch } from './watch.js'
+
+/** Filter for deliveries. Every given field must match. */
+export interface DeliveryFilter {
+  /** `push`, `issues.opened`, `issues.*`, `*.closed`, `stripe/invoice.*`; one of a list must match. Default: every event. */
+  readonly event?: string | readonly string[]
+  /** `owner/name`, case ignored. */
+  readonly repo?: string
+  /** Delivery id of the code host. */
+  readonly deliveryId?: string
+}
+
+export interface WaitOptions extends Cancellable {
+  /** Minimum number of deliveries. Default: 1. With 0, returns those present now. */
+  readonly count?: number
+  /** Milliseconds. Default: 4000. */
+  readonly timeout?: number
+  /** What each target of the deliveries has to have. Default: `{ attempts: 1 }`. */
+  readonly until?: Until
+}
+
+export interface NothingMoreOptions extends Cancellable {
+  /** Milliseconds in which nothing may arrive. Default: 100. */
+  readonly within?: number
+}
+
+/** A delivery that the relay accepted, and its attempts. */
+export interface TestDelivery extends Entry {
+  /** Parsed JSON of the delivery. */
+  readonly payload: unknown
+  /** Every attempt so far, oldest first. */
+  readonly attempts: readonly TestAttempt[]
+  /** Its targets, in the order of their names. Empty if no route matches. */
+  readonly targets: readonly TestTarget[]
+}
+
+/** Where a delivery is at one of its targets. */
+export interface TestTarget {
+  /** As in {@link TestAttempt.target}. */
+  readonly target: string
+  /** `waiting` for the first attempt, or for another one. `failed` is final. */
+  readonly status: ForwardStatus
+  readonly attempts: readonly TestAttempt[]
+}
+
+export interface TestAttempt {
+  /** URL or command, with its match unless that is `*`. */
+  readonly target: string
+  readonly outcome: Attempt['outcome']
+  /** HTTP status or exit code; null when there was none. */
+  readonly status: number | null
+  /** Start of the target's response or output, at most 4096 bytes. */
+  readonly answer: string
+  /** Reason of a failure without a status. */
+  readonly error: string | null
+}
+
+/** Shorter than the usual 5 s of test frameworks, so that this error appears and not theirs. */
+const TIMEOUT_MS = 4000
+/** Long enough for a program that answers and then acts at once. Each use costs it. */
+const NOTHING_MS = 100
+/** Number of deliveries listed in an error. */
+const MAX_LISTED = 10
+
+/** The waits of a test for deliveries of one relay. */
+export class Waits {
+  readonly #journal: Journal
+  readonly #watch: Watch
+  /** Numbers of the deliveries that were returned. */
+  readonly #returned = new Set<number>()
+
+  constructor(journal: Journal, watch: Watch) {
+    this.#journal = journal
+    this.#watch = watch
+  }
+
+  /** Waits for matching deliveries. @throws RelayError as `TestRelay.deliveries` */
+  async deliveries(
+    wanted: DeliveryFilter,
+    { count = 1, timeout = TIMEOUT_MS, until = { attempts: 1 }, signal }: WaitOptions,
+  ): Promise<TestDelivery[]> {
+    const filter = filterOf(wanted)
+    const limited = deadline(timeout, signal)
+    for (;;) {
+      // Called before the journal is read, so that no change is missed.
+      const changed = this.#watch.next(limited)
+      changed.catch(() => {})
+      const found = await this.#matching(filter, wanted.deliveryId)
+      const isReady =
+        found.length >= count && found.every((each) => this.#watch.waiting(each, until).length === 0)
+      if (isReady || count === 0) return this.#describe(found)
+      await changed.catch(async (error: unknown) => {
+        signal?.throwIfAborted()
+        if (!limited.aborted) throw error
+        const newest = await this.#matching({ last: MAX_LISTED }, undefined)
+        const arrived = newest.map((each) => nameOf(each, this.#watch, until)).join('; ') || 'none'
+        const what = `${count} ${until === 'settled' ? 'settled' : 'forwarded'}${textOf(wanted)}`
+        throw new RelayError(
+          'timed_out',
+          `Waited ${formatDuration(timeout)} for ${what}, got ${found.length}. Received: ${arrived}`,
+        )
+      })
+    }
+  }
+
+  /** Waits as long as nothing arrives that was not returned. @throws RelayError as `TestRelay.nothingMore` */
+  async nothing(wanted: DeliveryFilter, { within = NOTHING_MS, signal }: NothingMoreOptions): Promise<void> {
+    const filter = filterOf(wanted)
+    const limited = deadline(within, signal)
+    for (;;) {
+      const changed = this.#watch.next(limited)
+      changed.catch(() => {})
+      const found = await this.#matching(filter, wanted.deliveryId)
+      const more = found.filter(({ n }) => !this.#returned.has(n))
+      if (more.length > 0) {
+        const names = more.slice(0, MAX_LISTED).map((each) => nameOf(each, this.#watch, { attempts: 0 }))
+        throw new RelayError(
+          'target_failed',
+          `Nothing more${textOf(wanted)} was expected. Received: ${names.join('; ')}`,
+        )
+      }
+      try {
+        await changed
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (limited.aborted) return
+        throw error
+      }
+    }
+  }
+
+  /** Returns matching deliveries, oldest first. With an id, the search stops at the newest match. */
+  async #matching(filter: Filter, id: string | undefined): Promise<Summary[]> {
+    await this.#journal.flush()
+    const found: Summary[] = []
+    for await (const each of this.#journal.select(filter)) {
+      if (id !== undefined && each.deliveryId !== id) continue
+      found.push(each)
+      if (id !== undefined) break
+    }
+    return found.toReversed()
+  }
+
+  /** Adds payload and attempts. Deliveries that retention has removed meanwhile are left out. */
+  async #describe(found: readonly Summary[]): Promise<TestDelivery[]> {
+    const deliveries: TestDelivery[] = []
+    for (const { n, forwards } of found) {
+      this.#returned.add(n)
+      const [entry, all] = await Promise.all([this.#journal.read(n), this.#journal.attempts(n)])
+      if (!entry) continue
+      // Where a runner has a realm of its own (jest), native code gives arrays of another one, which are not equal to its own.
+      const attempts = Array.from(all, ({ target, outcome, status, answer, error }): TestAttempt => {
+        return { target: labelOf(target), outcome, status, answer: Buffer.from(answer).toString(), error }
+      })
+      const targets = Object.entries(forwards).map(([id, { status }]): TestTarget => {
+        const target = labelOf(id)
+        return { target, status, attempts: attempts.filter((attempt) => attempt.target === target) }
+      })
+      deliveries.push({ ...entry, payload: readContent(entry.body).value, attempts, targets })
+    }
+    return deliveries
+  }
+}
+
+/** @throws RelayError `usage` for an invalid event */
+function filterOf({ event = [], repo }: DeliveryFilter): Filter {
+  return { events: [event].flat().map(parseMatch), ...(repo !== undefined && { repo }) }
+}
+
+/** Formats a filter: ` (issues, octo/demo)`, or an empty text. */
+function textOf({ event = [], repo, deliveryId }: DeliveryFilter): string {
+  const names = [[event].flat().join(' or '), repo, deliveryId].filter(Boolean)
+  return names.length > 0 ? ` (${names.join(', ')})` : ''
+}
+
+/** Formats a delivery: `#1 issues.opened octo/demo#1, not yet answered by http://localhost:3000`. */
+function nameOf(summary: Summary, watch: Watch, until: Until): string {
+  const { n, event, action, repo, number } = summary
+  const place = repo === null ? '' : ` ${repo}${number === null ? '' : `#${number}`}`
+  const pending = watch.waiting(summary, until)
+  const rest =
+    pending.length > 0
+      ? `, not yet ${until === 'settled' ? 'settled at' : 'answered by'} ${pending.join(', ')}`
+      : ''
+  return `#${n} ${event}${action === null ? '' : `.${action}`}${place}${rest}`
+}

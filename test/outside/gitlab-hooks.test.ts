@@ -1,0 +1,330 @@
+import { describe, expect, it } from 'vitest'
+import { gitlabEvent, gitlabPush } from '../kit/gitlab-hooks.js'
+import { post } from '../kit/delivery.js'
+import { contentsOf } from '../kit/folder.js'
+import { type Place, place, type PlaceOptions } from '../kit/place.js'
+import { receiver } from '../kit/receiver.js'
+import { fails, prints } from '../kit/run.js'
+import { smee } from '../kit/smee.js'
+import { objects } from './example.js'
+import { fresh, json } from './fixture.js'
+
+const SIGNING = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const REPO = 'group/sub/demo'
+
+function atGitLab(options: PlaceOptions = {}): Promise<Place> {
+  const env = { RELAY_WEBHOOK_SECRET: SIGNING, ...options.env }
+  return place({ host: 'gitlab', signedIn: true, ...options, env })
+}
+
+const here = fresh(() => atGitLab())
+const hooks = () => here.gitlab.state.hooks
+const hook = (...argv: string[]) => here.run('hook', ...argv)
+const send = (trigger: string, data: object) => gitlabEvent(hooks(), trigger, data)
+
+const project = { path_with_namespace: REPO }
+const mergeRequest = (action: string) => ({
+  object_kind: 'merge_request',
+  event_type: 'merge_request',
+  project,
+  object_attributes: { iid: 2, action, url: `http://x/${REPO}/-/merge_requests/2` },
+})
+
+describe('relay hook at a GitLab', () => {
+  it('adds one with a signing token and every event, tests, lists and removes it', async () => {
+    const { address } = await here.serve()
+    const url = `${address}/webhook`
+    const added = await json(hook('add', REPO, '--json'))
+    expect(added).toMatchObject({ id: 1, url, created: true, hasSecret: true, active: true, repaired: [] })
+    expect(added.events).toContain('merge_request')
+    expect(added.events).toHaveLength(17)
+    expect(hooks().all).toMatchObject([{ url, signingToken: SIGNING, token: '' }])
+    expect(await hook('test', REPO)).toEqual(prints(`push of ${REPO} arrived: #1\n`))
+    const [listed] = objects(await hook('list', REPO, '--json'))
+    expect(listed).toMatchObject({ id: 1, url, ours: true, hasSecret: true })
+    expect(await hook('remove', REPO)).toEqual(prints(`hook of ${REPO} removed: ${url}\n`))
+    expect(hooks().all).toEqual([])
+  })
+
+  it('changes it in place, and leaves its custom headers alone', async () => {
+    const { address } = await here.serve()
+    await hook('add', REPO, '--events', 'push,note')
+    const [own] = hooks().all
+    Object.assign(own ?? {}, { customHeaders: { 'X-Mine': '1' } })
+    const { out } = await hook('add', REPO)
+    expect(out).toBe(`hook of ${REPO} repaired (it had other events): ${address}/webhook\n`)
+    expect(hooks().all).toMatchObject([{ id: 1, signingToken: SIGNING, customHeaders: { 'X-Mine': '1' } }])
+  })
+
+  it('says what GitLab forgets where the address changes', async () => {
+    const first = await here.serve()
+    await hook('add', REPO)
+    for (const each of hooks().all) each.customHeaders = { 'X-Mine': '1' }
+    await first.stop()
+    const { address } = await here.serve()
+    const lost = 'its custom headers X-Mine have to be entered again there'
+    const { out } = await hook('add', REPO)
+    expect(out).toBe(
+      `hook of ${REPO} repaired (it led to ${first.address}/webhook, ${lost}): ${address}/webhook\n`,
+    )
+    expect(hooks().all).toMatchObject([{ id: 1, signingToken: SIGNING, customHeaders: {} }])
+  })
+
+  it('replaces one that GitLab has given up', async () => {
+    const { address } = await here.serve()
+    await hook('add', REPO)
+    for (const each of hooks().all) each.alertStatus = 'disabled'
+    const { out } = await hook('add', REPO)
+    expect(out).toBe(`hook of ${REPO} repaired (it was inactive): ${address}/webhook\n`)
+    expect(hooks().all).toMatchObject([{ id: 2, alertStatus: 'executable' }])
+  })
+
+  it('is refused to who is no maintainer, and for names that are no repository', async () => {
+    await here.serve()
+    hooks().notMaintainers.add('mona')
+    const needs =
+      'Managing hooks needs admin rights on the repository, and a token with the scope api, and the role Maintainer in the project'
+    expect(await hook('add', REPO)).toEqual(fails(8, `GitLab refused: 403 Forbidden. ${needs}`))
+    const { code, err } = await hook('add', 'group//demo')
+    expect([code, err]).toEqual([2, expect.stringContaining('"group//demo" is not a repository')])
+  })
+
+  it('says that a repository without a commit cannot be tested', async () => {
+    await here.serve()
+    await hook('add', REPO)
+    hooks().hasCommit = false
+    const { code, err } = await hook('test', REPO)
+    expect([code, err]).toEqual([8, expect.stringContaining('Ensure the project has at least one commit')])
+  })
+
+  it('makes no hook without a proof at a GitLab before 19.0, and names what works there', async () => {
+    await using old = await atGitLab({ gitlab: { version: '17.4.0' } })
+    await old.serve()
+    const why =
+      'GitLab before 19.0 has no signing tokens. Set RELAY_WEBHOOK_SECRET to a text that does not begin with whsec_'
+    const { code, err } = await old.run('hook', 'add', REPO)
+    expect([code, err]).toEqual([8, expect.stringContaining(why)])
+    expect(old.gitlab.state.hooks.all).toEqual([])
+  })
+})
+
+describe('deliveries of a GitLab', () => {
+  it('are entries by the names of their triggers, each with its action, project and number', async () => {
+    await here.serve()
+    await hook('add', REPO)
+    await send('push_hooks', gitlabPush())
+    await send('merge_request_hooks', mergeRequest('open'))
+    const note = { iid: 5 }
+    const confidential = { object_kind: 'note', event_type: 'confidential_note', project, issue: note }
+    await send('confidential_note_hooks', { ...confidential, object_attributes: { action: 'create' } })
+    const entries = objects(await here.run('log', '--json'))
+    expect(entries.map(({ event, action, repo, number, ref }) => [event, action, repo, number, ref])).toEqual(
+      [
+        ['push', null, REPO, null, 'refs/heads/main'],
+        ['merge_request', 'open', REPO, 2, null],
+        ['confidential_note', 'create', REPO, 5, null],
+      ],
+    )
+  })
+
+  it('reach routes and filters by these names, and actions their merge request', async () => {
+    const serving = await here.serve('--exec', 'merge_request.open=cat > /dev/null')
+    await hook('add', REPO)
+    await send('merge_request_hooks', mergeRequest('update'))
+    await send('merge_request_hooks', mergeRequest('open'))
+    const entry = await json(
+      here.run('wait', 'merge_request.open', '--json', '--since', '1m', '--timeout', '10s'),
+    )
+    expect(entry).toMatchObject({ n: 2, event: 'merge_request', action: 'open' })
+    const elsewhere = await here.run('comment', '--from', 'last', 'hello')
+    expect(elsewhere.err).toContain(`The address is on http://x, but this profile uses ${here.gitlab.url}`)
+    const page = `${here.gitlab.url}/${REPO}/-/merge_requests/2`
+    const { object_attributes: about, ...others } = mergeRequest('update')
+    await send('merge_request_hooks', { ...others, object_attributes: { ...about, url: page } })
+    expect(await here.run('comment', '--from', 'last', 'hello')).toEqual(prints(`${page}#note_1\n`))
+    const pipeline = {
+      object_kind: 'pipeline',
+      project,
+      object_attributes: { iid: 9, status: 'success', url: `${page}/x` },
+    }
+    await send('pipeline_hooks', { ...pipeline, merge_request: { iid: 2, url: page } })
+    expect(await here.run('react', '--from', 'last', 'rocket')).toEqual(prints('rocket\n'))
+    await serving.stop()
+  })
+
+  it('are one under one id, and refused with another signature', async () => {
+    const { address } = await here.serve()
+    await hook('add', REPO)
+    await send('push_hooks', gitlabPush())
+    const [first] = hooks().log
+    const body = Buffer.from('{}')
+    const forged = [
+      ['Content-Type', 'application/json'],
+      ['X-Gitlab-Event', 'Push Hook'],
+      ['Idempotency-Key', 'x'],
+      ['X-Gitlab-Token', SIGNING],
+    ] as const
+    expect(await post(`${address}/webhook`, { headers: forged, body })).toMatchObject({ status: 401 })
+    const own = hooks().all[0]
+    const again = `${here.gitlab.url}/api/v4/projects/7/hooks/${own?.id}/events/${first?.id}/resend`
+    const [token] = [...here.gitlab.state.oauth.tokens.keys()]
+    const answer = await fetch(again, { method: 'POST', headers: { 'private-token': token ?? '' } })
+    expect(await answer.json()).toEqual({ response_status: 200 })
+    expect(objects(await here.run('log', '--json'))).toHaveLength(1)
+  })
+
+  it('prove themselves by a secret token where there is no signing token, but not through a public channel', async () => {
+    await using old = await atGitLab({
+      gitlab: { version: '17.4.0' },
+      env: { RELAY_WEBHOOK_SECRET: 'a-plain-secret' },
+    })
+    const serving = await old.serve()
+    expect((await old.run('hook', 'add', REPO)).code).toBe(0)
+    expect(await gitlabEvent(old.gitlab.state.hooks, 'push_hooks', gitlabPush())).toEqual(['200'])
+    const headers = [
+      ['Content-Type', 'application/json'],
+      ['X-Gitlab-Event', 'Push Hook'],
+      ['Idempotency-Key', 'x'],
+    ] as const
+    const body = Buffer.from(JSON.stringify(gitlabPush()))
+    const with_ = (token: string) => [...headers, ['X-Gitlab-Token', token] as const]
+    expect(await post(`${serving.address}/webhook`, { headers: with_('wrong'), body })).toMatchObject({
+      status: 401,
+    })
+    expect(
+      await post(`${serving.address}/webhook`, { headers: with_('a-plain-secret'), body }),
+    ).toMatchObject({ status: 200 })
+    await serving.stop()
+    expect(contentsOf(old.home)).not.toContain('a-plain-secret')
+    const { code, err } = await old.run('serve', '--port', '0', '--tunnel', 'http://127.0.0.1:9/channel')
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining('--tunnel cannot be used with a secret token of the code host'),
+    ])
+  })
+
+  it('are restored byte for byte behind a server that writes their JSON anew', async () => {
+    await using server = await smee()
+    await using target = await receiver()
+    const relay = await here.serve('--tunnel', server.channel, '--forward', target.url)
+    await relay.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })
+    expect((await hook('add', REPO)).out).toContain(server.channel)
+    await send('push_hooks', gitlabPush('\u001b[31m é 😀 <b>\n'))
+    await target.has(1)
+    expect(target.received[0]?.body.toString()).toContain(String.raw`"message":"\u001B[31m é 😀 <b>\n"`)
+    expect(await relay.object({ type: 'delivery' })).toMatchObject({
+      event: 'push',
+      restored: 'compact-upper',
+    })
+  })
+
+  it('are signed with a secret of the right form where relay makes it', async () => {
+    await using fresh = await atGitLab({ env: { RELAY_WEBHOOK_SECRET: undefined } })
+    await using _ = await fresh.serve()
+    expect((await fresh.run('config', '--reveal', 'webhookSecret')).out).toMatch(
+      /^whsec_[A-Za-z0-9+/]{43}=\n$/,
+    )
+    expect((await fresh.run('hook', 'add', REPO)).code).toBe(0)
+    expect(await gitlabEvent(fresh.gitlab.state.hooks, 'push_hooks', gitlabPush())).toEqual(['200'])
+  })
+})
+
+describe('a delivery of another code host', () => {
+  it.each([
+    [
+      'gitlab',
+      'X-GitHub-Event',
+      'those of GitHub, but this relay receives from gitlab: set RELAY_PROVIDER=github',
+    ],
+    [
+      'github',
+      'X-Gitlab-Event',
+      'those of GitLab, but this relay receives from github: set RELAY_PROVIDER=gitlab',
+    ],
+  ])('is explained at a relay for %s', async (provider, header, why) => {
+    const env = {
+      RELAY_PROVIDER: provider,
+      RELAY_PROVIDER_URL: 'https://git.example.org',
+      RELAY_WEBHOOK_SECRET: SIGNING,
+    }
+    await using other = await place({ host: 'none', env })
+    const serving = await other.serve()
+    const headers = [
+      ['Content-Type', 'application/json'],
+      [header, 'push'] as const,
+      ['X-Hub-Signature-256', `sha256=${'0'.repeat(64)}`],
+    ] as const
+    expect(await post(`${serving.address}/webhook`, { headers, body: Buffer.from('{}') })).toMatchObject({
+      status: 401,
+    })
+    const { err } = await serving.stop()
+    expect(err.replaceAll(/\s+/g, ' ')).toContain(why)
+  })
+})
+
+describe('relay serve --hook at a GitLab', () => {
+  it('has a hook while it runs', async () => {
+    const serving = await here.serve('--hook', REPO)
+    await serving.says(`hook of ${REPO} created`)
+    expect(hooks().all).toHaveLength(1)
+    await serving.stop()
+    expect(hooks().all).toEqual([])
+  })
+})
+
+describe('relay catch-up at a GitLab', () => {
+  it('has what was missed sent again, oldest first, and waits where GitLab limits that', async () => {
+    const first = await here.serve()
+    await hook('add', REPO)
+    const port = String(first.port)
+    await first.stop()
+    for (const n of [1, 2, 3]) await send('push_hooks', gitlabPush(`missed ${n}\n`))
+    expect(hooks().log.map(({ status }) => status)).toEqual([
+      'internal error',
+      'internal error',
+      'internal error',
+    ])
+    await here.serve('--port', port)
+    const ran = await here.run('catch-up', REPO)
+    expect(ran.code).toBe(0)
+    const entries = objects(await here.run('log', '--json'))
+    expect(entries).toHaveLength(3)
+    expect(hooks().log).toHaveLength(6)
+    expect(
+      hooks()
+        .log.slice(3)
+        .map(({ key }) => key),
+    ).toEqual(
+      hooks()
+        .log.slice(0, 3)
+        .map(({ key }) => key),
+    )
+    expect((await here.run('catch-up', REPO)).out).toContain('nothing')
+  })
+
+  it('says how many GitLab sends in a minute, and waits for the next', async () => {
+    const first = await here.serve()
+    await hook('add', REPO)
+    await first.stop()
+    for (const n of [1, 2, 3, 4, 5, 6]) await send('push_hooks', gitlabPush(`missed ${n}\n`))
+    await here.serve('--port', String(first.port))
+    const running = here.start('catch-up', REPO)
+    await running.says('Continues in 60 s: GitLab refused: This endpoint has been requested too many times')
+    const { err } = await running.stop('SIGINT')
+    const pace = 'GitLab sends at most 5 a minute again, so this takes about 2 minutes'
+    expect(err).toContain(`${REPO}: 6 missing. ${pace}\n`)
+    expect(hooks().log).toHaveLength(11)
+  })
+
+  it('does not ask for what went to another address', async () => {
+    await here.serve()
+    await hook('add', REPO)
+    const [own] = hooks().all
+    const url = own?.url ?? ''
+    if (own) own.url = 'http://127.0.0.1:9/'
+    await send('push_hooks', gitlabPush())
+    if (own) own.url = url
+    const { code, err } = await here.run('catch-up', REPO)
+    expect([code, err]).toEqual([8, expect.stringContaining('The hook URL has changed')])
+  })
+})

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import { Webhook } from 'standardwebhooks'
+import { events, fixtureOf, signedRequest } from 'webhook-relay/testing'
+import { place } from '../kit/place.js'
+import { fresh, json } from './fixture.js'
+import { objects } from './example.js'
+
+const SIGNING = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const EVENTS = events({ provider: 'gitlab' })
+
+const here = fresh(() => place({ host: 'gitlab', env: { RELAY_WEBHOOK_SECRET: SIGNING } }))
+
+describe('relay trigger at a GitLab', () => {
+  it('has an example of more than fifteen events, each of which arrives as itself', async () => {
+    const { address } = await here.serve()
+    expect(new Set(EVENTS.map((name) => name.split('.')[0])).size).toBeGreaterThan(15)
+    for (const name of EVENTS) expect((await here.run('trigger', name)).code).toBe(0)
+    const entries = objects(await here.run('log', '--json', '-n', '100'))
+    const names = entries.map(({ event, action }) => [event, ...(action === null ? [] : [action])].join('.'))
+    expect(names).toEqual(EVENTS)
+    expect(new Set(entries.map(({ repo }) => repo))).toEqual(new Set(['octo/demo', null]))
+    const shown = await json(here.run('show', 'last', '--json'))
+    expect(shown).toMatchObject({ source: 'gitlab-host' })
+    expect(address).toContain('http://127.0.0.1:')
+  })
+
+  it('names the addresses of its code host, now', async () => {
+    const { out } = await here.run('trigger', 'merge_request.open', '--print')
+    const { body, headers } = JSON.parse(out)
+    expect(headers['X-Gitlab-Event']).toBe('Merge Request Hook')
+    expect(headers['Webhook-ID']).toBe(headers['Idempotency-Key'])
+    const { project, object_attributes: about } = JSON.parse(body)
+    expect(project.web_url).toBe(`${here.gitlab.url}/octo/demo`)
+    expect(about.url).toBe(`${here.gitlab.url}/octo/demo/-/merge_requests/1`)
+    const at = Date.parse(String(about.updated_at).replace(' UTC', 'Z').replace(' ', 'T'))
+    expect(Math.abs(Date.now() - at)).toBeLessThan(86_400_000)
+  })
+
+  it('says what is meant by a name that is none', async () => {
+    const { code, err } = await here.run('trigger', 'merge_request.opened')
+    expect([code, err]).toEqual([2, expect.stringContaining('did you mean merge_request.open?')])
+  })
+})
+
+describe('the testing kit', () => {
+  it.each(EVENTS)('signs %s as GitLab does, by a package that is not ours', async (name) => {
+    const request = signedRequest(fixtureOf(name, { provider: 'gitlab' }), { secret: SIGNING })
+    const body = await request.text()
+    const headers = Object.fromEntries(request.headers)
+    expect(new Webhook(SIGNING).verify(body, headers)).toEqual(JSON.parse(body))
+    expect(headers['webhook-id']).toBe(headers['idempotency-key'])
+  })
+
+  it('gives a secret token as GitLab does', () => {
+    const request = signedRequest(fixtureOf('push', { provider: 'gitlab' }), { secret: 'plain' })
+    expect(request.headers.get('x-gitlab-token')).toBe('plain')
+    expect(request.headers.get('webhook-signature')).toBeNull()
+  })
+})

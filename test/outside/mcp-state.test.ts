@@ -1,0 +1,128 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { githubDelivery, post } from '../kit/delivery.js'
+import { emptyFolder } from '../kit/folder.js'
+import { codingAgent } from '../kit/mcp.js'
+import { place } from '../kit/place.js'
+import { receiver } from '../kit/receiver.js'
+
+// Nothing is left to guess: what runs, what starts what does not, and what a handler verifies with.
+
+describe('an agent that has just been started', () => {
+  it('reads what runs and where, which file sets what, and how the program gets its secret', async () => {
+    await using here = await place({ host: 'none' })
+    await using handler = await receiver({ status: 401, body: 'bad signature' })
+    const cwd = path.join(emptyFolder(), 'work')
+    mkdirSync(path.join(cwd, '.git'), { recursive: true })
+    writeFileSync(path.join(cwd, 'relay.json'), JSON.stringify({ forward: [handler.url] }))
+    await using agent = await codingAgent({ env: here.env, cwd }, '--serve')
+    const secret = expect.stringMatching(
+      /^The program verifies with the webhook secret of relay.*\$\(relay config --reveal webhookSecret\)/,
+    )
+    const state = await agent.call('relay_state')
+    const { url } = Object(state['running'])
+    expect(state).toMatchObject({
+      running: { inspector: `${url}/inspect` },
+      start: null,
+      payloadUrl: `${url}/webhook`,
+      secret,
+      settings: { 'relay.json': ['forward'] },
+      notes: [],
+    })
+    // What a handler that refuses needs to know is there as well.
+    const refused = [
+      await agent.call('trigger_delivery', { event: 'push' }),
+      await agent.call('replay_delivery', { entry: 1 }),
+      await agent.call('wait_for_delivery', { match: 'push', since: '1h', forwarded: true }),
+      await agent.call('trigger_delivery', { event: 'push', to: handler.url }),
+    ]
+    for (const { notes } of refused)
+      expect(notes).toEqual(
+        expect.arrayContaining([expect.stringMatching(/^The target refused it with 401: /), secret]),
+      )
+  })
+
+  it('reads the command that starts relay, also without a network, where none runs', async () => {
+    await using here = await place({ host: 'none' })
+    await using agent = await codingAgent(here)
+    expect(await agent.call('relay_state')).toMatchObject({
+      running: null,
+      start: 'relay serve',
+      startOffline: 'relay serve --sandbox',
+    })
+  })
+
+  it('reads what to do about a request that relay refused', async () => {
+    await using here = await place({ host: 'none' })
+    await using relay = await here.serve()
+    await using agent = await codingAgent(here)
+    const requests = [
+      githubDelivery({ secret: 'another' }),
+      githubDelivery({ body: '{ "a": 1 }', signed: '{"a":1}' }),
+      githubDelivery({ set: { 'X-Hub-Signature-256': undefined } }),
+    ]
+    for (const request of requests)
+      expect(await post(`${relay.address}/webhook`, request)).toMatchObject({ status: 401 })
+    const verdicts: unknown[] = []
+    for (const id of [1, 2, 3]) verdicts.push((await agent.call('explain_refused', { id }))['verdict'])
+    expect(verdicts).toMatchObject([
+      { reason: 'wrong_secret', next: expect.stringContaining('the same secret') },
+      { reason: 're_encoded', next: expect.stringContaining('the bytes that were signed') },
+      { reason: 'no_signature', next: expect.stringContaining('Enter a secret') },
+    ])
+  })
+
+  it('finds prompts, pages and examples, and what each tool changes', async () => {
+    await using here = await place({ host: 'none' })
+    await using agent = await codingAgent(here, '--allow-actions')
+    const { client } = agent
+    const { prompts } = await client.listPrompts()
+    expect(prompts.map(({ name }) => name)).toEqual(['write_handler', 'find_failure'])
+    const texts: string[] = []
+    for (const [name, given] of [
+      ['write_handler', { event: 'push', file: 'app.js' }],
+      ['find_failure', { entry: '7' }],
+      ['find_failure', {}],
+    ] as const) {
+      const { messages } = await client.getPrompt({ name, arguments: given })
+      texts.push(JSON.stringify(messages))
+    }
+    const { tools } = await client.listTools()
+    const named = texts.flatMap((text) => text.match(/\b[a-z]+_[a-z]+\b/g) ?? [])
+    const words = new Set(tools.map(({ name }) => name))
+    expect(named.filter((word) => !words.has(word))).toEqual([])
+    const { resources } = await client.listResources()
+    const uris = resources.map(({ uri }) => uri)
+    expect(uris).toEqual(
+      expect.arrayContaining(['relay://readme.md', 'relay://docs/agents.md', 'relay://fixtures/github/push']),
+    )
+    for (const uri of ['relay://docs/agents.md', 'relay://fixtures/stripe/invoice.paid']) {
+      const { contents } = await client.readResource({ uri })
+      expect(JSON.stringify(contents).length).toBeGreaterThan(500)
+    }
+    for (const uri of ['relay://fixtures/github/../../package', 'relay://fixtures/..%2F..%2Fsrc/x'])
+      await expect(client.readResource({ uri })).rejects.toThrow(/no such example|not found/)
+    expect(
+      tools.map(({ name, title, annotations }) => [
+        name,
+        title !== undefined,
+        Object.values(annotations ?? {}),
+      ]),
+    ).toEqual([
+      // Reads only, destroys, is the same if repeated, reaches other machines.
+      ['list_deliveries', true, [true, false, true, false]],
+      ['show_delivery', true, [true, false, true, false]],
+      ['wait_for_delivery', true, [true, false, true, false]],
+      ['replay_delivery', true, [false, false, false, false]],
+      ['trigger_delivery', true, [false, false, false, false]],
+      ['skip_delivery', true, [false, false, true, false]],
+      ['explain_refused', true, [true, false, true, false]],
+      ['show_routes', true, [true, false, true, false]],
+      ['relay_state', true, [true, false, true, false]],
+      ['comment', true, [false, true, false, true]],
+      ['merge', true, [false, true, false, true]],
+      ['react', true, [false, true, false, true]],
+    ])
+  })
+})
