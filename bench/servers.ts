@@ -18,7 +18,6 @@ import {
   type Env,
   type Figures,
   median,
-  notMeasured,
   percentile,
   Relay,
   type Row,
@@ -52,7 +51,7 @@ interface Tunnel {
 
 interface Kind {
   readonly name: string
-  /** Why it cannot be measured. */
+  /** Why its column has no figures. */
   readonly missing?: string | undefined
   readonly open: (scope: Scope, target: Target) => Promise<Tunnel>
 }
@@ -123,9 +122,6 @@ each with new servers.`,
 
   async run({ rounds, size }) {
     const counts = size === 'short' ? SHORT : USUAL
-    const missing = KINDS.flatMap(({ name, missing: why }) =>
-      why === undefined ? [] : [notMeasured(name, why)],
-    )
     const found = new Map<string, Map<Kind, number[]>>()
     for (let round = 0; round < rounds(ROUNDS).count; round++)
       for (const kind of round % 2 ? KINDS.toReversed() : KINDS) {
@@ -135,14 +131,13 @@ each with new servers.`,
           found.set(what, values.set(kind, [...(values.get(kind) ?? []), value]))
         }
       }
-    const rows = [...found].map(([what, values]): Row => [
+    return [...found].map(([what, values]): Row => [
       what,
       ...KINDS.map((kind) => {
         const all = values.get(kind)
-        return all ? amount(median(all)) : '-'
+        return all ? amount(median(all)) : (kind.missing ?? '-')
       }),
     ])
-    return [...missing, ...rows]
   },
 }
 
