@@ -4,7 +4,7 @@ import { TIME_LIMITS, type Limits } from '../base/seams.js'
 import type { Journal } from '../journal/journal.js'
 import { withLock } from '../store/lock.js'
 import type { Store } from '../store/kv.js'
-import type { DeliveryLog, HookDelivery, HostWords } from './host.js'
+import type { DeliveryLog, HookDelivery, HookPause, HostWords } from './host.js'
 import { Refusal } from './refusal.js'
 
 export interface CatchUpOptions extends RetryOptions {
@@ -22,6 +22,8 @@ export interface CatchUpOptions extends RetryOptions {
   readonly limits?: Pick<Limits, 'arrival' | 'logLook'> | undefined
   /** Called with a message if another process is already catching up. */
   readonly onBusy?: ((text: string) => void) | undefined
+  /** Called once the code host sends again through a hook that it had paused, with the pause. */
+  readonly onWoken?: ((ended: HookPause) => void) | undefined
   /** Called before the first missing delivery is requested, and after each one, whether it arrived or not. */
   readonly onProgress?: ((done: number, missing: number) => void) | undefined
 }
@@ -107,6 +109,9 @@ export async function catchUp(options: CatchUpOptions): Promise<CatchUpResult> {
 async function askForMissed(options: CatchUpOptions): Promise<CatchUpResult> {
   const { deliveries: missing, newest } = await findMissed(options)
   options.onProgress?.(0, missing.length)
+  const { wake } = options.log
+  const ended = missing.length > 0 && wake ? await withRetries(wake, options) : undefined
+  if (ended) options.onWoken?.(ended)
   const failed: FailedDelivery[] = []
   /** Largest id up to which nothing is missing. */
   let reached = newest

@@ -3,6 +3,7 @@ import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
 import { sleep } from '../base/wait.js'
 import { isLoopback, parseUrl } from '../base/address.js'
 import type { Store } from '../store/kv.js'
+import { nearestMatch } from '../senders/events.js'
 import type { CodeHost, RepoHooks, HookSettings, Repo, RepoHook } from './host.js'
 import { isNotFound, Refusal } from './refusal.js'
 
@@ -77,7 +78,7 @@ export function parseHookEvents(place: string, text: string): readonly string[] 
 
 /** A repository's hooks as one user may manage them, with the profile's records of its own. */
 export interface HookContext {
-  readonly host: Pick<CodeHost, 'url' | 'words'>
+  readonly host: Pick<CodeHost, 'url' | 'words' | 'testEvent' | 'webhook' | 'hookEvents'>
   readonly hooks: RepoHooks
   readonly saved: SavedHooks
   readonly repo: Repo
@@ -123,13 +124,14 @@ export interface RegisteredHook {
  * get nothing more, since their deliveries would arrive twice, and are left to {@link removeFormer} where that loses what is
  * queued for them. A hook that existed before is permanent, as is one with
  * `permanent`; for one made by relay, that does not change.
- * @throws RelayError as the calls do, with the next step; `settings` for an address that the code host cannot reach;
- * `storage`
+ * @throws RelayError as the calls do, with the next step; `settings` for an address that the code host cannot reach; `usage`
+ * for events that its hooks do not have; `storage`
  */
 export async function registerHook(place: HookContext, wanted: WantedHook): Promise<RegisteredHook> {
   const { host, hooks, saved, repo } = place
   const { settings, permanent, chosen } = wanted
   const { url, events = null } = settings
+  checkEvents(events ?? [], host)
   checkReachable(url, host.url, place.command)
   const before = await saved.get(repo)
   const secret = digestOf(place, settings)
@@ -150,7 +152,7 @@ export async function registerHook(place: HookContext, wanted: WantedHook): Prom
     await save(false, { id: null, former: own.url, shown: null })
     const hook = await hooks.change(repo, own.id, settings, { sameSecret })
     if (hook.id !== own.id) await onceMade(() => drop(own.id))
-    return { hook, created: false, repaired: differences(own, hook) }
+    return { hook, created: false, repaired: differences(own, hook, host) }
   }
   const ensure = async (): Promise<Ensured> => {
     const [own, ...others] = ownAmong(await hooks.list(repo), before, url)
@@ -256,16 +258,40 @@ function sameNames(one: readonly string[] | null = null, other: readonly string[
   return one?.toSorted().join(' ') === other?.toSorted().join(' ')
 }
 
-function differences(before: RepoHook, now: RepoHook): string[] {
+function differences(before: RepoHook, now: RepoHook, host: HookContext['host']): string[] {
   return [
     ...(sameAddress(before.url, now.url) ? [] : [`it led to ${before.url}`]),
-    ...(before.active ? [] : ['it was inactive']),
+    ...(before.active || now.paused ? [] : [inactiveText(before, host)]),
     ...(before.contentType === now.contentType ? [] : [`it sent ${before.contentType}`]),
     // A code host that shows the new secret would have shown the old one.
     ...(now.hasSecret && !before.hasSecret ? ['it had no secret'] : []),
     ...(sameNames(before.events, now.events) ? [] : ['it had other events']),
     ...(now.lost === undefined ? [] : [now.lost]),
   ]
+}
+
+function inactiveText({ paused }: RepoHook, host: Pick<CodeHost, 'words' | 'testEvent'>): string {
+  return paused ? wokenText(host) : 'it was inactive'
+}
+
+/** Says what has ended the pause of a hook: a clause. */
+export function wokenText({ words, testEvent }: Pick<CodeHost, 'words' | 'testEvent'>): string {
+  return `${words.label} had paused it, and sends again after a test, a ${testEvent} of the last commits`
+}
+
+/** @throws RelayError `usage` for events that no hook of the code host has, with the nearest one and all that there are */
+export function checkEvents(
+  events: readonly string[],
+  { words: { label }, webhook, hookEvents }: Pick<CodeHost, 'words' | 'webhook' | 'hookEvents'>,
+): void {
+  const unknown = events.find((event) => hookEvents?.includes(event) === false)
+  if (unknown === undefined) return
+  const meant = nearestMatch(unknown, webhook.events)
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
+  throw new RelayError(
+    'usage',
+    `Hooks of ${label} have no event ${unknown}.${hint} They have ${hookEvents?.join(', ')}`,
+  )
 }
 
 /** Selects the profile's own hooks, the one made before first, otherwise in the code host's order. */

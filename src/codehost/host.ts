@@ -124,7 +124,14 @@ export interface HostTraits {
   readonly words: HostWords
   /** Event that a test of a hook delivers. */
   readonly testEvent: string
-  /** Most deliveries of a hook that a user may have sent again in a minute. Undefined: as the rate limit says. */
+  /** True if a test is sent only through a hook that gets its event (Gitea). */
+  readonly testNeedsEvent: boolean
+  /** Events for which its hooks can be registered. Undefined if it takes any name, or refuses unknown ones itself. */
+  readonly hookEvents?: readonly string[]
+  /**
+   * Most deliveries that a user may have sent again in a minute, through all hooks of a repository. Undefined: as the
+   * rate limit says.
+   */
   readonly resendsPerMinute?: number
   /** Documented retention of the delivery log, in milliseconds. Infinity if none is documented. */
   readonly logPeriod: number
@@ -236,6 +243,8 @@ export interface RepoHook {
   readonly id: number
   readonly url: string
   readonly active: boolean
+  /** Set if the code host sends nothing through it, since deliveries failed (GitLab). It is then not active. */
+  readonly paused?: HookPause | undefined
   readonly contentType: string
   /** Events in the code host's names. GitHub has `*` for every event; Gitea several names for one that was set. */
   readonly events: readonly string[]
@@ -247,13 +256,19 @@ export interface RepoHook {
   readonly lost?: string
 }
 
+/** Why a code host sends nothing through a hook, until a test of the hook succeeds. */
+export interface HookPause {
+  /** When it tries again by itself, in milliseconds since 1970-01-01 UTC. Undefined: never. */
+  readonly until: number | undefined
+}
+
 /** Calls about the hooks of repositories. `not_found` also for a token that may not manage them. */
 export interface RepoHooks {
   list(repo: Repo): Promise<readonly RepoHook[]>
   create(repo: Repo, settings: HookSettings): Promise<RepoHook>
   /**
    * Changes a hook's settings and activates it. Gitea cannot change a secret: without `sameSecret` it makes another one,
-   * and the caller retires the former.
+   * and the caller retires the former. One that stays paused is as its test left it (GitLab).
    */
   change(
     repo: Repo,
@@ -296,6 +311,11 @@ export interface DeliveryLog {
   ): Promise<{ readonly deliveries: readonly HookDelivery[]; readonly next: string | undefined }>
   /** Requests the same delivery again. It arrives later, or not at all. */
   redeliver(id: string): Promise<void>
+  /**
+   * Makes a paused hook send again, by a test. Resolves to the pause that has ended, to undefined if there was none. Absent if
+   * the code host pauses none. @throws RelayError `unprocessable` if the test failed
+   */
+  readonly wake?: () => Promise<HookPause | undefined>
 }
 
 /** The authorization server's endpoints, without discovery. */

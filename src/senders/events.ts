@@ -75,6 +75,9 @@ const MEANINGS: Readonly<Record<string, readonly string[]>> = {
   ci: ['workflow_run', 'check_run', 'pipeline'],
   comment: ['issue_comment', 'note'],
   commit: ['push'],
+  commit_comment: ['note'],
+  deployment_status: ['deployment'],
+  gollum: ['wiki_page', 'wiki'],
   issue_comment: ['note'],
   issues: ['issue'],
   merge: ['pull_request.closed', 'merge_request.merge'],
@@ -83,9 +86,13 @@ const MEANINGS: Readonly<Record<string, readonly string[]>> = {
   mr: ['pull_request', 'merge_request'],
   pr: ['pull_request', 'merge_request'],
   pull_request: ['merge_request'],
+  pull_request_review: ['merge_request'],
+  pull_request_review_comment: ['note'],
   review: ['pull_request_review', 'pull_request_approved'],
   tag: ['create', 'tag_push'],
   tag_push: ['create'],
+  wiki: ['gollum', 'wiki_page'],
+  workflow_job: ['job'],
   workflow_run: ['pipeline'],
 }
 

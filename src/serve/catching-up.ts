@@ -2,6 +2,7 @@ import { aborted, onAbort, onSleep, probeDelay, sleep } from '../base/wait.js'
 import { type ErrorKind, type RelayError, toRelayError } from '../base/errors.js'
 import type { Limits } from '../base/seams.js'
 import { catchUp } from '../codehost/catch-up.js'
+import { wokenText } from '../codehost/hooks.js'
 import type { DeliveryLog } from '../codehost/host.js'
 import type { Core } from '../core.js'
 import type { CatchingUp } from '../events/hook-event.js'
@@ -81,6 +82,7 @@ async function keepCaughtUp(hook: Webhook, deliveries: DeliveryLog, parts: Webho
       signal: stop,
       onBusy: (text) => log.info(text),
       onProgress: (done, count) => done === 0 && count > 0 && onChange({ state: 'missing', count }),
+      onWoken: () => log.info(`hook of ${name}: ${wokenText(host)}`),
       onWait: (why, ms) =>
         log.info(`catching up with ${name} continues in ${Math.ceil(ms / 1000)} s: ${why}`),
     })

@@ -11,7 +11,9 @@ export interface GitLabHook {
   customHeaders: Record<string, string>
   /** Its switches: `push_events`. */
   readonly events: Record<string, boolean>
-  alertStatus: string
+  /** Failures in a row, and until when GitLab pauses it for them, in milliseconds (app/models/concerns/web_hooks/auto_disabling.rb). */
+  recentFailures: number
+  disabledUntil: number | null
 }
 
 /** An entry of `hooks/:id/events`. */
@@ -30,14 +32,19 @@ export interface GitLabHookEvent {
 export function gitlabHooksState(version: string) {
   return {
     hasSigning: Number(version.split('.')[0]) >= 19,
+    /** Of the feature flag `webhook_signing_token`. In 19.0, administrators can have it off: the parameter is then ignored. */
+    signs: true,
+    /** Of the feature flag `auto_disabling_web_hooks`. */
+    pauses: true,
     all: [] as GitLabHook[],
     log: [] as GitLabHookEvent[],
     /** Whether the project has a commit. */
     hasCommit: true,
     /** Users below Maintainer: `authorize! :admin_web_hook` fails. */
     notMaintainers: new Set<string>(['guest']),
-    /** When somebody asked for a repetition, by hook and user. */
+    /** When somebody asked for a repetition, and for a test: of the project's hooks, and of one user. */
     resent: [] as number[],
+    tested: [] as number[],
     lastId: 0,
   }
 }
@@ -75,8 +82,8 @@ function eventOf(trigger: string): string {
 /**
  * Answers requests about the webhooks of the project. Undefined for another.
  *
- * lib/api/project_hooks.rb, lib/api/helpers/web_hooks_helpers.rb, lib/api/hooks/events.rb of e480ec634927,
- * lib/api/hooks/resend_hook.rb of 4dbbab7b215a, lib/api/hooks/trigger_test.rb of 6ec7cde78e73.
+ * lib/api/project_hooks.rb, lib/api/helpers/web_hooks_helpers.rb of 1b9e60e8b7ab, lib/api/hooks/events.rb of e480ec634927,
+ * lib/api/hooks/resend_hook.rb and lib/api/hooks/trigger_test.rb of 0a3208dc4813.
  */
 export async function answerGitLabHooks(state: State, call: GitLabCall): Promise<FullReply | undefined> {
   const hooks = state
@@ -108,7 +115,7 @@ export async function answerGitLabHooks(state: State, call: GitLabCall): Promise
 }
 
 /** lib/api/entities/hook.rb, project_hook.rb: no secret is shown, since 19.0 whether there is one. */
-function show({ hasSigning }: State, { id, url, events, alertStatus, ...hook }: GitLabHook) {
+function show(state: State, { id, url, events, ...hook }: GitLabHook) {
   return {
     id,
     url,
@@ -120,12 +127,15 @@ function show({ hasSigning }: State, { id, url, events, alertStatus, ...hook }: 
     enable_ssl_verification: true,
     push_events_branch_filter: null,
     branch_filter_strategy: 'wildcard',
-    alert_status: alertStatus,
-    disabled_until: null,
+    alert_status: alertStatus(state, hook),
+    disabled_until: hook.disabledUntil === null ? null : new Date(hook.disabledUntil).toISOString(),
     url_variables: [],
     custom_webhook_template: null,
     custom_headers: Object.keys(hook.customHeaders).map((key) => ({ key })),
-    ...(hasSigning && { token_present: hook.token !== '', signing_token_present: hook.signingToken !== '' }),
+    ...(state.hasSigning && {
+      token_present: hook.token !== '',
+      signing_token_present: hook.signingToken !== '',
+    }),
   }
 }
 
@@ -141,7 +151,8 @@ function create(state: State, body: GitLabCall['body']): FullReply {
     signingToken: '',
     customHeaders: {},
     events,
-    alertStatus: 'executable',
+    recentFailures: 0,
+    disabledUntil: null,
   }
   const wrong = assign(state, hook, body)
   if (wrong) return wrong
@@ -158,19 +169,51 @@ function change(state: State, hook: GitLabHook, body: GitLabCall['body']): FullR
  * Parameters that an endpoint does not declare are dropped. With another address, what was not sent of token and custom headers is
  * forgotten (`reset_token`, `reset_custom_headers` in app/models/concerns/web_hooks/hook.rb of 135b9a7019dd).
  */
-function assign({ hasSigning }: State, hook: GitLabHook, body: GitLabCall['body']): FullReply | undefined {
+function assign(
+  { hasSigning, signs }: State,
+  hook: GitLabHook,
+  body: GitLabCall['body'],
+): FullReply | undefined {
   const { url = hook.url, token, signing_token: signing } = body
   if (typeof url !== 'string' || !/^https?:\/\/./.test(url))
     return { status: 422, body: { error: 'Invalid url given' } }
-  if (hasSigning && typeof signing === 'string' && !/^whsec_[A-Za-z0-9+/]{43}=$/.test(signing))
+  const isKnown = hasSigning && signs && typeof signing === 'string'
+  if (isKnown && signing !== '' && !/^whsec_[A-Za-z0-9+/]{43}=$/.test(signing))
     return apiError(422, { signing_token: ['is invalid'] })
   if (url !== hook.url) Object.assign(hook, { token: '', customHeaders: {} })
   hook.url = url
   if (typeof token === 'string') hook.token = token
-  if (hasSigning && typeof signing === 'string') hook.signingToken = signing
+  if (isKnown) hook.signingToken = signing
   for (const name of Object.values(TRIGGERS))
     if (typeof body[name] === 'boolean') hook.events[name] = body[name]
   return undefined
+}
+
+/** Failures after which GitLab pauses a hook, and after which it does until a test succeeds. */
+const PAUSED_AFTER = 3
+const GIVEN_UP_AFTER = 39
+const FIRST_PAUSE_MS = 60_000
+const LONGEST_PAUSE_MS = 86_400_000
+
+type Failing = Pick<GitLabHook, 'recentFailures' | 'disabledUntil'>
+
+/** `alert_status` of app/models/concerns/web_hooks/auto_disabling.rb of 017a6c129d6a. */
+export function alertStatus({ pauses }: State, { recentFailures, disabledUntil }: Failing): string {
+  if (!pauses || recentFailures <= PAUSED_AFTER) return 'executable'
+  if (recentFailures > GIVEN_UP_AFTER) return 'disabled'
+  return disabledUntil !== null && disabledUntil >= Date.now() ? 'temporarily_disabled' : 'executable'
+}
+
+/** `backoff!` and `enable!` there, which app/services/web_hooks/log_execution_service.rb of 017a6c129d6a calls after each request. */
+function count(state: State, hook: GitLabHook, succeeded: boolean): void {
+  if (!state.pauses) return
+  if (succeeded) Object.assign(hook, { recentFailures: 0, disabledUntil: null })
+  else if (alertStatus(state, hook) === 'executable') {
+    const pause = FIRST_PAUSE_MS * 2 ** (hook.recentFailures - PAUSED_AFTER)
+    hook.recentFailures = Math.min(hook.recentFailures + 1, GIVEN_UP_AFTER + 1)
+    if (hook.recentFailures > PAUSED_AFTER)
+      hook.disabledUntil = Date.now() + Math.min(Math.max(pause, FIRST_PAUSE_MS), LONGEST_PAUSE_MS)
+  }
 }
 
 /** lib/api/entities/web_hook_log.rb, newest first (`recent` in app/models/hooks/web_hook_log.rb). */
@@ -201,43 +244,58 @@ function listEvents({ log }: State, hook: GitLabHook, call: GitLabCall): FullRep
   )
 }
 
-/** app/services/test_hooks/project_service.rb; the answer comes once the receiver has answered. */
+/** Most repetitions in a minute, and most tests (lib/gitlab/application_rate_limiter.rb of 017a6c129d6a). */
+const MOST = 5
+
+/**
+ * `check_rate_limit!` with the scope `[hook.parent, current_user]`: all hooks of the project together. The answer is that of
+ * lib/api/helpers/rate_limiter.rb of 0d83264a7a24: an object in `message`, and no Retry-After.
+ */
+function limited(asked: number[]): FullReply | undefined {
+  const now = Date.now()
+  asked.splice(0, asked.length, ...asked.filter((at) => now - at < 60_000))
+  if (asked.length >= MOST)
+    return apiError(429, { error: 'This endpoint has been requested too many times. Try again later.' })
+  asked.push(now)
+  return undefined
+}
+
+/**
+ * app/services/test_hooks/base_service.rb of 05f0ebba3a2c, which sends also what the hook does not want, and also through one that
+ * is paused (`force`). The answer comes once the receiver has answered, and its words are the receiver's.
+ */
 async function test(state: State, hook: GitLabHook, switched: string): Promise<FullReply> {
   const trigger = Object.entries(TRIGGERS).find(([, name]) => name === switched)?.[0]
   if (trigger === undefined) return { status: 400, body: { error: 'trigger does not have a valid value' } }
+  const tooMany = limited(state.tested)
+  if (tooMany) return tooMany
   if (!state.hasCommit) return apiError(422, 'Ensure the project has at least one commit.')
-  const status = await deliver(state, hook, trigger, gitlabPush())
-  return status.startsWith('2')
-    ? { status: 201, body: { message: '201 Created' } }
-    : apiError(422, 'Hook test failed')
+  const { status, says } = await deliver(state, hook, trigger, gitlabPush())
+  return status.startsWith('2') ? { status: 201, body: { message: '201 Created' } } : apiError(422, says)
 }
 
-/** Five a minute for each hook and user (`web_hook_event_resend` in lib/gitlab/application_rate_limiter.rb). */
-const MOST_RESENDS = 5
-
 async function resend(state: State, hook: GitLabHook, id: number): Promise<FullReply> {
-  const hooks = state
-  const now = Date.now()
-  hooks.resent = hooks.resent.filter((at) => now - at < 60_000)
-  // lib/api/helpers/rate_limiter.rb of 0d83264a7a24: an object in `message`, and no Retry-After.
-  if (hooks.resent.length >= MOST_RESENDS)
-    return apiError(429, { error: 'This endpoint has been requested too many times. Try again later.' })
-  hooks.resent.push(now)
-  const found = hooks.log.find((each) => each.id === id && each.hookId === hook.id)
+  const tooMany = limited(state.resent)
+  if (tooMany) return tooMany
+  const found = state.log.find((each) => each.id === id && each.hookId === hook.id)
   if (!found) return apiError(404, '404 Not found')
   // app/services/web_hooks/events/resend_service.rb of 4dbbab7b215a
   if (found.url !== hook.url)
     return apiError(422, 'The hook URL has changed, and this log entry cannot be retried')
-  const status = await deliver(state, hook, found.trigger, found.data, found.key)
-  return { status: 201, body: { response_status: Number(status) || status } }
+  // `execute` of app/services/web_hook_service.rb of 017a6c129d6a
+  if (alertStatus(state, hook) !== 'executable') return apiError(422, 'Hook disabled')
+  const { status, says } = await deliver(state, hook, found.trigger, found.data, found.key)
+  return /^\d+$/.test(status)
+    ? { status: 201, body: { response_status: Number(status) } }
+    : apiError(422, says)
 }
 
 /** Something happens in the project: the hooks that want it are sent to, and resolve to the statuses of the answers. */
 export async function gitlabEvent(state: State, trigger: string, data: object): Promise<string[]> {
   const statuses: string[] = []
   for (const hook of state.all)
-    if (hook.events[TRIGGERS[trigger] ?? ''] && hook.alertStatus === 'executable')
-      statuses.push(await deliver(state, hook, trigger, data))
+    if (hook.events[TRIGGERS[trigger] ?? ''] && alertStatus(state, hook) === 'executable')
+      statuses.push((await deliver(state, hook, trigger, data)).status)
   return statuses
 }
 
@@ -279,12 +337,13 @@ function redacted(value: unknown): unknown {
  * Idempotency-Key. `Gitlab::Json::LimitedEncoder` writes compact JSON with Yajl.
  */
 async function deliver(
-  hooks: State,
+  state: State,
   hook: GitLabHook,
   trigger: string,
   data: object,
   key: string = randomUUID(),
-): Promise<string> {
+): Promise<{ readonly status: string; readonly says: string }> {
+  const hooks = state
   // Yajl writes escapes in upper case.
   const body = JSON.stringify(data).replaceAll(
     /\\u[0-9a-f]{4}/g,
@@ -304,13 +363,14 @@ async function deliver(
     'x-gitlab-instance': 'http://x',
     'x-gitlab-event-uuid': randomUUID(),
     ...(hook.token !== '' && { 'x-gitlab-token': hook.token }),
-    ...(hook.signingToken !== '' && signed),
+    ...(state.signs && hook.signingToken !== '' && signed),
   }
-  const status = await fetch(hook.url, { method: 'POST', headers, body }).then(
-    (answer) => String(answer.status),
-    () => 'internal error',
+  const { status, says } = await fetch(hook.url, { method: 'POST', headers, body }).then(
+    async (answer) => ({ status: String(answer.status), says: await answer.text() }),
+    () => ({ status: 'internal error', says: `Failed to open TCP connection to ${new URL(hook.url).host}` }),
   )
+  count(state, hook, /^[23]/.test(status))
   const entry = { id: ++hooks.lastId, hookId: hook.id, url: hook.url, trigger, key, status }
   hooks.log.push({ ...entry, data: Object(redacted(data)), createdAt: new Date().toISOString() })
-  return status
+  return { status, says }
 }

@@ -5,8 +5,9 @@ import { contentsOf } from '../kit/folder.js'
 import { type Place, place, type PlaceOptions } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
 import { fails, prints } from '../kit/run.js'
+import { events } from 'webhook-relay/testing'
 import { smee } from '../kit/smee.js'
-import { objects } from './example.js'
+import { checkOf, objects } from './example.js'
 import { fresh, json } from './fixture.js'
 
 const SIGNING = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -70,15 +71,6 @@ describe('relay hook at a GitLab', () => {
     expect(hooks().all).toMatchObject([{ id: 1, signingToken: SIGNING, customHeaders: {} }])
   })
 
-  it('replaces one that GitLab has given up', async () => {
-    const { address } = await here.serve()
-    await hook('add', REPO)
-    for (const each of hooks().all) each.alertStatus = 'disabled'
-    const { out } = await hook('add', REPO)
-    expect(out).toBe(`hook of ${REPO} repaired (it was inactive): ${address}/webhook\n`)
-    expect(hooks().all).toMatchObject([{ id: 2, alertStatus: 'executable' }])
-  })
-
   it('is refused to who is no maintainer, and for names that are no repository', async () => {
     await here.serve()
     hooks().notMaintainers.add('mona')
@@ -97,14 +89,195 @@ describe('relay hook at a GitLab', () => {
     expect([code, err]).toEqual([8, expect.stringContaining('Ensure the project has at least one commit')])
   })
 
-  it('makes no hook without a proof at a GitLab before 19.0, and names what works there', async () => {
-    await using old = await atGitLab({ gitlab: { version: '17.4.0' } })
-    await old.serve()
-    const why =
-      'GitLab before 19.0 has no signing tokens. Set RELAY_WEBHOOK_SECRET to a text that does not begin with whsec_'
-    const { code, err } = await old.run('hook', 'add', REPO)
-    expect([code, err]).toEqual([8, expect.stringContaining(why)])
-    expect(old.gitlab.state.hooks.all).toEqual([])
+  it.each([
+    ['before 19.0', '17.4.0', true],
+    ['of 19.0 where they are off', '19.0.2', false],
+  ])(
+    'makes no hook without a proof at a GitLab %s, and names what works there',
+    async (_, version, signs) => {
+      await using old = await atGitLab({ gitlab: { version } })
+      old.gitlab.state.hooks.signs = signs
+      await old.serve()
+      const why =
+        'This GitLab takes no signing token: they need version 19.0, where an administrator can have them off, or later. Set RELAY_WEBHOOK_SECRET to a text that does not begin with whsec_'
+      const { code, err } = await old.run('hook', 'add', REPO)
+      expect([code, err]).toEqual([8, expect.stringContaining(why)])
+      expect(old.gitlab.state.hooks.all).toEqual([])
+    },
+  )
+
+  it('tests one that gets other events than the test sends', async () => {
+    await here.serve()
+    await hook('add', REPO, '--events', 'note')
+    expect(await hook('test', REPO)).toEqual(prints(`push of ${REPO} arrived: #1\n`))
+  })
+
+  it('removes a signing token that a secret token replaces', async () => {
+    const first = await here.serve()
+    await hook('add', REPO)
+    await first.stop()
+    const env = { RELAY_WEBHOOK_SECRET: 'a-plain-secret' }
+    await here.serveWith({ env }, '--port', String(first.port))
+    expect((await here.runWith({ env }, 'hook', 'add', REPO)).code).toBe(0)
+    expect(hooks().all).toMatchObject([{ id: 1, signingToken: '', token: 'a-plain-secret' }])
+    expect(await send('push_hooks', gitlabPush())).toEqual(['200'])
+  })
+})
+
+/** What GitLab does with a hook after failures, and how it says so. */
+const PAUSES = [
+  ['paused', () => ({ recentFailures: 4, disabledUntil: Date.now() + 3_600_000 })],
+  ['disabled', () => ({ recentFailures: 40, disabledUntil: Date.now() })],
+] as const
+
+const ENDS = { paused: expect.stringMatching(/^[-\d]{10}T[:\d.]{12}Z$/), disabled: null }
+
+describe.each(PAUSES)('a hook that GitLab has %s', (how, failing) => {
+  const LOST = 'since deliveries to it failed, and what happens meanwhile is never sent'
+  const AGAIN = `A successful test makes it send again at once: relay hook test ${REPO}`
+  const WOKEN = 'GitLab had paused it, and sends again after a test, a push of the last commits'
+  const says = new RegExp(
+    `is ${how} by the code host${how === 'paused' ? ' until [-\\d]{10} [:\\d]{8}' : ''}, ${LOST}`,
+  )
+
+  /** A relay with a hook, which has custom headers, and has failed. */
+  async function withHook() {
+    const serving = await here.serve()
+    await hook('add', REPO)
+    for (const each of hooks().all) Object.assign(each, failing(), { customHeaders: { 'X-Mine': '1' } })
+    return serving
+  }
+  const mine = () =>
+    hooks().all.map(({ id, customHeaders, recentFailures }) => [id, customHeaders, recentFailures])
+  const woken = [[1, { 'X-Mine': '1' }, 0]]
+
+  it('is so in relay hook list, with what to do', async () => {
+    await withHook()
+    const { code, out, err } = await hook('list', REPO)
+    expect(code).toBe(0)
+    expect(out).toMatch(how === 'paused' ? /paused until [-\d]{10} [:\d]{8}, json/ : /disabled, json/)
+    expect(err).toMatch(says)
+    expect(err).toContain(AGAIN)
+    const [listed] = objects(await hook('list', REPO, '--json'))
+    expect(listed).toMatchObject({ active: false, paused: { until: ENDS[how] } })
+  })
+
+  it('is so in relay doctor, whose advice helps', async () => {
+    await withHook()
+    const found = await checkOf(here, 'hook')
+    expect(found).toMatchObject({ state: 'fail', text: expect.stringMatching(says) })
+    expect(found).toMatchObject({ fix: `relay hook test ${REPO}` })
+    expect(await hook('test', REPO)).toEqual(prints(`push of ${REPO} arrived: #1\n`))
+    expect(mine()).toEqual(woken)
+    expect(await checkOf(here, 'hook')).toMatchObject({ state: 'ok' })
+  })
+
+  it('sends again after relay hook add, with its custom headers', async () => {
+    const { address } = await withHook()
+    const { out } = await hook('add', REPO)
+    expect(out).toBe(`hook of ${REPO} repaired (${WOKEN}): ${address}/webhook\n`)
+    expect(mine()).toEqual(woken)
+  })
+
+  it('is left and named where no relay answers the test', async () => {
+    const first = await withHook()
+    await first.stop()
+    const { code, out, err } = await here.runWith(
+      { env: { RELAY_PUBLIC_URL: first.address } },
+      'hook',
+      'add',
+      REPO,
+    )
+    expect([code, out]).toEqual([0, expect.not.stringContaining('sends again')])
+    expect(err).toMatch(says)
+    expect(err).toContain(`at once: start relay serve, then relay hook test ${REPO}`)
+    expect(mine()).toEqual([[1, { 'X-Mine': '1' }, failing().recentFailures]])
+  })
+
+  it('sends again once relay serve has it', async () => {
+    const first = await withHook()
+    await first.stop()
+    const again = await here.serve('--port', String(first.port), '--hook', REPO)
+    const ready = await again.object({ type: 'hook', state: 'ready' })
+    expect(ready).toMatchObject({ id: 1, repaired: [WOKEN] })
+    expect(ready).not.toHaveProperty('paused')
+    expect(mine()).toEqual(woken)
+  })
+
+  it('is named by relay serve where the test fails', async () => {
+    const first = await withHook()
+    await first.stop()
+    hooks().hasCommit = false
+    const again = here.start('serve', '--port', String(first.port), '--hook', REPO)
+    await again.says(AGAIN)
+    const { err } = await again.stop()
+    expect(err.replaceAll(/\s+/g, ' ')).toMatch(says)
+  })
+
+  it('is tested before relay catches up, which says so', async () => {
+    const first = await here.serve()
+    await hook('add', REPO)
+    await first.stop()
+    await send('push_hooks', gitlabPush('missed\n'))
+    for (const each of hooks().all) Object.assign(each, failing(), { customHeaders: { 'X-Mine': '1' } })
+    await here.serve('--port', String(first.port))
+    const { code, out, err } = await here.run('catch-up', REPO)
+    expect([code, out]).toEqual([0, `caught up with ${REPO}: 1 missing, 1 arrived\n`])
+    expect(err).toContain(`hook of ${REPO}: ${WOKEN}\n`)
+    expect(objects(await here.run('log', '--json'))).toHaveLength(2)
+    expect(mine()).toEqual(woken)
+  })
+
+  it('cannot be caught up with where its test fails, which is said', async () => {
+    const first = await here.serve()
+    await hook('add', REPO)
+    await first.stop()
+    await send('push_hooks', gitlabPush('missed\n'))
+    for (const each of hooks().all) Object.assign(each, failing())
+    hooks().hasCommit = false
+    await here.serve('--port', String(first.port))
+    const { code, err } = await here.run('catch-up', REPO)
+    expect([code, err]).toEqual([
+      8,
+      expect.stringMatching(
+        /^error: GitLab has paused the hook.* Ensure the project has at least one commit/m,
+      ),
+    ])
+  })
+})
+
+describe('the events of a hook of GitLab', () => {
+  const names = (provider: 'github' | 'gitea') => [
+    ...new Set(events({ provider }).map((name) => name.split('.')[0] ?? '')),
+  ]
+  const own = 'push note job pipeline milestone release deployment'.split(' ')
+  const others = [...new Set([...names('github'), ...names('gitea'), 'member', 'subgroup', 'puhs'])]
+
+  it('are its own: those of other hosts are refused, with all that there are', async () => {
+    await here.serve()
+    for (const name of others.filter((each) => !own.includes(each))) {
+      const { code, err } = await hook('add', REPO, '--events', `push,${name}`)
+      expect([name, code, err]).toEqual([
+        name,
+        2,
+        expect.stringMatching(
+          /^error: Hooks of GitLab have no event \w+\.( Did you mean [\w.]+\?)? They have .*merge_request/,
+        ),
+      ])
+    }
+    expect(hooks().all).toEqual([])
+    expect(await here.run('hook', 'list')).toMatchObject({ out: '' })
+  })
+
+  it.each([
+    ['pull_request', 'merge_request'],
+    ['issues', 'issue'],
+    ['issue_comment', 'note'],
+    ['workflow_run', 'pipeline'],
+    ['wiki', 'wiki_page'],
+  ])('for %s, %s is meant', async (name, meant) => {
+    await here.serve()
+    expect((await hook('add', REPO, '--events', name)).err).toContain(`Did you mean ${meant}?`)
   })
 })
 
@@ -306,12 +479,17 @@ describe('relay catch-up at a GitLab', () => {
     const first = await here.serve()
     await hook('add', REPO)
     await first.stop()
-    for (const n of [1, 2, 3, 4, 5, 6]) await send('push_hooks', gitlabPush(`missed ${n}\n`))
+    for (const n of [1, 2, 3, 4, 5, 6]) {
+      await send('push_hooks', gitlabPush(`missed ${n}\n`))
+      // So far apart that the pause has ended.
+      for (const each of hooks().all) each.disabledUntil = null
+    }
     await here.serve('--port', String(first.port))
     const running = here.start('catch-up', REPO)
     await running.says('Continues in 60 s: GitLab refused: This endpoint has been requested too many times')
     const { err } = await running.stop('SIGINT')
-    const pace = 'GitLab sends at most 5 a minute again, so this takes about 2 minutes'
+    const pace =
+      'GitLab sends at most 5 a minute again for a repository and user, so this takes about 2 minutes'
     expect(err).toContain(`${REPO}: 6 missing. ${pace}\n`)
     expect(hooks().log).toHaveLength(11)
   })

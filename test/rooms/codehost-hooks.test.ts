@@ -75,7 +75,7 @@ async function placeWith(kind: 'github' | 'gitea', all: readonly Stored[] = []) 
   const database = await openDatabase({ kind: 'memory', folder: '' })
   const { state, hooks } = fakeHooks(kind, [...all])
   const saved = new SavedHooks(database.store, HOST)
-  const host = { ...HOST, words: HOST_KINDS[kind].words }
+  const host = { ...HOST_KINDS[kind], ...HOST }
   const place: HookContext = {
     host,
     hooks,

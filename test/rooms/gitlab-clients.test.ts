@@ -1,6 +1,7 @@
 import { Gitlab } from '@gitbeaker/rest'
 import { describe, expect, it } from 'vitest'
 import { fakeGitLab, GITLAB_REPO as PROJECT } from '../kit/gitlab.js'
+import { gitlabEvent, gitlabPush } from '../kit/gitlab-hooks.js'
 import { receiver } from '../kit/receiver.js'
 
 // The stand-in for GitLab, as a client sees it that is not relay's.
@@ -86,6 +87,29 @@ describe('@gitbeaker/rest at the stand-in', () => {
       squash_commit_sha: expect.stringMatching(/^[0-9a-f]{40}$/),
     })
     expect(await refusal(MergeRequests.accept(PROJECT, 2))).toEqual([405, '405 Method Not Allowed'])
+  })
+
+  it('repeats five events a minute through all hooks of a project, and none through a paused one', async () => {
+    await using here = await rig()
+    await using target = await receiver()
+    const { host, api } = here
+    const { ProjectHooks } = api
+    const all = [await ProjectHooks.add(PROJECT, target.url), await ProjectHooks.add(PROJECT, target.url)]
+    await gitlabEvent(host.state.hooks, 'push_hooks', gitlabPush())
+    const again = async (n: number): Promise<readonly [number, unknown]> => {
+      const [hook, entry] = [all[n]?.id, host.state.hooks.log[n]?.id]
+      const url = `${host.url}/api/v4/projects/7/hooks/${hook}/events/${entry}/resend`
+      const answer = await fetch(url, { method: 'POST', headers: { 'private-token': host.token() } })
+      return [answer.status, await answer.json()]
+    }
+    for (const n of [0, 1, 0]) expect(await again(n)).toEqual([201, { response_status: 200 }])
+    const [first] = host.state.hooks.all
+    if (first) first.recentFailures = 40
+    expect(await again(0)).toEqual([422, { message: 'Hook disabled' }])
+    expect(await ProjectHooks.show(PROJECT, first?.id ?? 0)).toMatchObject({ alert_status: 'disabled' })
+    expect(await again(1)).toEqual([201, { response_status: 200 }])
+    const error = 'This endpoint has been requested too many times. Try again later.'
+    expect(await again(1)).toEqual([429, { message: { error } }])
   })
 
   it('adds a hook, changes it and removes it', async () => {

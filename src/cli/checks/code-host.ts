@@ -18,6 +18,7 @@ import { redirectTarget } from '../../net/redirect.js'
 import { findSandboxClient } from '../../sandbox/client.js'
 import type { Database } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
+import { pausedText } from '../output/deliveries.js'
 import { roughly } from '../output/time.js'
 import { publicAddress, redirectUri, tunnelAddress } from '../addresses.js'
 import { loginCommandLine, signInCommand, startCommand } from '../advice.js'
@@ -404,6 +405,13 @@ async function checkRepo(
       ? `sends to ${hook.url}, which is not the address of the running relay`
       : problemOf(hook, saved)
     if (problem !== undefined) throw fail(`that of ${name} ${problem}`, fix)
+    if (hook.paused) {
+      const test = profile.command(`hook test ${name}`)
+      throw fail(
+        `that of ${name} ${pausedText(hook.paused)}`,
+        profile.instance ? test : `${startCommand(profile)}, then ${test}`,
+      )
+    }
   }
   const failed = own.map(problemOfAnswer).find((problem) => problem !== undefined)
   // Reported now, since the next delivery may take long.
@@ -417,8 +425,8 @@ async function checkRepo(
 }
 
 function problemOf(hook: RepoHook, saved: SavedHook | undefined): string | undefined {
-  const { active, contentType, events } = hook
-  if (!active) return 'is inactive'
+  const { active, paused, contentType, events } = hook
+  if (!active && !paused) return 'is inactive'
   if (hookLacksSecret(hook, saved)) return NO_SECRET
   if (!['json', 'form'].includes(contentType)) return `sends ${contentType}, not JSON`
   if (events.length === 0) return 'sends no event'

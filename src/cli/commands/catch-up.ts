@@ -8,7 +8,7 @@ import {
   type RetryOptions,
   requireLog,
 } from '../../codehost/catch-up.js'
-import { explainLogError, sameAddress, SavedHooks } from '../../codehost/hooks.js'
+import { explainLogError, sameAddress, SavedHooks, wokenText } from '../../codehost/hooks.js'
 import type { CodeHost, DeliveryLog, HookDelivery, RepoHooks, Repo } from '../../codehost/host.js'
 import { parseInstant } from '../../journal/filter.js'
 import { USER_COMMAND, OPTIONAL_REPOSITORY } from '../options.js'
@@ -33,11 +33,15 @@ export const catchUpCommand = define({
   description: `Compares the journal with the code host's log of a repository's hook. Has the code host send again what is missing, oldest
 first, one after the other; the running relay serve receives it. Leaves out what retention has removed. Without a
 repository, catches up through the webhook of the profile's App (relay setup --app-hook) and all hooks that this profile
-created. GitHub's log covers 3 days; Gitea has none.`,
+created. GitHub's log covers 3 days, GitLab's 7; Gitea has none.`,
   examples: 'relay catch-up octo/demo\nrelay catch-up --since 2h --dry-run',
   args: [OPTIONAL_REPOSITORY],
   options: [
-    ['--since <time>', 'sent since then: a duration ago (2h), or a time', { defaultText: '3 days ago' }],
+    [
+      '--since <time>',
+      'sent since then: a duration ago (2h), or a time',
+      { defaultText: 'as far back as the log goes' },
+    ],
     ['--dry-run', 'list what is missing, and ask for nothing'],
   ],
   exits: [4, 6, 8, 130],
@@ -89,7 +93,13 @@ async function* runCatchUp(shell: Shell, flags: CatchUpInput): AsyncGenerator<Re
  * Failures of one log, which do not prevent reading the others: its repository, its hook or the rights there are the
  * reason.
  */
-const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set(['no_match', 'not_found', 'forbidden', 'gone'])
+const OF_ONE_LOG: ReadonlySet<ErrorKind> = new Set([
+  'no_match',
+  'not_found',
+  'forbidden',
+  'gone',
+  'unprocessable',
+])
 
 /**
  * Catches up once no other process does, or lists the missing deliveries. Returns the number of those that could not be
@@ -117,6 +127,7 @@ async function* readLog(
       else if (missing > 0) out.say(`${name}: ${missing} missing${paceOf(host, missing)}`)
     },
     onWait,
+    onWoken: () => out.say(`hook of ${name}: ${wokenText(host)}`),
   }
   try {
     if (dryRun) {
@@ -137,7 +148,7 @@ async function* readLog(
 
 function paceOf({ resendsPerMinute: most, words }: CodeHost, missing: number): string {
   if (most === undefined || missing <= most) return ''
-  return `. ${words.label} sends at most ${most} a minute again, so this takes about ${Math.ceil(missing / most)} minutes`
+  return `. ${words.label} sends at most ${most} a minute again for a repository and user, so this takes about ${Math.ceil(missing / most)} minutes`
 }
 
 function printRead(read: Read, out: Output): void {

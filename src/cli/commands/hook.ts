@@ -14,7 +14,7 @@ import {
   SavedHooks,
   unregisterHook,
 } from '../../codehost/hooks.js'
-import type { RepoHook } from '../../codehost/host.js'
+import type { HookPause, RepoHook } from '../../codehost/host.js'
 import { Refusal } from '../../codehost/refusal.js'
 import { hostEvents, newHostSecret } from '../../senders/senders.js'
 import { parseMatch } from '../../journal/filter.js'
@@ -33,10 +33,11 @@ import {
 } from '../command.js'
 import { parseFlag } from '../input.js'
 import { wakeups } from '../follow.js'
-import { hookStateText } from '../output/deliveries.js'
+import { localTime } from '../output/time.js'
+import { hookStateText, pauseObject, pauseText } from '../output/deliveries.js'
 import { marked, outside } from '../output/outside.js'
 import type { Output } from '../output/output.js'
-import { notServed } from '../advice.js'
+import { notServed, startCommand } from '../advice.js'
 import type { ProfileOptions } from '../profile.js'
 import { openUserProfile, type UserProfile } from '../user-profile.js'
 import { sharedSecretText, webhookSecret } from '../webhook-secret.js'
@@ -133,7 +134,8 @@ async function openHookProfile(shell: Shell, flags: Flags, text: string, options
 /** Describes a hook for a program. `ours`: it leads here. */
 function repoHookObject(hook: RepoHook, ours: boolean) {
   const { id, url, active, contentType, events, hasSecret = null, lastResponse = null } = hook
-  const how = { active, contentType: outside(contentType), events: outside(events), hasSecret }
+  const pause = hook.paused && { paused: pauseObject(hook.paused) }
+  const how = { active, ...pause, contentType: outside(contentType), events: outside(events), hasSecret }
   return marked({ type: 'hook', id, url: outside(url), ours, ...how, lastResponse: outside(lastResponse) })
 }
 
@@ -151,9 +153,9 @@ async function* runAdd(shell: Shell, flags: AddInput) {
   const events = flags.events === undefined ? undefined : parseHookEvents('--events', flags.events)
   await using profile = await openHookProfile(shell, flags, flags.repo)
   const { place, name } = profile
-  const { name: provider } = profile.host
-  // Gitea names the events of hooks differently from those of deliveries.
-  for (const event of provider === 'gitea' ? [] : (events ?? [])) {
+  const { name: provider, hookEvents } = profile.host
+  // Gitea names the events of hooks differently from those of deliveries. A host with names of its own refuses others.
+  for (const event of provider === 'gitea' || hookEvents ? [] : (events ?? [])) {
     const why = neverSentReason(event, provider, hostEvents(provider))
     if (why !== undefined) out.log.warn(why)
   }
@@ -165,12 +167,20 @@ async function* runAdd(shell: Shell, flags: AddInput) {
   const chosen = flags.url !== undefined
   const added = await registerHook(place, { settings, permanent: true, chosen })
   yield { name, added }
+  const { paused } = added.hook
+  if (paused) out.log.warn(`The hook of ${name} ${pauseText(paused, testCommandOf(profile, name))}`)
   const { former } = added
   if (former.length === 0) return
   const after = profile.limits.hookLeaves
   const acceptsFormer = profile.values.webhookSecretPrevious !== undefined
   out.say(formerText(place, added, { after, acceptsFormer }))
   await removeFormer(place, former, { after, stop: signal })
+}
+
+/** Command line that tests a hook, after one that starts relay if none runs. */
+function testCommandOf(profile: UserProfile, name: string): string {
+  const test = profile.command(`hook test ${name}`)
+  return profile.instance ? test : `start ${startCommand(profile)}, then ${test}`
 }
 
 /** The secret that the running instance verifies with, or that the next one will. */
@@ -195,7 +205,13 @@ type HookList =
       readonly none: string
       finish(name: string): string
     }
-  | { readonly type: 'all'; readonly all: readonly FoundHook[]; readonly none: string }
+  | {
+      readonly type: 'all'
+      readonly all: readonly FoundHook[]
+      readonly none: string
+      /** What to do about hooks that lead here, in sentences. */
+      readonly advice: readonly string[]
+    }
 type FoundHook = RepoHook & { readonly ours: boolean }
 
 async function runList(
@@ -221,7 +237,11 @@ async function listAll(shell: Shell, flags: RepoInput): Promise<HookList> {
   })
   const all = found.map((hook) => ({ ...hook, ours: isOwnHook(hook, saved, address) }))
   const none = `${name} has no hooks. ${profile.command(`hook add ${name}`)} creates one`
-  return { type: 'all', all, none }
+  const test = testCommandOf(profile, name)
+  const advice = all.flatMap(({ id, ours, paused }) =>
+    ours && paused ? [`Hook ${id} of ${name} ${pauseText(paused, test)}`] : [],
+  )
+  return { type: 'all', all, none, advice }
 }
 
 const HEADINGS = ['leads', 'id', 'last answer', 'settings', 'address']
@@ -237,10 +257,11 @@ function printList(list: HookList, out: Output): void {
     return out.table(rows)
   }
   if (list.all.length === 0) return out.say(list.none)
-  const rows = list.all.map(({ id, url, active, contentType, events, hasSecret, lastResponse, ours }) => {
+  const rows = list.all.map((hook) => {
+    const { id, url, active, paused, contentType, events, hasSecret, lastResponse, ours } = hook
     const answer = lastResponse ? `${lastResponse.code} ${lastResponse.message}`.trimEnd() : 'unknown'
     const settings = [
-      ...(active ? [] : ['inactive']),
+      ...(paused ? [pausedUntil(paused)] : active ? [] : ['inactive']),
       contentType,
       ...(hasSecret === false ? ['no secret'] : []),
       events.includes('*') ? 'every event' : events.join(' '),
@@ -248,6 +269,11 @@ function printList(list: HookList, out: Output): void {
     return [ours ? 'here' : '', String(id), answer, settings.join(', '), url]
   })
   out.table([HEADINGS, ...rows])
+  for (const line of list.advice) out.say(line)
+}
+
+function pausedUntil({ until }: HookPause): string {
+  return until === undefined ? 'disabled' : `paused until ${localTime(until)}`
 }
 
 function listJson(list: HookList) {
@@ -309,9 +335,9 @@ async function runTest(shell: Shell, flags: RepoInput) {
   const { place, name } = profile
   if (!profile.instance) throw notServed(profile)
   const hook = await findOwnHook(profile, place)
-  const { testEvent, words } = profile.host
-  // Every hook gets a ping. Without any other event, the code host sends nothing and reports no error.
-  if (testEvent !== 'ping' && !hook.events.includes(testEvent))
+  const { testEvent, testNeedsEvent, words } = profile.host
+  // Without its event, the code host sends nothing and reports no error.
+  if (testNeedsEvent && !hook.events.includes(testEvent))
     throw new RelayError(
       'conflict',
       `${words.label} tests a hook with a ${testEvent}, and the hook of ${name} gets none. Add that event: ${profile.command(`hook add ${name} --events ${testEvent},<event>`)}`,

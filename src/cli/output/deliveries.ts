@@ -12,6 +12,7 @@ import { waitReason, waitText } from '../../dispatch/waiting.js'
 import type { InstanceStatus } from '../../instance/protocol.js'
 import type { CatchUpResult, FailedDelivery } from '../../codehost/catch-up.js'
 import type { RegisteredHook } from '../../codehost/hooks.js'
+import type { HookPause } from '../../codehost/host.js'
 import type { Journal } from '../../journal/journal.js'
 import { bodyFormat, readContent } from '../../senders/content.js'
 import { senderOf } from '../../senders/senders.js'
@@ -501,6 +502,25 @@ export function hookStateText(repo: string, { hook, created, repaired, found }: 
     ? ' (it was there before, and now has the webhook secret of this profile; another relay at this address needs the same)'
     : ''
   return `hook of ${repo} ${what}: ${hook.url}${others}`
+}
+
+/** Says until when the code host sends nothing through a hook, and why: a clause about the hook. */
+export function pausedText({ until }: HookPause): string {
+  const how =
+    until === undefined
+      ? 'is disabled by the code host'
+      : `is paused by the code host until ${localTime(until)}`
+  return `${how}, since deliveries to it failed, and what happens meanwhile is never sent`
+}
+
+/** The same, with what to do. `testCommand` is the command line that tests the hook. */
+export function pauseText(pause: HookPause, testCommand: string): string {
+  return `${pausedText(pause)}. A successful test makes it send again at once: ${testCommand}`
+}
+
+/** Describes a pause for a program. Null: until a test succeeds. */
+export function pauseObject({ until }: HookPause) {
+  return { until: until === undefined ? null : timeField(until) }
 }
 
 /** Formats `webhook of the App relay-1a2b3c4d leads here: https://smee.io/…`. */

@@ -44,6 +44,7 @@ const TRAITS: host.HostTraits = {
   separateNumbers: false,
   commentPaths,
   testEvent: 'push',
+  testNeedsEvent: true,
   logPeriod: Infinity,
 }
 

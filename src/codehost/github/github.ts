@@ -32,6 +32,7 @@ function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
     separateNumbers: false,
     commentPaths,
     testEvent: 'ping',
+    testNeedsEvent: false,
     logPeriod: LOG_PERIOD_MS,
     words: {
       label,

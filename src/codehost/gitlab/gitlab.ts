@@ -7,6 +7,7 @@ import { fieldsOf } from '../../json/parse.js'
 import type * as host from '../host.js'
 import { type Api, RestClient } from '../rest.js'
 import { GitLabAccount, pagePath } from './account.js'
+import { HOOK_EVENTS } from './hooks.js'
 
 /** GitLab lists the events of a hook for 7 days (https://docs.gitlab.com/api/project_webhooks/). */
 const LOG_PERIOD_MS = 7 * 86_400_000
@@ -17,14 +18,17 @@ const TRAITS: host.HostTraits = {
   separateNumbers: true,
   commentPaths: (on, id) => [`${pagePath(on)}#note_${id}`],
   testEvent: 'push',
+  testNeedsEvent: false,
+  hookEvents: HOOK_EVENTS,
   logPeriod: LOG_PERIOD_MS,
-  // `web_hook_event_resend` in lib/gitlab/application_rate_limiter.rb
+  // `web_hook_event_resend` in lib/gitlab/application_rate_limiter.rb, with the project and the user as its scope
+  // (lib/api/hooks/resend_hook.rb). Administrators can change it from 19.3 on.
   resendsPerMinute: 5,
   words: {
     label: 'GitLab',
     hookRights: 'the scope api, and the role Maintainer in the project',
     testHint: ({ url, owner, repo, id }) =>
-      `GitLab sends nothing to private addresses unless its administrator allows it, and tests a hook five times a minute at most; ${url}/${owner}/${repo}/-/hooks/${id}/edit shows what it sent`,
+      `GitLab sends nothing to private addresses unless its administrator allows it, and tests the hooks of a project five times a minute at most; ${url}/${owner}/${repo}/-/hooks/${id}/edit shows what it sent`,
     applicationForm: ({ name, callbackUrl }) => [
       ['Name', name],
       ['Redirect URI', callbackUrl],

@@ -3,6 +3,7 @@ import { RelayError } from '../../base/errors.js'
 import { GITLAB_WEBHOOK } from '../../senders/gitlab.js'
 import { memberOf } from '../../json/parse.js'
 import type * as host from '../host.js'
+import { Refusal } from '../refusal.js'
 import { apiPath, nextLink, type RestClient } from '../rest.js'
 
 /** GitLab's largest page of hooks. */
@@ -10,6 +11,7 @@ const LARGE_PAGE = '100'
 /** Largest page of events (lib/api/hooks/events.rb). */
 const LOG_PAGE = '20'
 
+const hookPath = (repo: host.Repo, id: number): string => `${hooksPath(repo)}/${id}`
 const hooksPath = ({ owner, repo }: host.Repo): string => apiPath`/projects/${`${owner}/${repo}`}/hooks`
 
 /**
@@ -23,16 +25,23 @@ const SWITCHES: ReadonlyMap<string, string> = new Map([
   ['release', 'releases'],
 ])
 /** Events of hooks of projects. */
-const EVENTS: readonly string[] = [...GITLAB_WEBHOOK.events].flatMap(([name, { actions }]) =>
+export const HOOK_EVENTS: readonly string[] = [...GITLAB_WEBHOOK.events].flatMap(([name, { actions }]) =>
   actions ? [name] : [],
 )
 const switchOf = (event: string): string => `${SWITCHES.get(event) ?? event}_events`
+
+/**
+ * States of a hook through which GitLab sends nothing: after four failures in a row for a while, which grows from a minute to a
+ * day, and after forty until a test succeeds (app/models/concerns/web_hooks/auto_disabling.rb).
+ */
+const PAUSES: ReadonlySet<string> = new Set(['temporarily_disabled', 'disabled'])
 
 const shown = z
   .looseObject({
     id: z.int(),
     url: z.string(),
     alert_status: z.string().default('executable'),
+    disabled_until: z.string().nullish(),
     token_present: z.boolean().optional(),
     signing_token_present: z.boolean().optional(),
     // Their values are not shown.
@@ -41,10 +50,10 @@ const shown = z
   .transform((hook) => ({
     id: hook.id,
     url: hook.url,
-    // After many failures. After a few, GitLab pauses for a while.
-    active: hook.alert_status !== 'disabled',
+    active: !PAUSES.has(hook.alert_status),
+    paused: pauseOf(hook),
     contentType: 'json',
-    events: EVENTS.filter((event) => hook[switchOf(event)] === true),
+    events: HOOK_EVENTS.filter((event) => hook[switchOf(event)] === true),
     hasSecret:
       hook.token_present === undefined
         ? undefined
@@ -53,6 +62,8 @@ const shown = z
     customHeaders: hook.custom_headers.map(({ key }) => key),
     lastResponse: undefined,
   }))
+
+type ShownHook = z.infer<typeof shown>
 
 /** https://docs.gitlab.com/api/project_webhooks/, lib/api/project_hooks.rb */
 export function gitlabHooks(rest: RestClient): host.RepoHooks {
@@ -68,31 +79,62 @@ export function gitlabHooks(rest: RestClient): host.RepoHooks {
     },
     /**
      * PUT changes only what it is sent, and the secret in place. With another address, GitLab forgets the custom headers and the
-     * secret that is not sent (`reset_token`, `reset_custom_headers` in app/models/concerns/web_hooks/hook.rb). A hook that GitLab
-     * has given up stays so, and another one begins anew (app/models/concerns/web_hooks/auto_disabling.rb).
+     * secret that is not sent (`reset_token`, `reset_custom_headers` in app/models/concerns/web_hooks/hook.rb). A paused hook stays
+     * paused, and a test ends that. Its custom headers stay, which a new hook would not have.
      */
     async change(repo, id, settings) {
-      const where = `${hooksPath(repo)}/${id}`
+      const where = hookPath(repo, id)
       const { value: before } = await rest.call('GET', where, { answer: shown })
-      const { value } = await rest.call('PUT', where, { body: bodyOf(settings), answer: shown })
+      const body = { ...bodyOf(settings), ...(before.isSigned && withoutSigning(settings)) }
+      const { value } = await rest.call('PUT', where, { body, answer: shown })
       await requireSigned(value, settings)
-      const now = value.active ? value : await this.create(repo, settings)
-      const gone = before.customHeaders.filter((name) => !value.active || !value.customHeaders.includes(name))
+      const now = value.paused ? await wake(rest, where).then(({ after }) => after) : value
+      const gone = before.customHeaders.filter((name) => !now.customHeaders.includes(name))
       if (gone.length === 0) return now
       return { ...now, lost: `its custom headers ${gone.join(', ')} have to be entered again there` }
     },
     async remove(repo, id) {
-      await rest.call('DELETE', `${hooksPath(repo)}/${id}`)
+      await rest.call('DELETE', hookPath(repo, id))
     },
-    /**
-     * Sends a `push` of the last commits, and answers once relay has: 422 with the reason if there is none, or the
-     * receiver's answer was no success (lib/api/hooks/trigger_test.rb).
-     */
-    async test(repo, id) {
-      await rest.call('POST', `${hooksPath(repo)}/${id}/test/push_events`)
-    },
-    log: (repo, id) => deliveryLog(rest, `${hooksPath(repo)}/${id}/events`),
+    test: (repo, id) => test(rest, hookPath(repo, id)),
+    log: (repo, id) => deliveryLog(rest, hookPath(repo, id)),
   }
+}
+
+/**
+ * Sends a `push` of the last commits, whatever events the hook gets, and answers once relay has: 422 with the reason if there is
+ * none, or with the receiver's words if its answer was no success (lib/api/hooks/trigger_test.rb). A success ends a pause.
+ */
+async function test(rest: RestClient, where: string): Promise<void> {
+  await rest.call('POST', `${where}/test/push_events`)
+}
+
+/** Tests a paused hook, so that GitLab sends through it again. `error` says why the test failed. */
+async function wake(
+  rest: RestClient,
+  where: string,
+): Promise<{ readonly after: ShownHook; readonly error: Refusal | undefined }> {
+  const error = await test(rest, where).then(() => undefined, refusalOf)
+  const { value: after } = await rest.call('GET', where, { answer: shown })
+  return { after, error }
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  throw error
+}
+
+/** A disabled hook keeps the time of its last pause, which then means nothing. */
+function pauseOf({
+  alert_status: status,
+  disabled_until: end,
+}: {
+  readonly alert_status: string
+  readonly disabled_until?: string | null | undefined
+}): host.HookPause | undefined {
+  if (!PAUSES.has(status)) return undefined
+  const at = status === 'disabled' ? NaN : Date.parse(end ?? '')
+  return { until: Number.isNaN(at) ? undefined : at }
 }
 
 /** True for a signing token: `whsec_` and 32 bytes as base64 (https://docs.gitlab.com/user/project/integrations/webhooks/). */
@@ -101,22 +143,28 @@ function isSigningToken(secret: string): boolean {
 }
 
 /** All switches are sent, since a new hook sends pushes by default, and a changed one leaves the others alone. */
-function bodyOf({ url, secret, events = EVENTS }: host.HookSettings): object {
+function bodyOf({ url, secret, events = HOOK_EVENTS }: host.HookSettings): object {
   const text = secret.reveal()
   return {
     url,
     enable_ssl_verification: url.startsWith('https:'),
     // A signing token replaces a secret token.
     ...(isSigningToken(text) ? { signing_token: text, token: '' } : { token: text }),
-    ...Object.fromEntries(EVENTS.map((event) => [switchOf(event), events.includes(event)])),
+    ...Object.fromEntries(HOOK_EVENTS.map((event) => [switchOf(event), events.includes(event)])),
   }
 }
 
+/** Removes a signing token that a secret token replaces. */
+function withoutSigning({ secret }: host.HookSettings): object {
+  return isSigningToken(secret.reveal()) ? {} : { signing_token: '' }
+}
+
 /**
- * GitLab before 19.0 ignores a signing token, and its deliveries would prove nothing. @throws RelayError `unprocessable`
+ * GitLab ignores a signing token before 19.0, and in 19.0 while its feature flag is off. The deliveries would prove nothing.
+ * @throws RelayError `unprocessable`
  */
 async function requireSigned(
-  { isSigned }: z.infer<typeof shown>,
+  { isSigned }: ShownHook,
   { secret }: host.HookSettings,
   undo?: () => Promise<unknown>,
 ): Promise<void> {
@@ -124,7 +172,7 @@ async function requireSigned(
   await undo?.()
   throw new RelayError(
     'unprocessable',
-    'GitLab before 19.0 has no signing tokens. Set RELAY_WEBHOOK_SECRET to a text that does not begin with whsec_: it is then sent as the secret token with each delivery',
+    'This GitLab takes no signing token: they need version 19.0, where an administrator can have them off, or later. Set RELAY_WEBHOOK_SECRET to a text that does not begin with whsec_: it is then sent as the secret token with each delivery',
   )
 }
 
@@ -168,9 +216,11 @@ function textOf(headers: Readonly<Record<string, unknown>>, wanted: string): str
 /**
  * Events of a hook, newest first. A repeated one has the same `Idempotency-Key`. GitLab sends it again while it is asked
  * to, with e-mail addresses removed (`redact_user_emails` in app/models/hooks/web_hook_log.rb), five times a minute for
- * each hook and user.
+ * each project and user (lib/api/hooks/resend_hook.rb), and through no paused hook (`execute` in
+ * app/services/web_hook_service.rb).
  */
-function deliveryLog(rest: RestClient, where: string): host.DeliveryLog {
+function deliveryLog(rest: RestClient, hook: string): host.DeliveryLog {
+  const where = `${hook}/events`
   return {
     async page(cursor = '1') {
       const query = { per_page: LOG_PAGE, page: cursor }
@@ -181,6 +231,19 @@ function deliveryLog(rest: RestClient, where: string): host.DeliveryLog {
     },
     async redeliver(id) {
       await rest.call('POST', `${where}${apiPath`/${id}/resend`}`)
+    },
+    async wake() {
+      const { value: before } = await rest.call('GET', hook, { answer: shown })
+      if (!before.paused) return undefined
+      const { after, error } = await wake(rest, hook)
+      if (!after.paused) return before.paused
+      if (error?.kind === 'rate_limited') throw error
+      const until =
+        after.paused.until === undefined ? '' : ` until ${new Date(after.paused.until).toISOString()}`
+      throw new RelayError(
+        'unprocessable',
+        `GitLab has paused the hook${until}, since deliveries to it failed, and its test failed, too: ${error?.message ?? 'it stays paused'}`,
+      )
     },
   }
 }

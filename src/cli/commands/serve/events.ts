@@ -18,6 +18,7 @@ import {
   attemptText,
   caughtUpText,
   hookStateText,
+  pauseText,
   placeName,
   sourcedName,
   UNVERIFIED,
@@ -358,8 +359,12 @@ function isHubNews(now: TunnelStatus, before: TunnelStatus | undefined): boolean
 function ofHook(event: HookEvent, command: Command): Report {
   const source = sourceOf(event)
   switch (event.state) {
-    case 'ready':
-      return { text: hookStateText(source, event.hook) }
+    case 'ready': {
+      const text = hookStateText(source, event.hook)
+      const { paused } = event.hook.hook
+      if (!paused) return { text }
+      return { level: 'warn', text: `${text}. It ${pauseText(paused, command(`hook test ${source}`))}` }
+    }
     case 'leads here':
       return { text: appHookText(source, event) }
     case 'missing':

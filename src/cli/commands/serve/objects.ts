@@ -6,7 +6,7 @@ import type { TargetStatus } from '../../../dispatch/target.js'
 import { targetReason } from '../../../dispatch/waiting.js'
 import type { HookEvent } from '../../../events/hook-event.js'
 import type { TunnelStatus } from '../../../instance/protocol.js'
-import { attemptFields, deliveryFields, failedObject } from '../../output/deliveries.js'
+import { attemptFields, deliveryFields, failedObject, pauseObject } from '../../output/deliveries.js'
 import type { ServeItem } from './items.js'
 
 /** An item as a program gets it. Times are ISO 8601. */
@@ -85,7 +85,8 @@ function hookChangeFields(event: HookEvent): Readonly<Record<string, unknown>> {
   switch (event.state) {
     case 'ready': {
       const { hook, created, repaired, found, permanent } = event.hook
-      return { id: hook.id, url: hook.url, created, repaired, found, permanent }
+      const own = { id: hook.id, url: hook.url, created, repaired, found, permanent }
+      return { ...own, ...(hook.paused && { paused: pauseObject(hook.paused) }) }
     }
     case 'leads here':
       return { url: event.url, repaired: event.repaired }
