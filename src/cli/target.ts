@@ -12,12 +12,16 @@ export interface ActionTarget extends IssueRef {
   readonly host?: string | undefined
   /** Sign before the number where pull requests have numbers of their own. Default: `#`. */
   readonly mark?: '!' | undefined
-  /** Path in an address with `/-/` before its page, which may begin with the code host's own. */
+  /** Path of the repository as GitLab's pages and notes name it, which may begin with the code host's own. */
   readonly path?: string
+  /** The same text, if its first name is not the host but a group: `group/demo/-/issues/3`. */
+  readonly bare?: ActionTarget
 }
 
 const NUMBER = '[1-9]\\d{0,14}'
-const SHORT = new RegExp(`^(?<owner>${OWNER_PATH})/(?<repo>${NAME})(?<mark>[#!])(?<number>${NUMBER})$`)
+const SHORT = new RegExp(
+  `^(?<owner>${OWNER_PATH})/(?<repo>${NAME})(?<mark>[#!])(?<number>${NUMBER})(?:#note_(?<note>${NUMBER}))?$`,
+)
 /**
  * Path of an issue or pull request, also of a page below it: GitHub's and Gitea's `/files`, `/files/abc..def` and
  * `/commits/abc`, GitHub's `/changes`, `/checks` and `/conflicts`, and the texts `.diff` and `.patch`. A Gitea, or a proxy
@@ -28,13 +32,15 @@ const PATH = new RegExp(
     '(?:\\.diff|\\.patch|(?:/(?:files|changes|commits|checks|conflicts)(?:/[\\w.~^-]+)*)?/*)$',
 )
 /**
- * Path of GitLab's pages, also of one below: `/diffs`, `/commits`, `/pipelines`. Work items are issues. The server can have
- * a path.
+ * Path of GitLab's pages, also of one below: `/diffs`, `/commits`, `/pipelines`. Work items and incidents are issues. The server
+ * can have a path.
  */
 const GROUPED_PATH = new RegExp(
-  `^/(?<owner>${OWNER_PATH})/(?<repo>${NAME})/-/(?<page>issues|work_items|merge_requests)/(?<number>${NUMBER})` +
-    '(?:\\.diff|\\.patch|(?:/(?:diffs|commits|pipelines|reports|designs)(?:/[\\w.~^-]+)*)?/*)$',
+  `^/(?<owner>${OWNER_PATH})/(?<repo>${NAME})/-/(?<page>issues(?:/incident)?|work_items|merge_requests)/(?<number>${NUMBER})` +
+    '(?:\\.diff|\\.patch|(?:/(?:diffs|commits|pipelines|reports|conflicts|edit|designs|timeline)(?:/[\\w.~^-]+)*)?/*)$',
 )
+/** The first name of an address without a scheme that can be that of a group: a host has a dot or a port. */
+const FIRST_NAME = /^[\w-]+\//
 const NOTE_ANCHOR = new RegExp(`^#note_(?<id>${NUMBER})$`)
 /** Anchor of a comment. */
 const COMMENT_ANCHOR = new RegExp(`^#(?:(?<issue>issuecomment-)|(?:discussion_r|r))(?<id>${NUMBER})$`)
@@ -57,13 +63,19 @@ function noTarget(text: string): RelayError {
 
 function readTarget(text: string): ActionTarget | undefined {
   const short = SHORT.exec(text)?.groups
-  if (short) return named(short)
+  if (short) return readShort(short)
   // Browsers copy some addresses without a scheme, and people write them so.
   const isWhole = /^[a-z][\w+.-]*:\/\//i.test(text)
   const url = parseUrl(isWhole ? text : `https://${text}`)
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) return undefined
-  const grouped = GROUPED_PATH.exec(url.pathname)?.groups
-  if (grouped && !COMMENT_ANCHOR.test(url.hash)) return readGrouped(grouped, url, isWhole)
+  if (!COMMENT_ANCHOR.test(url.hash)) {
+    const address = readGrouped(url)
+    const place = { host: isWhole ? url.origin : url.host }
+    const bare = !isWhole && FIRST_NAME.test(text) ? readGrouped(new URL(`/${text}`, url)) : undefined
+    if (address) return { ...address, ...place, ...(bare && { bare }) }
+    if (bare) return bare
+    if (url.hash.startsWith('#note_')) return undefined
+  }
   const groups = PATH.exec(url.pathname)?.groups
   if (!groups) return undefined
   const anchor = COMMENT_ANCHOR.exec(url.hash)?.groups
@@ -77,19 +89,23 @@ function readTarget(text: string): ActionTarget | undefined {
   }
 }
 
-function readGrouped(
-  groups: Partial<Record<string, string>>,
-  url: URL,
-  isWhole: boolean,
-): ActionTarget | undefined {
+function readShort({ note, ...groups }: Partial<Record<string, string>>): ActionTarget {
+  const target = named(groups)
+  if (note === undefined) return target
+  const comment = { kind: 'issue', id: Number(note) } as const
+  return { ...target, comment, path: `${target.owner}/${target.repo}` }
+}
+
+/** Reads an address of GitLab's pages, without its host. */
+function readGrouped(url: URL): ActionTarget | undefined {
+  const groups = GROUPED_PATH.exec(url.pathname)?.groups
   const note = NOTE_ANCHOR.exec(url.hash)?.groups
-  if (!note && url.hash.startsWith('#note_')) return undefined
+  if (!groups || (!note && url.hash.startsWith('#note_'))) return undefined
   const isPull = groups['page'] === 'merge_requests'
   return {
-    ...named({ ...groups, ...(isPull && { mark: '!' }) }),
+    ...named({ ...groups, mark: isPull ? '!' : '#' }),
     kind: isPull ? 'pull' : 'issue',
     ...(note && { comment: { kind: 'issue', id: Number(note['id']) } }),
-    host: isWhole ? url.origin : url.host,
     path: `${groups['owner']}/${groups['repo']}`,
   }
 }
@@ -106,8 +122,13 @@ export function targetAt(
   target: ActionTarget,
   { url, nestedOwners }: Pick<CodeHost, 'url' | 'nestedOwners'>,
 ): ActionTarget {
-  const { path: _, ...resolved } = nestedOwners ? withoutBase(target, url) : withoutGroups(target)
+  const { bare, host } = target
+  const meant = bare && nestedOwners && host !== new URL(url).host ? bare : target
+  const { path: _, bare: __, ...resolved } = nestedOwners ? withoutBase(meant, url) : withoutGroups(meant)
   requireOwnHost(resolved, url)
+  // The pages of groups themselves are below `/groups/`.
+  const isOfGroup = target.path !== undefined && resolved.owner.split('/')[0] === 'groups'
+  if (nestedOwners && isOfGroup) throw noTarget(formatTarget(resolved))
   if (!nestedOwners && resolved.owner.includes('/')) throw noTarget(formatTarget(resolved))
   return resolved
 }
@@ -116,7 +137,7 @@ export function targetAt(
 function withoutGroups(target: ActionTarget): ActionTarget {
   const { path, mark, ...others } = target
   if (path === undefined) return target
-  if (mark !== undefined) throw noTarget(formatTarget(target))
+  if (mark !== undefined || others.host === undefined) throw noTarget(formatTarget(target))
   const names = path.split('/')
   const host = [others.host, ...names.slice(0, -1)].join('/')
   return { ...others, owner: names.at(-1) ?? '', repo: '-', host }
@@ -128,7 +149,8 @@ function withoutBase(target: ActionTarget, url: string): ActionTarget {
   const base = new URL(url).pathname.replaceAll(/^\/+|\/+$/g, '')
   if (path === undefined || base === '' || !path.startsWith(`${base}/`)) return target
   const names = path.slice(base.length + 1).split('/')
-  return { ...target, owner: names.slice(0, -1).join('/'), repo: names.at(-1) ?? '', host: `${host}/${base}` }
+  const own = { owner: names.slice(0, -1).join('/'), repo: names.at(-1) ?? '' }
+  return { ...target, ...own, ...(host !== undefined && { host: `${host}/${base}` }) }
 }
 
 /** Checks the code host of a web address. @throws RelayError `usage` if it is not that of `providerUrl`, naming both */

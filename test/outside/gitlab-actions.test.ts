@@ -8,7 +8,7 @@ import {
 } from '../kit/gitlab-subjects.js'
 import { place } from '../kit/place.js'
 import { fails, prints } from '../kit/run.js'
-import { fresh, json } from './fixture.js'
+import { fresh, json, notes } from './fixture.js'
 
 const here = fresh(() => place({ host: 'gitlab', gitlab: { path: '/git' }, signedIn: true }))
 const subjects = () => here.gitlab.state.subjects
@@ -26,6 +26,12 @@ describe('relay comment at a GitLab', () => {
     expect(await here.run('comment', PULL, 'two')).toEqual(prints(`${page('merge_requests/2#note_2')}\n`))
     for (const at of ['issues/2', 'work_items/2', 'merge_requests/2/diffs?w=1#note_2'])
       expect((await here.run('comment', page(at), at)).code).toBe(0)
+    for (const at of ['issues/2', 'work_items/2?show=x', 'merge_requests/2/diffs#note_2'])
+      expect(await here.run('comment', `group/sub/demo/-/${at}`, 'x', '--dry-run')).toEqual(
+        notes(
+          `would comment on group/sub/demo${at.startsWith('m') ? '!' : '#'}2 (1 byte) at ${here.gitlab.url} as ada\n`,
+        ),
+      )
     expect(notesOf('Issue', 2)).toEqual(['one', 'issues/2', 'work_items/2'])
     expect(notesOf('MergeRequest', 2)).toEqual(['two', 'merge_requests/2/diffs?w=1#note_2'])
   })
@@ -80,6 +86,7 @@ describe('relay react at a GitLab', () => {
       [ISSUE, '+1'],
       [PULL, 'hooray'],
       [note, 'laugh'],
+      [`${PULL}#note_1`, 'eyes'],
     ] as const) {
       expect(await here.run('react', target, name)).toEqual(prints(`${name}\n`))
       const again = await json(here.run('react', target, name, '--json'))
@@ -88,7 +95,7 @@ describe('relay react at a GitLab', () => {
     expect([...subjects().awards].map(([key, all]) => [key, all.map(({ name }) => name)])).toEqual([
       ['Issue 2 ', ['thumbsup']],
       ['MergeRequest 2 ', ['tada']],
-      ['MergeRequest 2 1', ['laughing']],
+      ['MergeRequest 2 1', ['laughing', 'eyes']],
     ])
   })
 

@@ -124,6 +124,40 @@ it.each<[set: string, text: string, ActionTarget | undefined]>(
         [url, `${page}/merge_requests/12.diff`, asPull],
         [url, `${page}/issues/3#note_7`, { ...asIssue, comment: { kind: 'issue', id: 7 } }],
         [url, `${page}/work_items/3`, asIssue],
+        [url, `${page}/work_items/3?show=x`, asIssue],
+        [url, `${page}/issues/incident/3`, asIssue],
+        [url, `${page}/merge_requests/12/diffs#note_7`, { ...asPull, comment: { kind: 'issue', id: 7 } }],
+        [url, `${page}/merge_requests/12/diffs?diff_id=1&start_sha=abc#0f_1_2`, asPull],
+        [url, `${page}/merge_requests/12/conflicts`, asPull],
+        ...(['group/sub', 'Group.a/Sub_b', 'g'] as const).flatMap(
+          (owner): [string, string, ActionTarget | undefined][] => {
+            const named = { owner, repo: 'demo' }
+            const pull = { ...named, number: 12, kind: 'pull', mark: '!' } as const
+            const comment = { kind: 'issue', id: 7 } as const
+            const own: [string, ActionTarget][] = [
+              [`${owner}/demo!12#note_7`, { ...pull, comment }],
+              [`${owner}/demo#3#note_7`, { ...named, number: 3, comment }],
+            ]
+            const paths: [string, ActionTarget][] = [
+              [`${owner}/demo/-/merge_requests/12`, pull],
+              [`${owner}/demo/-/merge_requests/12/diffs?x=1#note_7`, { ...pull, comment }],
+              [`${owner}/demo/-/issues/3`, { ...named, number: 3, kind: 'issue' }],
+              [`${owner}/demo/-/work_items/3`, { ...named, number: 3, kind: 'issue' }],
+            ]
+            // Before the first slash, a name with a dot is that of a host.
+            const known = owner.includes('.') ? own : [...own, ...paths]
+            return known.map(([text, target]) => [url, text, target])
+          },
+        ),
+        [url, 'group/sub/demo!12#note_', undefined],
+        [url, 'group/sub/demo!12#note_x', undefined],
+        [url, `${url}/groups/group/-/work_items/3`, undefined],
+        [url, 'other.example/group/demo/-/issues/3', undefined],
+        [
+          url,
+          `${url.replace('https://', '')}/group/sub/demo/-/issues/3`,
+          { ...asIssue, host: url.replace('https://', '') },
+        ],
         [url, `${page}/issues/3#note_`, undefined],
         [url, `${page}/issues/3#note_x`, undefined],
         [url, `${page}/boards/3`, undefined],
@@ -144,13 +178,15 @@ it.each<[set: string, text: string, ActionTarget | undefined]>(
   expect(read instanceof RelayError ? undefined : read).toEqual(target)
 })
 
-it.each(['group/sub/demo#3', `${HOST}/octo/demo/-/merge_requests/2`])(
-  '%s is no target where owners have no groups',
-  (text) => {
-    const read = () => targetAt(parseTarget(text), { url: HOST, nestedOwners: false })
-    expect(read).toThrow(/is not an issue, pull request or comment/)
-  },
-)
+it.each([
+  'group/sub/demo#3',
+  `${HOST}/octo/demo/-/merge_requests/2`,
+  'octo/demo#3#note_4',
+  'group/demo/-/issues/3',
+])('%s is no target where owners have no groups', (text) => {
+  const read = () => targetAt(parseTarget(text), { url: HOST, nestedOwners: false })
+  expect(read).toThrow(/is not an issue, pull request or comment/)
+})
 
 describe('laws', () => {
   const name = fc.stringMatching(/^[A-Za-z0-9._-]{1,100}$/).filter((text) => text !== '.' && text !== '..')
