@@ -24,6 +24,8 @@ export async function fakeGitea() {
     [2, false],
   ])
   const rest = (request: Received, path: string): FullReply => {
+    // routers/api/v1/misc/version.go: without a token
+    if (path === '/version') return { body: { version: '1.25.0' } }
     const [authorization] = valuesOf(request, 'authorization')
     const known = authorization === `Bearer ${state.token}` || authorization === `token ${state.token}`
     // A private repository does not exist for a stranger who reads.

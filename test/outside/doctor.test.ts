@@ -106,6 +106,25 @@ describe('relay doctor', () => {
     expect(await check(name, here, { ...common, ...env })).toEqual(found)
   })
 
+  it.each(['sandbox', 'gitea', 'gitlab'] as const)(
+    'finds nothing wrong after relay login --with-token at a %s, which needs no client',
+    async (host) => {
+      const env = {
+        RELAY_CLIENT_ID: undefined,
+        RELAY_CLIENT_SECRET: undefined,
+        RELAY_WEBHOOK_SECRET: undefined,
+      }
+      await using here = await place({ host, signedIn: true, env })
+      const problems = async () => [...(await diagnosis(here))].filter(([, { state }]) => state === 'fail')
+      expect(await problems()).toEqual([])
+      expect((await here.run('doctor')).code).toBe(0)
+      await here.serve()
+      expect(await problems()).toEqual([])
+      await here.run('revoke', '--local')
+      expect(await problems()).not.toEqual([])
+    },
+  )
+
   it('names a relay without a client where this shell has half of one', async () => {
     await using gitea = await receiver({ body: { version: '1.25.0' } })
     await using here = await bare({ env: { RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: gitea.url } })

@@ -147,6 +147,8 @@ async function checkClient(subject: Examined): Promise<string | undefined> {
     const isHalf = (values.clientId ?? values.clientSecret) !== undefined
     if (!isHalf && (await usesSourcesAlone(subject)))
       return 'no OAuth client is set, which the sources do not need'
+    if (!isHalf && (await hasToken(subject)))
+      return `no OAuth client is set, which ${userOf(values)} does not need to stay signed in`
     const missing = isHalf ? 'only half of an OAuth client is set' : 'no OAuth client is set'
     if (!instance) throw fail(`${missing}: no user can sign in`, setup)
     const restart = profile.command('serve')
@@ -176,6 +178,14 @@ async function usesSourcesAlone(subject: Examined): Promise<boolean> {
   const { profile, data } = subject
   if ((await findClient(subject)) !== undefined) return false
   return (await sourceNames(profile, data)).length > 0
+}
+
+/** True if the user has a token of this code host that needs no renewal, as `relay login --with-token` stores it. */
+async function hasToken({ profile, data, problem }: Examined): Promise<boolean> {
+  if (!data || problem !== undefined || profile.values.store === 'memory') return false
+  const tokens = new Tokens(data.secrets)
+  const [owner, host] = [await tokens.get(userOf(profile.values)), await hostOf(profile)]
+  return owner !== undefined && owner.origin === host?.origin
 }
 
 /** Returns the OAuth client if both of its parts are set. */
