@@ -26,7 +26,11 @@ git push && relay wait check_suite.completed --json | relay merge --from - --if-
   args: [['[target]', 'owner/repo#12, or the web address of a pull request; omit with --from']],
   options: [
     FROM,
-    ['--method <method>', 'merge method', { choices: MERGE_METHODS, defaultText: 'merge' }],
+    [
+      '--method <method>',
+      'merge method',
+      { choices: MERGE_METHODS, defaultText: "merge; at GitLab, the project's" },
+    ],
     ['--title <text>', 'title of the merge commit'],
     ['--message <text>', 'message of the merge commit'],
     ['--match-head <sha>', 'merge only if the head is this commit (full id)'],
