@@ -99,7 +99,7 @@ export async function warnOfMatches(
   if (matches.length === 0) return
   // Loaded late, since most lists have no match.
   const [{ hostEvents }, { neverSentReason }] = await Promise.all([
-    import('../senders/senders.js'),
+    import('../senders/hosts.js'),
     import('../senders/events.js'),
   ])
   const events = hostEvents(provider)

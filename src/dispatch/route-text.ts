@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { expandLocal } from '../base/address.js'
 import { suggest } from '../base/text.js'
-import { EVENT_NAMES } from '../senders/senders.js'
+import { EVENT_NAMES } from '../senders/hosts.js'
 import { type Match, parseMatch, SOURCE } from '../journal/filter.js'
 import { type Condition, readBracketed } from './where.js'
 import { createRoute, isHttp, type Route, withoutSecrets } from './routes.js'

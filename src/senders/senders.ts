@@ -1,18 +1,5 @@
-import { randomBytes } from 'node:crypto'
-import { Secret } from '../base/secret.js'
-import type { ProviderName } from '../base/settings.js'
-import { hostSource } from '../base/source-names.js'
-import { GITEA_WEBHOOK as GITEA } from './gitea.js'
-import { sentEvents } from './events.js'
-import { GITHUB_WEBHOOK as GITHUB } from './github.js'
-import { GITLAB_WEBHOOK as GITLAB } from './gitlab.js'
-import {
-  type EventTable,
-  GENERIC_DELIVERY,
-  GENERIC_EVENT,
-  type HostScheme,
-  type WebhookScheme,
-} from './scheme.js'
+import { hostScheme, OTHER_HOST } from './hosts.js'
+import type { WebhookScheme } from './scheme.js'
 import { PayPalSender } from './paypal.js'
 import { SchemeSender } from './scheme-sender.js'
 import { SnsSender } from './sns.js'
@@ -52,19 +39,6 @@ export function searchSenders(text: string): readonly KnownSender[] {
   })
 }
 
-const HOSTS: Readonly<Record<ProviderName, HostScheme>> = {
-  github: GITHUB,
-  gitea: GITEA,
-  gitlab: GITLAB,
-  sandbox: GITHUB,
-}
-const BY_NAME: ReadonlyMap<string, HostScheme> = new Map(
-  Object.entries(HOSTS).map(([name, scheme]) => [hostSource(name), scheme]),
-)
-
-/** Scheme for an unknown sender: like GitHub, but with the header names that relay accepts from every code host. */
-const OTHER: HostScheme = { ...GITHUB, event: [GENERIC_EVENT], id: [GENERIC_DELIVERY] }
-
 /** Senders by the text of their scheme. There are as many as the settings and the journal name. */
 const known = new Map<string, Sender>()
 
@@ -100,32 +74,16 @@ const MAX_KNOWN = 100
 /** Scheme of a text, as data for this folder. @throws RelayError `settings` as {@link senderOf} */
 export function schemeOf(scheme: string): WebhookScheme {
   const [name = '', ...words] = scheme.trim().split(/\s+/)
-  const found = BY_NAME.get(name) ?? rowScheme(name)
+  const found = hostScheme(name) ?? rowScheme(name)
   if (found) return words.length > 0 ? withChoices(found, name, words) : found
-  return parseCustom(name, words) ?? OTHER
+  return parseCustom(name, words) ?? OTHER_HOST
 }
 
 /** True if a text is a scheme that relay knows. */
 export function isScheme(scheme: string): boolean {
   try {
-    return schemeOf(scheme) !== OTHER
+    return schemeOf(scheme) !== OTHER_HOST
   } catch {
     return false
   }
 }
-
-/** Events of the code host with this name, or of its source. */
-export function hostEvents(provider: string): EventTable {
-  return (BY_NAME.get(hostSource(provider)) ?? OTHER).events
-}
-
-/** Makes a webhook secret for the code host with this name. */
-export function newHostSecret(provider: string): Secret {
-  const { newSecret } = BY_NAME.get(hostSource(provider)) ?? OTHER
-  return new Secret(newSecret?.() ?? randomBytes(32).toString('hex'))
-}
-
-/** Names of the events that code hosts send. */
-export const EVENT_NAMES: readonly string[] = [
-  ...new Set([GITHUB, GITEA, GITLAB].flatMap(({ events }) => [...sentEvents(events).keys()])),
-]

@@ -16,7 +16,7 @@ import {
 } from '../../codehost/hooks.js'
 import type { HookPause, RepoHook } from '../../codehost/host.js'
 import { Refusal } from '../../codehost/refusal.js'
-import { hostEvents, newHostSecret } from '../../senders/senders.js'
+import { hostEvents, newHostSecret } from '../../senders/hosts.js'
 import { parseMatch } from '../../journal/filter.js'
 import type { Summary } from '../../journal/types.js'
 import { secretPrint } from '../../instance/protocol.js'

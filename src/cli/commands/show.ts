@@ -6,14 +6,12 @@ import { type Attempt, editedFrom, type Entry, ignoredText } from '../../journal
 import { STORED } from '../options.js'
 import { define, type Flags, type Shell } from '../command.js'
 import { findEntry, knownTargets } from '../journal.js'
+import { entryObject, readableBody, withShownBody } from '../output/delivery.js'
 import {
   attemptResult,
-  entryObject,
   placeName,
   progressOf,
   withReasons,
-  readableBody,
-  withShownBody,
   shortTime,
   sourcedName,
   STATES,
@@ -25,15 +23,8 @@ import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
 import { openProfile, type Profile } from '../profile.js'
 import { isScheme, senderOf } from '../../senders/senders.js'
 import { listSources } from '../sources.js'
-import {
-  openedObject,
-  type OpenedRefused,
-  openRefused,
-  isRefused,
-  refusedId,
-  refusedPage,
-  wholeBody,
-} from '../refused.js'
+import { openedObject, type OpenedRefused, openRefused, refusedPage, wholeBody } from '../refused-request.js'
+import { isRefused, refusedId } from '../refused.js'
 
 export const showCommand = define({
   ...STORED,

@@ -16,7 +16,8 @@ import {
   readFilter,
   warnOfMatches,
 } from '../journal.js'
-import { entryObject, type Listed, listed, Printer, withShownBody } from '../output/deliveries.js'
+import { entryObject, withShownBody } from '../output/delivery.js'
+import { type Listed, listed, Printer } from '../output/deliveries.js'
 import { wakeups } from '../follow.js'
 import { notServed } from '../advice.js'
 import { openProfile, type Profile } from '../profile.js'

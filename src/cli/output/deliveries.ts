@@ -1,5 +1,4 @@
 import { shownSource } from '../../base/source-names.js'
-import { isUtf8 } from 'node:buffer'
 import {
   formatStatus,
   isCommand,
@@ -14,23 +13,18 @@ import type { CatchUpResult, FailedDelivery } from '../../codehost/catch-up.js'
 import type { RegisteredHook } from '../../codehost/hooks.js'
 import type { HookPause } from '../../codehost/host.js'
 import type { Journal } from '../../journal/journal.js'
-import { bodyFormat, readContent } from '../../senders/content.js'
-import { senderOf } from '../../senders/senders.js'
-import { indentJson } from '../../json/text.js'
 import {
   type Attempt,
   type Delivery,
   editedFrom,
-  type Entry,
   type Forward,
   ignoredText,
   shortRef,
   type Summary,
-  type StoredRequest,
 } from '../../journal/types.js'
-import { marked, Outside, outside, own, timeField } from './outside.js'
+import { marked, outside, own, timeField } from './outside.js'
 import type { Output } from './output.js'
-import { bold, dim, green, joined, jsonLines, type Line, red, t, type Text, textOf, yellow } from './text.js'
+import { bold, dim, green, joined, red, t, type Text, textOf, yellow } from './text.js'
 import { localTime, spokenTime } from './time.js'
 
 // Formats of deliveries, attempts, targets and hooks: text for people, objects for programs.
@@ -168,64 +162,6 @@ export function summaryObject(summary: Omit<Summary, 'forwards'>, progress: read
   })
   const known = { type: 'delivery', n, ...deliveryFields(summary), duplicates, size } as const
   return marked({ ...known, ignoredBy: own(ignoredBy), targets })
-}
-
-export function entryObject(entry: Entry, progress: readonly TargetProgress[]) {
-  const { hookId, headers, body } = entry
-  return marked({
-    ...summaryObject({ ...entry, size: body.byteLength }, progress),
-    hook: outside(hookId === '' ? null : hookId),
-    headers: outside(headers.map(([name, value]) => ({ name, value }))),
-    ...bytesField('body', body),
-    payload: outside(readContent(entry.body).value ?? null),
-    attempts: progress
-      .flatMap(({ label, attempts }) => attempts.map((attempt) => ({ label, attempt })))
-      .toSorted((one, other) => one.attempt.at - other.attempt.at)
-      .map(({ label, attempt }) => ({
-        ...attemptFields(attempt, label),
-        count: attempt.count,
-        headers: outside((attempt.headers ?? []).map(([name, value]) => ({ name, value }))),
-        ...bytesField('answer', attempt.answer),
-      })),
-  })
-}
-
-/** An entry as it is shown, without the secrets in its body. */
-export function withShownBody<Shown extends Pick<Entry, 'provider' | 'scheme' | 'body'>>(
-  entry: Shown,
-): Shown {
-  return { ...entry, body: senderOf(entry.scheme ?? entry.provider).hideSecrets(entry.body, 'show') }
-}
-
-/**
- * Makes the field of bytes from outside for a program. Bytes that are not UTF-8 are in base64, with `Base64` added to
- * the name.
- */
-export function bytesField(name: string, bytes: Uint8Array): Readonly<Record<string, Outside<string>>> {
-  const buffer = Buffer.from(bytes)
-  const [field, encoding] = isUtf8(buffer) ? [name, 'utf8' as const] : [`${name}Base64`, 'base64' as const]
-  return { [field]: new Outside(buffer.toString(encoding)) }
-}
-
-/** Formats a body for a person, indented: its JSON formatted, or its text. */
-export function readableBody(request: StoredRequest): {
-  /** `JSON`, or what it is in its place. Undefined for other text. */
-  readonly kind: string | undefined
-  readonly lines: readonly Line[]
-} {
-  const content = readContent(request.body)
-  if (content.kind === 'json')
-    return {
-      kind: content.isForm ? 'JSON in a form' : 'JSON',
-      lines: jsonLines(indentJson(content.text), '  '),
-    }
-  if (content.kind === 'token')
-    return {
-      kind: bodyFormat(request.body),
-      lines: jsonLines(indentJson(JSON.stringify(content.value)), '  '),
-    }
-  const lines = Buffer.from(request.body).toString().split('\n')
-  return { kind: bodyFormat(request.body), lines: lines.map((line) => `  ${line}`) }
 }
 
 // Lines

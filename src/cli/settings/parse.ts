@@ -16,7 +16,6 @@ import { readSourceReply } from '../../dispatch/routes.js'
 import { parseExec, parseForward } from '../../dispatch/route-text.js'
 import { parseMatch } from '../../journal/filter.js'
 import { parseJson } from '../../json/parse.js'
-import { parseSource } from '../../senders/source-text.js'
 import { type DEFAULT_VALUES, type SettingName, SIZES } from './table.js'
 
 const anyText = (text: string): string => text
@@ -72,7 +71,7 @@ export const PARSERS = {
   sandboxPort: port,
 } satisfies Readonly<Record<SettingName, (text: string) => unknown>>
 
-type AllValues = { [Name in SettingName]: ReturnType<(typeof PARSERS)[Name]> }
+type AllValues = { [Name in SettingName]: Awaited<ReturnType<(typeof PARSERS)[Name]>> }
 /** Values that are set, by the name of the setting. */
 export type GivenValues = Partial<AllValues>
 /** All settings, with defaults for those that nothing sets. */
@@ -170,18 +169,21 @@ export function targetAddress(text: string): string {
 /** Makes a parser of several values, one a line. `check` throws an Error that explains an invalid value. */
 function lines(check: (text: string) => unknown): (text: string) => readonly string[] {
   return (text) => {
-    const values = text.split('\n').flatMap((line) => line.trim() || [])
+    const values = linesOf(text)
     for (const value of values) check(value)
     return values
   }
 }
 
-function sourceTexts(text: string): readonly string[] {
-  const texts = lines(parseSource)(text)
-  const names = texts.map((each) => parseSource(each).name)
-  const twice = names.find((name, i) => names.indexOf(name) !== i)
-  if (twice !== undefined)
-    throw new Error(`two sources are called ${twice}. Give one another name: --source other=scheme`)
+function linesOf(text: string): readonly string[] {
+  return text.split('\n').flatMap((line) => line.trim() || [])
+}
+
+/** Loads the senders, which are a third of what a command without sources loads. */
+async function sourceTexts(text: string): Promise<readonly string[]> {
+  const { checkSources } = await import('./sources.js')
+  const texts = linesOf(text)
+  checkSources(texts)
   return texts
 }
 

@@ -17,7 +17,6 @@ import { variablesIn } from '../../dispatch/variables.js'
 import { isObject } from '../../json/parse.js'
 import type { Flags, Shell } from '../command.js'
 import { folderFiles, readJsonObject, readSecretFile } from './files.js'
-import { parseSource } from '../../senders/source-text.js'
 import { type GivenValues, PARSERS, type Values } from './parse.js'
 import {
   DEFAULT_VALUES,
@@ -268,14 +267,18 @@ async function firstOf(sources: readonly Source[], name: SettingName): Promise<G
 /**
  * Parses a value. Empty text counts as not set. @throws RelayError `settings` that names the origin, never the value
  */
-function given(name: SettingName, text: string | undefined, origin: Origin): Given | undefined {
+async function given(
+  name: SettingName,
+  text: string | undefined,
+  origin: Origin,
+): Promise<Given | undefined> {
   if (!text) return undefined
   const { project, env } = settingOf(name)
   try {
-    const value = PARSERS[name](text)
+    const value: unknown = await PARSERS[name](text)
     if (isOfFolder(origin) && project === 'this machine' && !isOfThisMachine(value))
       throw new Error(`must be on this machine in a project's file: ${env} in the environment sets any other`)
-    if (isOfFolder(origin) && project === 'proved' && !isProved(value))
+    if (isOfFolder(origin) && project === 'proved' && !(await areProved(value)))
       throw new Error(
         `a project cannot have a source that nothing proves (none): set it with --source or ${env} in the environment`,
       )
@@ -317,8 +320,9 @@ function whyNotOfProject(value: unknown): string | undefined {
 }
 
 /** True if the deliveries of all these sources are proved. */
-function isProved(value: unknown): boolean {
-  return [value].flat().every((text) => parseSource(String(text)).scheme.split(' ')[0] !== 'none')
+async function areProved(value: unknown): Promise<boolean> {
+  const { isProved } = await import('./sources.js')
+  return [value].flat().every((text) => isProved(String(text)))
 }
 
 // Flags
@@ -396,7 +400,7 @@ function bareBaseUrl(place: VariablePlace, log: Log): Source {
     if (name !== 'baseUrl') return undefined
     const origin = variableOrigin(place, 'BASE_URL')
     try {
-      return given(name, place.variables['BASE_URL'], origin)
+      return await given(name, place.variables['BASE_URL'], origin)
     } catch {
       const isDotenv = place.kind === 'dotenv'
       const [where, other] = isDotenv ? [' on this machine', ' in the environment'] : ['', '']
@@ -516,7 +520,7 @@ async function readEntry(
   const named = besideFile(file, String(text))
   const own = name === 'home' ? named : String(text)
   if (secret) checkOwn(named)
-  const found = given(name, secret ? await readSecretFile(shell, named, origin.text) : own, origin)
+  const found = await given(name, secret ? await readSecretFile(shell, named, origin.text) : own, origin)
   const isFitting = Array.isArray(value)
     ? Array.isArray(found?.value)
     : typeof value === 'string' || typeof found?.value === 'number'
