@@ -1,42 +1,43 @@
 // The part of GitHub's API that Gitea has copied.
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import type * as host from './host.js'
 import { PAGE_SIZE, apiPath, type RestClient } from './rest.js'
 
 export const loginSchema = z.object({ login: z.string() })
 export const webAddressSchema = z.url({ protocol: /^https?$/ })
-const comment = z
-  .object({
+const comment = z.pipe(
+  z.object({
     id: z.int(),
     html_url: webAddressSchema,
-    body: z.string().nullish(),
-    user: z.object({ login: z.string() }).nullish(),
-  })
-  .transform(({ id, html_url: url, body, user }): host.Comment => ({
+    body: z.nullish(z.string()),
+    user: z.nullish(z.object({ login: z.string() })),
+  }),
+  z.transform(({ id, html_url: url, body, user }): host.Comment => ({
     id,
     url,
     body: body ?? '',
     author: user?.login,
-  }))
+  })),
+)
 /** Id of a commit: SHA-1, or SHA-256 in some of Gitea's repositories. */
-export const commitSchema = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
+export const commitSchema = z.string().check(z.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/))
 const head = z.object({ head: z.object({ sha: commitSchema }) })
 
-const reaction = z.object({ id: z.int().optional() })
+const reaction = z.object({ id: z.optional(z.int()) })
 
-export const hookSchema = z
-  .object({
+export const hookSchema = z.pipe(
+  z.object({
     id: z.int(),
     active: z.boolean(),
-    events: z.array(z.string()).nullable(),
+    events: z.nullable(z.array(z.string())),
     config: z.object({
-      url: z.string().default(''),
-      content_type: z.string().default('form'),
-      secret: z.string().optional(),
+      url: z._default(z.string(), ''),
+      content_type: z._default(z.string(), 'form'),
+      secret: z.optional(z.string()),
     }),
-    last_response: z.object({ code: z.int().nullable(), message: z.string().nullable() }).nullish(),
-  })
-  .transform(({ id, active, events, config, last_response: last }): host.RepoHook => ({
+    last_response: z.nullish(z.object({ code: z.nullable(z.int()), message: z.nullable(z.string()) })),
+  }),
+  z.transform(({ id, active, events, config, last_response: last }): host.RepoHook => ({
     id,
     active,
     events: events ?? [],
@@ -45,7 +46,8 @@ export const hookSchema = z
     // GitHub shows stars for a secret. Gitea, and servers that copy GitHub's API, may omit it.
     hasSecret: config.secret === undefined ? undefined : true,
     lastResponse: last && last.code !== null ? { code: last.code, message: last.message ?? '' } : undefined,
-  }))
+  })),
+)
 
 /** Path of an issue or a pull request, which share numbers and comments. */
 export const issuePath = ({ owner, repo, number }: host.IssueRef): string =>

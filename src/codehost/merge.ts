@@ -1,5 +1,5 @@
 // Merging at GitHub and Gitea: what a refusal means, and when another attempt can succeed.
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { RelayError } from '../base/errors.js'
 import { commitSchema, pullPath } from './github-like.js'
 import type { IssueRef, MergeWatch } from './host.js'
@@ -17,7 +17,7 @@ const MAX_DELAY_MS = 4000
  */
 const SETTLED_MS = 1000
 
-const branch = z.object({ sha: commitSchema, repo: z.object({ updated_at: z.string() }).nullish() })
+const branch = z.object({ sha: commitSchema, repo: z.nullish(z.object({ updated_at: z.string() })) })
 
 /**
  * Fields of a pull request that show why it was not merged. Gitea has no `mergeable_state`, old versions no `draft`.
@@ -25,13 +25,13 @@ const branch = z.object({ sha: commitSchema, repo: z.object({ updated_at: z.stri
 const pullState = z.object({
   state: z.string(),
   merged: z.boolean(),
-  draft: z.boolean().optional(),
+  draft: z.optional(z.boolean()),
   /** Null while GitHub is checking. At Gitea false for a draft, for a conflict, and while it is checking. */
-  mergeable: z.boolean().nullish(),
-  mergeable_state: z.string().optional(),
-  head: branch.optional(),
-  base: branch.pick({ repo: true }).optional(),
-  created_at: z.string().optional(),
+  mergeable: z.nullish(z.boolean()),
+  mergeable_state: z.optional(z.string()),
+  head: z.optional(branch),
+  base: z.optional(z.pick(branch, { repo: true })),
+  created_at: z.optional(z.string()),
 })
 type PullState = z.infer<typeof pullState> & {
   /** Milliseconds since something happened that makes Gitea check it again: its creation, or a push. 0 if not known. */

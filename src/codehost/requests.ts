@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { RelayError } from '../base/errors.js'
 import { parseJson } from '../json/parse.js'
 import { type HostTraits, type IssueRef, type Repo, MERGE_METHODS, REACTIONS } from './host.js'
@@ -14,10 +14,14 @@ const message = (why: string) => ({
 /** Name of an owner or repository. `.` and `..` could reach other paths of the provider with the user's token. */
 const repoName = z
   .string(message('must be a string'))
-  .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/, 'must be 1 to 100 of A-Z a-z 0-9 . _ - and not . or ..')
+  .check(
+    z.regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/, 'must be 1 to 100 of A-Z a-z 0-9 . _ - and not . or ..'),
+  )
 
 /** Number of an issue, pull request or comment. */
-const positive = z.int(message('must be a positive whole number')).positive('must be a positive whole number')
+const positive = z
+  .int(message('must be a positive whole number'))
+  .check(z.positive('must be a positive whole number'))
 
 const text = z.string(message('must be a string'))
 
@@ -28,17 +32,19 @@ function oneOf<const T extends readonly string[]>(words: T) {
 /** An owner within groups, checked part by part. GitLab nests 20 groups. */
 const ownerPath = z
   .string(message('must be a string'))
-  .refine(
-    (text) =>
-      text.split('/').length <= 21 && text.split('/').every((part) => repoName.safeParse(part).success),
-    'must be names with slashes between them, each 1 to 100 of A-Z a-z 0-9 . _ - and not . or ..',
+  .check(
+    z.refine(
+      (text) =>
+        text.split('/').length <= 21 && text.split('/').every((part) => repoName.safeParse(part).success),
+      'must be names with slashes between them, each 1 to 100 of A-Z a-z 0-9 . _ - and not . or ..',
+    ),
   )
 
 /** Runs also if other fields are invalid, so that one response names all of them. */
 const isFields = ({ value }: { value: unknown }): boolean => typeof value === 'object' && value !== null
 
 /** Exactly one of these fields. */
-function oneNumber<T extends z.ZodType<Numbered>>(schema: T): T {
+function oneNumber<T extends z.ZodMiniType<Numbered>>(schema: T): T {
   return schema.check(
     z.refine(
       ({ issueNumber, pullNumber }: Numbered) => issueNumber !== undefined || pullNumber !== undefined,
@@ -68,29 +74,34 @@ interface Numbered {
 export function actionRequests({ nestedOwners }: Pick<HostTraits, 'nestedOwners'>) {
   const place = { owner: nestedOwners ? ownerPath : repoName, repo: repoName }
   /** An issue, or a pull request by `pullNumber`, which matters where they are numbered separately. */
-  const subject = { ...place, issueNumber: positive.optional(), pullNumber: positive.optional() }
+  const subject = { ...place, issueNumber: z.optional(positive), pullNumber: z.optional(positive) }
   return {
     /** Body of POST /api/comment. The provider limits the length of a comment. */
     comment: oneNumber(
       z.strictObject({
         ...subject,
-        body: text.regex(/\S/, 'must not be blank'),
-        quickActions: z.boolean(message('must be true or false')).optional(),
+        body: text.check(z.regex(/\S/, 'must not be blank')),
+        quickActions: z.optional(z.boolean(message('must be true or false'))),
       }),
     ),
     /** Body of POST /api/merge. */
     merge: z.strictObject({
       ...place,
       pullNumber: positive,
-      method: oneOf(MERGE_METHODS).optional(),
-      title: text.optional(),
-      message: text.optional(),
+      method: z.optional(oneOf(MERGE_METHODS)),
+      title: z.optional(text),
+      message: z.optional(text),
       // An abbreviated id would match no head, and look like a changed head.
-      sha: text
-        .regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i, 'must be a whole commit id of 40 or 64 hexadecimal digits')
-        .toLowerCase()
-        .optional(),
-      auto: z.boolean(message('must be true or false')).optional(),
+      sha: z.optional(
+        text.check(
+          z.regex(
+            /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i,
+            'must be a whole commit id of 40 or 64 hexadecimal digits',
+          ),
+          z.toLowerCase(),
+        ),
+      ),
+      auto: z.optional(z.boolean(message('must be true or false'))),
     }),
     /** Body of POST /api/react. */
     react: oneNumber(
@@ -98,12 +109,14 @@ export function actionRequests({ nestedOwners }: Pick<HostTraits, 'nestedOwners'
         .strictObject({
           ...subject,
           content: oneOf(REACTIONS),
-          commentId: positive.optional(),
-          reviewCommentId: positive.optional(),
+          commentId: z.optional(positive),
+          reviewCommentId: z.optional(positive),
         })
-        .refine(
-          ({ commentId, reviewCommentId }) => commentId === undefined || reviewCommentId === undefined,
-          { path: ['reviewCommentId'], message: 'not together with commentId', when: isFields },
+        .check(
+          z.refine(
+            ({ commentId, reviewCommentId }) => commentId === undefined || reviewCommentId === undefined,
+            { path: ['reviewCommentId'], message: 'not together with commentId', when: isFields },
+          ),
         ),
     ),
   }
@@ -122,7 +135,7 @@ export function issueRefOf({ owner, repo, issueNumber, pullNumber }: Repo & Numb
  * @throws RelayError `bad_request` for a body that is not UTF-8 or not a JSON object, and for invalid fields, which it
  * names
  */
-export function parseRequest<T>(schema: z.ZodType<T> & Partial<Shaped>, bytes: Uint8Array): T {
+export function parseRequest<T>(schema: z.ZodMiniType<T> & Partial<Shaped>, bytes: Uint8Array): T {
   const { success, data, error } = schema.safeParse(parseBody(bytes))
   if (success) return data
   const fields = Object.keys(schema.shape ?? {})

@@ -1,4 +1,4 @@
-import { z, type ZodType } from 'zod'
+import { z, type ZodMiniType } from 'zod/mini'
 import { type Cancellable, deadline, sleep } from '../base/wait.js'
 import { type ErrorKind, RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
@@ -47,7 +47,7 @@ interface Call<T> {
   readonly query?: Readonly<Record<string, string>>
   readonly body?: object
   /** Schema of a successful response. An empty body, or one that is not JSON, is `undefined`. */
-  readonly answer: ZodType<T>
+  readonly answer: ZodMiniType<T>
   /** Parses integers of more than 15 digits to strings, which numbers would round. */
   readonly exact?: boolean
 }
@@ -152,7 +152,7 @@ export class RestClient {
    */
   async *items<T>(
     where: string,
-    answer: ZodType<readonly T[]>,
+    answer: ZodMiniType<readonly T[]>,
     query: Readonly<Record<string, string>>,
     hasMore: (page: ApiResponse<readonly T[]>) => boolean = ({ header }) => nextLink(header) !== undefined,
   ): AsyncGenerator<T> {
@@ -381,40 +381,46 @@ function retryAfterOf({ status, header }: ResponseHead, message: string): number
 /** Longest message in characters: one or two lines of a terminal. */
 const MAX_LENGTH = 300
 
-const text = z.string().catch('')
+const text = z.catch(z.string(), '')
 const detail = z.union([
   z.string(),
-  z
-    .object({ resource: text, field: text, code: text, message: text })
-    .transform(({ resource, field, code, message }) =>
+  z.pipe(
+    z.object({ resource: text, field: text, code: text, message: text }),
+    z.transform(({ resource, field, code, message }) =>
       [[resource, field].filter(Boolean).join('.'), message || code].filter(Boolean).join(': '),
     ),
+  ),
 ])
 /** GitLab's may be an object: `{"base":["is invalid"]}`, `{"error":"Try again later"}`. */
-const messageText = z
-  .union([
+const messageText = z.catch(
+  z.union([
     z.string(),
-    z.record(z.string(), z.unknown()).transform((fields) =>
-      Object.entries(fields)
-        .map(([name, value]) =>
-          [...(name === 'error' || name === 'base' ? [] : [name]), [value].flat().join(', ')].join(' '),
-        )
-        .join(', '),
+    z.pipe(
+      z.record(z.string(), z.unknown()),
+      z.transform((fields) =>
+        Object.entries(fields)
+          .map(([name, value]) =>
+            [...(name === 'error' || name === 'base' ? [] : [name]), [value].flat().join(', ')].join(' '),
+          )
+          .join(', '),
+      ),
     ),
-  ])
-  .catch('')
-const errorBody = z
-  .object({
+  ]),
+  '',
+)
+const errorBody = z.pipe(
+  z.object({
     message: messageText,
-    errors: z.array(detail.catch('')).catch([]),
+    errors: z.catch(z.array(z.catch(detail, '')), []),
     error: text,
     error_description: text,
-  })
-  .transform(({ message, errors, error, error_description: described }) => ({
+  }),
+  z.transform(({ message, errors, error, error_description: described }) => ({
     // An error of OAuth (RFC 6750 section 3), as GitLab answers it.
     message: message || described || error,
     errors,
-  }))
+  })),
+)
 
 /**
  * Message of a code host's error response, on one line of at most 300 characters, or an empty text. `errors` may

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import type { Header } from '../http/headers.js'
 import type { Store } from '../store/kv.js'
 

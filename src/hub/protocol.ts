@@ -1,5 +1,5 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { RelayError } from '../base/errors.js'
 import type { Header } from '../http/headers.js'
 import { parseJson } from '../json/parse.js'
@@ -96,39 +96,39 @@ function digest(bytes: Uint8Array): string {
 
 // Heads of frames
 
-const name = z.string().max(128)
+const name = z.string().check(z.maxLength(128))
 /** 32 random bytes, base64url. */
-const secret = z.string().regex(/^[\w-]{43}$/)
-const channelId = z.string().regex(/^[\w-]{32}$/)
+const secret = z.string().check(z.regex(/^[\w-]{43}$/))
+const channelId = z.string().check(z.regex(/^[\w-]{32}$/))
 /** The last request that is in the workstation's journal. Its id shows that number and request belong together. */
-const position = z.object({ n: z.number().int().positive(), id: name })
+const position = z.object({ n: z.int().check(z.positive()), id: name })
 
 export const CALLS = {
   /** Makes a channel with an invitation, or gives the channel of a renewal this key. */
-  join: z.object({ token: z.string().max(256), verifier: secret }),
+  join: z.object({ token: z.string().check(z.maxLength(256)), verifier: secret }),
   /** Begins a session. Proved by the verifier. */
   open: z.object({
     channel: channelId,
     /** Larger than that of every opening of the channel before, whose recording would open a session otherwise. */
-    seq: z.number().int().min(0).default(0),
+    seq: z._default(z.int().check(z.minimum(0)), 0),
     nonce: secret,
     /** Digest that tells workstations apart: the same one takes its channel over from itself. */
     holder: name,
     /** Name of the machine, for the words of another workstation. */
     machine: name,
     /** Largest body that the workstation takes, in bytes. */
-    maxBody: z.number().int().positive(),
+    maxBody: z.int().check(z.positive()),
     /** Milliseconds that the sender of a source waits for the workstation's answer. Sources without one get 200. */
-    answers: z.record(name, z.number().positive()),
+    answers: z.record(name, z.number().check(z.positive())),
   }),
   /** Acknowledges what is stored, and takes what comes next. `seq` grows with each call of a session. */
   collect: z.object({
     channel: channelId,
     session: secret,
-    seq: z.number().int().positive(),
-    stored: position.optional(),
+    seq: z.int().check(z.positive()),
+    stored: z.optional(position),
     /** Milliseconds to wait for a request. */
-    wait: z.number().min(0).max(MAX_WAIT_MS),
+    wait: z.number().check(z.minimum(0), z.maximum(MAX_WAIT_MS)),
     /** False while the workstation cannot store: it only keeps its channel. */
     takes: z.boolean(),
   }),
@@ -137,11 +137,11 @@ export const CALLS = {
     channel: channelId,
     session: secret,
     id: name,
-    status: z.number().int().min(200).max(599),
-    headers: z.array(z.tuple([z.string(), z.string()])).max(100),
+    status: z.int().check(z.minimum(200), z.maximum(599)),
+    headers: z.array(z.tuple([z.string(), z.string()])).check(z.maxLength(100)),
   }),
   close: z.object({ channel: channelId, session: secret }),
-} as const satisfies Record<HubCall, z.ZodType>
+} as const satisfies Record<HubCall, z.ZodMiniType>
 
 export type CallHead<Call extends HubCall> = z.infer<(typeof CALLS)[Call]>
 
@@ -151,24 +151,24 @@ export const ANSWERS = {
   collect: z.object({
     messages: z.array(
       z.object({
-        n: z.number().int().positive(),
+        n: z.int().check(z.positive()),
         id: name,
         /** Milliseconds for which it has waited at the hub: clocks need not agree. */
-        age: z.number().min(0),
+        age: z.number().check(z.minimum(0)),
         source: name,
         method: name,
         path: z.string(),
-        query: z.string().optional(),
+        query: z.optional(z.string()),
         headers: z.array(z.tuple([z.string(), z.string()])),
-        size: z.number().int().min(0),
+        size: z.int().check(z.minimum(0)),
         /** Milliseconds for which its sender still waits for an answer. */
-        answerWithin: z.number().optional(),
+        answerWithin: z.optional(z.number()),
       }),
     ),
   }),
   answer: z.object({}),
   close: z.object({}),
-} as const satisfies Record<HubCall, z.ZodType>
+} as const satisfies Record<HubCall, z.ZodMiniType>
 
 /**
  * Head of a proved refusal. `held`: another workstation has the channel; `ended`: so has the session; `repeated`: an
@@ -177,7 +177,7 @@ export const ANSWERS = {
 export const REFUSAL = z.object({
   error: z.string(),
   why: z.enum(['held', 'ended', 'withdrawn', 'storage', 'repeated']),
-  last: z.number().optional(),
+  last: z.optional(z.number()),
 })
 export type ProvedRefusal = z.infer<typeof REFUSAL>
 

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { RelayError } from '../base/errors.js'
 import type { Clock } from '../base/time.js'
 import type { Store } from '../store/kv.js'
@@ -23,10 +23,10 @@ const bounds = { maxBytes: z.number(), maxRequests: z.number() }
 
 const invitation = z.object({
   v: z.literal(1),
-  uses: z.number().int().positive(),
+  uses: z.int().check(z.positive()),
   expiresAt: z.number(),
   /** The channel that gets another key, instead of a new one. */
-  renews: z.string().nullable(),
+  renews: z.nullable(z.string()),
   name: z.string(),
   ...bounds,
 })
@@ -40,13 +40,13 @@ const channel = z.object({
   verifier: z.string(),
   isWithdrawn: z.boolean(),
   /** Number of the last opening, in the count of its workstations. */
-  opened: z.number().default(0),
+  opened: z._default(z.number(), 0),
   /** Digest of the invitation that may give it another key: the last one that was made. */
-  renewal: z.string().nullable().default(null),
+  renewal: z._default(z.nullable(z.string()), null),
   /** Milliseconds since 1970-01-01 UTC, as all times here. */
   createdAt: z.number(),
   /** Largest body that its workstation takes. Null until it has said so. */
-  maxBody: z.number().nullable(),
+  maxBody: z.nullable(z.number()),
   ...bounds,
 })
 
@@ -304,6 +304,6 @@ function makeToken(): { readonly token: string; readonly digest: string } {
 /** Tells the other hubs of a shared store. */
 const NOTICE = { announces: [] }
 
-function read<Value>(form: z.ZodType<Value>, value: unknown): Value | undefined {
+function read<Value>(form: z.ZodMiniType<Value>, value: unknown): Value | undefined {
   return form.safeParse(value).data
 }

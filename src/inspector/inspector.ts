@@ -2,7 +2,7 @@ import { senderOf } from '../senders/senders.js'
 import { pathOf } from '../base/source-names.js'
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { silentLog } from '../base/log.js'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
@@ -154,40 +154,40 @@ const MAX_HEADERS = 16_384
 /** Bytes that JSON may need for each byte of text. */
 const ESCAPED = 6
 
-const OPEN: z.ZodType<OpenRequest> = z.strictObject({ code: z.string() })
+const OPEN: z.ZodMiniType<OpenRequest> = z.strictObject({ code: z.string() })
 const NOTHING = z.strictObject({})
-const FORWARD = z.strictObject({ targets: z.array(z.string()).optional() })
+const FORWARD = z.strictObject({ targets: z.optional(z.array(z.string())) })
 const SEND = z.strictObject({
-  from: z.int().positive(),
+  from: z.int().check(z.positive()),
   event: z.string(),
-  headers: z.array(z.tuple([z.string(), z.string()])).optional(),
+  headers: z.optional(z.array(z.tuple([z.string(), z.string()]))),
   body: z.string(),
-  target: z.string().optional(),
+  target: z.optional(z.string()),
 })
 const TRIGGER = z.strictObject({
   source: z.string(),
-  example: z.string().optional(),
-  event: z.string().optional(),
+  example: z.optional(z.string()),
+  event: z.optional(z.string()),
   body: z.string(),
-  target: z.string().optional(),
+  target: z.optional(z.string()),
 })
 const ROUTE = z.strictObject({
-  name: z.string().optional(),
-  match: z.string().optional(),
-  where: z.string().optional(),
+  name: z.optional(z.string()),
+  match: z.optional(z.string()),
+  where: z.optional(z.string()),
   forward: z.string(),
 })
 const REMOVED_ROUTE = z.strictObject({ target: z.string() })
 const SOURCE = z.strictObject({
-  name: z.string().optional(),
+  name: z.optional(z.string()),
   scheme: z.string(),
-  secret: z.string().max(MAX_SECRET),
+  secret: z.string().check(z.maxLength(MAX_SECRET)),
 })
 const HOOK = z.strictObject({
   repo: z.string(),
   user: z.string(),
-  url: z.string().optional(),
-  events: z.string().optional(),
+  url: z.optional(z.string()),
+  events: z.optional(z.string()),
 })
 
 function addChanges(app: Router, parts: InspectorParts): void {
@@ -288,7 +288,7 @@ function sendFile(c: Context<HttpEnv>, { type, body, encoding, etag }: StaticFil
 }
 
 /** Parses a JSON body. @throws RelayError `bad_request` for any other form, `too_large` */
-async function readJson<Schema extends z.ZodType>(
+async function readJson<Schema extends z.ZodMiniType>(
   c: Context<HttpEnv>,
   schema: Schema,
   limit: number,

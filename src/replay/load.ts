@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import type { Cancellable } from '../base/wait.js'
 import { decodeText, NotText, withoutMark } from '../base/decode.js'
 import { errorReason, RelayError } from '../base/errors.js'
@@ -41,7 +41,8 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
   ERR_ENCODING_INVALID_ENCODED_DATA: 'not UTF-8',
 }
 
-const text = (form: RegExp, what: string) => z.string(`must be ${what}`).regex(form, `must be ${what}`)
+const text = (form: RegExp, what: string) =>
+  z.string(`must be ${what}`).check(z.regex(form, `must be ${what}`))
 
 const headerValue = text(
   /^[\t\x20-\x7e\x80-\xff]*$/,
@@ -55,70 +56,89 @@ const headerValue = text(
 export const fixtureSchema = z
   .strictObject(
     {
-      $schema: z.string('must be an address').optional().describe('Where this schema is, for editors.'),
-      relay: z.literal(1, "must be 1, the format's version").describe("The format's version."),
-      provider: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github').describe(
-        'What sends it: github, gitea, gitlab-host or sandbox, or the first word of the scheme.',
+      $schema: z
+        .optional(z.string('must be an address'))
+        .check(z.describe('Where this schema is, for editors.')),
+      relay: z.literal(1, "must be 1, the format's version").check(z.describe("The format's version.")),
+      provider: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github').check(
+        z.describe('What sends it: github, gitea, gitlab-host or sandbox, or the first word of the scheme.'),
       ),
-      source: text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github')
-        .optional()
-        .describe('What received it, by name; the provider if absent.'),
-      scheme: text(/^[\x21-\x7e][\x20-\x7e]{0,499}$/, 'a scheme like stripe')
-        .refine(isScheme, 'names no scheme that relay knows')
-        .optional()
-        .describe('How it is signed, as the settings write it; the provider if absent.'),
-      event: text(/^[A-Za-z0-9_.: /-]{1,100}$/, 'the name of an event, like push').describe(
-        'The event as the provider names it in its header or body.',
+      source: z
+        .optional(text(/^[a-z][a-z0-9-]{0,99}$/, 'a lower-case name like github'))
+        .check(z.describe('What received it, by name; the provider if absent.')),
+      scheme: z
+        .optional(
+          text(/^[\x21-\x7e][\x20-\x7e]{0,499}$/, 'a scheme like stripe').check(
+            z.refine(isScheme, 'names no scheme that relay knows'),
+          ),
+        )
+        .check(z.describe('How it is signed, as the settings write it; the provider if absent.')),
+      event: text(/^[A-Za-z0-9_.: /-]{1,100}$/, 'the name of an event, like push').check(
+        z.describe('The event as the provider names it in its header or body.'),
       ),
-      delivery: text(/^[\x21-\x7e]{1,200}$/, '1 to 200 visible ASCII characters').describe(
-        "The provider's id of the delivery.",
+      delivery: text(/^[\x21-\x7e]{1,200}$/, '1 to 200 visible ASCII characters').check(
+        z.describe("The provider's id of the delivery."),
       ),
       headers: z
         .record(
-          z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/),
+          z.string().check(z.regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/)),
           z.union(
-            [headerValue, z.array(headerValue).min(1, 'must not be an empty list')],
+            [headerValue, z.array(headerValue).check(z.minLength(1, 'must not be an empty list'))],
             'must be text in latin1 without control characters, or a list of such',
           ),
           'must be an object of headers',
         )
-        .describe('The headers as received, without those of the connection and credentials.'),
-      query: text(/^[\x21\x22\x24-\x7e]{1,16384}$/, '1 to 16,384 visible ASCII characters without #')
-        .optional()
-        .describe('The query of the address at which it arrived, without the question mark.'),
+        .check(z.describe('The headers as received, without those of the connection and credentials.')),
+      query: z
+        .optional(text(/^[\x21\x22\x24-\x7e]{1,16384}$/, '1 to 16,384 visible ASCII characters without #'))
+        .check(z.describe('The query of the address at which it arrived, without the question mark.')),
       body: z
-        .string('must be text')
-        .max(MAX_MAX_BODY, TOO_LARGE)
-        .refine((body) => !/\p{Surrogate}/u.test(body), 'has half a character; bodyBase64 can hold any bytes')
-        .optional()
-        .describe("The body's exact text, when it is UTF-8."),
+        .optional(
+          z.string('must be text').check(
+            z.maxLength(MAX_MAX_BODY, TOO_LARGE),
+            z.refine(
+              (body) => !/\p{Surrogate}/u.test(body),
+              'has half a character; bodyBase64 can hold any bytes',
+            ),
+          ),
+        )
+        .check(z.describe("The body's exact text, when it is UTF-8.")),
       bodyBase64: z
-        .string('must be text')
-        .max(Math.ceil(MAX_MAX_BODY / 3) * 4, TOO_LARGE)
-        .regex(/^[A-Za-z0-9+/]*={0,2}$/, 'must be base64')
-        .optional()
-        .meta({ description: "The body's exact bytes, when they are not UTF-8.", contentEncoding: 'base64' }),
+        .optional(
+          z
+            .string('must be text')
+            .check(z.maxLength(Math.ceil(MAX_MAX_BODY / 3) * 4, TOO_LARGE))
+            .check(z.regex(/^[A-Za-z0-9+/]*={0,2}$/, 'must be base64')),
+        )
+        .check(
+          z.meta({
+            description: "The body's exact bytes, when they are not UTF-8.",
+            contentEncoding: 'base64',
+          }),
+        ),
       payload: z
-        .union([z.looseObject({}), z.array(z.unknown())], 'must be an object or a list')
-        .optional()
-        .describe('Instead of a body: the JSON or the fields that are sent.'),
+        .optional(z.union([z.looseObject({}), z.array(z.unknown())], 'must be an object or a list'))
+        .check(z.describe('Instead of a body: the JSON or the fields that are sent.')),
       encoding: z
-        .enum(PAYLOAD_ENCODINGS, `must be one of ${PAYLOAD_ENCODINGS.join(', ')}`)
-        .optional()
-        .describe('How the payload is written as a body; compact if absent.'),
-      secret: text(/^[\x21-\x7e]{1,200}$/, '1 to 200 visible ASCII characters')
-        .optional()
-        .describe(
-          "A key of the fixture's own, for everybody: signs it where the receiver's secret is not given.",
+        .optional(z.enum(PAYLOAD_ENCODINGS, `must be one of ${PAYLOAD_ENCODINGS.join(', ')}`))
+        .check(z.describe('How the payload is written as a body; compact if absent.')),
+      secret: z
+        .optional(text(/^[\x21-\x7e]{1,200}$/, '1 to 200 visible ASCII characters'))
+        .check(
+          z.describe(
+            "A key of the fixture's own, for everybody: signs it where the receiver's secret is not given.",
+          ),
         ),
     },
     'must be an object',
   )
-  .meta({
-    title: 'A webhook delivery, as relay stores it in a file',
-    dependentRequired: { encoding: ['payload'] },
-    oneOf: [{ required: ['body'] }, { required: ['bodyBase64'] }, { required: ['payload'] }],
-  })
+  .check(
+    z.meta({
+      title: 'A webhook delivery, as relay stores it in a file',
+      dependentRequired: { encoding: ['payload'] },
+      oneOf: [{ required: ['body'] }, { required: ['bodyBase64'] }, { required: ['payload'] }],
+    }),
+  )
 
 /** Reads every fixture of {@link findFixtures}, one at a time. @throws RelayError as {@link findFixtures} */
 export async function* readFixtures(

@@ -2,7 +2,7 @@ import { generateKeyPair, verify } from 'node:crypto'
 import { promisify } from 'node:util'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { html } from 'hono/html'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { Secret } from '../base/secret.js'
 import { GITHUB_WEBHOOK } from '../senders/github.js'
 import type { HttpEnv } from '../http/body.js'
@@ -39,19 +39,19 @@ const MAX_CALLBACKS = 10
 /** Names that GitHub gives to accounts: up to 39 letters, digits and single hyphens. */
 const ACCOUNT_NAME = /^(?=.{1,39}$)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*$/
 
-const httpUrl = z.string().refine(isHttpUrl, 'not a web address')
+const httpUrl = z.string().check(z.refine(isHttpUrl, 'not a web address'))
 const isEvent = (event: string): boolean => GITHUB_WEBHOOK.events.get(event)?.actions !== undefined
 
 /** @see https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest#github-app-manifest-parameters */
 const MANIFEST = z.object({
-  name: z.string().max(MAX_NAME).default(''),
+  name: z._default(z.string().check(z.maxLength(MAX_NAME)), ''),
   url: httpUrl,
-  description: z.string().default(''),
-  redirect_url: z.string().refine(isLoopbackUri, 'not an address on this computer'),
-  callback_urls: z.array(httpUrl).max(MAX_CALLBACKS).default([]),
-  hook_attributes: z.object({ url: httpUrl, active: z.boolean().default(true) }).optional(),
-  default_events: z.array(z.string().refine(isEvent, 'not an event')).default([]),
-  default_permissions: z.record(z.string(), z.enum(['read', 'write', 'admin'])).default({}),
+  description: z._default(z.string(), ''),
+  redirect_url: z.string().check(z.refine(isLoopbackUri, 'not an address on this computer')),
+  callback_urls: z._default(z.array(httpUrl).check(z.maxLength(MAX_CALLBACKS)), []),
+  hook_attributes: z.optional(z.object({ url: httpUrl, active: z._default(z.boolean(), true) })),
+  default_events: z._default(z.array(z.string().check(z.refine(isEvent, 'not an event'))), []),
+  default_permissions: z._default(z.record(z.string(), z.enum(['read', 'write', 'admin'])), {}),
 })
 
 /** A registered App. */

@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { parseUrl } from '../base/address.js'
 import { Secret } from '../base/secret.js'
 import { sentEvents } from '../senders/events.js'
@@ -105,16 +105,16 @@ export function deliveryRoutes(
 export const isHttpUrl = (url: string): boolean => /^https?:$/.test(parseUrl(url)?.protocol ?? '')
 
 const CONFIG = z.object({
-  url: z.string().refine(isHttpUrl).optional(),
-  content_type: z.enum(['json', 'form']).optional(),
-  insecure_ssl: z.union([z.string(), z.number()]).optional(),
-  secret: z.string().optional(),
+  url: z.optional(z.string().check(z.refine(isHttpUrl))),
+  content_type: z.optional(z.enum(['json', 'form'])),
+  insecure_ssl: z.optional(z.union([z.string(), z.number()])),
+  secret: z.optional(z.string()),
 })
 const HOOK_BODY = z.object({
-  name: z.literal('web').optional(),
-  active: z.boolean().optional(),
-  events: z.array(z.enum(['*', ...sentEvents(GITHUB_WEBHOOK.events).keys()])).optional(),
-  config: CONFIG.optional(),
+  name: z.optional(z.literal('web')),
+  active: z.optional(z.boolean()),
+  events: z.optional(z.array(z.enum(['*', ...sentEvents(GITHUB_WEBHOOK.events).keys()]))),
+  config: z.optional(CONFIG),
 })
 
 /** Reads the settings of a hook. Missing ones are those of `known`, or GitHub's defaults. @throws GitHubError 422 */
@@ -132,7 +132,7 @@ export function readConfig(given: unknown, known?: HookInput['config']): HookInp
   }
 }
 
-function parsed<T>(schema: z.ZodType<T>, value: unknown): T {
+function parsed<T>(schema: z.ZodMiniType<T>, value: unknown): T {
   const { data, error } = schema.safeParse(value)
   if (!error) return data
   const field = error.issues[0]?.path.find((step) => typeof step === 'string' && step !== 'config')

@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono'
-import type { ZodType } from 'zod'
+import type { ZodMiniType } from 'zod/mini'
 import { actionRequests, parseRequest, issueRefOf } from '../codehost/requests.js'
 import { RelayError } from '../base/errors.js'
 import { readBody, type HttpEnv } from '../http/body.js'
@@ -22,7 +22,7 @@ export function actionRoutes({ host, tokens }: AppParts) {
    * the response.
    */
   const handler =
-    <In>(schema: ZodType<In>, run: (account: Account, input: In) => Promise<object>) =>
+    <In>(schema: ZodMiniType<In>, run: (account: Account, input: In) => Promise<object>) =>
     async (c: Context<HttpEnv>) => {
       const token = await authenticate(c.req.header('authorization'), host, tokens)
       if (!/^application\/json *(?:;|$)/i.test(c.req.header('content-type') ?? ''))

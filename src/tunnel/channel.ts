@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { deadline } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'

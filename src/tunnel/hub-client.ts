@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { z } from 'zod'
+import type { z } from 'zod/mini'
 import { withTimeLimit, isTimeout } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { readBounded } from '../base/bytes.js'

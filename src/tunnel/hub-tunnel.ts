@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { aborted, deadline, jittered, onSleep, sleep } from '../base/wait.js'
 import { RelayError, toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'

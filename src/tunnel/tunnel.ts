@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { aborted, sleep, probeDelay, onSleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import { shownSource } from '../base/source-names.js'

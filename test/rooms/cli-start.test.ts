@@ -42,6 +42,28 @@ it.each(COMMAND_NAMES)('loads no heavy package with the file of %s', (command) =
   expect(packages.filter((name) => !LIGHT.has(name))).toEqual([])
 })
 
+/** Commands that show or make a delivery of any sender. All others know the code hosts alone, until the settings name a source. */
+const OF_SENDERS: readonly string[] = [
+  'show',
+  'export',
+  'wait',
+  'replay',
+  'trigger',
+  'verify',
+  'setup',
+  'source',
+  'config',
+  'doctor',
+  'completion',
+]
+
+it('loads the table of senders with the files of commands that need it alone', () => {
+  const files = COMMAND_NAMES.filter((command) =>
+    reached(`src/cli/commands/${command}.ts`).has('src/senders/table.ts'),
+  )
+  expect(files).toEqual(OF_SENDERS)
+})
+
 it.each([[['-q']], [['--profile', 'x']], [['--json']]])('prints the overview for %j', async (argv) => {
   const { shell, out, err } = testShell()
   expect({ code: await main(argv, shell), err: err() }).toEqual({ code: 0, err: '' })

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ZodType } from 'zod'
+import type { ZodMiniType } from 'zod/mini'
 import { parseStickyKey } from '../../src/codehost/pipelines.js'
 import { actionRequests, parseRequest } from '../../src/codehost/requests.js'
 
@@ -35,7 +35,7 @@ describe('the body of an action', () => {
 
   it('throws nothing but bad_request, for any input', () => {
     const json = fc.json().map((text) => Buffer.from(text))
-    const schemas = fc.constantFrom<ZodType>(commentRequest, mergeRequest, reactRequest)
+    const schemas = fc.constantFrom<ZodMiniType>(commentRequest, mergeRequest, reactRequest)
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array(), json), schemas, (input, schema) => {
         expect(() => parseRequest(schema, input)).toThrow(expect.objectContaining({ kind: 'bad_request' }))

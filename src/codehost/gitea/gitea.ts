@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import {
@@ -97,7 +97,10 @@ function explainNoPull({ upstreamMessage, providerStatus }: Refusal): Refusal | 
   return new Refusal('not_found', 'Gitea has no pull request with this number there', { providerStatus })
 }
 
-const created = z.object({ client_id: z.string().min(1), client_secret: z.string().min(1) })
+const created = z.object({
+  client_id: z.string().check(z.minLength(1)),
+  client_secret: z.string().check(z.minLength(1)),
+})
 
 /**
  * Recognizes Gitea and Forgejo at `/api/v1/version` (Gitea's routers/api/v1/misc/version.go); Forgejo adds `+gitea-…`
@@ -111,7 +114,7 @@ function recognise({ status, json }: ResponseHead & { readonly json: unknown }):
   return [401, 403].includes(status) && described ? 'Gitea' : undefined
 }
 
-const merged = z.object({ merged: z.literal(true), merge_commit_sha: z.string().min(1) })
+const merged = z.object({ merged: z.literal(true), merge_commit_sha: z.string().check(z.minLength(1)) })
 
 class GiteaAccount extends GitHubLikeAccount implements host.Account {
   readonly hooks: host.RepoHooks
@@ -198,24 +201,27 @@ class GiteaAccount extends GitHubLikeAccount implements host.Account {
 }
 
 /** Gitea calls a state `status`. Without any, 1.15 answers with an empty body, and later versions with null. */
-const combinedStatus = z
-  .object({ statuses: z.array(z.object({ context: z.string(), status: z.string() })).nullish() })
-  .optional()
-  .transform((combined) =>
+const combinedStatus = z.pipe(
+  z.optional(
+    z.object({ statuses: z.nullish(z.array(z.object({ context: z.string(), status: z.string() }))) }),
+  ),
+  z.transform((combined) =>
     (combined?.statuses ?? []).map(({ context, status }) => commitCheck(context, status)),
-  )
+  ),
+)
 
 /** Settings that a person may have made on the hook's page, and relay preserves. Empty fields are left out. */
-const ownSettings = z
-  .object({
-    branch_filter: z.string().optional(),
+const ownSettings = z.pipe(
+  z.object({
+    branch_filter: z.optional(z.string()),
     // A secret. The newest versions do not return it.
-    authorization_header: z.string().optional(),
-  })
-  .transform(({ branch_filter: branches, authorization_header: authorization }) => ({
+    authorization_header: z.optional(z.string()),
+  }),
+  z.transform(({ branch_filter: branches, authorization_header: authorization }) => ({
     ...(branches && { branch_filter: branches }),
     ...(authorization && { authorization_header: authorization }),
-  }))
+  })),
+)
 
 /** Event that no hook of a repository gets: it tells that a repository was created or deleted, and its hooks go with it. */
 const RARE_EVENT = 'repository'

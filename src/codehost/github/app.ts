@@ -1,5 +1,5 @@
 import { createPrivateKey, sign } from 'node:crypto'
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import { systemClock } from '../../base/time.js'
@@ -71,43 +71,46 @@ export function githubApps(api: Api, web: string): host.AppsApi {
   }
 }
 
-const required = z.string().min(1)
+const required = z.string().check(z.minLength(1))
 
-const converted = z
-  .object({
+const converted = z.pipe(
+  z.object({
     id: z.int(),
     slug: required,
     html_url: webAddressSchema,
     client_id: required,
     client_secret: required,
-    webhook_secret: required.nullable(),
+    webhook_secret: z.nullable(required),
     pem: required,
-  })
-  .transform((app): host.RegisteredApp => ({
+  }),
+  z.transform((app): host.RegisteredApp => ({
     app: { id: app.id, slug: app.slug, privateKey: new Secret(app.pem) },
     client: { id: app.client_id, secret: new Secret(app.client_secret) },
     webhookSecret: app.webhook_secret === null ? undefined : new Secret(app.webhook_secret),
     installUrl: `${app.html_url}/installations/new`,
-  }))
+  })),
+)
 
-const described = z
-  .object({ html_url: webAddressSchema, installations_count: z.int().optional() })
-  .transform(({ html_url, installations_count }) => ({
+const described = z.pipe(
+  z.object({ html_url: webAddressSchema, installations_count: z.optional(z.int()) }),
+  z.transform(({ html_url, installations_count }) => ({
     installUrl: `${html_url}/installations/new`,
     installations: installations_count,
-  }))
+  })),
+)
 
-const config = z
-  .object({
-    url: z.string().default(''),
-    content_type: z.string().default('form'),
-    secret: z.string().optional(),
-  })
-  .transform(({ url, content_type: contentType, secret }) => ({
+const config = z.pipe(
+  z.object({
+    url: z._default(z.string(), ''),
+    content_type: z._default(z.string(), 'form'),
+    secret: z.optional(z.string()),
+  }),
+  z.transform(({ url, content_type: contentType, secret }) => ({
     url,
     contentType,
     hasSecret: secret !== undefined,
-  }))
+  })),
+)
 
 /** https://docs.github.com/rest/apps/apps and https://docs.github.com/rest/apps/webhooks */
 function asApp(rest: RestClient): host.AppAccount {

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import type { Cancellable } from '../../base/wait.js'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
@@ -208,16 +208,20 @@ async function revoke(rest: RestClient, token: string, client: OAuthClient): Pro
   }
 }
 
-const checkRuns = z
-  .object({
-    check_runs: z.array(z.object({ name: z.string(), status: z.string(), conclusion: z.string().nullish() })),
-  })
-  .transform(({ check_runs: runs }) =>
+const checkRuns = z.pipe(
+  z.object({
+    check_runs: z.array(
+      z.object({ name: z.string(), status: z.string(), conclusion: z.nullish(z.string()) }),
+    ),
+  }),
+  z.transform(({ check_runs: runs }) =>
     runs.map(({ name, status, conclusion }) =>
       status === 'completed' && conclusion ? commitCheck(name, conclusion) : commitCheck(name, status, true),
     ),
-  )
+  ),
+)
 
-const combinedStatus = z
-  .object({ statuses: z.array(z.object({ context: z.string(), state: z.string() })) })
-  .transform(({ statuses }) => statuses.map(({ context, state }) => commitCheck(context, state)))
+const combinedStatus = z.pipe(
+  z.object({ statuses: z.array(z.object({ context: z.string(), state: z.string() })) }),
+  z.transform(({ statuses }) => statuses.map(({ context, state }) => commitCheck(context, state))),
+)

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { hookSchema, hooksPath } from '../github-like.js'
 import type * as host from '../host.js'
 import { nextLink, apiPath, type RestClient } from '../rest.js'
@@ -40,23 +40,24 @@ function bodyOf({ url, secret, events = ['*'] }: host.HookSettings) {
   return { active: true, events, config }
 }
 
-const delivery = z
-  .object({
+const delivery = z.pipe(
+  z.object({
     // 64-bit number. One of more than 15 digits arrives as text.
-    id: z.union([z.int(), z.string().regex(/^\d+$/)]),
+    id: z.union([z.int(), z.string().check(z.regex(/^\d+$/))]),
     guid: z.string(),
     event: z.string(),
-    action: z.string().nullable(),
+    action: z.nullable(z.string()),
     delivered_at: z.string(),
     status: z.string(),
     status_code: z.int(),
-  })
-  .transform(({ id, delivered_at: deliveredAt, status_code: statusCode, ...rest }): host.HookDelivery => ({
+  }),
+  z.transform(({ id, delivered_at: deliveredAt, status_code: statusCode, ...rest }): host.HookDelivery => ({
     ...rest,
     id: String(id),
     deliveredAt: Date.parse(deliveredAt),
     statusCode,
-  }))
+  })),
+)
 
 /** Delivery log at this path, of a repository's hook or an App's. */
 export function deliveryLog(rest: RestClient, where: string): host.DeliveryLog {

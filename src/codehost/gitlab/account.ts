@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
 import type * as host from '../host.js'
@@ -9,18 +9,18 @@ import { checksOf, type MergeRequest, mergeRequest, mergeRequestPath } from './m
 import { merge } from './merge.js'
 
 const user = z.object({ id: z.int(), username: z.string() })
-const personalToken = z.object({ scopes: z.array(z.string()), expires_at: z.string().nullish() })
-const tokenInfo = z.object({ scope: z.array(z.string()), expires_in: z.number().nullish() })
+const personalToken = z.object({ scopes: z.array(z.string()), expires_at: z.nullish(z.string()) })
+const tokenInfo = z.object({ scope: z.array(z.string()), expires_in: z.nullish(z.number()) })
 
 const note = z.object({
   id: z.int(),
   body: z.string(),
-  system: z.boolean().default(false),
-  author: z.object({ username: z.string() }).nullish(),
+  system: z._default(z.boolean(), false),
+  author: z.nullish(z.object({ username: z.string() })),
 })
 /** A note, or the summary of commands that made none (202). */
-const written = z.object({ id: z.int().optional() })
-const award = z.object({ id: z.int(), name: z.string(), user: z.object({ username: z.string() }).nullish() })
+const written = z.object({ id: z.optional(z.int()) })
+const award = z.object({ id: z.int(), name: z.string(), user: z.nullish(z.object({ username: z.string() })) })
 
 /** Names of the reactions (https://docs.gitlab.com/api/emoji_reactions/; gemojione's). */
 const EMOJI: Readonly<Record<host.Reaction, string>> = {

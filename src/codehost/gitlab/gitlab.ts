@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { RelayError } from '../../base/errors.js'
 import { Secret } from '../../base/secret.js'
 import type { ResponseHead } from '../../net/client.js'
@@ -90,7 +90,10 @@ function open(url: URL, calling: host.CallingOptions): host.OpenedHost {
   }
 }
 
-const created = z.object({ application_id: z.string().min(1), secret: z.string().min(1) })
+const created = z.object({
+  application_id: z.string().check(z.minLength(1)),
+  secret: z.string().check(z.minLength(1)),
+})
 
 /**
  * Recognizes GitLab by the header of its API's responses, also of a refusal (lib/api/api.rb). Only who is signed in learns the

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import { RelayError } from '../../base/errors.js'
 import { GITLAB_WEBHOOK } from '../../senders/gitlab.js'
 import { memberOf } from '../../json/parse.js'
@@ -36,18 +36,18 @@ const switchOf = (event: string): string => `${SWITCHES.get(event) ?? event}_eve
  */
 const PAUSES: ReadonlySet<string> = new Set(['temporarily_disabled', 'disabled'])
 
-const shown = z
-  .looseObject({
+const shown = z.pipe(
+  z.looseObject({
     id: z.int(),
     url: z.string(),
-    alert_status: z.string().default('executable'),
-    disabled_until: z.string().nullish(),
-    token_present: z.boolean().optional(),
-    signing_token_present: z.boolean().optional(),
+    alert_status: z._default(z.string(), 'executable'),
+    disabled_until: z.nullish(z.string()),
+    token_present: z.optional(z.boolean()),
+    signing_token_present: z.optional(z.boolean()),
     // Their values are not shown.
-    custom_headers: z.array(z.object({ key: z.string() })).catch([]),
-  })
-  .transform((hook) => ({
+    custom_headers: z.catch(z.array(z.object({ key: z.string() })), []),
+  }),
+  z.transform((hook) => ({
     id: hook.id,
     url: hook.url,
     active: !PAUSES.has(hook.alert_status),
@@ -61,7 +61,8 @@ const shown = z
     isSigned: hook.signing_token_present === true,
     customHeaders: hook.custom_headers.map(({ key }) => key),
     lastResponse: undefined,
-  }))
+  })),
+)
 
 type ShownHook = z.infer<typeof shown>
 
@@ -176,18 +177,18 @@ async function requireSigned(
   )
 }
 
-const headerText = z.record(z.string(), z.unknown()).catch({})
-const event = z
-  .object({
-    id: z.union([z.int(), z.string().regex(/^\d+$/)]),
-    trigger: z.string().default(''),
+const headerText = z.catch(z.record(z.string(), z.unknown()), {})
+const event = z.pipe(
+  z.object({
+    id: z.union([z.int(), z.string().check(z.regex(/^\d+$/))]),
+    trigger: z._default(z.string(), ''),
     request_headers: headerText,
     request_data: z.unknown(),
     response_headers: headerText,
-    response_status: z.union([z.string(), z.int()]).nullish(),
-    created_at: z.string().optional(),
-  })
-  .transform((each): host.HookDelivery | undefined => {
+    response_status: z.nullish(z.union([z.string(), z.int()])),
+    created_at: z.optional(z.string()),
+  }),
+  z.transform((each): host.HookDelivery | undefined => {
     const [guid, header] = ['idempotency-key', 'x-gitlab-event'].map((name) =>
       textOf(each.request_headers, name),
     )
@@ -206,7 +207,8 @@ const event = z
       statusCode: /^\d{3}$/.test(status) ? Number(status) : 0,
       status,
     }
-  })
+  }),
+)
 
 function textOf(headers: Readonly<Record<string, unknown>>, wanted: string): string | undefined {
   const found = Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1]

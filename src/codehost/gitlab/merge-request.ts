@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z } from 'zod/mini'
 import type * as host from '../host.js'
 import { isNotFound, Refusal } from '../refusal.js'
 import { apiPath, PAGE_SIZE, type RestClient } from '../rest.js'
@@ -7,22 +7,22 @@ export function mergeRequestPath({ owner, repo, number }: host.IssueRef): string
   return apiPath`/projects/${`${owner}/${repo}`}/merge_requests/${number}`
 }
 
-const commit = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
+const commit = z.string().check(z.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/))
 
 /** https://docs.gitlab.com/api/merge_requests/, "Get single MR" */
 export const mergeRequest = z.object({
   state: z.string(),
   /** Its head. Null if it has no commit. */
-  sha: commit.nullish(),
-  merge_commit_sha: commit.nullish(),
-  squash_commit_sha: commit.nullish(),
-  detailed_merge_status: z.string().default(''),
-  merge_error: z.string().nullish(),
-  source_project_id: z.int().nullish(),
+  sha: z.nullish(commit),
+  merge_commit_sha: z.nullish(commit),
+  squash_commit_sha: z.nullish(commit),
+  detailed_merge_status: z._default(z.string(), ''),
+  merge_error: z.nullish(z.string()),
+  source_project_id: z.nullish(z.int()),
   target_project_id: z.int(),
-  head_pipeline: z
-    .object({ id: z.int(), sha: z.string(), status: z.string(), ref: z.string().nullish() })
-    .nullish(),
+  head_pipeline: z.nullish(
+    z.object({ id: z.int(), sha: z.string(), status: z.string(), ref: z.nullish(z.string()) }),
+  ),
 })
 export type MergeRequest = z.infer<typeof mergeRequest>
 
@@ -30,7 +30,7 @@ const status = z.object({
   id: z.int(),
   name: z.string(),
   status: z.string(),
-  allow_failure: z.boolean().default(false),
+  allow_failure: z._default(z.boolean(), false),
 })
 type Status = z.infer<typeof status>
 
