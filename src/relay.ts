@@ -1,19 +1,34 @@
 import { logAccounts } from './auth/accounts.js'
 import { isolateCallbacks } from './base/callbacks.js'
+import {
+  callback,
+  checkArgument,
+  checkMembers,
+  type Checks,
+  logger,
+  must,
+  optional,
+  seams as seamsCheck,
+  type Words,
+} from './base/checks.js'
+import { RelayError } from './base/errors.js'
+import { StopGate } from './base/stop-gate.js'
 import { Disposal } from './base/lifetime.js'
 import { inOwnWords } from './base/own-words.js'
 import { type Log, silentLog } from './base/log.js'
 import { TIME_LIMITS, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import { systemClock, type Clock } from './base/time.js'
-import { openCore, servicePartsOf, signInAt } from './core.js'
+import { type Core, openCore, servicePartsOf, signInAt } from './core.js'
 import { Events } from './events/events.js'
+import { errorResponse } from './http/router.js'
 import { acquireProfile } from './instance/running.js'
 import { JournalQueries } from './journal/read.js'
 import type { Delivery, Receipt } from './journal/types.js'
-import { checkAllSettings } from './senders/check-settings.js'
+import { checkSettings } from './senders/check-settings.js'
 import { createApp } from './server/app.js'
 import { openDatabase } from './store/open.js'
+import type { SqlRow, SqlValue } from './store/sql.js'
 
 export interface RelayOptions {
   readonly log?: Log
@@ -23,6 +38,22 @@ export interface RelayOptions {
   /** Called for each delivery once it is in the journal, before its sender gets the response. */
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
 }
+
+export const RELAY_OPTIONS: Checks<RelayOptions> = {
+  log: optional(logger),
+  clock: optional(callback),
+  seams: optional(seamsCheck),
+  onDelivery: optional(callback),
+}
+/** Words for the options of the library's functions. */
+export const OPTION_WORDS: Words = {
+  kind: 'usage',
+  whole: 'The options',
+  unknown: 'there is no option',
+  member: 'the option',
+}
+/** Error of a call that comes too late. */
+export const STOPPED = 'The relay was stopped'
 
 /** A fetch-style application, in types that need no framework's declarations. */
 export interface FetchApp {
@@ -43,10 +74,11 @@ export interface Relay extends AsyncDisposable {
  * is disposed of. Sign-ins and pages use `settings.publicUrl`, the address at which the program that calls `app.fetch`
  * is reached. Default: `http://<host>:<port>` of the settings.
  * @throws RelayError `unavailable` if another relay has the profile, `storage` if its data cannot be opened, `settings`
- * for a provider address that is neither https nor loopback
+ * for an invalid setting, `usage` for an invalid option
  */
 export async function createRelay(settings: Settings, options: RelayOptions = {}): Promise<Relay> {
-  checkAllSettings(settings)
+  checkSettings(settings)
+  checkMembers(options, RELAY_OPTIONS, OPTION_WORDS)
   return inOwnWords(() => openRelay(settings, options))
 }
 
@@ -85,7 +117,8 @@ async function openRelay(settings: Settings, options: RelayOptions): Promise<Rel
     metrics: undefined,
   })
   isMade = true
-  return new RelayView(app, new JournalQueries(database.sql, clock), opened.move())
+  const owner = opened.move()
+  return new RelayView(app, core, new StopGate(STOPPED, async () => owner[Symbol.asyncDispose]()))
 }
 
 /** The part of Hono's application that {@link FetchApp} shows. */
@@ -93,25 +126,57 @@ type ServedApp = Pick<FetchApp, 'routes'> & {
   readonly fetch: (request: Request) => Response | Promise<Response>
 }
 
+const isRequest = must('a Request', (value) => {
+  return (
+    typeof value === 'object' && value !== null && 'url' in value && 'headers' in value && 'method' in value
+  )
+})
+
+/** @throws RelayError `usage` for what is no `Request`, from whichever realm or package */
+export function checkRequest(value: unknown): void {
+  checkArgument('fetch: the request', value, isRequest)
+}
+
 /** The public part of a relay, enforced at run time. */
 export class RelayView implements Relay {
   readonly app: FetchApp
   readonly journal: JournalQueries
-  readonly #owner: AsyncDisposable
+  readonly #gate: StopGate
 
-  /** @param owner disposes of everything that the relay opened */
-  constructor(app: ServedApp, journal: JournalQueries, owner: AsyncDisposable) {
+  /** @param gate stops everything that the relay opened */
+  constructor(app: ServedApp, { database, clock }: Pick<Core, 'database' | 'clock'>, gate: StopGate) {
     this.app = {
-      fetch: async (request) => app.fetch(request),
+      fetch: async (request) => {
+        checkRequest(request)
+        try {
+          gate.check()
+        } catch (error) {
+          return errorResponse(error, silentLog)
+        }
+        return app.fetch(request)
+      },
       get routes() {
         return app.routes
       },
     }
-    this.journal = journal
-    this.#owner = owner
+    this.journal = new JournalQueries(
+      {
+        // While it stops, its journal can still be read.
+        async query<Row extends object = SqlRow>(sql: string, values?: readonly SqlValue[]) {
+          try {
+            return await database.sql.query<Row>(sql, values)
+          } catch (error) {
+            if (error instanceof RelayError && error.kind === 'storage') gate.check()
+            throw error
+          }
+        },
+      },
+      clock,
+    )
+    this.#gate = gate
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#owner[Symbol.asyncDispose]()
+    await this.#gate.stop()
   }
 }

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { checkArgument, text } from './checks.js'
 
 const MASK = '[secret]'
 
@@ -9,7 +10,9 @@ const MASK = '[secret]'
 export class Secret {
   readonly #value: string
 
+  /** @throws RelayError `usage` for anything but a text, such as a variable that is not set */
   constructor(value: string) {
+    checkArgument('new Secret: the value', value, text)
     this.#value = value
   }
 

@@ -84,7 +84,7 @@ const HELD_UP_MS = 1000
 /** Time after a sleep in which connections are found again, and what they brought meanwhile is read. Milliseconds. */
 const AWAKE_MS = 5000
 /** Longest delay of a timer: Node runs one with a longer delay at once. */
-const MAX_TIMER_MS = 2_147_483_647
+export const MAX_TIMER_MS = 2_147_483_647
 
 /**
  * Runs `work` with a signal that aborts with a `TimeoutError` after `ms` milliseconds, or earlier with the reason of

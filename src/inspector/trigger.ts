@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { firstPayload } from '../http/forms.js'
 import type { RecordedDelivery } from '../replay/fixture.js'
-import { deliveryOf, exampleDelivery, triggerEvents } from '../replay/synthesize.js'
+import { commandWords, deliveryOf, exampleDelivery, triggerEvents } from '../replay/synthesize.js'
 import type { Source } from '../senders/source.js'
 import type { Sent, TriggerExample, TriggerList, TriggerRequest } from './api.js'
 import type { InspectorParts } from './parts.js'
@@ -54,7 +54,10 @@ function edited(recorded: RecordedDelivery, text: string): RecordedDelivery {
 function makeExample({ host, command }: InspectorParts, source: Source, event = ''): RecordedDelivery {
   const url = source.name === host.source ? host.url : undefined
   return explained(() =>
-    exampleDelivery({ name: source.name, scheme: source.sender.scheme }, event, { url, command }),
+    exampleDelivery({ name: source.name, scheme: source.sender.scheme }, event, {
+      url,
+      words: commandWords(command),
+    }),
   )
 }
 

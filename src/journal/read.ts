@@ -53,10 +53,10 @@ export interface WalkStep {
 /** Queries of the journal. They work in any process, also while others write. Removed entries are left out. */
 export class JournalQueries {
   // Private also at run time: with the database, a program that embeds relay could write entries without proof.
-  readonly #sql: Sql
+  readonly #sql: Pick<Sql, 'query'>
   readonly #clock: Clock
 
-  constructor(sql: Sql, clock: Clock = systemClock) {
+  constructor(sql: Pick<Sql, 'query'>, clock: Clock = systemClock) {
     this.#sql = sql
     this.#clock = clock
   }

@@ -20,6 +20,8 @@ export interface LoadOptions extends Cancellable {
   readonly event?: string | undefined
   readonly provider?: string | undefined
   readonly scheme?: string | undefined
+  /** How the caller gives the event, in messages. Default: `--event push`. */
+  readonly eventWords?: string | undefined
   /** Stream that `-` names. */
   readonly stdin?: Readable | undefined
 }
@@ -218,7 +220,7 @@ function unreadable(name: string, cause: unknown): RelayError {
 function parse(
   bytes: Uint8Array,
   name: string,
-  { event, provider = 'github', scheme }: LoadOptions,
+  { event, provider = 'github', scheme, eventWords = '--event push' }: LoadOptions,
 ): Fixture {
   let text: string
   try {
@@ -231,7 +233,7 @@ function parse(
   if (event === undefined)
     throw new RelayError(
       'usage',
-      `${name}: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with --event push`,
+      `${name}: not a fixture but a bare payload, which holds no signature; to send it, give its event, as with ${eventWords}`,
     )
   const headers = [['Content-Type', 'application/json']] as const
   return toFixture({ provider, scheme, event, deliveryId: randomUUID(), headers, body: withoutMark(bytes) })
@@ -256,17 +258,28 @@ function parseFile(text: string, name: string): unknown {
 function check(value: unknown, text: string, name: string): Fixture {
   // Returns the value itself, because the schema's copy would lack a header called __proto__.
   if (isFixture(value)) return value
-  const [path, why] = problemOf(value) ?? [[], 'not a fixture']
-  const field = path.length > 0 ? `${path.map(String).join('.')}: ` : ''
-  throw new RelayError('usage', `${name}, line ${lineOf(text, path)}: ${field}${why}`)
+  const problem = problemOf(value) ?? ([[], 'not a fixture'] as const)
+  throw new RelayError('usage', `${name}, line ${lineOf(text, problem[0])}: ${problemText(problem)}`)
 }
+
+/** Checks a fixture that a program made. Returns what is wrong, with the field: `headers: must be …`. */
+export function fixtureProblem(value: unknown): string | undefined {
+  const problem = problemOf(value)
+  return problem && problemText(problem)
+}
+
+function problemText([path, why]: Problem): string {
+  return path.length > 0 ? `${path.map(String).join('.')}: ${why}` : why
+}
+
+type Problem = readonly [path: readonly PropertyKey[], why: string]
 
 function isFixture(value: unknown): value is Fixture {
   return problemOf(value) === undefined
 }
 
 /** Finds the first problem and its field. Undefined for a valid fixture. */
-function problemOf(value: unknown): readonly [path: readonly PropertyKey[], why: string] | undefined {
+function problemOf(value: unknown): Problem | undefined {
   const { data, error } = fixtureSchema.safeParse(value)
   if (error) {
     const [issue] = error.issues

@@ -66,7 +66,7 @@ export function synthesize(
   provider: string,
   text: string,
   now: number,
-  { url, command }: ExampleOptions,
+  { url, words }: ExampleOptions,
 ): Fixture {
   const all = triggerEvents(provider)
   const name = all.find((each) => each === text) ?? all.find((each) => each.startsWith(`${text}.`))
@@ -76,7 +76,7 @@ export function synthesize(
     const hint = isKnown ? ` (did you mean ${near}?)` : ''
     throw new RelayError(
       'usage',
-      `There is no template for ${JSON.stringify(text)}${hint}: ${command('trigger --list')} has them`,
+      `There is no template for ${JSON.stringify(text)}${hint}: ${words.list()} has them`,
     )
   }
   const [event = ''] = name.split('.')
@@ -123,20 +123,33 @@ export function exampleDelivery(
     return { ...recorded, ...request, deliveryId: sender.idOf(request) ?? recorded.deliveryId }
   }
   const hint = didYouMean(text, all)
-  const others =
-    all.length > 0 ? `${options.command(`trigger --list --source ${source}`)} has them, and ` : ''
+  const others = all.length > 0 ? `${options.words.list({ name: source, scheme })} has them, and ` : ''
   throw new RelayError(
     'usage',
-    `There is no example of ${JSON.stringify(text)}${hint}: ${others}--body sends a body of your own`,
+    `There is no example of ${JSON.stringify(text)}${hint}: ${others}${options.words.body} sends a body of your own`,
   )
 }
 
 type Sent = NamedScheme
 
+/** What lists the examples, and sends a body of one's own, in the words of the caller. */
+export interface ExampleWords {
+  /** Without a source, those of the code host. */
+  readonly list: (source?: NamedScheme) => string
+  readonly body: string
+}
+
+/** {@link ExampleWords} of the command line. */
+export function commandWords(command: Command): ExampleWords {
+  const list = (source?: NamedScheme): string =>
+    command(source === undefined ? 'trigger --list' : `trigger --list --source ${source.name}`)
+  return { list, body: '--body' }
+}
+
 interface ExampleOptions {
   /** The code host's address. Default: as recorded. */
   readonly url?: string | undefined
-  readonly command: Command
+  readonly words: ExampleWords
 }
 
 /**

@@ -3,19 +3,21 @@
  * exchanging the code of an App's manifest. `hook`: all calls about hooks except their delivery log, which is
  * `deliveries`, and `redeliver`. `checks`: checks and statuses. `push`: writing a file.
  */
-export type Operation =
-  | 'token'
-  | 'device'
-  | 'convert'
-  | 'user'
-  | 'comment'
-  | 'merge'
-  | 'react'
-  | 'hook'
-  | 'deliveries'
-  | 'redeliver'
-  | 'checks'
-  | 'push'
+export const OPERATIONS = [
+  'token',
+  'device',
+  'convert',
+  'user',
+  'comment',
+  'merge',
+  'react',
+  'hook',
+  'deliveries',
+  'redeliver',
+  'checks',
+  'push',
+] as const
+export type Operation = (typeof OPERATIONS)[number]
 
 /**
  * Kinds of failure. `answer`: sends this response and does nothing. `slow`: runs `ms` milliseconds later, or not at all

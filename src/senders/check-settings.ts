@@ -1,67 +1,52 @@
-import { parseUrl } from '../base/address.js'
-import { RelayError, toRelayError } from '../base/errors.js'
-import { checkNames } from '../base/names.js'
+import {
+  address,
+  type ValueCheck,
+  checkMembers,
+  type Checks,
+  flag,
+  isText,
+  eachOf,
+  members,
+  milliseconds,
+  must,
+  oneOf,
+  optional,
+  text,
+  texts,
+  wholeNumber,
+  type Words,
+} from '../base/checks.js'
+import { toRelayError } from '../base/errors.js'
 import type { Secret } from '../base/secret.js'
 import {
   MAX_MAX_BODY,
   NEW_TUNNEL,
   ON_DUPLICATE,
   PROVIDER_NAMES,
+  type RouteSettings,
   type Settings,
+  type SourceSettings,
   STORE_KINDS,
+  type WebhookSecrets,
 } from '../base/settings.js'
 import { SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
 import { isObject } from '../json/parse.js'
 import { SOURCE } from '../journal/filter.js'
-import { isScheme, SCHEME_NAMES, schemeOf } from './senders.js'
+import { isScheme, SCHEME_NAMES, schemeOf, senderOf } from './senders.js'
 
 /** Most attempts at once, as of `--concurrency`. */
 const MAX_CONCURRENCY = 64
-const MAX_PORT = 65_535
+/** A port, 0 for any free one. */
+export const port = wholeNumber(0, 65_535)
 const SOURCE_NAME = new RegExp(`^${SOURCE}$`)
 
-/** What is wrong with a value, as what follows its name: ` must be …`, `.current must be …`. Undefined if nothing is. */
-type Check = (value: unknown) => string | undefined
-
-const must = (what: string, holds: (value: unknown) => boolean): Check => {
-  return (value) => (holds(value) ? undefined : ` must be ${what}`)
-}
-const isText = (value: unknown): value is string => typeof value === 'string'
-const isNumber = (value: unknown): value is number => typeof value === 'number' && value > 0
 /** By its method, since a program may have two copies of the package. */
 const isSecret = (value: unknown): value is Secret => isObject(value) && typeof value['reveal'] === 'function'
-
-const text = must('a text', isText)
-const texts = must('a list of texts', (value) => Array.isArray(value) && value.every(isText))
-const flag = must('true or false', (value) => typeof value === 'boolean')
 const secret = must('a Secret: new Secret(text)', isSecret)
-const milliseconds = must('a number of milliseconds above 0', isNumber)
-const address = must('an address with http:// or https://', (value) => {
-  return isText(value) && /^https?:$/.test(parseUrl(value)?.protocol ?? '')
-})
-const oneOf = (names: readonly string[]): Check => {
-  return must(`one of ${names.join(', ')}`, (value) => isText(value) && names.includes(value))
-}
-const whole = (from: number, to: number): Check => {
-  return must(`a whole number from ${from} to ${to}`, (value) => {
-    return typeof value === 'number' && Number.isInteger(value) && value >= from && value <= to
-  })
-}
-const optional = (check: Check): Check => {
-  return (value) => (value === undefined ? undefined : check(value))
-}
-/** Checks the members of an object. */
-const members = (checks: Readonly<Record<string, Check>>): Check => {
-  return (value) => {
-    if (!isObject(value)) return ' must be an object'
-    for (const [name, check] of Object.entries(checks)) {
-      const wrong = check(value[name])
-      if (wrong !== undefined) return `.${name}${wrong}`
-    }
-    return undefined
-  }
-}
+/** Anybody could sign with an empty one. */
+const filledSecret: ValueCheck = (value) =>
+  secret(value) ?? (isSecret(value) && value.reveal() === '' ? ' must not be empty' : undefined)
 
 const routeObjects = must('a list of routes', (value) => Array.isArray(value) && value.every(isObject))
 const routeSettings = members({
@@ -71,16 +56,31 @@ const routeSettings = members({
   routes: optional(routeObjects),
   timeout: optional(milliseconds),
   reply: optional(texts),
-})
-const secrets = members({ current: secret, previous: optional(secret), own: optional(secret) })
-const source = members({
-  name: must(
-    '1–32 letters a–z, digits or -, and begin with a letter',
-    (value) => isText(value) && SOURCE_NAME.test(value),
-  ),
-  scheme: (value) => (isText(value) && isScheme(value) ? undefined : unknownScheme(value)),
-  secrets,
-})
+} satisfies Checks<RouteSettings>)
+const secretsWith = (current: ValueCheck): ValueCheck =>
+  members({
+    current,
+    previous: optional(filledSecret),
+    own: optional(filledSecret),
+  } satisfies Checks<WebhookSecrets>)
+
+/** Name of a source, also as the kit's options have it. */
+export const sourceName = must(
+  '1–32 letters a–z, digits or -, and begin with a letter',
+  (value) => isText(value) && SOURCE_NAME.test(value),
+)
+const source: ValueCheck = (value) => {
+  const scheme = isObject(value) ? value['scheme'] : undefined
+  const { proves = false, bringsSecret = false } = isText(scheme) && isScheme(scheme) ? senderOf(scheme) : {}
+  // That of a sender without proof is empty, and a handshake brings that of others.
+  const current = proves && !bringsSecret ? filledSecret : secret
+  const checks: Checks<SourceSettings> = {
+    name: sourceName,
+    scheme: schemeText,
+    secrets: secretsWith(current),
+  }
+  return members(checks)(value)
+}
 
 /** Says what is wrong with the parts of a scheme. */
 function reasonOf(scheme: string): string {
@@ -92,23 +92,17 @@ function reasonOf(scheme: string): string {
   }
 }
 
-function unknownScheme(value: unknown): string {
-  if (!isText(value)) return ' must be a text'
+function schemeText(value: unknown): string | undefined {
+  if (!isText(value)) return text(value)
+  if (isScheme(value)) return undefined
   const [name = ''] = value.split(' ')
   if (SCHEME_NAMES.includes(name)) return `: ${reasonOf(value)}`
   return ` must be a scheme that relay knows, not ${JSON.stringify(name)}${didYouMean(name, SCHEME_NAMES)}`
 }
 
-const CHECKS: Readonly<Record<keyof Settings, Check>> = {
-  webhookSecrets: secrets,
-  sources: optional((value) => {
-    if (!Array.isArray(value)) return ' must be a list'
-    for (const [i, each] of value.entries()) {
-      const wrong = source(each)
-      if (wrong !== undefined) return `[${i}]${wrong}`
-    }
-    return undefined
-  }),
+const CHECKS: Checks<Settings> = {
+  webhookSecrets: secretsWith(filledSecret),
+  sources: optional(eachOf('sources', source)),
   routes: (value) => (Array.isArray(value) ? routeObjects(value) : routeSettings(value)),
   profile: must('a name', (value) => isText(value) && value !== ''),
   folder: text,
@@ -116,7 +110,7 @@ const CHECKS: Readonly<Record<keyof Settings, Check>> = {
   providerUrl: address,
   oauthClient: optional(members({ id: text, secret })),
   host: text,
-  port: whole(0, MAX_PORT),
+  port,
   allowedHosts: texts,
   inspect: optional(flag),
   metrics: optional(flag),
@@ -124,42 +118,46 @@ const CHECKS: Readonly<Record<keyof Settings, Check>> = {
   publicUrl: optional(address),
   baseUrl: optional(address),
   store: (value) => (value instanceof SharedStore ? undefined : oneOf(STORE_KINDS)(value)),
-  maxBody: whole(1, MAX_MAX_BODY),
+  maxBody: wholeNumber(1, MAX_MAX_BODY),
   tokenTtl: milliseconds,
-  concurrency: whole(1, MAX_CONCURRENCY),
+  concurrency: wholeNumber(1, MAX_CONCURRENCY),
   onDuplicate: oneOf(ON_DUPLICATE),
   keep: milliseconds,
-  keepMax: must('a number of bytes above 0', isNumber),
+  keepMax: must('a number of bytes above 0', (value) => typeof value === 'number' && value > 0),
   tunnel: optional((value) => (value === NEW_TUNNEL ? undefined : address(value))),
   hubToken: optional(secret),
 }
-const NAMES = Object.fromEntries([...Object.keys(CHECKS), 'sandbox'].map((name) => [name, true] as const))
+/** Only an object asks for a sandbox: a program without types may set the field to nothing. */
+const sandbox: ValueCheck = (value) =>
+  value === undefined || value === null ? undefined : members({ port })(value)
+
+// Names that are not nearly a setting's are allowed, since programs pass objects that have more.
+const WORDS: Words = {
+  kind: 'settings',
+  whole: 'The settings',
+  unknown: 'There is no setting',
+  member: 'The setting',
+  ownAllowed: true,
+}
 
 /**
  * Checks the settings of a program without types, so that a wrong one is an error of the call and not of a later request.
  * Routes are checked where they are read.
- * @throws RelayError `settings` that names the setting and repeats no value
+ * @throws RelayError `settings` that names the setting and repeats no value; also for a missing one
  */
-export function checkSettings(given: Partial<Settings>): void {
-  if (!isObject(given)) throw new RelayError('settings', 'The settings must be an object')
-  checkNames(given, NAMES, { of: 'There is no setting', kind: 'settings', ownAllowed: true })
-  const own: Readonly<Record<string, unknown>> = { ...given }
-  for (const [name, check] of Object.entries(CHECKS)) {
-    const wrong = name in own ? check(own[name]) : undefined
-    if (wrong !== undefined) throw new RelayError('settings', `The setting ${name}${wrong}`)
-  }
+export function checkSettings(given: unknown): void {
+  const isOfSandbox = isObject(given) && isObject(given['sandbox'])
+  const host = { provider: optional(CHECKS.provider), providerUrl: optional(CHECKS.providerUrl) }
+  checkMembers(given, { ...CHECKS, ...(isOfSandbox && host), sandbox }, WORDS)
 }
 
-/** {@link checkSettings} of all that a relay needs. @throws RelayError `settings` for a missing one, too */
-export function checkAllSettings(given: Settings | SandboxedSettings): void {
-  const own: Readonly<Record<string, unknown>> = isObject(given) ? { ...given } : {}
-  const ofSandbox = isObject(own['sandbox']) ? ['provider', 'providerUrl'] : []
-  for (const [name, check] of Object.entries(CHECKS)) {
-    const isMissing = own[name] === undefined && check(undefined) !== undefined && !ofSandbox.includes(name)
-    if (isMissing) throw new RelayError('settings', `The setting ${name} is missing`)
-  }
-  checkSettings(given)
+/** {@link checkSettings} of some, in place of the defaults of others. @throws RelayError as {@link checkSettings} */
+export function checkSomeSettings(given: unknown): void {
+  const checks = Object.entries(CHECKS).map(([name, check]) => [name, optional(check)] as const)
+  checkMembers(given, { ...Object.fromEntries(checks), sandbox }, WORDS)
 }
 
-/** Settings of a relay with a sandbox, which is its code host. */
-type SandboxedSettings = Omit<Settings, 'provider' | 'providerUrl'>
+/** Checks routes that replace those of the settings. @throws RelayError `settings` */
+export function checkRoutes(given: unknown): void {
+  checkMembers({ routes: given }, { routes: CHECKS.routes }, WORDS)
+}

@@ -1,15 +1,35 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
-import { checkNames, type NamesOf } from '../base/names.js'
+import {
+  address,
+  checkArgument,
+  checkMembers,
+  type Checks,
+  must,
+  optional,
+  text,
+  type Words,
+} from '../base/checks.js'
 import type { Settings } from '../base/settings.js'
 import { pathOf } from '../base/source-names.js'
 import { didYouMean } from '../base/text.js'
 import { errorResponse } from '../http/router.js'
+import { checkRequest, OPTION_WORDS } from '../relay.js'
+import { isObject } from '../json/parse.js'
 import type { Instance } from './instance.js'
 import type { ReceiveOptions } from './serve.js'
 
-const OPTIONS: NamesOf<ReceiveOptions> = { source: true, address: true }
+const OPTIONS: Checks<ReceiveOptions> = { source: optional(text), address: optional(address) }
+const WORDS: Words = { ...OPTION_WORDS, example: "{ source: 'billing' }" }
+const nodeRequest = must(
+  'an http.IncomingMessage',
+  (value) => isObject(value) && Array.isArray(value['rawHeaders']),
+)
+const nodeResponse = must(
+  'an http.ServerResponse',
+  (value) => isObject(value) && typeof value['writeHead'] === 'function',
+)
 /** In place of the program's Host, which is the program's to check. */
 const ORIGIN = 'http://localhost'
 
@@ -22,6 +42,8 @@ export class Mount {
   readonly #log: Log
   readonly #inFlight = new Set<Promise<Response>>()
   #instance: Instance | undefined
+  /** True once the log says that bodies are read before relay gets them. */
+  #hasReported = false
 
   constructor({ host, port, publicUrl, maxBody }: Settings, log: Log = silentLog) {
     this.url = publicUrl ?? `http://${host}:${port}`
@@ -43,13 +65,17 @@ export class Mount {
 
   async receive(request: Request, options: ReceiveOptions = {}): Promise<Response> {
     const source = this.#sourceOf(options)
-    const { url, method, headers, body } = request
-    return this.#answer(source, { url, method, headers, body: body && read(body, this.#maxBody) }, options)
+    checkRequest(request)
+    const { url, method, headers, body, bodyUsed } = request
+    const bytes = bodyUsed ? Promise.reject(alreadyRead()) : body && read(body, this.#maxBody)
+    return this.#answer(source, { url, method, headers, body: bytes }, options)
   }
 
   handler(options: ReceiveOptions = {}) {
     const source = this.#sourceOf(options)
     return async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+      checkArgument('handler: the first argument', req, nodeRequest)
+      checkArgument('handler: the second argument', res, nodeResponse)
       const answer = await this.#answer(source, receivedBy(req, this.#maxBody), options)
       res.writeHead(answer.status, Object.fromEntries(answer.headers))
       res.end(Buffer.from(await answer.arrayBuffer()))
@@ -58,9 +84,9 @@ export class Mount {
 
   /** @throws RelayError `usage` for a source that the settings do not have */
   #sourceOf(options: ReceiveOptions): string {
-    checkNames(options, OPTIONS, { of: 'there is no option', kind: 'usage' })
+    checkMembers(options, OPTIONS, WORDS)
     const { sources, host } = this.#instance?.core ?? {}
-    const { source = host?.name ?? '' } = options
+    const { source = host?.source ?? '' } = options
     if (!sources || sources.has(source)) return source
     const names = [...sources.values()].map(({ name }) => name)
     throw new RelayError('usage', `There is no source ${source}${didYouMean(source, names)}`)
@@ -94,7 +120,9 @@ export class Mount {
       const env: object = { payloadUrl }
       return await instance.respond(request, env)
     } catch (error) {
-      return errorResponse(error, this.#log)
+      const isKnown = error instanceof AlreadyReadError && this.#hasReported
+      this.#hasReported ||= error instanceof AlreadyReadError
+      return errorResponse(error, isKnown ? silentLog : this.#log)
     }
   }
 }
@@ -121,10 +149,7 @@ async function read(body: AsyncIterable<Uint8Array>, limit: number): Promise<Uin
 }
 
 /** Reads a request of Node's, or of a framework that adds the address before its routes and a body that it has read. */
-function receivedBy(
-  req: IncomingMessage & { originalUrl?: string; body?: unknown },
-  limit: number,
-): Received {
+function receivedBy(req: IncomingMessage & KeptBody & { originalUrl?: string }, limit: number): Received {
   const { method = 'GET', rawHeaders, originalUrl, url = '/', socket } = req
   const headers = new Headers()
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -137,18 +162,33 @@ function receivedBy(
   return { url: `${origin}${originalUrl ?? url}`, method, headers, body: bodyOf(req, limit) }
 }
 
-/** @throws RelayError `not_configured` if something else has read the body */
-async function bodyOf(
-  req: IncomingMessage & { readonly body?: unknown },
-  limit: number,
-): Promise<Uint8Array> {
-  if (req.body instanceof Uint8Array) return req.body
+/**
+ * Exact bytes of the body, also if a framework has read and kept them: as `rawBody` (cloud functions, NestJS) or, by
+ * `express.raw`, as the body. Text is not taken: it can differ from the bytes that were signed.
+ * @throws RelayError `not_configured` if something else has read the body
+ */
+async function bodyOf(req: IncomingMessage & KeptBody, limit: number): Promise<Uint8Array> {
+  for (const kept of [req.rawBody, req.body]) if (kept instanceof Uint8Array) return kept
   const { 'content-length': length, 'transfer-encoding': encoding } = req.headers
   const hasBody = encoding !== undefined || Number(length ?? 0) > 0
-  if (hasBody && req.readableDidRead)
-    throw new RelayError('not_configured', 'The body was read before relay got the request', {
-      detail: 'mount relay before what parses bodies (express.json), or have it give bytes (express.raw)',
-    })
+  if (hasBody && req.readableDidRead) throw alreadyRead()
   // A stream that is destroyed closes the connection, on which the sender reads why its body was refused.
   return read(req.iterator({ destroyOnReturn: false }), limit)
 }
+
+/** What frameworks add to a request whose body they have read. */
+interface KeptBody {
+  readonly body?: unknown
+  readonly rawBody?: unknown
+}
+
+function alreadyRead(): RelayError {
+  return new AlreadyReadError(
+    'not_configured',
+    'The body was read before relay got the request, so its signature cannot be verified: mount relay before what ' +
+      "parses bodies (express.json), or keep the exact bytes there, as with express.raw({ type: '*/*' })",
+  )
+}
+
+/** The program has its handlers in the wrong order, which every request shows again. */
+class AlreadyReadError extends RelayError {}

@@ -1,11 +1,14 @@
 import { isolateCallbacks } from '../base/callbacks.js'
 import { RelayError } from '../base/errors.js'
-import { checkNames, type NamesOf } from '../base/names.js'
+import { checkMembers } from '../base/checks.js'
+import { StopGate } from '../base/stop-gate.js'
 import { inOwnWords } from '../base/own-words.js'
 import type { Settings } from '../base/settings.js'
 import { onAbort } from '../base/wait.js'
-import { checkAllSettings } from '../senders/check-settings.js'
+import { OPTION_WORDS, STOPPED } from '../relay.js'
+import { checkSettings } from '../senders/check-settings.js'
 import { Mount } from './mount.js'
+import { SERVE_OPTIONS } from './options.js'
 import type { Mounted, SandboxSettings, ServeOptions, Serving } from './serve.js'
 import { listenerOf, servingOf, viewOf } from './serving.js'
 import { start, type Started } from './start.js'
@@ -13,11 +16,14 @@ import { start, type Started } from './start.js'
 /**
  * Starts a relay: listens, takes its folder, opens its data, forwards.
  * @throws RelayError `unavailable` if the port is in use or another relay has the folder, `storage` if its data cannot
- * be opened, `settings` for an invalid setting, or if the routes of another relay of the profile differ, `usage` for a
- * misspelt option; the signal's reason
+ * be opened, `settings` for an invalid setting, or if the routes of another relay of the profile differ, `usage` for an
+ * invalid option; the signal's reason
  */
 export async function serve(given: Settings | SandboxSettings, options: ServeOptions = {}): Promise<Serving> {
-  return servingOf(await embed(given, options))
+  checkSettings(given)
+  checkMembers(options, SERVE_OPTIONS, OPTION_WORDS)
+  const { started, gate } = await embed(given, options)
+  return servingOf(started, gate)
 }
 
 /**
@@ -26,42 +32,34 @@ export async function serve(given: Settings | SandboxSettings, options: ServeOpt
  * @throws RelayError as {@link serve}
  */
 export async function mount(settings: Settings, options: ServeOptions = {}): Promise<Mounted> {
-  if ('sandbox' in settings) throw new RelayError('settings', 'A mounted relay has no sandbox: use serve')
+  checkSettings(settings)
+  checkMembers(options, SERVE_OPTIONS, OPTION_WORDS)
+  if ('sandbox' in settings && settings.sandbox)
+    throw new RelayError('settings', 'A mounted relay has no sandbox: use serve')
   const mounted = new Mount(settings, options.log)
-  const view = viewOf(await embed(settings, options, mounted))
+  const { started, gate } = await embed(settings, options, mounted)
   return {
-    ...view,
+    ...viewOf(started, gate),
     fetch: (request, receiving) => mounted.receive(request, receiving),
     handler: (receiving) => mounted.handler(receiving),
   }
-}
-
-const OPTIONS: NamesOf<ServeOptions> = {
-  log: true,
-  clock: true,
-  seams: true,
-  env: true,
-  signal: true,
-  onListening: true,
-  onDelivery: true,
-  onAttempt: true,
-  onTarget: true,
 }
 
 async function embed(
   given: Settings | SandboxSettings,
   options: ServeOptions,
   mounted?: Mount,
-): Promise<Started> {
-  checkAllSettings(given)
-  checkNames(options, OPTIONS, { of: 'there is no option', kind: 'usage', ownAllowed: true })
+): Promise<{ readonly started: Started; readonly gate: StopGate }> {
   const { log, clock, seams, env, signal, ...callbacks } = isolateCallbacks(options)
   signal?.throwIfAborted()
   const onEvent = listenerOf(callbacks, log)
   const own = { isEmbedded: true, mount: mounted }
   const started = await inOwnWords(() => start(given, { log, clock, seams, env, onEvent, ...own }))
-  const stop = async (): Promise<void> => started[Symbol.asyncDispose]()
+  const gate = new StopGate(STOPPED, async () => started[Symbol.asyncDispose]())
   if (signal)
-    onAbort(signal, () => void stop().catch((error: unknown) => log?.error('relay could not stop', error)))
-  return started
+    onAbort(
+      signal,
+      () => void gate.stop().catch((error: unknown) => log?.error('relay could not stop', error)),
+    )
+  return { started, gate }
 }

@@ -1,8 +1,9 @@
 import { logAccounts } from '../auth/accounts.js'
+import type { StopGate } from '../base/stop-gate.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { EventListener } from '../events/events.js'
-import { JournalQueries } from '../journal/read.js'
-import { type Relay, RelayView } from '../relay.js'
+import { RelayView } from '../relay.js'
+import { checkRoutes } from '../senders/check-settings.js'
 import type { ServeOptions, Serving } from './serve.js'
 import type { Started } from './start.js'
 
@@ -19,27 +20,35 @@ export function listenerOf(callbacks: ServeOptions, log: Log = silentLog): Event
   }
 }
 
-/** Makes the public part of a listening instance, enforced at run time. */
-export function servingOf(started: Started): Serving {
-  return { url: started.instance.url, ...viewOf(started) }
+/** Makes the public part of a listening instance, enforced at run time. `gate` stops it. */
+export function servingOf(started: Started, gate: StopGate): Serving {
+  return { url: started.instance.url, ...viewOf(started, gate) }
 }
 
-/** Makes the public part of a running instance, enforced at run time. */
-export function viewOf(started: Started): Omit<Serving, 'url'> {
-  const { instance } = started
-  const { settings } = instance
+/** Makes the public part of a running instance, enforced at run time. `gate` stops it. */
+export function viewOf({ instance }: Started, gate: StopGate): Omit<Serving, 'url'> {
+  const { app, core, settings } = instance
   return {
     settings,
-    relay: relayOf(started),
-    checkRoutes: (routes) => instance.checkRoutes(routes),
-    replaceRoutes: (routes) => instance.replaceRoutes(routes),
-    targets: () => instance.targets(),
-    retryNow: () => instance.retryNow(),
-    [Symbol.asyncDispose]: () => started[Symbol.asyncDispose](),
+    relay: new RelayView(app, core, gate),
+    async checkRoutes(routes) {
+      gate.check()
+      checkRoutes(routes)
+      await instance.checkRoutes(routes)
+    },
+    replaceRoutes(routes) {
+      gate.check()
+      checkRoutes(routes)
+      instance.replaceRoutes(routes)
+    },
+    targets() {
+      gate.check()
+      return instance.targets()
+    },
+    retryNow() {
+      gate.check()
+      instance.retryNow()
+    },
+    [Symbol.asyncDispose]: () => gate.stop(),
   }
-}
-
-function relayOf({ instance, ...owner }: Started): Relay {
-  const { app, core } = instance
-  return new RelayView(app, new JournalQueries(core.database.sql, core.clock), owner)
 }

@@ -1,21 +1,57 @@
-import { pathOf } from '../base/source-names.js'
+import { hostSource, pathOf, PROVIDER_NAMES, shownSource } from '../base/source-names.js'
+import { didYouMean } from '../base/text.js'
+import type { Core } from '../core.js'
 import { isolateCallbacks } from '../base/callbacks.js'
 import { onAbort } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
-import { checkNames, type NamesOf } from '../base/names.js'
+import {
+  abortSignal,
+  anyObject,
+  type ValueCheck,
+  checkMembers,
+  type Checks,
+  filledText,
+  isText,
+  eachOf,
+  members,
+  milliseconds,
+  must,
+  optional,
+  optionWords,
+  text,
+  texts,
+  timerMs,
+  wholeNumber,
+  type Words,
+  checkArgument,
+} from '../base/checks.js'
+import { StopGate } from '../base/stop-gate.js'
 import { Secret } from '../base/secret.js'
-import { DEFAULTS, NO_ROUTES, type RouteSettings, type Settings } from '../base/settings.js'
+import { DEFAULTS, type NamedScheme, NO_ROUTES, type RouteSettings, type Settings } from '../base/settings.js'
+import { fieldsOf } from '../json/parse.js'
 import { readResponseText, sendOnce } from '../net/client.js'
-import { type Fixture, fromFixture } from '../replay/fixture.js'
+import { type Fixture, fromFixture, isOfCodeHost } from '../replay/fixture.js'
 import { entryOf } from '../replay/entry.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
+import { SERVE_OPTIONS } from '../serve/options.js'
 import type { ServeOptions, Serving } from '../serve/serve.js'
 import { listenerOf, servingOf } from '../serve/serving.js'
 import type { Instance } from '../serve/instance.js'
-import { checkSettings } from '../senders/check-settings.js'
+import { indexHeaders } from '../http/headers.js'
+import type { WebhookRequest } from '../senders/request.js'
+import { checkSomeSettings, sourceName } from '../senders/check-settings.js'
 import { start as startInstance, type Started } from '../serve/start.js'
-import { checkedScheme, kitSecrets, type SignOptions, signed, TEST_SECRET } from './request.js'
+import {
+  checkedScheme,
+  checkFixture,
+  EDIT_OPTIONS,
+  kitSecrets,
+  type SignOptions,
+  signed,
+  TEST_SECRET,
+} from './request.js'
+import type { Sandbox } from '../sandbox/sandbox.js'
 import { consent, type TestSandbox, testSandboxOf } from './sandbox.js'
 import {
   type DeliveryFilter,
@@ -94,62 +130,104 @@ export interface TestRelay extends AsyncDisposable, Pick<Serving, 'url' | 'relay
   stop(): Promise<void>
 }
 
-const ROUTES: NamesOf<RouteSettings> = {
-  forward: true,
-  exec: true,
-  ignore: true,
-  routes: true,
-  timeout: true,
-  reply: true,
+const ROUTES: Checks<RouteSettings> = {
+  forward: optional(texts),
+  exec: optional(texts),
+  ignore: optional(texts),
+  routes: optional(eachOf('routes', anyObject)),
+  timeout: optional(milliseconds),
+  reply: optional(texts),
 }
-const START_OPTIONS: NamesOf<TestRelayOptions> = {
-  secret: true,
-  sources: true,
-  settings: true,
-  retries: true,
-  signal: true,
+const START_OPTIONS: Checks<TestRelayOptions> = {
+  ...SERVE_OPTIONS,
   ...ROUTES,
-  log: true,
-  clock: true,
-  seams: true,
-  env: true,
-  onListening: true,
-  onDelivery: true,
-  onAttempt: true,
-  onTarget: true,
+  secret: optional(filledText),
+  sources: optional(checkSources),
+  settings: optional(anyObject),
+  retries: optional(eachOf('delays in milliseconds', timerMs)),
 }
-const FILTER: NamesOf<DeliveryFilter> = { event: true, repo: true, deliveryId: true }
-const WAIT_OPTIONS: NamesOf<WaitOptions> = { count: true, timeout: true, until: true, signal: true }
-const DELIVER_OPTIONS: NamesOf<DeliverOptions> = {
-  set: true,
-  keepId: true,
-  timeout: true,
-  until: true,
-  signal: true,
+const event = must('an event, or a list of events', (value) => [value].flat().every(isText))
+const FILTER: Checks<DeliveryFilter> = {
+  event: optional(event),
+  repo: optional(text),
+  deliveryId: optional(text),
 }
-const NOTHING_OPTIONS: NamesOf<NothingMoreOptions> = { within: true, signal: true }
-const SOURCE: NamesOf<TestSource> = { scheme: true, secret: true }
+const UNTIL: ValueCheck = (value) => {
+  if (value === 'settled') return undefined
+  const attempts = members({ attempts: wholeNumber(0) })
+  if (anyObject(value) === undefined) return attempts(value)
+  const hint = isText(value) ? didYouMean(value, ['settled']) : ''
+  return ` must be 'settled' or { attempts: 2 }${hint}`
+}
+const DELIVER_OPTIONS: Checks<DeliverOptions> = {
+  ...EDIT_OPTIONS,
+  timeout: optional(timerMs),
+  until: optional(UNTIL),
+  signal: optional(abortSignal),
+}
+const WAIT_OPTIONS: Checks<WaitOptions> = {
+  count: optional(wholeNumber(0)),
+  timeout: optional(timerMs),
+  until: optional(UNTIL),
+  signal: optional(abortSignal),
+}
+const NOTHING_OPTIONS: Checks<NothingMoreOptions> = {
+  within: optional(timerMs),
+  signal: optional(abortSignal),
+}
+const SOURCE: Checks<TestSource> = { scheme: text, secret: optional(filledText) }
+
+/** Checks the sources of {@link TestRelayOptions}. Their schemes are read afterwards. */
+function checkSources(value: unknown): string | undefined {
+  const sources = fieldsOf(value)
+  if (anyObject(value) !== undefined) return anyObject(value)
+  for (const [name, source] of Object.entries(sources)) {
+    if (sourceName(name) !== undefined) return `: the name ${name}${sourceName(name)}`
+    const wrong = isText(source) ? undefined : members(SOURCE)(source)
+    if (wrong !== undefined) return `: the source ${name}${wrong.replace(/^ has no /, ' has no option ')}`
+  }
+  return undefined
+}
+
+const ROUTES_WORDS: Words = {
+  ...optionWords('replaceRoutes'),
+  whole: 'replaceRoutes: the routes',
+  unknown: 'replaceRoutes has no',
+  member: 'replaceRoutes:',
+  example: "replaceRoutes({ forward: ['http://localhost:3000/'] })",
+}
+
+/** Words for a filter, the first argument of a wait. */
+function filterWords(call: string): Words {
+  return {
+    kind: 'usage',
+    whole: `${call}: the filter`,
+    unknown: 'a filter of deliveries has no',
+    member: `${call}: the filter's`,
+    example: `${call}({ event: 'push' })`,
+  }
+}
 
 /**
  * Starts a {@link TestRelay}. It does not keep the process alive: a test that fails before it stops the relay ends all the
  * same. `forward`, `exec` and `ignore` have the syntax of `relay serve`: `issues.*=http://localhost:3000/webhook`.
- * @throws RelayError `settings` for an invalid route or setting, `usage` for an unknown option; the signal's reason
+ * @throws RelayError `settings` for an invalid route or setting, `usage` for an invalid option; the signal's reason
  */
-export async function startRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
-  const check = { of: 'startRelay has no option', kind: 'usage' } as const
-  checkNames(options, START_OPTIONS, {
-    ...check,
-    ownAllowed: Object.getPrototypeOf(options) !== Object.prototype,
+export function startRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
+  return held(async () => {
+    checkMembers(options, START_OPTIONS, optionWords('startRelay'))
+    const { signal } = options
+    signal?.throwIfAborted()
+    const { relay, gate } = await start(options)
+    if (signal) onAbort(signal, () => void gate.stop().catch(() => {}))
+    signal?.throwIfAborted()
+    return relay
   })
-  const { signal } = options
-  signal?.throwIfAborted()
-  const relay = await held(() => start(options))
-  if (signal) onAbort(signal, () => void relay.stop().catch(() => {}))
-  signal?.throwIfAborted()
-  return relay
 }
 
-async function start(options: TestRelayOptions): Promise<TestRelay> {
+async function start(
+  options: TestRelayOptions,
+): Promise<{ readonly relay: TestRelay; readonly gate: StopGate }> {
   const {
     secret = TEST_SECRET,
     sources: givenSources = {},
@@ -167,7 +245,7 @@ async function start(options: TestRelayOptions): Promise<TestRelay> {
     env,
     ...callbacks
   } = isolateCallbacks(options)
-  checkSettings(given)
+  checkSomeSettings(given)
   const program = listenerOf(callbacks, log)
   const sources = Object.entries(givenSources).map(([name, source]) => sourceOf(name, source, secret))
   const watch = new Watch()
@@ -204,70 +282,121 @@ async function start(options: TestRelayOptions): Promise<TestRelay> {
   return testRelay(started, watch, new Map(sources.map(({ name, secret }) => [name, secret])))
 }
 
-/** Reads one of `sources`. @throws RelayError `usage` for an unknown name, `settings` for an unknown scheme */
+/** Reads one of `sources`. @throws RelayError `settings` for an unknown scheme */
 function sourceOf(
   name: string,
   source: string | TestSource,
   common: string,
 ): Required<TestSource> & { readonly name: string } {
   if (typeof source === 'string') return { name, scheme: checkedScheme(source), secret: common }
-  checkNames(source, SOURCE, { of: `the source ${name} has no option`, kind: 'usage' })
   return { name, scheme: checkedScheme(source.scheme), secret: source.secret ?? common }
 }
 
 /** @param secrets of the sources, by their names */
-function testRelay(started: Started, watch: Watch, secrets: ReadonlyMap<string, string>): TestRelay {
+function testRelay(
+  started: Started,
+  watch: Watch,
+  secrets: ReadonlyMap<string, string>,
+): { readonly relay: TestRelay; readonly gate: StopGate } {
   const { instance } = started
-  const { url, relay, settings } = servingOf(started)
+  const gate = new StopGate('The relay was stopped: startRelay starts another one', async () => {
+    watch.end()
+    await started[Symbol.asyncDispose]()
+  })
+  const { url, relay, settings } = servingOf(started, gate)
   const { core, sandbox } = instance
   const { oauthClient: client } = settings
   if (!sandbox || !client) throw new Error('unreachable: a sandbox was asked for')
   const secret = settings.webhookSecrets.current.reveal()
-  const testSandbox = testSandboxOf(sandbox, { id: client.id, secret: client.secret.reveal() })
+  const testSandbox = testSandboxOf(sandbox, { id: client.id, secret: client.secret.reveal() }, gate)
   const waits = new Waits(core.journal, watch)
-  const wait = (wanted: DeliveryFilter, options: WaitOptions) => held(() => waits.deliveries(wanted, options))
-  let stopped: Promise<void> | undefined
-  const stop = (): Promise<void> => {
-    watch.end()
-    return (stopped ??= held(async () => started[Symbol.asyncDispose]()))
-  }
-  return {
+  const stop = (): Promise<void> => held(() => gate.stop())
+  const test: TestRelay = {
     url,
     relay,
     settings,
     secret,
     sandbox: testSandbox,
-    async deliveries(wanted = {}, options = {}) {
-      checkNames(wanted, FILTER, { of: 'a filter of deliveries has no', kind: 'usage' })
-      checkNames(options, WAIT_OPTIONS, { of: 'deliveries has no option', kind: 'usage' })
-      return wait(wanted, options)
+    ...waitingMethods({
+      instance,
+      sandbox,
+      gate,
+      waits,
+      secretOf: (source) => secrets.get(source) ?? secret,
+    }),
+    retryNow() {
+      gate.check()
+      instance.retryNow()
     },
-    async deliver(fixture, options = {}) {
-      checkNames(options, DELIVER_OPTIONS, { of: 'deliver has no option', kind: 'usage' })
-      const { timeout, signal, until, ...signing } = options
-      const ofSource = secrets.get(fromFixture(fixture).provider) ?? secret
-      const deliveryId = await send(instance, fixture, { ...signing, secret: ofSource }, signal)
-      const limits = { signal, ...(timeout !== undefined && { timeout }), ...(until && { until }) }
-      const [delivery] = await wait({ deliveryId }, limits)
-      if (!delivery) throw new Error('unreachable: the wait returns at least one')
-      return delivery
-    },
-    async nothingMore(wanted = {}, options = {}) {
-      checkNames(wanted, FILTER, { of: 'a filter of deliveries has no', kind: 'usage' })
-      checkNames(options, NOTHING_OPTIONS, { of: 'nothingMore has no option', kind: 'usage' })
-      await held(async () => {
-        await testSandbox.idle()
-        await waits.nothing(wanted, options)
-      })
-    },
-    retryNow: () => instance.retryNow(),
     replaceRoutes(routes) {
-      checkNames(routes, ROUTES, { of: 'replaceRoutes has no', kind: 'usage' })
+      gate.check()
+      checkMembers(routes, ROUTES, ROUTES_WORDS)
       instance.replaceRoutes({ ...NO_ROUTES, ...routes })
     },
-    signIn: (userId = 'tester') => held(() => signIn(instance, userId)),
     stop,
     [Symbol.asyncDispose]: stop,
+  }
+  return { relay: test, gate }
+}
+
+interface WaitingParts {
+  readonly instance: Instance
+  readonly sandbox: Sandbox
+  readonly gate: StopGate
+  readonly waits: Waits
+  readonly secretOf: (source: string) => string
+}
+
+/** The methods of a relay that wait. */
+function waitingMethods({
+  instance,
+  sandbox,
+  gate,
+  waits,
+  secretOf,
+}: WaitingParts): Pick<TestRelay, 'deliver' | 'deliveries' | 'nothingMore' | 'signIn'> {
+  const running = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    held(async () => {
+      gate.check()
+      try {
+        return await work()
+      } catch (error) {
+        // What is in flight while it stops can find the database closed.
+        if (error instanceof RelayError && error.kind === 'storage') gate.check()
+        throw error
+      }
+    })
+  return {
+    deliver: (fixture, options = {}) =>
+      running(async () => {
+        checkFixture('deliver', fixture)
+        checkMembers(options, DELIVER_OPTIONS, optionWords('deliver'))
+        const { timeout, signal, until, ...signing } = options
+        const secret = secretOf(fromFixture(fixture).provider)
+        const deliveryId = await send(instance, fixture, { ...signing, secret }, signal)
+        const limits = { signal, ...(timeout !== undefined && { timeout }), ...(until && { until }) }
+        const [delivery] = await waits.deliveries({ deliveryId }, limits)
+        if (!delivery) throw new Error('unreachable: the wait returns at least one')
+        return delivery
+      }),
+    deliveries: (wanted = {}, options = {}) =>
+      running(async () => {
+        checkMembers(wanted, FILTER, filterWords('deliveries'))
+        checkMembers(options, WAIT_OPTIONS, optionWords('deliveries'))
+        return waits.deliveries(wanted, options)
+      }),
+    nothingMore: (wanted = {}, options = {}) =>
+      running(async () => {
+        checkMembers(wanted, FILTER, filterWords('nothingMore'))
+        checkMembers(options, NOTHING_OPTIONS, optionWords('nothingMore'))
+        await sandbox.idle()
+        await waits.nothing(wanted, options)
+      }),
+    signIn: (userId = 'tester') =>
+      running(async () => {
+        checkArgument('signIn: the user id', userId, filledText)
+        return signIn(instance, userId)
+      }),
   }
 }
 
@@ -282,9 +411,10 @@ async function send(
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const recorded = fromFixture(fixture)
-  const { provider: source } = recorded
+  const { provider: source, scheme = source } = recorded
   const at = `${url}${core.sources.has(source) ? pathOf(source) : '/webhook'}`
   const request = signed(fixture, signing, at)
+  if (!core.sources.has(source)) checkReceives(core, request, { name: source, scheme })
   const before = await core.journal.newest()
   await using sender = openSender(at)
   const { status, error, body } = await sender.send(request, { signal })
@@ -293,6 +423,42 @@ async function send(
   const sent = { id: deliveryId(request, recorded), before, source, size: request.body.byteLength }
   const entry = await entryOf(core.journal, sent)
   return entry?.delivery ?? sent.id
+}
+
+/**
+ * Refuses a fixture whose source the relay does not have. Its code host receives those of other code hosts that sign as it
+ * does.
+ * @throws RelayError `usage` that says how to declare the source
+ */
+function checkReceives(
+  { sources, host }: Core,
+  request: WebhookRequest,
+  { name, scheme }: NamedScheme,
+): void {
+  const isOfHost = isOfCodeHost({ provider: name, scheme })
+  if (
+    isOfHost &&
+    sources.get(host.source)?.sender.hasSignature({ ...request, lines: indexHeaders(request.headers) }) ===
+      true
+  )
+    return
+  // A code host is a sender, too, under its own name.
+  const known = PROVIDER_NAMES.find((each) => hostSource(each) === name) ?? name
+  const named = isOfHost ? { name: known, scheme: known } : { name, scheme }
+  const declared = `startRelay({ sources: { ${JSON.stringify(named.name)}: ${JSON.stringify(named.scheme)} } })`
+  if (isOfHost)
+    throw new RelayError(
+      'usage',
+      `deliver: a delivery of ${known} is not signed as the relay's code host signs, which speaks GitHub's protocol. ` +
+        `Receive it as one of a source: fixtureOf(event, { scheme: '${known}' }) with ${declared}`,
+    )
+  const names = [...sources.values()]
+    .map((source) => source.name)
+    .filter((each) => shownSource(each) !== undefined)
+  throw new RelayError(
+    'usage',
+    `deliver: the relay has no source ${name}${didYouMean(name, names)}. Declare it: ${declared}`,
+  )
 }
 
 /** Signs a user in with every step of a browser. @throws RelayError as {@link TestRelay.signIn} */

@@ -2,23 +2,45 @@ import { hostSource } from '../base/source-names.js'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { withRest } from '../base/address.js'
-import { anywhere } from '../base/command-line.js'
+import {
+  checkArgument,
+  checkMembers,
+  type Checks,
+  filledText,
+  flag,
+  isAddress,
+  isText,
+  members,
+  must,
+  oneOf,
+  optional,
+  optionWords,
+  text,
+  anyObject,
+  abortSignal,
+} from '../base/checks.js'
 import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { PROVIDER_NAMES, type ProviderName, type WebhookSecrets } from '../base/settings.js'
 import { didYouMean } from '../base/text.js'
-import { checkNames, type NamesOf } from '../base/names.js'
 import type { KeyKind } from '../senders/algorithms.js'
 import { makeKeyPair } from '../senders/keys.js'
 import { isScheme, SCHEME_NAMES, senderOf } from '../senders/senders.js'
 import { missingIn, readPath } from '../replay/edit.js'
 import { readContent } from '../senders/content.js'
 import { type Fixture, fromFixture, type NamedFixture, toFixture } from '../replay/fixture.js'
-import { readFixtures as load, packagedFolder } from '../replay/load.js'
+import { fixtureProblem, packagedFolder, readFixtures as load } from '../replay/load.js'
+import { sourceName } from '../senders/check-settings.js'
 import type { Tamper } from '../senders/making.js'
 import { prepareRequest } from '../replay/prepare.js'
-import { deliveryOf, exampleDelivery, synthesize, triggerEvents } from '../replay/synthesize.js'
+import {
+  deliveryOf,
+  exampleDelivery,
+  type ExampleWords,
+  synthesize,
+  triggerEvents,
+} from '../replay/synthesize.js'
 import type { WebhookRequest } from '../senders/request.js'
 
 /** GitHub's published example secret, which signs the fixtures of this package. It protects nothing. */
@@ -36,7 +58,16 @@ export interface LoadFixtureOptions extends Cancellable {
   readonly scheme?: string
 }
 
-const LOAD_OPTIONS: NamesOf<LoadFixtureOptions> = { event: true, provider: true, scheme: true, signal: true }
+const LOAD_OPTIONS: Checks<LoadFixtureOptions> = {
+  event: optional(filledText),
+  provider: optional(text),
+  scheme: optional(text),
+  signal: optional(abortSignal),
+}
+const place = must(
+  'a path or a file: URL',
+  (value) => (isText(value) && value !== '') || (value instanceof URL && value.protocol === 'file:'),
+)
 
 /**
  * Reads one fixture: a delivery in a JSON file, in the format of `relay export`.
@@ -47,7 +78,7 @@ const LOAD_OPTIONS: NamesOf<LoadFixtureOptions> = { event: true, provider: true,
  * @see docs/replay.md for the format
  */
 export async function loadFixture(file: string | URL, options: LoadFixtureOptions = {}): Promise<Fixture> {
-  const [first, second] = await loadFixtures(file, options)
+  const [first, second] = await readAll('loadFixture', file, options)
   if (first && !second) return first.fixture
   throw new RelayError('usage', `${String(file)} is a folder. Use loadFixtures to read it`)
 }
@@ -61,15 +92,25 @@ export async function loadFixtures(
   folder: string | URL,
   options: LoadFixtureOptions = {},
 ): Promise<NamedFixture[]> {
+  return readAll('loadFixtures', folder, options)
+}
+
+async function readAll(
+  call: string,
+  folder: string | URL,
+  options: LoadFixtureOptions,
+): Promise<NamedFixture[]> {
+  checkArgument(`${call}: the ${call === 'loadFixture' ? 'file' : 'folder'}`, folder, place)
+  checkMembers(options, LOAD_OPTIONS, optionWords(call))
   const given = typeof folder === 'string' ? folder : fileURLToPath(folder)
   const isPackaged = given.startsWith(PACKAGE_PREFIX)
   const found: NamedFixture[] = []
   const at = isPackaged ? path.join(packagedFolder(), given.slice(PACKAGE_PREFIX.length)) : given
-  checkNames(options, LOAD_OPTIONS, { of: 'loadFixture has no option', kind: 'usage' })
   const { scheme, provider: sender, ...rest } = options
   const ofScheme = scheme && sourceNameOf(checkedScheme(scheme))
-  const provider = sender === undefined ? ofScheme : hostSource(sender)
-  for await (const each of load([at], { ...rest, provider, scheme })) found.push(each)
+  const provider = sender === undefined ? ofScheme : checkedProvider(sender)
+  for await (const each of load([at], { ...rest, provider, scheme, eventWords: "{ event: 'push' }" }))
+    found.push(each)
   return found
 }
 
@@ -87,8 +128,21 @@ export interface FixtureOfOptions {
   readonly body?: string | object
 }
 
-const FIXTURE_OPTIONS: NamesOf<FixtureOfOptions> = { provider: true, scheme: true, source: true, body: true }
-const EVENTS_OPTIONS = { provider: true, scheme: true } as const
+const EVENTS_OPTIONS: Checks<EventsOptions> = { provider: optional(text), scheme: optional(text) }
+const FIXTURE_OPTIONS: Checks<FixtureOfOptions> = {
+  ...EVENTS_OPTIONS,
+  source: optional(sourceName),
+  body: optional(
+    must('an object, or the exact text', (value) => isText(value) || anyObject(value) === undefined),
+  ),
+}
+type EventsOptions = Pick<FixtureOfOptions, 'provider' | 'scheme'>
+
+/** The call that lists the events, and the option for a body, in messages. */
+function wordsFor(name: keyof EventsOptions, value: string | undefined): ExampleWords {
+  const of = value === undefined ? '' : `{ ${name}: '${value}' }`
+  return { list: () => `events(${of})`, body: 'the option body' }
+}
 
 /** Returns the name of a scheme's source, if none is given. */
 function sourceNameOf(scheme: string): string {
@@ -103,22 +157,28 @@ function sourceNameOf(scheme: string): string {
  * `settings` for an unknown scheme.
  */
 export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixture {
-  checkNames(options, FIXTURE_OPTIONS, { of: 'fixtureOf has no option', kind: 'usage' })
+  checkArgument('fixtureOf: the event', event, filledText)
+  checkMembers(
+    options,
+    FIXTURE_OPTIONS,
+    optionWords('fixtureOf', { example: `fixtureOf('${event}', { scheme: 'stripe' })` }),
+  )
   const { scheme, body } = options
   const provider = checkedProvider(options.provider ?? 'github')
   if (scheme === undefined && body === undefined)
-    return synthesize(provider, event, Date.now(), { command: anywhere })
+    return synthesize(provider, event, Date.now(), { words: wordsFor('provider', options.provider) })
   const sent = scheme === undefined ? provider : checkedScheme(scheme)
   const from = { name: options.source ?? sourceNameOf(sent), scheme: sent }
-  if (body === undefined) return toFixture(exampleDelivery(from, event, { command: anywhere }))
+  if (body === undefined)
+    return toFixture(exampleDelivery(from, event, { words: wordsFor('scheme', scheme) }))
   const text = typeof body === 'string' ? body : senderOf(sent).write(event, body)
   return toFixture(deliveryOf(from, event, Buffer.from(text)).recorded)
 }
 
 /** @throws RelayError `settings` for a scheme that relay does not know, with the nearest one */
 export function checkedScheme(scheme: string): string {
-  if (typeof scheme === 'string' && isScheme(scheme)) return scheme
-  const near = typeof scheme === 'string' ? didYouMean(sourceNameOf(scheme), SCHEME_NAMES) : ''
+  if (isScheme(scheme)) return scheme
+  const near = didYouMean(sourceNameOf(scheme), SCHEME_NAMES)
   throw new RelayError('settings', `relay knows no scheme ${JSON.stringify(scheme)}${near}`)
 }
 
@@ -135,8 +195,8 @@ function checkedProvider(provider: string): string {
  * options name.
  * @throws RelayError `settings` for an unknown scheme
  */
-export function events(options: Pick<FixtureOfOptions, 'provider' | 'scheme'> = {}): string[] {
-  checkNames(options, EVENTS_OPTIONS, { of: 'events has no option', kind: 'usage' })
+export function events(options: EventsOptions = {}): string[] {
+  checkMembers(options, EVENTS_OPTIONS, optionWords('events', { example: "events({ scheme: 'stripe' })" }))
   const { provider = 'github', scheme } = options
   return triggerEvents(scheme === undefined ? checkedProvider(provider) : checkedScheme(scheme))
 }
@@ -155,12 +215,37 @@ export interface SignOptions {
   readonly keepId?: boolean
 }
 
-const SIGN_OPTIONS: NamesOf<SignedRequestOptions> = {
-  secret: true,
-  set: true,
-  tamper: true,
-  keepId: true,
-  url: true,
+/** The options that `deliver` has, too. */
+export const EDIT_OPTIONS: Checks<Pick<SignOptions, 'set' | 'keepId'>> = {
+  set: optional(anyObject),
+  keepId: optional(flag),
+}
+const TAMPERS: Readonly<Record<Tamper, true>> = { signature: true, body: true }
+const SIGN_OPTIONS: Checks<SignedRequestOptions> = {
+  ...EDIT_OPTIONS,
+  secret: optional(filledText),
+  tamper: optional(oneOf(Object.keys(TAMPERS))),
+  url: optional(
+    must('an address with http:// or https://', (value) =>
+      isAddress(value instanceof URL ? value.href : value),
+    ),
+  ),
+}
+
+/** @throws RelayError `usage` for what is no fixture, with what to give in its place */
+export function checkFixture(call: string, fixture: unknown): void {
+  const isFixture = must(
+    isText(fixture) ? `an object: fixtureOf('${fixture}')` : "an object, such as fixtureOf('push')",
+    (value) => anyObject(value) === undefined,
+  )
+  checkArgument(`${call}: the fixture`, fixture, (value) => {
+    const wrong = isFixture(value)
+    if (wrong !== undefined) return wrong
+    if (members({ name: text, fixture: anyObject })(value) === undefined)
+      return ' must be one of loadFixtures: give its fixture'
+    const problem = fixtureProblem(value)
+    return problem === undefined ? undefined : ` is invalid: ${problem}`
+  })
 }
 
 /** Key pairs of the kit, one of each kind. They live as long as the process. */
@@ -183,6 +268,7 @@ export function kitSecrets(scheme: string, text: string): WebhookSecrets {
  * @throws RelayError `usage` for a sender whose secret signs; `settings` for an unknown scheme
  */
 export function publicKeyOf(scheme: string): string {
+  checkArgument('publicKeyOf: the scheme', scheme, filledText)
   const sender = senderOf(checkedScheme(scheme))
   const key = sender.publicHalf(kitSecrets(scheme, TEST_SECRET))
   if (key !== undefined) return key
@@ -201,10 +287,11 @@ export interface SignedRequestOptions extends SignOptions {
  * Creates the request of a code host that delivers this fixture: a POST with the recorded headers and the exact bytes of
  * the body. A recorded signature made with the secret stays; otherwise all signatures are made again. The result is a
  * standard `Request`, for `app.request(…)` and `app.fetch(…)` of any fetch-style application and for `fetch` itself.
- * @throws RelayError `usage` when a field cannot be set.
+ * @throws RelayError `usage` when a field cannot be set, for what is no fixture, and for an invalid option.
  */
 export function signedRequest(fixture: Fixture, given: SignedRequestOptions = {}): Request {
-  checkNames(given, SIGN_OPTIONS, { of: 'signedRequest has no option', kind: 'usage' })
+  checkFixture('signedRequest', fixture)
+  checkMembers(given, SIGN_OPTIONS, optionWords('signedRequest'))
   const { url = 'http://localhost/webhook', ...options } = given
   const { headers, body, query, path } = signed(fixture, options, String(url))
   const lines = headers.map(([name, value]): [string, string] => [name, value])

@@ -1,11 +1,35 @@
 import { RelayError } from '../base/errors.js'
+import { StopGate } from '../base/stop-gate.js'
 import { parseUrl } from '../base/address.js'
-import { checkNames, type NamesOf } from '../base/names.js'
+import {
+  abortSignal,
+  anyObject,
+  address,
+  callback,
+  type ValueCheck,
+  checkArgument,
+  checkMembers,
+  type Checks,
+  filledText,
+  flag,
+  isText,
+  logger,
+  members,
+  oneOf,
+  optional,
+  optionWords,
+  text,
+  timerMs,
+  wholeNumber,
+} from '../base/checks.js'
 import { Secret } from '../base/secret.js'
 import { onAbort } from '../base/wait.js'
+import { isObject } from '../json/parse.js'
 import { readResponseText, sendOnce } from '../net/client.js'
-import type { FaultControl } from '../sandbox/fault.js'
+import { type Fault, type FaultControl, OPERATIONS } from '../sandbox/fault.js'
+import { PRESETS } from '../sandbox/faults.js'
 import { type Sandbox, type SandboxOptions, openSandbox } from '../sandbox/sandbox.js'
+import { port } from '../senders/check-settings.js'
 import type { SandboxState } from '../sandbox/state.js'
 import { TEST_SECRET } from './request.js'
 import { held } from './watch.js'
@@ -48,17 +72,26 @@ export interface StartedSandbox extends TestSandbox, AsyncDisposable {
   stop(): Promise<void>
 }
 
-const OPTIONS: NamesOf<TestSandboxOptions> = {
-  webhook: true,
-  secret: true,
-  signal: true,
-  client: true,
-  lifetimes: true,
-  log: true,
-  clock: true,
-  port: true,
-  deviceFlow: true,
-  checkDuration: true,
+const seconds = wholeNumber(0, Number.MAX_SAFE_INTEGER, 'of seconds')
+const OPTIONS: Checks<TestSandboxOptions> = {
+  webhook: optional((value) => (callback(value) === undefined ? undefined : address(value))),
+  secret: optional(filledText),
+  signal: optional(abortSignal),
+  client: optional(members({ id: filledText, secret: filledText })),
+  lifetimes: optional(members({ access: seconds, refresh: seconds })),
+  log: optional(logger),
+  clock: optional(callback),
+  port: optional(port),
+  deviceFlow: optional(flag),
+  checkDuration: optional(timerMs),
+}
+const STATUS = wholeNumber(200, 599)
+const FAULTS: Readonly<Record<Fault['kind'], Readonly<Record<string, ValueCheck>>>> = {
+  answer: { status: STATUS, headers: optional(anyObject), body: text },
+  slow: { ms: timerMs },
+  late: { ms: timerMs },
+  reset: {},
+  'reset-after': {},
 }
 
 /** The first OAuth application, if the options name none. */
@@ -69,31 +102,40 @@ const REDIRECT_URI = 'http://127.0.0.1:1/callback'
 /**
  * Starts a sandbox without a relay, on a free port of 127.0.0.1. It does not keep the process alive. The first OAuth
  * application is `test-client`, its secret `test-client-secret`, unless `client` names another.
- * @throws RelayError `unavailable` when a given port is in use, `usage` for an unknown option; the signal's reason
+ * @throws RelayError `unavailable` when a given port is in use, `usage` for an invalid option; the signal's reason
  */
-export async function startSandbox(options: TestSandboxOptions = {}): Promise<StartedSandbox> {
-  checkNames(options, OPTIONS, { of: 'startSandbox has no option', kind: 'usage' })
+export function startSandbox(options: TestSandboxOptions = {}): Promise<StartedSandbox> {
+  return held(() => start(options))
+}
+
+async function start(options: TestSandboxOptions): Promise<StartedSandbox> {
+  checkMembers(options, OPTIONS, optionWords('startSandbox'))
   const { webhook, secret = TEST_SECRET, client = CLIENT, signal, ...rest } = options
   signal?.throwIfAborted()
   const url = typeof webhook === 'string' ? () => webhook : webhook
   const hook = url && { url, secret: new Secret(secret) }
-  const sandbox = await held(() => openSandbox({ ...rest, client, webhook: hook, background: true }))
-  const started = testSandboxOf(sandbox, client)
-  if (signal) onAbort(signal, () => void started.stop().catch(() => {}))
+  const sandbox = await openSandbox({ ...rest, client, webhook: hook, background: true })
+  const gate = new StopGate('The sandbox was stopped: startSandbox starts another one', async () =>
+    sandbox[Symbol.asyncDispose](),
+  )
+  if (signal) onAbort(signal, () => void gate.stop().catch(() => {}))
   signal?.throwIfAborted()
-  return started
+  const stop = (): Promise<void> => held(() => gate.stop())
+  return Object.assign(testSandboxOf(sandbox, client, gate), { stop, [Symbol.asyncDispose]: stop })
 }
 
 /** Returns the members of a sandbox that tests use. */
-export function testSandboxOf(sandbox: Sandbox, client: Client): StartedSandbox {
+export function testSandboxOf(sandbox: Sandbox, client: Client, gate: StopGate): TestSandbox {
   const { url, state, faults } = sandbox
-  let stopped: Promise<void> | undefined
-  const stop = (): Promise<void> => (stopped ??= held(async () => sandbox[Symbol.asyncDispose]()))
   return {
     url,
-    faults,
+    faults: checkedFaults(faults),
     reviewComments: state.reviewComments,
-    issue: (repo, number) => state.issue(repo, number),
+    issue(repo, number) {
+      checkArgument('issue: the repository', repo, text)
+      checkArgument('issue: the number', number, wholeNumber(1))
+      return state.issue(repo, number)
+    },
     get comments() {
       return state.comments
     },
@@ -106,11 +148,45 @@ export function testSandboxOf(sandbox: Sandbox, client: Client): StartedSandbox 
     get requests() {
       return state.requests
     },
-    token: (scope) => held(() => tokenOf(url, client, scope)),
-    idle: () => held(() => sandbox.idle()),
-    stop,
-    [Symbol.asyncDispose]: stop,
+    token: (scope) =>
+      held(async () => {
+        gate.check()
+        checkArgument('token: the scope', scope, optional(text))
+        return tokenOf(url, client, scope)
+      }),
+    idle: () =>
+      held(async () => {
+        gate.check()
+        await sandbox.idle()
+      }),
   }
+}
+
+/** Refuses an operation or a fault that does not exist: it would never happen. */
+function checkedFaults(faults: FaultControl): FaultControl {
+  const check = (call: string, operation: unknown, fault: unknown): void => {
+    checkArgument(`${call}: the operation`, operation, oneOf(OPERATIONS))
+    checkArgument(`${call}: the fault`, fault, checkFault)
+  }
+  return {
+    next(operation, fault) {
+      check('faults.next', operation, fault)
+      faults.next(operation, fault)
+    },
+    always(operation, fault) {
+      check('faults.always', operation, fault)
+      faults.always(operation, fault)
+    },
+    clear: () => faults.clear(),
+  }
+}
+
+function checkFault(value: unknown): string | undefined {
+  const kinds: Readonly<Record<string, Readonly<Record<string, ValueCheck>>>> = FAULTS
+  if (isText(value) || value === undefined) return oneOf([...PRESETS.keys()])(value)
+  if (!isObject(value)) return ` must be one of ${[...PRESETS.keys()].join(', ')}, or an object`
+  const { kind } = value
+  return members({ kind: oneOf(Object.keys(kinds)), ...(isText(kind) && kinds[kind]) })(value)
 }
 
 /**

@@ -101,11 +101,11 @@ export class Waits {
         signal?.throwIfAborted()
         if (!limited.aborted) throw error
         const newest = await this.#matching({ last: MAX_LISTED }, undefined)
-        const arrived = newest.map((each) => nameOf(each, this.#watch, until)).join('; ') || 'none'
-        const what = `${count} ${until === 'settled' ? 'settled' : 'forwarded'}${textOf(wanted)}`
+        const arrived = await Promise.all(newest.map((each) => this.#stateOf(each, until)))
+        const what = `${count} ${wordsOf(until).what}${textOf(wanted)}`
         throw new RelayError(
           'timed_out',
-          `Waited ${formatDuration(timeout)} for ${what}, got ${found.length}. Received: ${arrived}`,
+          `Waited ${formatDuration(timeout)} for ${what}, got ${found.length}. Received: ${arrived.join('; ') || 'none'}`,
         )
       })
     }
@@ -121,7 +121,7 @@ export class Waits {
       const found = await this.#matching(filter, wanted.deliveryId)
       const more = found.filter(({ n }) => !this.#returned.has(n))
       if (more.length > 0) {
-        const names = more.slice(0, MAX_LISTED).map((each) => nameOf(each, this.#watch, { attempts: 0 }))
+        const names = more.slice(0, MAX_LISTED).map(nameOf)
         throw new RelayError(
           'target_failed',
           `Nothing more${textOf(wanted)} was expected. Received: ${names.join('; ')}`,
@@ -135,6 +135,25 @@ export class Waits {
         throw error
       }
     }
+  }
+
+  /**
+   * Formats a delivery with the state of each target, if one is waited for:
+   * `#1 push octo/demo, not yet settled at http://localhost:3000 (1 attempt, the last: 500), succeeded at cat`.
+   */
+  async #stateOf(summary: Summary, until: Until): Promise<string> {
+    const pending = new Set(this.#watch.waiting(summary, until))
+    if (pending.size === 0) return nameOf(summary)
+    const all = await this.#journal.attempts(summary.n)
+    const states = Object.entries(summary.forwards).map(([id, { status }]) => {
+      const count = this.#watch.attemptsAt(summary.n, id)
+      const last = all.findLast(({ target }) => target === id)
+      const result = last?.error ?? last?.status ?? last?.outcome
+      const tries = `${count} attempt${count === 1 ? '' : 's'}, the last: ${result}`
+      const state = pending.has(labelOf(id)) ? wordsOf(until).missing : `${status} at`
+      return `${state} ${labelOf(id)}${count === 0 || status === 'succeeded' ? '' : ` (${tries})`}`
+    })
+    return [nameOf(summary), ...states].join(', ')
   }
 
   /** Returns matching deliveries, oldest first. With an id, the search stops at the newest match. */
@@ -181,14 +200,16 @@ function textOf({ event = [], repo, deliveryId }: DeliveryFilter): string {
   return names.length > 0 ? ` (${names.join(', ')})` : ''
 }
 
-/** Formats a delivery: `#1 issues.opened octo/demo#1, not yet answered by http://localhost:3000`. */
-function nameOf(summary: Summary, watch: Watch, until: Until): string {
-  const { n, event, action, repo, number } = summary
+/** Formats a delivery: `#1 issues.opened octo/demo#1`. */
+function nameOf({ n, event, action, repo, number }: Summary): string {
   const place = repo === null ? '' : ` ${repo}${number === null ? '' : `#${number}`}`
-  const pending = watch.waiting(summary, until)
-  const rest =
-    pending.length > 0
-      ? `, not yet ${until === 'settled' ? 'settled at' : 'answered by'} ${pending.join(', ')}`
-      : ''
-  return `#${n} ${event}${action === null ? '' : `.${action}`}${place}${rest}`
+  return `#${n} ${event}${action === null ? '' : `.${action}`}${place}`
+}
+
+/** What a wait is for, as what follows a number of deliveries, and before the name of a target that lacks it. */
+function wordsOf(until: Until): { readonly what: string; readonly missing: string } {
+  if (until === 'settled') return { what: 'settled', missing: 'not yet settled at' }
+  if (until.attempts <= 1) return { what: 'forwarded', missing: 'not yet answered by' }
+  const what = `attempted ${until.attempts} times`
+  return { what, missing: `not yet ${what} at` }
 }

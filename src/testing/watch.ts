@@ -39,11 +39,16 @@ export class Watch {
     const wanted = until === 'settled' ? Infinity : until.attempts
     return Object.entries(forwards)
       .filter(([, { status }]) => status === 'waiting')
-      .filter(([target]) => (this.#attempts.get(`${n} ${target}`) ?? 0) < wanted)
+      .filter(([target]) => this.attemptsAt(n, target) < wanted)
       .map(([target]) => labelOf(target))
   }
 
   /** Resolves at the next delivery or attempt. @throws AbortError when `signal` aborts first; RelayError `cancelled` */
+  /** Number of attempts at a target since the entry last arrived. */
+  attemptsAt(n: number, target: string): number {
+    return this.#attempts.get(`${n} ${target}`) ?? 0
+  }
+
   async next(signal: AbortSignal): Promise<void> {
     try {
       await once(this.#changes, 'change', { signal: AbortSignal.any([signal, this.#end.signal]) })

@@ -15,6 +15,7 @@ import { fixtureOf, signedRequest, startRelay, TEST_SECRET } from 'webhook-relay
 import { emptyFolder } from '../kit/folder.js'
 import { signIn } from '../kit/pages.js'
 import { closedPort } from '../kit/ports.js'
+import { membersOf } from '../kit/published-types.js'
 import { receiver } from '../kit/receiver.js'
 
 /** The settings of a relay for GitHub, as the documentation builds them. */
@@ -32,15 +33,6 @@ function settingsWith(given: Partial<Settings> = {}): Settings {
 }
 
 const push = (url = 'http://localhost') => signedRequest(fixtureOf('push'), { url: `${url}/webhook` })
-
-/** The members of an interface in the published types. */
-function membersOf(file: string, name: string): string[] {
-  const types = readFileSync(`dist/src/${file}`, 'utf8')
-  const [, body = ''] = new RegExp(`(?:interface|class) ${name}\\b[^{]*\\{\\n([^]*?)\\n\\}`).exec(types) ?? []
-  const members = [...body.matchAll(/^ {4}(?:readonly )?(\w+)\??[:(]/gm)].map(([, member = '']) => member)
-  expect(members).not.toEqual([])
-  return members
-}
 
 const BUSY = { kind: 'unavailable' }
 const refusedBy = (relay: Promise<AsyncDisposable>) =>

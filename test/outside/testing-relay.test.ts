@@ -176,7 +176,7 @@ describe('fixtureOf', () => {
     expect(opened.payload).toMatchObject({ pull_request: { head: { sha: head } } })
   })
 
-  it('names the command that lists its events', () => {
-    expect(() => fixtureOf('nonsense')).toThrow('no template for "nonsense": relay trigger --list has them')
+  it('names what lists its events', () => {
+    expect(() => fixtureOf('nonsense')).toThrow('no template for "nonsense": events() has them')
   })
 })

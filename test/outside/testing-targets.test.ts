@@ -182,7 +182,7 @@ describe('a misspelt name', () => {
     [
       'an event',
       () => untyped(fixtureOf)('pussh'),
-      'There is no template for "pussh" (did you mean push?): relay trigger --list has them',
+      'There is no template for "pussh" (did you mean push?): events() has them',
     ],
   ])('of %s is refused', async (_, call, message) => {
     await expect((async () => call())()).rejects.toThrow(message)

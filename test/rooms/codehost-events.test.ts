@@ -11,7 +11,7 @@ import { memberOf } from '../../src/json/parse.js'
 import { type Fixture, fixtureBody } from '../../src/replay/fixture.js'
 import { packagedEvents } from '../../src/replay/load.js'
 import { payloadBytes } from '../../src/senders/content.js'
-import { synthesize, triggerEvents } from '../../src/replay/synthesize.js'
+import { commandWords, synthesize, triggerEvents } from '../../src/replay/synthesize.js'
 
 const GITHUB = HOST_KINDS.github.webhook.events
 const GITEA = HOST_KINDS.gitea.webhook.events
@@ -190,7 +190,7 @@ describe.each(['github', 'gitea'] as const)('a delivery of %s that is made up', 
       headers,
     } = synthesize(provider, name, now, {
       url: 'http://127.0.0.1:8788',
-      command: anywhere,
+      words: commandWords(anywhere),
     })
     const payload: Record<string, { full_name?: string }> = JSON.parse(body)
     const { webhook } = HOST_KINDS[provider]

@@ -4,12 +4,12 @@ import { anywhere } from '../../src/base/command-line.js'
 import { fixtureBody } from '../../src/replay/fixture.js'
 import type { BodyKind } from '../../src/senders/members.js'
 import { editBody, lackingPaths, parseEdit } from '../../src/replay/edit.js'
-import { synthesize, triggerEvents } from '../../src/replay/synthesize.js'
+import { commandWords, synthesize, triggerEvents } from '../../src/replay/synthesize.js'
 
 const NOW = Date.parse('2026-11-20T10:00:00Z')
 
 function payloadOf(provider: string, event: string): Buffer {
-  return Buffer.from(fixtureBody(synthesize(provider, event, NOW, { command: anywhere })))
+  return Buffer.from(fixtureBody(synthesize(provider, event, NOW, { words: commandWords(anywhere) })))
 }
 
 /** The payload's text after an edit. */

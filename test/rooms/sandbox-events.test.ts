@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/base/secret.js'
 import { anywhere } from '../../src/base/command-line.js'
-import { synthesize } from '../../src/replay/synthesize.js'
+import { commandWords, synthesize } from '../../src/replay/synthesize.js'
 import { receiver, valuesOf } from '../kit/receiver.js'
 import { answerOf, call, NOW, signIn, start } from './sandbox-rig.js'
 
@@ -201,7 +201,7 @@ it.each([
   'release.published',
   'workflow_run.requested',
 ])('an example of %s names no other branch than the repository has as its default', (event) => {
-  const { body } = synthesize('github', event, NOW, { command: anywhere })
+  const { body } = synthesize('github', event, NOW, { words: commandWords(anywhere) })
   expect(body).not.toMatch(/"(?:refs\/heads\/|\w+:)?master"/)
   expect(JSON.parse(String(body))).toMatchObject({ repository: { default_branch: 'main' } })
 })

@@ -127,11 +127,11 @@ async function make(
 ): Promise<RecordedDelivery> {
   const source = await findSource(shell, profile, name)
   const { provider, providerUrl } = profile.values
-  const { deliveryOf, exampleDelivery } = await examples()
+  const { commandWords, deliveryOf, exampleDelivery } = await examples()
   if (file === undefined)
     return exampleDelivery(source, event ?? '', {
       url: source.name === hostSource(provider) ? providerUrl : undefined,
-      command: profile.command,
+      words: commandWords(profile.command),
     })
   const input = await readInput(shell, file, { tooLarge: 'larger than 25 MiB', limit: MAX_MAX_BODY })
   const body = withoutMark(input)
