@@ -1,5 +1,6 @@
 import { EventEmitter, once, setMaxListeners } from 'node:events'
 import { RelayError } from '../base/errors.js'
+import { MAX_TIMER_MS } from '../base/wait.js'
 import { labelOf } from '../dispatch/routes.js'
 import type { RelayEvent } from '../events/events.js'
 import type { Summary } from '../journal/types.js'
@@ -43,12 +44,12 @@ export class Watch {
       .map(([target]) => labelOf(target))
   }
 
-  /** Resolves at the next delivery or attempt. @throws AbortError when `signal` aborts first; RelayError `cancelled` */
   /** Number of attempts at a target since the entry last arrived. */
   attemptsAt(n: number, target: string): number {
     return this.#attempts.get(`${n} ${target}`) ?? 0
   }
 
+  /** Resolves at the next delivery or attempt. @throws AbortError when `signal` aborts first; RelayError `cancelled` */
   async next(signal: AbortSignal): Promise<void> {
     try {
       await once(this.#changes, 'change', { signal: AbortSignal.any([signal, this.#end.signal]) })
@@ -64,12 +65,29 @@ export class Watch {
   }
 }
 
-/** Keeps the process alive while a test waits, which nothing else of the kit does. */
-export async function held<Result>(work: () => Promise<Result>): Promise<Result> {
-  const hold = setInterval(() => {}, 2 ** 30)
-  try {
-    return await work()
-  } finally {
-    clearInterval(hold)
+/**
+ * Starts `work`, and keeps the process alive from when something waits for the returned promise. Nothing else of the kit
+ * does, so that a wait which a failed test has left does not go on. What `work` throws at once is a rejection, too.
+ */
+export function held<Result>(work: () => Promise<Result>): Promise<Result> {
+  const result = startNow(work)
+  class HeldPromise extends Promise<Result> {
+    // Read by `then`, which `await` calls on a promise of a class of its own: something waits now.
+    static override get [Symbol.species](): PromiseConstructor {
+      hold(result)
+      return Promise
+    }
   }
+  return new HeldPromise((resolve) => resolve(result))
+}
+
+async function startNow<Result>(work: () => Promise<Result>): Promise<Result> {
+  return work()
+}
+
+/** Keeps the process alive until a promise is settled. */
+function hold(result: Promise<unknown>): void {
+  const timer = setInterval(() => {}, MAX_TIMER_MS)
+  const release = (): void => clearInterval(timer)
+  result.then(release, release)
 }
