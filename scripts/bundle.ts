@@ -50,8 +50,9 @@ await build({
         // What the commands that act for a user share.
         {
           name: 'user-profile',
-          test: /src[\\/](?:cli[\\/](?:user-profile|account|action)|codehost[\\/]hooks)\.ts$/,
+          test: /src[\\/](?:cli[\\/](?:user-profile|account)|codehost[\\/]hooks)\.ts$/,
         },
+        { name: 'action', test: /src[\\/]cli[\\/]action\.ts$/ },
         // What the commands that know the sources share.
         { name: 'sources', test: /src[\\/]cli[\\/](?:sources|stored-setup)\.ts$/ },
       ],
