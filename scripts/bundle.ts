@@ -50,7 +50,7 @@ await build({
         // What the commands that act for a user share.
         {
           name: 'user-profile',
-          test: /src[\\/](?:cli[\\/](?:user-profile|account)|codehost[\\/]hooks)\.ts$/,
+          test: /src[\\/](?:cli[\\/](?:user-profile|account)|codehost[\\/](?:hooks|repo))\.ts$/,
         },
         { name: 'action', test: /src[\\/]cli[\\/]action\.ts$/ },
         // What the commands that know the sources share.
