@@ -11,7 +11,6 @@ import {
   hasPlace,
   proofIn,
   isSigned,
-  jwtIn,
   proofsFor,
   signaturesIn,
   staleness,
@@ -39,7 +38,14 @@ import { isPublicKey, keyDefect } from './keys.js'
 import { LACKS_MARK, likelySecrets, MARK, otherKeys } from './likely-secrets.js'
 import type { WebhookRequest } from './request.js'
 import { type Unproved, unproved } from './unproved.js'
-import { type IndexedRequest, isForm, signableOf, type SigningConfig, verifySignature } from './proving.js'
+import {
+  type IndexedRequest,
+  isForm,
+  signableOf,
+  type SigningConfig,
+  tokenOf,
+  verifySignature,
+} from './proving.js'
 
 export type SignatureExplanation = { readonly valid: true; readonly by: VerifiedBy } | Unproved
 
@@ -90,22 +96,14 @@ export async function explainSignature(
 /** Explains a request that a token proves. Undefined for a scheme without one, and for a request that has none. */
 async function explainToken(
   request: IndexedRequest,
-  { scheme, secrets }: SigningConfig,
+  config: SigningConfig,
   now: number | undefined,
 ): Promise<SignatureExplanation | undefined> {
-  const signable = signableOf(request, scheme)
-  const proof = signable && proofIn(signable, proofsFor(secrets.current, scheme))
-  const token = proof && jwtIn(signable, proof)
-  if (token === undefined || !proof?.jwt) return undefined
-  const { proveJwt } = await import('./jwt-proof.js')
-  const url = proof.url ?? request.payloadUrl
+  const found = tokenOf(request, config)
+  if (!found) return undefined
   try {
-    const verdict = await proveJwt(token, proof.jwt, secrets, {
-      body: request.body,
-      url,
-      query: request.query,
-    })
-    const stale = now === undefined ? undefined : jwtStaleness(token, proof.jwt, now)
+    const verdict = await found.verdict()
+    const stale = now === undefined ? undefined : jwtStaleness(found.token, found.jwt, now)
     if (!('by' in verdict)) return verdict
     return stale === undefined ? { valid: true, by: verdict.by } : unproved('stale', stale)
   } catch (error) {

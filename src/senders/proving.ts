@@ -3,7 +3,8 @@ import type { HeaderLines } from '../http/headers.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import type { VerifiedBy } from '../journal/types.js'
 import { readContent } from './content.js'
-import { bodyClaim, decodeJwt } from './jwt.js'
+import { bodyClaim, decodeJwt, type JwtRules } from './jwt.js'
+import type { JwtVerdict } from './jwt-proof.js'
 import { findOwnProof, findProof, hasProof, jwtIn, proofIn, proofsFor } from './proof.js'
 import type { WebhookRequest } from './request.js'
 import type { SignedRequest } from './template.js'
@@ -52,16 +53,39 @@ export function verifySignature(
  */
 export async function proveToken(
   request: IndexedRequest,
-  { scheme, secrets }: SigningConfig,
+  config: SigningConfig,
 ): Promise<Verification | undefined> {
+  const found = tokenOf(request, config)
+  const verdict = await found?.verdict()
+  return found && verdict && 'by' in verdict ? { by: verdict.by, proof: found.proof } : undefined
+}
+
+/** The token of a request by a scheme that has one, with the proof that names its place. */
+export interface FoundToken {
+  readonly token: string
+  readonly jwt: JwtRules
+  readonly proof: Proof
+  /** @throws RelayError `unavailable` if the sender's keys cannot be fetched */
+  readonly verdict: () => Promise<JwtVerdict>
+}
+
+/** Finds the token of a request. Undefined for a scheme without one, and for a request that has none. */
+export function tokenOf(request: IndexedRequest, { scheme, secrets }: SigningConfig): FoundToken | undefined {
   const signable = signableOf(request, scheme)
   const proof = signable && proofIn(signable, proofsFor(secrets.current, scheme))
   const token = proof && jwtIn(signable, proof)
   if (token === undefined || !proof?.jwt) return undefined
-  const { proveJwt } = await import('./jwt-proof.js')
-  const url = proof.url ?? request.payloadUrl
-  const verdict = await proveJwt(token, proof.jwt, secrets, { body: request.body, url, query: request.query })
-  return 'by' in verdict ? { by: verdict.by, proof } : undefined
+  const { jwt, url = request.payloadUrl } = proof
+  const { body, query } = request
+  return {
+    token,
+    jwt,
+    proof,
+    async verdict() {
+      const { proveJwt } = await import('./jwt-proof.js')
+      return proveJwt(token, jwt, secrets, { body, url, query })
+    },
+  }
 }
 
 /**
