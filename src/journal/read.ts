@@ -448,7 +448,7 @@ interface AttemptRow extends Omit<Attempt, 'headers'> {
 }
 
 function toDelivery(row: DeliveryRow): Omit<Summary, 'forwards'> {
-  const { n, repo, number, ref, query, restored, size, duplicates, ignored_by: ignoredBy } = row
+  const { n, repo, number, kind, ref, query, restored, size, duplicates, ignored_by: ignoredBy } = row
   return {
     n,
     receivedAt: row.received_at,
@@ -461,6 +461,7 @@ function toDelivery(row: DeliveryRow): Omit<Summary, 'forwards'> {
     verifiedBy: row.verified,
     repo,
     number,
+    ...(kind !== null && { kind }),
     ...(ref !== null && { ref }),
     ...(query !== null && { query }),
     ...(restored !== null && { restored: JSON.parse(restored) }),

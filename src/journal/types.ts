@@ -41,10 +41,14 @@ export interface VerifiedEvent extends SourceEvent {
   readonly verifiedBy: VerifiedBy
 }
 
+export type NumberKind = 'issue' | 'pull'
+
 /** Subject of a delivery within its repository. */
 export interface DeliverySubject {
   /** Number of an issue or pull request, if the payload has one. */
   readonly number: number | null
+  /** What the number is of, where issues and pull requests have numbers of their own (GitLab). */
+  readonly kind?: NumberKind
   /**
    * Branch or tag of a push, a creation or deletion, or a release, as the payload spells it: `refs/heads/main`, `v1.0`.
    */
@@ -278,9 +282,14 @@ export function editedFrom({ headers }: { readonly headers: readonly Header[] })
   return value === undefined ? undefined : Number(value)
 }
 
+/** Formats the number of a delivery's subject: `#12`, or `!12` for a merge request of GitLab. Empty if it has none. */
+export function numberText({ number, kind }: Pick<DeliverySubject, 'number' | 'kind'>): string {
+  return number === null ? '' : `${kind === 'pull' ? '!' : '#'}${number}`
+}
+
 /** Subject of a delivery within its repository: `#12`, a branch or a tag. Null if the payload names none. */
-export function subjectOf({ number, ref }: DeliverySubject): string | null {
-  if (number !== null) return `#${number}`
+export function subjectOf({ number, kind, ref }: DeliverySubject): string | null {
+  if (number !== null) return numberText({ number, ...(kind && { kind }) })
   return ref === undefined ? null : shortRef(ref)
 }
 

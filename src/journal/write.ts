@@ -187,7 +187,7 @@ function isOfAnotherHook(known: Known, delivery: Delivery): boolean {
 
 /** Columns of `delivery`, except its number, its key and its ignore rule. */
 export function deliveryColumns(delivery: Delivery) {
-  const { provider, repo, number, ref = null, query = null, restored } = delivery
+  const { provider, repo, number, kind = null, ref = null, query = null, restored } = delivery
   return {
     received_at: delivery.receivedAt,
     source: provider,
@@ -196,6 +196,7 @@ export function deliveryColumns(delivery: Delivery) {
     event: eventOf(delivery),
     repo,
     number,
+    kind,
     ref,
     delivery_id: delivery.deliveryId,
     hook_id: delivery.hookId,

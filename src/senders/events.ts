@@ -59,7 +59,8 @@ export function isRepeatable(event: string, payload: unknown, table: EventTable)
   return table.get(event)?.repeatable?.every((mark) => isMarked(payload, mark)) ?? false
 }
 
-function isMarked(payload: unknown, mark: string): boolean {
+/** True if a payload has a mark of an event: see {@link eventTable}. */
+export function isMarked(payload: unknown, mark: string): boolean {
   if (mark.startsWith('!')) return memberOf(payload, mark.slice(1)) === undefined
   const [path = '', values, same] = mark.split('=')
   const member = memberOf(payload, path)

@@ -74,7 +74,13 @@ export const GITLAB_WEBHOOK: HostScheme = {
   ref: ['$.ref', '$.object_attributes.ref', '$.tag'],
   action: ['$.object_attributes.action', '$.action'],
   repo: ['$.project.path_with_namespace', '$.project_path'],
-  number: ['$.merge_request.iid', '$.issue.iid', '$.object_attributes.iid'],
+  // Pipelines and milestones have an `iid`, too, which nobody calls them by.
+  number: [
+    { place: '$.merge_request.iid', kind: 'pull' },
+    { place: '$.issue.iid', kind: 'issue' },
+    { place: '$.object_attributes.iid', kind: 'pull', mark: 'object_kind=merge_request' },
+    { place: '$.object_attributes.iid', kind: 'issue', mark: 'object_kind=issue|work_item' },
+  ],
   secretHint: 'each webhook has its own signing token or secret token',
   style: () => 'compact',
   headers: (event, id) => ({

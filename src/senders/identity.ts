@@ -4,7 +4,7 @@ import { excerpt } from '../base/log.js'
 import type { HeaderLines } from '../http/headers.js'
 import type { Delivery, Restoration } from '../journal/types.js'
 import { type Content, readContent } from './content.js'
-import { eventsOf, isRepeatable } from './events.js'
+import { eventsOf, isMarked, isRepeatable } from './events.js'
 import { isInBody, nameText, type ValueLocation, valueAt, type WebhookScheme } from './scheme.js'
 
 /** A delivery's values as its sender gives them. The action is separate from the event. */
@@ -191,21 +191,23 @@ export function summarize(
   payload: unknown,
   lines: HeaderLines,
   scheme: WebhookScheme,
-): Pick<Delivery, 'action' | 'repo' | 'number' | 'ref'> {
+): Pick<Delivery, 'action' | 'repo' | 'number' | 'kind' | 'ref'> {
   const textAt = (places: readonly ValueLocation[], maxLength = MAX_LENGTH): string | null => {
     const isName = (value: unknown): value is string =>
       typeof value === 'string' && value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
     return places.map((place) => valueAt(place, lines, payload)).find(isName) ?? null
   }
-  const numbers = scheme.number.map((place) => valueAt(place, lines, payload))
-  const number = numbers.find(
-    (value) => typeof value === 'number' && Number.isSafeInteger(value) && value > 0,
-  )
+  const numbers = scheme.number.flatMap((location) => {
+    const { place, kind, mark } = typeof location === 'string' ? { place: location } : location
+    const number = mark === undefined || isMarked(payload, mark) ? valueAt(place, lines, payload) : undefined
+    const isNumber = typeof number === 'number' && Number.isSafeInteger(number) && number > 0
+    return isNumber ? [{ number, ...(kind && { kind }) }] : []
+  })
   const ref = textAt(scheme.ref, MAX_REF_LENGTH)
   return {
     action: textAt(scheme.action),
     repo: textAt(scheme.repo),
-    number: typeof number === 'number' ? number : null,
+    ...(numbers[0] ?? { number: null }),
     ...(ref !== null && { ref }),
   }
 }

@@ -1,5 +1,5 @@
 import { decodeUserinfo } from '../base/address.js'
-import type { OnDuplicate } from '../journal/types.js'
+import type { NumberKind, OnDuplicate } from '../journal/types.js'
 import { canonicalHeaderName, type HeaderLines, singleValue } from '../http/headers.js'
 import { memberOf } from '../json/parse.js'
 import type { HashAlgorithm, KeyAlgorithm } from './algorithms.js'
@@ -15,6 +15,14 @@ import { TokenBody } from './token-body.js'
  * if it is a token (`$`), whose claims are members then.
  */
 export type ValueLocation = string
+
+/** Where the number of an issue or a pull request is, if they have numbers of their own. */
+export interface NumberLocation {
+  readonly place: ValueLocation
+  readonly kind: NumberKind
+  /** Mark of the payloads that have it there, as in a table of events. Undefined: any. */
+  readonly mark?: string
+}
 
 /** How signatures are written. `HEX` is hex in upper case; base64url has padding or none. */
 export const ENCODINGS = ['hex', 'HEX', 'base64', 'base64url'] as const
@@ -137,7 +145,7 @@ export interface WebhookScheme extends ProofScheme {
   readonly made?: readonly string[]
   readonly repo: readonly ValueLocation[]
   /** Locations of the number of an issue or a pull request. */
-  readonly number: readonly ValueLocation[]
+  readonly number: readonly (ValueLocation | NumberLocation)[]
   /** Content that a form's signature covers: the body as sent, or the JSON text inside `payload`. */
   readonly formSignature: 'body' | 'payload'
   /**

@@ -214,7 +214,7 @@ export type Proven = Verification
 /** What a proven request says. */
 export interface ReadRequest extends Pick<
   Delivery,
-  'event' | 'action' | 'hookId' | 'repo' | 'number' | 'ref'
+  'event' | 'action' | 'hookId' | 'repo' | 'number' | 'kind' | 'ref'
 > {
   /** Undefined if the sender gives none. */
   readonly deliveryId: string | undefined

@@ -39,6 +39,9 @@ export const MIGRATIONS: readonly Migration[] = [
   function* () {
     yield* execute({ sql: 'ALTER TABLE delivery ADD COLUMN query TEXT', values: [] })
   },
+  function* () {
+    yield* execute({ sql: 'ALTER TABLE delivery ADD COLUMN kind TEXT', values: [] })
+  },
 ]
 
 /**
@@ -114,6 +117,7 @@ export const FAILED_ATTEMPT = `(status = 'failed' OR tries > 0)`
  * - `delivery.scheme`: how the source signs: a code host's name, or the text of a scheme.
  * - `delivery.event`: with the action after a line feed if the source is a code host.
  * - `delivery.query`, which a migration adds: the query of the address at which it arrived. Null without one.
+ * - `delivery.kind`, which a migration adds: what `number` is of, where issues and pull requests have numbers of their own.
  * - `body` is a table of its own, so that a scan of deliveries does not read the bodies' pages (6 to 8 times faster).
  * - `forward` is the queue of each target. Most forwards succeed, so the indexes by status leave those out. `due`, which a
  *   migration adds, is the time before which a delivery is not tried again; 0 for one that was not tried, and only then.

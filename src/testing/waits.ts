@@ -4,7 +4,7 @@ import { type Cancellable, deadline } from '../base/wait.js'
 import { labelOf } from '../dispatch/routes.js'
 import { type Filter, parseMatch } from '../journal/filter.js'
 import type { Journal } from '../journal/journal.js'
-import type { Attempt, Entry, ForwardStatus, Summary } from '../journal/types.js'
+import { type Attempt, type Entry, type ForwardStatus, numberText, type Summary } from '../journal/types.js'
 import { readContent } from '../senders/content.js'
 import type { Until, Watch } from './watch.js'
 
@@ -201,8 +201,9 @@ function textOf({ event = [], repo, deliveryId }: DeliveryFilter): string {
 }
 
 /** Formats a delivery: `#1 issues.opened octo/demo#1`. */
-function nameOf({ n, event, action, repo, number }: Summary): string {
-  const place = repo === null ? '' : ` ${repo}${number === null ? '' : `#${number}`}`
+function nameOf(summary: Summary): string {
+  const { n, event, action, repo } = summary
+  const place = repo === null ? '' : ` ${repo}${numberText(summary)}`
   return `#${n} ${event}${action === null ? '' : `.${action}`}${place}`
 }
 

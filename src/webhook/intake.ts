@@ -91,7 +91,11 @@ async function verified(request: WebhookRequest, from: RequestOrigin, now: numbe
   const received = { lines: indexHeaders(headers), body, query, path, payloadUrl }
   const proven = await sender.authenticate(received, secrets)
   if (!proven) throw new RelayError('invalid_signature', 'Invalid signature')
-  const { event, action, deliveryId, hookId, repo, number, ref, proof } = sender.read(received, proven, at)
+  const { event, action, deliveryId, hookId, repo, number, kind, ref, proof } = sender.read(
+    received,
+    proven,
+    at,
+  )
   const restored = how !== undefined && { how, ...proof() }
   const shown = query === undefined ? '' : storedQuery(sender.withoutSecret(query))
   // Anybody can send a copy through a tunnel. What a user makes may have the body of another delivery.
@@ -100,6 +104,7 @@ async function verified(request: WebhookRequest, from: RequestOrigin, now: numbe
     hookId,
     repo,
     number,
+    ...(kind !== undefined && { kind }),
     ...(ref !== undefined && { ref }),
     receivedAt: waited?.at ?? now,
     provider: name,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Webhook } from 'standardwebhooks'
 import { events, fixtureOf, signedRequest } from 'webhook-relay/testing'
+import { openInspector } from '../kit/inspector.js'
 import { place } from '../kit/place.js'
 import { fresh, json } from './fixture.js'
 import { objects } from './example.js'
@@ -22,6 +23,42 @@ describe('relay trigger at a GitLab', () => {
     const shown = await json(here.run('show', 'last', '--json'))
     expect(shown).toMatchObject({ source: 'gitlab-host' })
     expect(address).toContain('http://127.0.0.1:')
+  })
+
+  it('has the number of issues and merge requests alone, with the sign that GitLab gives it', async () => {
+    const relay = await here.serve()
+    const inspector = await openInspector(here, relay)
+    for (const name of EVENTS) expect((await here.run('trigger', name)).code).toBe(0)
+    const NUMBERS: Readonly<Record<string, readonly [number, string, string]>> = {
+      'confidential_issue.open': [2, 'issue', '#2'],
+      'confidential_note.create': [1, 'issue', '#1'],
+      'emoji.award': [1, 'issue', '#1'],
+      'emoji.revoke': [1, 'issue', '#1'],
+      'issue.open': [1, 'issue', '#1'],
+      'issue.close': [1, 'issue', '#1'],
+      'note.create': [1, 'pull', '!1'],
+      'merge_request.open': [1, 'pull', '!1'],
+      'merge_request.update': [1, 'pull', '!1'],
+      'merge_request.merge': [1, 'pull', '!1'],
+      // That of a merge request.
+      pipeline: [1, 'pull', '!1'],
+    }
+    const entries = objects(await here.run('log', '--json', '-n', '100'))
+    const lines = (await here.run('log', '-n', '100')).out.trimEnd().split('\n')
+    const listed: unknown = await inspector.json('deliveries?limit=200')
+    const subjects = new Map(
+      Object(listed).deliveries.map(({ n, subject }: { n: number; subject: string }) => [n, subject]),
+    )
+    EVENTS.forEach((name, i) => {
+      const [number, kind, sign] = NUMBERS[name] ?? [null, undefined, undefined]
+      const shown = /octo\/demo([#!]\d+)?/.exec(lines[i] ?? '')?.[1]
+      const { n, number: given, kind: ofKind } = entries[i] ?? {}
+      expect([name, given, ofKind, shown]).toEqual([name, number, kind, sign])
+      expect([name, /^[#!]\d/.exec(String(subjects.get(n)))?.input]).toEqual([name, sign])
+    })
+    const { err } = await relay.stop()
+    const signs = EVENTS.flatMap((name) => NUMBERS[name]?.[2] ?? [])
+    expect([...err.matchAll(/octo\/demo([#!]\d+)/g)].map(([, sign]) => sign)).toEqual(signs)
   })
 
   it('names the addresses of its code host, now', async () => {

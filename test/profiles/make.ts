@@ -1,5 +1,5 @@
 // Writes the profiles: version-11/ by the relay of commit 28cf0ad3, version-12/ by that of 7dbcde6c, version-13/ by that of
-// ec5b3342. In a checkout of that commit, built:
+// ec5b3342, version-14/ by that of 0856414f. In a checkout of that commit, built:
 //   cp <this file> test/profiles/make.test.ts
 //   RELAY_TEST_BUILT=1 OUT=<folder> npx vitest run test/profiles/make.test.ts
 import { execFileSync } from 'node:child_process'

@@ -19,6 +19,7 @@ import {
   editedFrom,
   type Forward,
   ignoredText,
+  numberText,
   shortRef,
   type Summary,
 } from '../../journal/types.js'
@@ -29,7 +30,10 @@ import { localTime, spokenTime } from './time.js'
 
 // Formats of deliveries, attempts, targets and hooks: text for people, objects for programs.
 
-type DeliveryName = Pick<Delivery, 'event' | 'action' | 'repo' | 'number' | 'ref' | 'provider' | 'deliveryId'>
+type DeliveryName = Pick<
+  Delivery,
+  'event' | 'action' | 'repo' | 'number' | 'kind' | 'ref' | 'provider' | 'deliveryId'
+>
 
 /** Formats `issue_comment.created`. */
 export function eventName({ event, action }: Pick<DeliveryName, 'event' | 'action'>): string {
@@ -43,11 +47,12 @@ export function sourcedName(delivery: Pick<DeliveryName, 'event' | 'action' | 'p
 }
 
 /**
- * Formats `octo/demo#1`, `octo/demo main`. If the payload names neither a repository nor a branch, it is empty or, for
+ * Formats `octo/demo#1`, `octo/demo main`, `group/demo!2`. If the payload names neither a repository nor a branch, it is empty or, for
  * another source than the code host, the delivery's id.
  */
-export function placeName({ repo, number, ref, provider, deliveryId }: DeliveryName): string {
-  const subject = `${repo ?? ''}${number === null ? '' : `#${number}`}`
+export function placeName(delivery: DeliveryName): string {
+  const { repo, ref, provider, deliveryId } = delivery
+  const subject = `${repo ?? ''}${numberText(delivery)}`
   const place = ref === undefined ? subject : `${subject}  ${shortRef(ref)}`.trim()
   return place === '' && shownSource(provider) !== undefined ? deliveryId : place
 }
@@ -125,8 +130,20 @@ export async function listed(journal: Journal, summary: Summary): Promise<Listed
 // Objects
 
 export function deliveryFields(delivery: Omit<Delivery, 'body'>) {
-  const { event, action, repo, number, ref, receivedAt, provider, deliveryId, query, verifiedBy, restored } =
-    delivery
+  const {
+    event,
+    action,
+    repo,
+    number,
+    kind,
+    ref,
+    receivedAt,
+    provider,
+    deliveryId,
+    query,
+    verifiedBy,
+    restored,
+  } = delivery
   return marked({
     time: timeField(receivedAt),
     provider: own(provider),
@@ -137,6 +154,7 @@ export function deliveryFields(delivery: Omit<Delivery, 'body'>) {
     action: outside(action),
     repo: outside(repo),
     number: outside(number),
+    ...(kind && { kind: own(kind) }),
     ref: outside(ref ?? null),
     query: outside(query ?? null),
     verifiedBy,
