@@ -143,6 +143,7 @@ describe('the layers of src', () => {
     // The tables of code hosts, and what help says.
     expect(naming.map((file) => file.replaceAll(path.sep, '/')).toSorted()).toEqual([
       'base/source-names.ts',
+      'cli/commands/catch-up.ts',
       'cli/commands/comment.ts',
       'cli/commands/merge.ts',
       'cli/commands/revoke.ts',
