@@ -92,6 +92,15 @@ export function eachOf(what: string, check: ValueCheck): ValueCheck {
   }
 }
 
+/** What `JSON.stringify` writes whole. A number that JSON lacks would become null. */
+export const json = must('a value of JSON', (value) => {
+  try {
+    return JSON.stringify(value) !== undefined && (typeof value !== 'number' || Number.isFinite(value))
+  } catch {
+    return false
+  }
+})
+
 /** Object with these members and no others. */
 export function members(checks: Readonly<Record<string, ValueCheck>>): ValueCheck {
   return (value) => {
@@ -151,6 +160,8 @@ export interface Words {
   readonly member: string
   /** What the object may look like, if it is none. */
   readonly example?: string
+  /** Names that belong to another argument, and what that is: `it is an option, the second argument`. */
+  readonly elsewhere?: { readonly names: object; readonly words: string }
   /** True: only a name that is nearly a known one is refused. Default: true for an object of a class, which has its own. */
   readonly ownAllowed?: boolean
 }
@@ -180,7 +191,11 @@ export function checkMembers(
     throw new RelayError(words.kind, `${words.whole} must be an object${like}${awaitHint(given)}`)
   }
   const unknown = unknownIn(given, checks, words.ownAllowed)
-  if (unknown !== undefined) throw new RelayError(words.kind, `${words.unknown} ${unknown}`)
+  if (unknown !== undefined) {
+    const { elsewhere } = words
+    const hint = elsewhere && Object.hasOwn(elsewhere.names, unknown) ? `: ${elsewhere.words}` : ''
+    throw new RelayError(words.kind, `${words.unknown} ${unknown}${hint}`)
+  }
   const wrong = wrongIn(given, checks)
   if (wrong !== undefined) throw new RelayError(words.kind, `${words.member} ${wrong.replace(/^\./, '')}`)
 }

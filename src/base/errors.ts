@@ -94,8 +94,10 @@ export class RelayError extends Error {
   readonly clientMessage: string
   readonly #quotesOutside: boolean
 
+  /** @throws TypeError for a kind that does not exist */
   constructor(kind: ErrorKind, message: string, options: RelayErrorOptions = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
+    if (!Object.hasOwn(KINDS, kind)) throw new TypeError(`There is no kind of errors ${JSON.stringify(kind)}`)
     this.kind = kind
     this.retryAfter = options.retryAfter
     this.detail = options.detail

@@ -9,19 +9,22 @@ const SETTINGS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Runs what starts a relay for an embedding program, which has settings in place of flags and variables. Its errors name
- * those.
+ * Runs what an embedding program calls, which has settings in place of flags and variables. Its errors name those.
  * @throws RelayError of the same kind as that of `work`, its `cause`; anything else unchanged
  */
 export async function inOwnWords<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof RelayError)) throw error
-    const message = error.message.replaceAll(/(?<![\w-])(?:--[a-z][a-z-]+|RELAY_HOME)\b/g, settingOf)
-    if (message === error.message) throw error
-    throw new RelayError(error.kind, message, { cause: error })
+    throw inSettings(error)
   }
+}
+
+/** Converts an error to one that names settings. */
+export function inSettings(error: unknown): unknown {
+  if (!(error instanceof RelayError)) return error
+  const message = error.message.replaceAll(/(?<![\w-])(?:--[a-z][a-z-]+|RELAY_HOME)\b/g, settingOf)
+  return message === error.message ? error : new RelayError(error.kind, message, { cause: error })
 }
 
 function settingOf(name: string): string {

@@ -6,6 +6,7 @@ import {
   flag,
   isText,
   eachOf,
+  filledText,
   members,
   milliseconds,
   must,
@@ -29,6 +30,7 @@ import {
   STORE_KINDS,
   type WebhookSecrets,
 } from '../base/settings.js'
+import { shownSource } from '../base/source-names.js'
 import { SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
 import { isObject } from '../json/parse.js'
@@ -69,24 +71,31 @@ export const sourceName = must(
   '1–32 letters a–z, digits or -, and begin with a letter',
   (value) => isText(value) && SOURCE_NAME.test(value),
 )
+/** Name of a source that is declared: that of a code host is the address of every delivery without a source. */
+export const declaredName: ValueCheck = (value) =>
+  sourceName(value) ??
+  (isText(value) && shownSource(value) === undefined ? ' must not be that of a code host' : undefined)
+
 const source: ValueCheck = (value) => {
   const scheme = isObject(value) ? value['scheme'] : undefined
   const { proves = false, bringsSecret = false } = isText(scheme) && isScheme(scheme) ? senderOf(scheme) : {}
   // That of a sender without proof is empty, and a handshake brings that of others.
   const current = proves && !bringsSecret ? filledSecret : secret
   const checks: Checks<SourceSettings> = {
-    name: sourceName,
+    name: declaredName,
     scheme: schemeText,
     secrets: secretsWith(current),
   }
   return members(checks)(value)
 }
 
-/** Says what is wrong with the parts of a scheme. */
-function reasonOf(scheme: string): string {
+/** Says what is wrong with the parts of a scheme whose name is known. Undefined if the name is not. */
+export function schemeDefect(scheme: string): string | undefined {
+  const [name = ''] = scheme.split(' ')
+  if (!SCHEME_NAMES.includes(name)) return undefined
   try {
     schemeOf(scheme)
-    return ''
+    return undefined
   } catch (error) {
     return toRelayError(error).message
   }
@@ -95,8 +104,9 @@ function reasonOf(scheme: string): string {
 function schemeText(value: unknown): string | undefined {
   if (!isText(value)) return text(value)
   if (isScheme(value)) return undefined
+  const defect = schemeDefect(value)
+  if (defect !== undefined) return `: ${defect}`
   const [name = ''] = value.split(' ')
-  if (SCHEME_NAMES.includes(name)) return `: ${reasonOf(value)}`
   return ` must be a scheme that relay knows, not ${JSON.stringify(name)}${didYouMean(name, SCHEME_NAMES)}`
 }
 
@@ -147,8 +157,13 @@ const WORDS: Words = {
  */
 export function checkSettings(given: unknown): void {
   const isOfSandbox = isObject(given) && isObject(given['sandbox'])
+  const hasFolder = isObject(given) && (given['store'] === 'file' || given['store'] === 'keychain')
   const host = { provider: optional(CHECKS.provider), providerUrl: optional(CHECKS.providerUrl) }
-  checkMembers(given, { ...CHECKS, ...(isOfSandbox && host), sandbox }, WORDS)
+  checkMembers(
+    given,
+    { ...CHECKS, ...(hasFolder && { folder: filledText }), ...(isOfSandbox && host), sandbox },
+    WORDS,
+  )
 }
 
 /** {@link checkSettings} of some, in place of the defaults of others. @throws RelayError as {@link checkSettings} */

@@ -22,10 +22,8 @@ import type { ReceiveOptions } from './serve.js'
 
 const OPTIONS: Checks<ReceiveOptions> = { source: optional(text), address: optional(address) }
 const WORDS: Words = { ...OPTION_WORDS, example: "{ source: 'billing' }" }
-const nodeRequest = must(
-  'an http.IncomingMessage',
-  (value) => isObject(value) && Array.isArray(value['rawHeaders']),
-)
+const isNodeRequest = (value: unknown): boolean => isObject(value) && Array.isArray(value['rawHeaders'])
+const nodeRequest = must('an http.IncomingMessage', isNodeRequest)
 const nodeResponse = must(
   'an http.ServerResponse',
   (value) => isObject(value) && typeof value['writeHead'] === 'function',
@@ -72,6 +70,11 @@ export class Mount {
   }
 
   handler(options: ReceiveOptions = {}) {
+    if (isNodeRequest(options))
+      throw new RelayError(
+        'usage',
+        'Pass relay.handler() to the server, not relay.handler: it makes the handler',
+      )
     const source = this.#sourceOf(options)
     return async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
       checkArgument('handler: the first argument', req, nodeRequest)

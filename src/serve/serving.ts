@@ -1,7 +1,10 @@
 import { logAccounts } from '../auth/accounts.js'
 import type { StopGate } from '../base/stop-gate.js'
+import { inOwnWords, inSettings } from '../base/own-words.js'
+import type { Settings } from '../base/settings.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { EventListener } from '../events/events.js'
+import type { Instance } from './instance.js'
 import { RelayView } from '../relay.js'
 import { checkRoutes } from '../senders/check-settings.js'
 import type { ServeOptions, Serving } from './serve.js'
@@ -34,12 +37,12 @@ export function viewOf({ instance }: Started, gate: StopGate): Omit<Serving, 'ur
     async checkRoutes(routes) {
       gate.check()
       checkRoutes(routes)
-      await instance.checkRoutes(routes)
+      await inOwnWords(() => instance.checkRoutes(routes))
     },
     replaceRoutes(routes) {
       gate.check()
       checkRoutes(routes)
-      instance.replaceRoutes(routes)
+      replaceRoutes(instance, routes)
     },
     targets() {
       gate.check()
@@ -50,5 +53,14 @@ export function viewOf({ instance }: Started, gate: StopGate): Omit<Serving, 'ur
       instance.retryNow()
     },
     [Symbol.asyncDispose]: () => gate.stop(),
+  }
+}
+
+/** Replaces the routes of an instance. @throws RelayError `settings`, in the words of a program */
+export function replaceRoutes(instance: Instance, routes: Settings['routes']): void {
+  try {
+    instance.replaceRoutes(routes)
+  } catch (error) {
+    throw inSettings(error)
   }
 }

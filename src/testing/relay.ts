@@ -26,6 +26,7 @@ import {
   checkArgument,
 } from '../base/checks.js'
 import { StopGate } from '../base/stop-gate.js'
+import { inOwnWords } from '../base/own-words.js'
 import { Secret } from '../base/secret.js'
 import { DEFAULTS, type NamedScheme, NO_ROUTES, type RouteSettings, type Settings } from '../base/settings.js'
 import { fieldsOf } from '../json/parse.js'
@@ -35,12 +36,14 @@ import { entryOf } from '../replay/entry.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
 import { SERVE_OPTIONS } from '../serve/options.js'
-import type { ServeOptions, Serving } from '../serve/serve.js'
-import { listenerOf, servingOf } from '../serve/serving.js'
+import type { SandboxSettings, ServeOptions, Serving } from '../serve/serve.js'
+import { listenerOf, replaceRoutes, servingOf } from '../serve/serving.js'
 import type { Instance } from '../serve/instance.js'
 import { indexHeaders } from '../http/headers.js'
+import { senderOf } from '../senders/senders.js'
+import type { Source } from '../senders/source.js'
 import type { WebhookRequest } from '../senders/request.js'
-import { checkSomeSettings, sourceName } from '../senders/check-settings.js'
+import { checkSettings, checkSomeSettings, declaredName } from '../senders/check-settings.js'
 import { start as startInstance, type Started } from '../serve/start.js'
 import {
   checkedScheme,
@@ -180,9 +183,9 @@ const SOURCE: Checks<TestSource> = { scheme: text, secret: optional(filledText) 
 /** Checks the sources of {@link TestRelayOptions}. Their schemes are read afterwards. */
 function checkSources(value: unknown): string | undefined {
   const sources = fieldsOf(value)
-  if (anyObject(value) !== undefined) return anyObject(value)
+  if (anyObject(value) !== undefined) return `${anyObject(value)}: { billing: 'stripe' }`
   for (const [name, source] of Object.entries(sources)) {
-    if (sourceName(name) !== undefined) return `: the name ${name}${sourceName(name)}`
+    if (declaredName(name) !== undefined) return `: the name ${name}${declaredName(name)}`
     const wrong = isText(source) ? undefined : members(SOURCE)(source)
     if (wrong !== undefined) return `: the source ${name}${wrong.replace(/^ has no /, ' has no option ')}`
   }
@@ -198,14 +201,20 @@ const ROUTES_WORDS: Words = {
 }
 
 /** Words for a filter, the first argument of a wait. */
-function filterWords(call: string): Words {
+function filterWords(call: string, options: object): Words {
   return {
     kind: 'usage',
     whole: `${call}: the filter`,
     unknown: 'a filter of deliveries has no',
     member: `${call}: the filter's`,
     example: `${call}({ event: 'push' })`,
+    elsewhere: { names: options, words: 'it is one of the options, the second argument' },
   }
+}
+
+/** Words for the options of a wait. */
+function waitWords(call: string): Words {
+  return optionWords(call, { elsewhere: { names: FILTER, words: 'it is of the filter, the first argument' } })
 }
 
 /**
@@ -250,25 +259,26 @@ async function start(
   const sources = Object.entries(givenSources).map(([name, source]) => sourceOf(name, source, secret))
   const watch = new Watch()
   const limits = retries && { retries: [...retries], ...(retries[0] !== undefined && { probe: retries[0] }) }
-  const started = await startInstance(
-    {
-      ...DEFAULTS,
-      profile: 'test',
-      folder: '',
-      webhookSecrets: { current: new Secret(secret) },
-      sources: sources.map(({ name, scheme, secret }) => ({
-        name,
-        scheme,
-        secrets: kitSecrets(scheme, secret),
-      })),
-      port: 0,
-      allowedHosts: [],
-      store: 'memory',
-      routes: { forward, exec, ignore, routes, timeout, reply },
-      ...given,
-      sandbox: { port: 0 },
-    },
-    {
+  const all: SandboxSettings = {
+    ...DEFAULTS,
+    profile: 'test',
+    folder: '',
+    webhookSecrets: { current: new Secret(secret) },
+    sources: sources.map(({ name, scheme, secret }) => ({
+      name,
+      scheme,
+      secrets: kitSecrets(scheme, secret),
+    })),
+    port: 0,
+    allowedHosts: [],
+    store: 'memory',
+    routes: { forward, exec, ignore, routes, timeout, reply },
+    ...given,
+    sandbox: { port: 0 },
+  }
+  checkSettings(all)
+  const started = await inOwnWords(() =>
+    startInstance(all, {
       log,
       clock,
       seams: { background: true, ...seams, limits: { ...limits, ...seams?.limits } },
@@ -277,7 +287,7 @@ async function start(
         program(event)
         watch.onEvent(event)
       },
-    },
+    }),
   )
   return testRelay(started, watch, new Map(sources.map(({ name, secret }) => [name, secret])))
 }
@@ -331,7 +341,7 @@ function testRelay(
     replaceRoutes(routes) {
       gate.check()
       checkMembers(routes, ROUTES, ROUTES_WORDS)
-      instance.replaceRoutes({ ...NO_ROUTES, ...routes })
+      replaceRoutes(instance, { ...NO_ROUTES, ...routes })
     },
     stop,
     [Symbol.asyncDispose]: stop,
@@ -381,14 +391,14 @@ function waitingMethods({
       }),
     deliveries: (wanted = {}, options = {}) =>
       running(async () => {
-        checkMembers(wanted, FILTER, filterWords('deliveries'))
-        checkMembers(options, WAIT_OPTIONS, optionWords('deliveries'))
+        checkMembers(wanted, FILTER, filterWords('deliveries', WAIT_OPTIONS))
+        checkMembers(options, WAIT_OPTIONS, waitWords('deliveries'))
         return waits.deliveries(wanted, options)
       }),
     nothingMore: (wanted = {}, options = {}) =>
       running(async () => {
-        checkMembers(wanted, FILTER, filterWords('nothingMore'))
-        checkMembers(options, NOTHING_OPTIONS, optionWords('nothingMore'))
+        checkMembers(wanted, FILTER, filterWords('nothingMore', NOTHING_OPTIONS))
+        checkMembers(options, NOTHING_OPTIONS, waitWords('nothingMore'))
         await sandbox.idle()
         await waits.nothing(wanted, options)
       }),
@@ -419,10 +429,20 @@ async function send(
   await using sender = openSender(at)
   const { status, error, body } = await sender.send(request, { signal })
   const reason = error ?? `${status} ${Buffer.from(body).toString()}`
-  if (status !== 200) throw new RelayError('target_failed', `The relay refused the delivery: ${reason}`)
+  if (status !== 200) {
+    const hint = status === 401 ? differenceOf(core.sources.get(source), scheme) : ''
+    throw new RelayError('target_failed', `The relay refused the delivery: ${reason}${hint}`)
+  }
   const sent = { id: deliveryId(request, recorded), before, source, size: request.body.byteLength }
   const entry = await entryOf(core.journal, sent)
   return entry?.delivery ?? sent.id
+}
+
+/** Says that a source is declared with another sender than signed a delivery. Empty if it is the same. */
+function differenceOf(source: Source | undefined, scheme: string): string {
+  const { name } = senderOf(scheme)
+  if (!source || source.sender.name === name) return ''
+  return `. The source ${source.name} receives from ${source.sender.name}, and the fixture is of ${name}`
 }
 
 /**

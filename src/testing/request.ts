@@ -10,6 +10,7 @@ import {
   flag,
   isAddress,
   isText,
+  json,
   members,
   must,
   oneOf,
@@ -24,6 +25,7 @@ import { RelayError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import { PROVIDER_NAMES, type ProviderName, type WebhookSecrets } from '../base/settings.js'
 import { didYouMean } from '../base/text.js'
+import { fieldsOf } from '../json/parse.js'
 import type { KeyKind } from '../senders/algorithms.js'
 import { makeKeyPair } from '../senders/keys.js'
 import { isScheme, SCHEME_NAMES, senderOf } from '../senders/senders.js'
@@ -31,7 +33,7 @@ import { missingIn, readPath } from '../replay/edit.js'
 import { readContent } from '../senders/content.js'
 import { type Fixture, fromFixture, type NamedFixture, toFixture } from '../replay/fixture.js'
 import { fixtureProblem, packagedFolder, readFixtures as load } from '../replay/load.js'
-import { sourceName } from '../senders/check-settings.js'
+import { schemeDefect, sourceName } from '../senders/check-settings.js'
 import type { Tamper } from '../senders/making.js'
 import { prepareRequest } from '../replay/prepare.js'
 import {
@@ -133,9 +135,13 @@ const FIXTURE_OPTIONS: Checks<FixtureOfOptions> = {
   ...EVENTS_OPTIONS,
   source: optional(sourceName),
   body: optional(
-    must('an object, or the exact text', (value) => isText(value) || anyObject(value) === undefined),
+    must('an object of JSON, or the exact text', (value) => {
+      return isText(value) || (anyObject(value) === undefined && json(value) === undefined)
+    }),
   ),
 }
+/** Where the event of a body of one's own is given. */
+const MAKING = { event: 'The event', give: 'Give it to fixtureOf' }
 type EventsOptions = Pick<FixtureOfOptions, 'provider' | 'scheme'>
 
 /** The call that lists the events, and the option for a body, in messages. */
@@ -172,12 +178,14 @@ export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixtur
   if (body === undefined)
     return toFixture(exampleDelivery(from, event, { words: wordsFor('scheme', scheme) }))
   const text = typeof body === 'string' ? body : senderOf(sent).write(event, body)
-  return toFixture(deliveryOf(from, event, Buffer.from(text)).recorded)
+  return toFixture(deliveryOf(from, event, Buffer.from(text), { words: MAKING }).recorded)
 }
 
 /** @throws RelayError `settings` for a scheme that relay does not know, with the nearest one */
 export function checkedScheme(scheme: string): string {
   if (isScheme(scheme)) return scheme
+  const defect = schemeDefect(scheme)
+  if (defect !== undefined) throw new RelayError('settings', defect)
   const near = didYouMean(sourceNameOf(scheme), SCHEME_NAMES)
   throw new RelayError('settings', `relay knows no scheme ${JSON.stringify(scheme)}${near}`)
 }
@@ -217,8 +225,18 @@ export interface SignOptions {
 
 /** The options that `deliver` has, too. */
 export const EDIT_OPTIONS: Checks<Pick<SignOptions, 'set' | 'keepId'>> = {
-  set: optional(anyObject),
+  set: optional(checkEdits),
   keepId: optional(flag),
+}
+/** Checks the new values of `set`. Their paths are read with the payload. */
+function checkEdits(value: unknown): string | undefined {
+  if (anyObject(value) !== undefined) return `${anyObject(value)}: { 'issue.number': 7 }`
+  for (const [path, each] of Object.entries(fieldsOf(value))) {
+    // What is not there would be written as nothing.
+    const wrong = json(each)
+    if (wrong !== undefined) return `['${path}']${wrong}`
+  }
+  return undefined
 }
 const TAMPERS: Readonly<Record<Tamper, true>> = { signature: true, body: true }
 const SIGN_OPTIONS: Checks<SignedRequestOptions> = {

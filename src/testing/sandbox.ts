@@ -186,7 +186,9 @@ function checkFault(value: unknown): string | undefined {
   if (isText(value) || value === undefined) return oneOf([...PRESETS.keys()])(value)
   if (!isObject(value)) return ` must be one of ${[...PRESETS.keys()].join(', ')}, or an object`
   const { kind } = value
-  return members({ kind: oneOf(Object.keys(kinds)), ...(isText(kind) && kinds[kind]) })(value)
+  const wrong = oneOf(Object.keys(kinds))(kind)
+  if (wrong !== undefined) return `.kind${wrong}`
+  return members({ kind: text, ...(isText(kind) && kinds[kind]) })(value)
 }
 
 /**

@@ -141,6 +141,22 @@ describe('a mounted relay', () => {
     expect((await fetch(signedRequest(fixtureOf('push'), { url: server.url }))).status).toBe(status)
   })
 
+  it('says so if its handler is passed in place of a call that makes one', async () => {
+    await using relay = await mount(settingsWith())
+    let failure: unknown
+    await using server = await served((req, res) => {
+      try {
+        Reflect.apply(relay.handler, undefined, [req, res])
+      } catch (error) {
+        failure = error
+      }
+      res.end()
+    })
+    await fetch(server.url)
+    const message = 'Pass relay.handler() to the server, not relay.handler: it makes the handler'
+    expect(failure).toMatchObject({ kind: 'usage', message })
+  })
+
   it.each(['github', 'gitea', 'gitlab'] as const)('receives from %s, its code host', async (provider) => {
     await using relay = await mount(settingsWith({ provider, providerUrl: 'https://host.example' }))
     const request = signedRequest(fixtureOf('push', { provider }), { url: URL_OF_APP })

@@ -69,7 +69,7 @@ describe('fixtureOf with a body', () => {
 
   it('of an event that the body contradicts, or a scheme that nobody has, is refused', () => {
     const make = (scheme: string) => () => fixtureOf('a', { scheme, body: { type: 'b' } })
-    expect(make('stripe')).toThrow('--event is a, but the body is of b')
+    expect(make('stripe')).toThrow('The event is a, but the body is of b')
     expect(make('strpe')).toThrow('relay knows no scheme "strpe"')
     expect(() => fixtureOf('x', { scheme: 'stripe' })).toThrow('There is no example of "x"')
   })

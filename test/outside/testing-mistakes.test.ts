@@ -77,6 +77,36 @@ describe('a mistake says what to do:', () => {
       () => untyped(signedRequest)({ ...push, delivery: undefined }),
       'signedRequest: the fixture is invalid: delivery: must be 1 to 200 visible ASCII characters',
     ],
+    ...[undefined, () => {}, 5n, NaN].map((value): [string, () => unknown, string] => [
+      `a new value that JSON lacks (${String(value)})`,
+      () => untyped(signedRequest)(push, { set: { ref: value } }),
+      `signedRequest: the option set['ref'] ${value === undefined ? 'is missing' : 'must be a value of JSON'}`,
+    ]),
+    [
+      'a body for another event',
+      () => fixtureOf('invoice.paid', { scheme: 'stripe', body: { type: 'other' } }),
+      'The event is invoice.paid, but the body is of other: change one of them',
+    ],
+    [
+      'a part of a scheme',
+      () => fixtureOf('push', { scheme: 'hmac' }),
+      'The scheme hmac needs the name of the header, as header=X-Signature',
+    ],
+    [
+      'a list of sources',
+      () => untyped(startRelay)({ sources: ['stripe'] }),
+      "startRelay: the option sources must be an object: { billing: 'stripe' }",
+    ],
+    [
+      "a source with a code host's name",
+      () => startRelay({ sources: { github: 'github' } }),
+      'startRelay: the option sources: the name github must not be that of a code host',
+    ],
+    [
+      'a route that answers a sender',
+      () => startRelay({ reply: ['slack'] }),
+      'the setting reply slack: no route takes what slack sends: add one',
+    ],
     ['no event', () => untyped(fixtureOf)(), 'fixtureOf: the event is missing'],
     [
       'an event with a letter too much',
@@ -144,6 +174,11 @@ describe('a mistake says what to do:', () => {
       () => untyped(startSandbox)({ client: { id: 'mine' } }),
       'startSandbox: the option client.secret is missing',
     ],
+    [
+      'no folder',
+      () => serve({ ...settings, store: 'file' }),
+      'The setting folder must be a text that is not empty',
+    ],
     ['no settings', () => untyped(mount)(), 'The settings must be an object'],
     [
       'a misspelt option of createRelay',
@@ -202,6 +237,22 @@ describe('a mistake says what to do:', () => {
         "deliveries: the filter must be an object: deliveries({ event: 'push' })",
       ],
       [
+        () => callOn(relay, 'deliveries', { until: 'settled' }),
+        'a filter of deliveries has no until: it is one of the options, the second argument',
+      ],
+      [
+        () => callOn(relay, 'nothingMore', {}, { event: 'push' }),
+        'nothingMore has no option event: it is of the filter, the first argument',
+      ],
+      [
+        () => next('comment', { kind: 'answr', status: 500 }),
+        'faults.next: the fault.kind must be one of answer, slow, late, reset, reset-after (did you mean answer?)',
+      ],
+      [
+        () => callOn(relay, 'replaceRoutes', { reply: ['slack'] }),
+        'the setting reply slack: no route takes what slack sends: add one',
+      ],
+      [
         () => next('coment', '502'),
         'faults.next: the operation must be one of token, device, convert, user, comment, merge, react, hook, deliveries, ' +
           'redeliver, checks, push (did you mean comment?)',
@@ -238,6 +289,19 @@ describe('a delivery of a source that the relay does not have', () => {
     await using relay = await startRelay({ sources: { billing: 'stripe' } })
     await expect(relay.deliver(fixtureOf(...given))).rejects.toMatchObject({ kind: 'usage', message })
     expect(await relay.deliveries({}, { count: 0 })).toEqual([])
+  })
+
+  it('that is declared with another sender says so', async () => {
+    await using relay = await startRelay({ sources: { billing: 'stripe' } })
+    const [event = ''] = events({ scheme: 'shopify' })
+    await expect(
+      relay.deliver(fixtureOf(event, { scheme: 'shopify', source: 'billing' })),
+    ).rejects.toMatchObject({
+      kind: 'target_failed',
+      message:
+        'The relay refused the delivery: 401 {"error":"Invalid signature"}. The source billing receives from stripe, and the ' +
+        'fixture is of shopify',
+    })
   })
 
   it('arrives once it is declared, as the message says', async () => {

@@ -27,14 +27,13 @@ const ofWait = (name: string): string[] => membersOf('testing/waits.d.ts', name)
 const ofFixture = ofKit('FixtureOfOptions')
 const ofReceive = membersOf('serve/serve.d.ts', 'ReceiveOptions')
 const signal = ['signal']
+/** Those that a sandbox of the kit has of any sandbox. */
+const ofSandbox = ['client', 'lifetimes', 'log', 'clock', 'port', 'deviceFlow', 'checkDuration']
 
 /** The options of each call, in the published types, so that none is left out. */
 const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
   startRelay: [...ofServe, ...ofRoutes, ...membersOf('testing/relay.d.ts', 'TestRelayOptions')],
-  startSandbox: [
-    ...membersOf('testing/sandbox.d.ts', 'TestSandboxOptions'),
-    ...['client', 'lifetimes', 'log', 'clock', 'port', 'deviceFlow', 'checkDuration'],
-  ],
+  startSandbox: [...membersOf('testing/sandbox.d.ts', 'TestSandboxOptions'), ...ofSandbox],
   loadFixture: [...ofKit('LoadFixtureOptions'), ...signal],
   loadFixtures: [...ofKit('LoadFixtureOptions'), ...signal],
   fixtureOf: ofFixture,
