@@ -11,8 +11,8 @@ export interface ServiceRun<Item> {
 }
 
 /**
- * Runs a service, and yields what happens. It never waits for its reader: the service goes on while items wait. A reader
- * that leaves stops it.
+ * Runs a service, and yields what happens. It never waits for its reader: the service continues while items wait. It
+ * stops when the reader leaves.
  * @param dropped makes an item of the number of those that came faster than they could be printed
  */
 export async function* runService<Item>(

@@ -195,7 +195,7 @@ export interface NamedDelivery {
 /** Places of the address of what an event of GitLab is about: an issue, a merge request, a note on one, a pipeline of one. */
 const OWN_ADDRESSES = ['object_attributes.url', 'merge_request.url', 'issue.url']
 
-/** Events about a commit. GitHub lists the pull requests of which it is the head, also those of other repositories. */
+/** Events about a commit. GitHub lists the pull requests that have it as head, also those of other repositories. */
 const LISTING_EVENTS = ['check_suite', 'check_run', 'workflow_run'] as const
 
 /**

@@ -56,7 +56,7 @@ export async function mergePatiently<Result>(
   send: (sha: string | undefined, given: { readonly wasJustRead: boolean }) => Promise<Result>,
 ): Promise<Result> {
   const { mergeDelay, mergeTime } = rest.limits
-  const told = new Set<string>()
+  const reported = new Set<string>()
   const head = sha ?? (await headNow(rest, pull))
   let began: number | undefined
   let delay = mergeDelay
@@ -80,9 +80,9 @@ export async function mergePatiently<Result>(
       const end = began + (retry.isUnclear ? clearWithin(found.quiet, mergeTime) : mergeTime)
       if (now >= end || writes === MAX_WRITES)
         throw notMerged('conflict', stillOf(retry, found, mergeTime) + quoted(rest.label, error), error)
-      if (!told.has(retry.why))
+      if (!reported.has(retry.why))
         onRetry?.(`${retry.why}; trying again for up to ${Math.round((end - began) / 1000)} s`)
-      told.add(retry.why)
+      reported.add(retry.why)
       await rest.wait(Math.min(delay, end - now))
       delay = Math.min(delay * 2, MAX_DELAY_MS)
       before = retry

@@ -232,7 +232,7 @@ async function sendFollowing(
 
 /**
  * Parses a response. Undefined for text that is not JSON. Of several documents, one per line, the last one counts:
- * Gitea 1.15 answers a merge conflict with two, of which the second is the error.
+ * Gitea 1.15 answers a merge conflict with two, and the second is the error.
  */
 export function parseResponse(text: string, exact = false): unknown {
   const parsed = (json: string): unknown => {

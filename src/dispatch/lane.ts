@@ -83,8 +83,8 @@ const MAX_PROBE_GAP_MS = 120_000
 /** Longest delay between attempts of storage, since a whole queue waits. Milliseconds. */
 const MAX_STORAGE_DELAY_MS = 5000
 /**
- * Most attempts beside the concurrency that an address has not answered after `slow` milliseconds: as many as begin
- * within the time limit of 30 s, so that the next one never waits for it.
+ * Most attempts beyond the concurrency that an address has not answered after `slow` milliseconds: as many as begin
+ * within the time limit of 30 s, so that the next attempt never waits for it.
  */
 export const MAX_SLOW = 6
 /**
@@ -92,7 +92,7 @@ export const MAX_SLOW = 6
  * be the fault of these deliveries.
  */
 const HANGING_AFTER = 3
-/** Most deliveries at once that a person has sent, beside all others of an address. */
+/** Most deliveries that a person has sent, in flight at once to an address in addition to all others. */
 const MAX_URGENT = 4
 /** Broken connections in a row, all for the same delivery, that count as one failed attempt of it. */
 const BROKEN_AFTER = 3
@@ -177,7 +177,7 @@ export class Lane {
   #queued = 0
   #over = 0
   #reported: TargetStatus['state'] = 'up'
-  /** The delivery of which was reported that others wait for it. */
+  /** The delivery that others wait for, as last reported. */
   #reportedHeldBy: number | undefined
   /** Interrupts the attempts in flight, with `signal` or alone. */
   #interrupt = new AbortController()
@@ -397,7 +397,7 @@ export class Lane {
     this.#wakeIn(Math.min(this.#nextChange(now), found?.delay ?? Infinity))
   }
 
-  /** Sends what a person has sent. An address gets it beside all others; a command, or one with strict order, next. */
+  /** Sends what a person has sent: to an address in parallel with all others; to a command or a strict order, as the next one. */
   async #sendUrgent(open: Open): Promise<void> {
     const { journal, signal } = this.#parts
     for (const [n, isAgain] of this.#urgent) {

@@ -85,8 +85,8 @@ function idOf(text: string): string | undefined {
 }
 
 /**
- * The members that are there: JSON holds no others. Headers that name a variable are left out: whoever can write the store must
- * not have relay send its environment.
+ * The members that are present: JSON holds no others. Headers that name a variable are left out: anyone who can write the
+ * store must not make relay send its environment.
  */
 function recordOf(route: ProfileRoute): ProfileRoute & Record<string, Json> {
   const { name, match, where, forward, timeout, ordered, headers = {} } = route

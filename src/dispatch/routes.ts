@@ -40,7 +40,7 @@ export interface RouteOptions {
 /** Deliveries that a route accepts. */
 interface Accepting {
   readonly match: Match
-  /** Conditions, all of which must hold. */
+  /** Conditions. All must hold. */
   readonly where: readonly Condition[]
 }
 

@@ -24,8 +24,8 @@ export interface HubAppParts {
 const ADDRESS = /^\/([\w-]{32})\/([a-z][a-z0-9_-]{0,63})((?:\/[^?#]*)?)(?:\?([^#]*))?$/i
 const OK = { ok: true }
 /**
- * A browser runs no script of an answer, and treats it as of another origin than the hub: it is that of one of many
- * workstations.
+ * A browser runs no script of an answer, and treats it as from another origin than the hub, since many workstations share
+ * the hub's origin.
  */
 const GUARD = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': 'sandbox' }
 /**
@@ -105,10 +105,10 @@ function receivedUrl({ env, req }: ReceivedContext): string {
 
 /** Paths of the hub itself, which are no secrets. */
 const OWN_PATH = /^\/(?:health|ready|metrics|hub\/v1\/[a-z]{1,16})$/
-/** Characters of any other path that the log has, with the slash: of a channel's address, as its operator knows it. */
+/** Characters that the log shows of any other path, with the slash: enough for an operator to recognize the channel. */
 const SHOWN = 5
 
-/** A path without a channel's address, however it is written: who reads the log could send to it. */
+/** A path without a channel's address, in any spelling: readers of the log could send to it. */
 function withoutAddress(path: string): string {
   return OWN_PATH.test(path) || path.length <= SHOWN ? path : `${path.slice(0, SHOWN)}…`
 }

@@ -21,20 +21,20 @@ import type { Channel, Session } from './records.js'
 
 /** Largest head of a call in bytes: the sources of a workstation, or the headers of an answer. */
 const MAX_CALL_HEAD = 65_536
-/** A verifier that no key has: a channel that does not exist takes as long as a wrong key. */
+/** Verifier of no key, so that a channel that does not exist takes as long as a wrong key. */
 const NO_VERIFIER = randomBytes(32).toString('base64url')
 /** Interval in milliseconds at which a session is prolonged while its workstation still reads an answer. */
 const TOUCH_MS = 5000
 
-/** An answer of the hub, which its workstation can prove by the key. */
+/** An answer of the hub, which its workstation verifies with the key. */
 interface Proved {
   readonly status: 200 | 409 | 410 | 503
   readonly body: Buffer
 }
 
 /**
- * Answers the calls of workstations. What does not prove a channel's key is answered 404, as any unknown address; other
- * refusals are proved, so that a workstation believes them.
+ * Answers the calls of workstations. A call without proof of a channel's key gets 404, like any unknown address. Other
+ * refusals carry a proof, so that a workstation believes them.
  */
 export class WorkstationCalls {
   readonly #hub: Hub
@@ -167,7 +167,7 @@ function read<Name extends HubCall>(name: Name, head: unknown): CallHead<Name> {
   return data as CallHead<Name>
 }
 
-/** As for any address that does not exist. */
+/** The answer for any address that does not exist. */
 function unknown(): RelayError {
   return new RelayError('not_found', 'Not found')
 }
@@ -195,7 +195,7 @@ function held({ machine, since }: Pick<Session, 'machine' | 'since'>): Proved {
   })
 }
 
-/** Makes a proved refusal of a failure of storage. @throws any other error */
+/** Answers a storage failure with a refusal that carries a proof. @throws any other error */
 function failed(error: unknown): Proved {
   const { kind } = toRelayError(error)
   if (kind !== 'storage') throw error

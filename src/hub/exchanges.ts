@@ -20,7 +20,7 @@ const record = z.object({
 })
 
 /**
- * The senders that wait for their workstation's answer. With a shared store, the sender may wait at one hub and the
+ * Senders that wait for their workstation's answer. With a shared store, the sender may wait at one hub and the
  * workstation answer at another: the answer is then a record, and the other hubs are notified.
  */
 export class Exchanges {

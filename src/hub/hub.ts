@@ -35,10 +35,10 @@ export interface Posted {
 interface NextOptions {
   /** Milliseconds. */
   readonly wait: number
-  /** False: nothing is given, and what is new ends the wait for nothing. */
+  /** False: no request is returned. A new one still ends the wait. */
   readonly takes: boolean
   readonly signal: AbortSignal
-  /** Asked each second, and before anything is given. False ends the wait. */
+  /** Called each second, and before a request is returned. False ends the wait. */
   readonly isOpen: () => Promise<boolean>
 }
 
@@ -48,11 +48,11 @@ export interface HubParts {
   readonly clock: Clock
   /** Largest body, in bytes. */
   readonly maxBody: number
-  /** Called with what became of each request. Must not throw. */
+  /** Called with the outcome of each request. Must not throw. */
   readonly onTaken?: ((result: TakeResult) => void) | undefined
 }
 
-/** What becomes of a request: `unknown` is one to no channel, `unavailable` one that could not be stored, `failed` one that broke off. */
+/** Outcome of a request. `unknown`: no such channel. `unavailable`: it could not be stored. `failed`: its connection broke. */
 export const TAKE_RESULTS = [
   'stored',
   'unknown',
@@ -64,13 +64,13 @@ export const TAKE_RESULTS = [
 ] as const
 export type TakeResult = (typeof TAKE_RESULTS)[number]
 
-/** Time in milliseconds after which what waits is read again without a notice, which another process may not give. */
+/** Milliseconds after which the queue is read again without a notice, since another process may not send one. */
 const LOOK_MS = 1000
 /** Age in milliseconds of a sum of bytes that other hubs may have changed. */
 const SUM_AGE_MS = 5000
 /** Seconds after which a sender may try a full channel again. */
 const FULL_RETRY_S = 60
-/** Event of a change that may be of any channel, whose ids are longer. */
+/** Event of a change in some channel. Ids of channels are longer. */
 const ANY = 'any'
 
 /**
@@ -204,7 +204,7 @@ export class Hub {
     if (known) known.bytes -= size
   }
 
-  /** The words for a sender. */
+  /** The message for a sender. */
   async #named<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
@@ -215,7 +215,7 @@ export class Hub {
   }
 }
 
-/** A listener with Node's limits brings none that is too large; one with larger limits may. */
+/** Only a listener with larger limits than Node's can bring a head that is too large. */
 function requireBoundedHead({ path, query, headers }: Posted): void {
   if (Buffer.byteLength(JSON.stringify([path, query, headers])) > MAX_REQUEST_HEAD)
     throw new RelayError('header_too_large', 'Request header fields too large')

@@ -23,15 +23,15 @@ export const MAX_BATCH_BYTES = 4_194_304
 /** Most header lines in one answer, unless the first request alone has more: a third of the arrays that relay parses. */
 const MAX_BATCH_HEADERS = 100_000
 /**
- * Largest head of one request in bytes, as JSON. HTTP takes 16 KiB of address and headers, of which JSON makes at most
- * 6 bytes each, and at most 16,384 header lines, for each of which JSON needs 8 bytes more.
+ * Largest head of one request in bytes, as JSON. HTTP takes 16 KiB of address and headers: at most 6 bytes in JSON
+ * for each. It takes at most 16,384 header lines: 8 bytes more in JSON for each.
  */
 export const MAX_REQUEST_HEAD = 262_144
 /** Longest answer of a workstation to a sender, in bytes: that of a target, 256 KiB, and its headers. */
 export const MAX_ANSWER = 524_288
 /** Longest time in milliseconds that a sender waits for its workstation: GitHub gives up after 10 s. */
 export const MAX_ANSWER_WAIT_MS = 9000
-/** Largest head of a frame in bytes: twice the heads of a batch, of which one is at most {@link MAX_REQUEST_HEAD}. */
+/** Largest head of a frame in bytes: twice the heads of a batch, where one is at most {@link MAX_REQUEST_HEAD}. */
 const MAX_HEAD = 8_388_608
 
 /** Makes a frame. */
@@ -56,7 +56,7 @@ export function readFrame(whole: Uint8Array): { readonly head: unknown; readonly
 
 // Proofs
 
-/** Digest of a workstation's key, which a hub stores and proves calls by: no key can be computed from it. base64url. */
+/** Digest of a workstation's key. A hub stores it to verify calls; the key cannot be computed from it. base64url. */
 export function verifierOf(key: string): string {
   return hash('sha256', `hub key ${key}`, 'base64url')
 }
@@ -109,12 +109,12 @@ export const CALLS = {
   /** Begins a session. Proved by the verifier. */
   open: z.object({
     channel: channelId,
-    /** Larger than that of every opening of the channel before, whose recording would open a session otherwise. */
+    /** Larger than in every earlier opening of the channel: a recorded opening must not open a session. */
     seq: z._default(z.int().check(z.minimum(0)), 0),
     nonce: secret,
-    /** Digest that tells workstations apart: the same one takes its channel over from itself. */
+    /** Digest that identifies the workstation, so that it can take its channel over from its earlier session. */
     holder: name,
-    /** Name of the machine, for the words of another workstation. */
+    /** Name of the machine, for the message of another workstation. */
     machine: name,
     /** Largest body that the workstation takes, in bytes. */
     maxBody: z.int().check(z.positive()),
@@ -153,7 +153,7 @@ export const ANSWERS = {
       z.object({
         n: z.int().check(z.positive()),
         id: name,
-        /** Milliseconds for which it has waited at the hub: clocks need not agree. */
+        /** Milliseconds that it has waited at the hub. A duration, since clocks need not agree. */
         age: z.number().check(z.minimum(0)),
         source: name,
         method: name,
@@ -171,8 +171,8 @@ export const ANSWERS = {
 } as const satisfies Record<HubCall, z.ZodMiniType>
 
 /**
- * Head of a proved refusal. `held`: another workstation has the channel; `ended`: so has the session; `repeated`: an
- * opening whose number is not above `last`.
+ * Head of a proved refusal. `held`: another workstation has the channel; `ended`: the session has ended;
+ * `repeated`: the number of the opening is not above `last`.
  */
 export const REFUSAL = z.object({
   error: z.string(),
@@ -196,7 +196,7 @@ export interface HubMessage {
   readonly answerWithin?: number | undefined
 }
 
-/** The first of these requests that fit into one answer: one at least. */
+/** The first of these requests, as many as fit into one answer: at least one. */
 export function batchOf(messages: readonly HubMessage[]): readonly HubMessage[] {
   let [bytes, lines] = [0, 0]
   const end = messages.findIndex((message, i) => {

@@ -7,7 +7,7 @@ interface Bucket {
 }
 
 const MINUTE_MS = 60_000
-/** Channels whose requests are counted. Beyond it the oldest starts anew: an operator has few. */
+/** Channels whose requests are counted. Beyond it the count of the oldest is forgotten: an operator has few. */
 const MAX_COUNTED = 10_000
 
 /** Limits the requests to each channel, so that one costs the others nothing. */

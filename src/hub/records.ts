@@ -36,7 +36,7 @@ const channel = z.object({
   id: z.string(),
   /** Name that the operator gave with the invitation; empty without one. */
   name: z.string(),
-  /** `verifierOf` the workstation's key. Kept when it is withdrawn, so that the workstation can be told. */
+  /** `verifierOf` the workstation's key. Kept when it is withdrawn, so that the workstation can learn why. */
   verifier: z.string(),
   isWithdrawn: z.boolean(),
   /** Number of the last opening, in the count of its workstations. */
@@ -45,7 +45,7 @@ const channel = z.object({
   renewal: z._default(z.nullable(z.string()), null),
   /** Milliseconds since 1970-01-01 UTC, as all times here. */
   createdAt: z.number(),
-  /** Largest body that its workstation takes. Null until it has said so. */
+  /** Largest body that its workstation accepts. Null until the workstation has connected. */
   maxBody: z.nullable(z.number()),
   ...bounds,
 })
@@ -75,7 +75,7 @@ const JOINED = 'hub-joined:'
 /** A day: a workstation repeats a join within seconds. */
 const JOINED_MS = 86_400_000
 
-/** Prefix by which people and scanners recognize an invitation. */
+/** Prefix for people and secret scanners to recognize an invitation. */
 const TOKEN_PREFIX = 'relay-hub-'
 
 const UNKNOWN_INVITATION =
@@ -88,7 +88,7 @@ export interface Invite extends ChannelBounds {
   readonly name: string
 }
 
-/** A session that is open, or the one of another workstation, or the number that an opening must exceed. */
+/** Result of an opening: the session, the session of another workstation, or the number to exceed. */
 export type OpenedSession =
   | { readonly session: Session; readonly nonce: string }
   | { readonly heldBy: Pick<Session, 'machine' | 'since'> }
@@ -110,8 +110,8 @@ export class HubRecords {
   }
 
   /**
-   * Withdraws a channel's key, and makes an invitation that gives the channel another one, once, in place of the one
-   * before. Undefined if there is no such channel.
+   * Withdraws a channel's key, and makes an invitation, usable once, that gives the channel another key. It replaces
+   * the earlier invitation. Undefined if there is no such channel.
    */
   async renew(id: string, expiresAt: number): Promise<string | undefined> {
     const { token, digest } = makeToken()
@@ -234,7 +234,7 @@ export class HubRecords {
     return read(session, await this.#store.get(SESSION + id))
   }
 
-  /** Opens a session, in place of one of the same holder. An opening that was there before opens none. */
+  /** Opens a session, and replaces one of the same holder. A repeated opening opens none. */
   async open(
     { id: channelId, verifier }: Channel,
     given: Pick<Session, 'holder' | 'machine' | 'answers'> & {
@@ -268,8 +268,8 @@ export class HubRecords {
   }
 
   /**
-   * Prolongs a session by a call, whose number must be larger than that of every call before. False if the session has
-   * ended, or the call was there before.
+   * Extends a session at a call, whose number must be larger than that of every earlier call. False if the session has
+   * ended, or the call is a repeated one.
    */
   async touch(channelId: string, { id }: Pick<Session, 'id'>, seq?: number): Promise<boolean> {
     const until = this.#clock() + MAX_WAIT_MS + LEASE_MS

@@ -20,7 +20,7 @@ export interface InspectedInstance {
   activity(): Activity
   /** Forwards an entry at once, by a person's own act. @throws RelayError `not_found` for a removed entry; `storage` */
   forwardAgain(n: number, options?: AgainOptions): Promise<Again>
-  /** Ends what waits of an entry. Resolves to the targets for which it waited. @throws RelayError `storage` */
+  /** Gives up the waiting forwards of an entry. Resolves to the targets for which it waited. @throws RelayError `storage` */
   skip(n: number): Promise<readonly string[]>
   /** Calls `listener` with each event from now on. */
   subscribe(listener: EventListener): Disposable

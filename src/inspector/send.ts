@@ -35,7 +35,7 @@ export async function forwardAgain(
 }
 
 /**
- * Ends what waits of an entry.
+ * Gives up the waiting forwards of an entry.
  * @throws RelayError `conflict` if nothing waits
  */
 export async function skipWaiting({ instance }: InspectorParts, n: number): Promise<Sent> {

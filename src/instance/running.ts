@@ -181,7 +181,7 @@ export async function acquireProfile(
   }
 }
 
-/** Folders that this process owns, of which other processes know nothing if the relay is embedded. */
+/** Folders that this process owns. Other processes cannot see this if the relay is embedded. */
 const acquired = new Set<string>()
 
 /** A profile that this process owns. */

@@ -84,9 +84,9 @@ export class Journal extends JournalQueries {
   }
 
   /**
-   * Queues the forwards of an entry to these targets again, with their attempts counted anew: by the rule, those that
-   * succeeded, failed or never existed, and in any case those that wait. Resolves to the targets that then wait, or
-   * undefined if there is no such entry.
+   * Queues the forwards of an entry to these targets again and restarts their count of attempts. The rule decides about
+   * those that succeeded, failed or never existed; those that wait are always queued. Resolves to the targets that then
+   * wait, or undefined if there is no such entry.
    */
   async requeue(
     n: number,

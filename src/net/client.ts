@@ -60,8 +60,8 @@ export class StaleConnectionError extends Error {
 }
 
 /**
- * Opens a way to one server for requests that can be repeated: they share connections, of which an idle one is kept for
- * `keepAlive` milliseconds. Such a request rejects with {@link StaleConnectionError} if the server may just have closed it.
+ * Returns a sender of requests to one server that can be repeated: they share connections. An idle connection is kept for
+ * `keepAlive` milliseconds. A request rejects with {@link StaleConnectionError} if the server may just have closed its one.
  */
 export function reuseConnections(server: string, keepAlive: number): SendOnce {
   let opened: Transport | undefined

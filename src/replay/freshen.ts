@@ -29,8 +29,8 @@ const LASTING = new Set(
 )
 
 /**
- * Makes a packaged example happen at `now`: its times keep their distances, and what the sender makes anew for each
- * event, or each request, has new ids, an id that occurs twice the same one. Ids of what was there before stay.
+ * Makes a packaged example happen at `now`. Its times keep their distances. What the sender creates for each event or
+ * request gets new ids; an id that occurs twice gets the same new one. Ids of objects that existed before stay.
  * @param now milliseconds since 1970-01-01 UTC
  */
 export function freshened(example: Fixture, now: number): Fixture {

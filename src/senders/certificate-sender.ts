@@ -43,7 +43,7 @@ export abstract class CertificateSender extends SchemeSender {
   protected abstract readonly hosts: RegExp
   /** Reads the signature of a request, or why it has none. */
   protected abstract signedOf(request: IndexedRequest): Signed | Unproved
-  /** What a source is told by, in a sentence: `topic`. */
+  /** Name of the value that identifies a source, for a sentence: `topic`. */
   protected abstract readonly ownerWords: string
 
   /** Not all that a delivery says is signed. */

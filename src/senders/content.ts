@@ -94,7 +94,7 @@ export function bodyFormat(body: Uint8Array): string | undefined {
   return readToken(body) ? 'a token (JWT)' : formatOf(body)
 }
 
-/** The same for a body of which neither members nor fields can be read. */
+/** Name of a body's format, if neither members nor fields can be read from it. */
 export function unreadableFormat(body: Uint8Array): string | undefined {
   return isFormBody(body) || boundaryOf(body) !== undefined ? undefined : formatOf(body)
 }

@@ -200,7 +200,7 @@ function readParts(name: string, parts: readonly string[]): SchemeParts {
 function checkHeader(name: string, key: string, value: string, prefix = ''): void {
   const [header = ''] = value.split('#')
   const isToken = (name === 'token' || name === 'jwt') && key === 'header'
-  // What begins with a word of its own is told from a credential.
+  // A signature with a prefix word of its own can be distinguished from a credential.
   const isSignature =
     name === 'hmac' && key === 'header' && header === 'authorization' && /^[a-z][\w-]+$/i.test(prefix)
   if (!isConnectionHeader(header) && (isToken || isSignature || !isSecretHeader(header))) return
@@ -506,7 +506,7 @@ function checkSigned(name: string, place: ValueLocation, signed: string, parts: 
     throw invalid(name, 'cannot sign the address that the signature is in')
 }
 
-/** Separator of a header that may have several signatures, or a time beside them. */
+/** Separator of a header that may have several signatures, or a time next to them. */
 function usualSeparator(prefix: string, place: ValueLocation, time = ''): Separator | undefined {
   const isShared = time.startsWith(`${place}#`)
   if ((prefix === '' && !isShared) || place === 'authorization') return undefined

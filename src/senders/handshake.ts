@@ -92,14 +92,14 @@ export function verifyToken(secret: Secret): string {
   return createHmac('sha256', secret.reveal()).update('relay: verify token').digest('hex').slice(0, 32)
 }
 
-/** True if whoever asks can have a text signed with the secret. */
+/** True if anyone who asks can have a text signed with the secret. */
 export function answersAnyone(handshakes: readonly Handshake[]): boolean {
   return handshakes.some(({ answer, isSigned }) => !isSigned && usesHmac(answer))
 }
 
 /**
- * True for a text that an answer to whoever asks could be a signature of: it proves no delivery, although that would have
- * the same signature.
+ * True for a text that anyone could have had signed by asking for a handshake. It proves no delivery, although a delivery
+ * with this text would have the same signature.
  */
 export function isAnswered(text: string, handshakes: readonly Handshake[]): boolean {
   return handshakes.some(

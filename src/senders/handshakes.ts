@@ -22,7 +22,7 @@ const CHALLENGE: Handshake = { name: 'challenge', method: 'GET', challenge: '?ch
 
 /**
  * Handshakes of senders, by the name of their row in table/, and for `handshake=` of a scheme that a user writes. Those
- * that answer with an HMAC take only challenges that are no body: otherwise whoever asks gets a delivery signed.
+ * that answer with an HMAC take only challenges that are no body: otherwise anyone could get a delivery signed.
  */
 export const HANDSHAKES = {
   /** @see https://developers.asana.com/docs/webhooks-guide */

@@ -6,7 +6,7 @@ import { type KeyAlgorithm, type KeyKind, kindOfKey, signWith } from './algorith
 import { OWN_KID, readKeyPair } from './keys.js'
 import { fieldsOf, parseJson } from '../json/parse.js'
 
-/** Algorithms of JWTs (RFC 7518 section 3.1, RFC 8037) that relay takes, of which `none` is not one. */
+/** Algorithms of JWTs (RFC 7518 section 3.1, RFC 8037) that relay takes. `none` is never accepted. */
 export const JWT_ALGORITHMS = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA'] as const
 export type JwtAlgorithm = (typeof JWT_ALGORITHMS)[number]
 

@@ -16,8 +16,8 @@ const ALGORITHM = 'paypal-auth-algo'
 
 /**
  * PayPal: a signature of the transmission's id and time, the webhook's id and the CRC-32 of the body. The secret of a source
- * is the id of its webhook. Nobody who finds another body with that CRC-32, which is easy, needs PayPal's key: so whoever
- * has one delivery can send another body under its id.
+ * is the id of its webhook. Another body with the same CRC-32 is easy to find, without PayPal's key. So anyone who has one
+ * delivery can send another body under its id.
  * @see https://developer.paypal.com/api/rest/webhooks/rest/#verify-webhook-signature
  */
 export class PayPalSender extends CertificateSender {

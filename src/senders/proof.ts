@@ -121,12 +121,12 @@ export function proofsFor(secret: Secret, { proofs }: ProofScheme): readonly Pro
   return proofs.filter(({ secretForm }) => secretForm?.test(secret.reveal()) ?? true)
 }
 
-/** True if a proof covers the body, so that nobody who reads a request can send another with its signature. */
+/** True if a proof covers the body, so that a reader of the request cannot send another body with its signature. */
 export function provesBody(proof: Proof): boolean {
   return isBearer(proof) ? false : proof.algorithm === 'jwt' || coversBody(proof)
 }
 
-/** True if whoever has a request can prove another one with what is in it: a secret, or a token that covers no body. */
+/** True if a request contains a credential that proves any other one: a secret, or a token that covers no body. */
 export function isBearer({ algorithm, jwt }: Proof): boolean {
   return algorithm === 'token' || (algorithm === 'jwt' && jwt?.digest === undefined && !jwt?.isBody)
 }

@@ -264,7 +264,7 @@ export class SchemeSender implements Sender {
     return proven?.proof && this.#isForAnyone(request, proven.proof) ? undefined : proven
   }
 
-  /** True if whoever asks is given the signature of what this request's signature covers. */
+  /** True if anyone can get the signature of the bytes that this request's signature covers, by a handshake. */
   #isForAnyone(request: IndexedRequest, proof: Proof): boolean {
     const { handshakes } = this.#data
     if (!handshakes || !answersAnyone(handshakes)) return false

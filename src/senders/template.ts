@@ -172,7 +172,7 @@ function ofRequest(part: PartName, request: SignedRequest, proof: Proof): string
   return proof.escapesPath ? escapedPath(pathname, url) : pathname
 }
 
-/** A path with the query of its address, both escaped again. Undefined for a query of which only a part would be signed. */
+/** A path with the query of its address, both escaped again. Undefined if only a part of the query would be signed. */
 function escapedPath(pathname: string, url: string): string | undefined {
   const [, query = '', ...others] = url.split('?')
   if (others.length > 0) return undefined

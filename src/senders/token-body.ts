@@ -45,7 +45,7 @@ export function withClaims(token: string, json: string): string {
   return `${header}.${Buffer.from(json).toString('base64url')}.${signature}`
 }
 
-/** A body with these claims that nobody has signed. */
+/** An unsigned body with these claims. */
 export function unsignedToken(claims: unknown): string {
   return withClaims(`${Buffer.from('{"alg":"none"}').toString('base64url')}..`, JSON.stringify(claims))
 }

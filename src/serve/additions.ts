@@ -109,7 +109,7 @@ async function addHook(
   const wanted = { url, secret, events: events === undefined ? undefined : parseHookEvents('Events', events) }
   const hook = await registerHook(place, { settings: wanted, permanent: true, chosen: chosen !== undefined })
   core.events.emit({ type: 'hook', hook: { repo: `${repo.owner}/${repo.repo}`, state: 'ready', hook } })
-  // Waits for what is queued for hooks that it replaces, so it goes on without the person. It never rejects.
+  // Runs in the background, since it waits for what is queued for the hooks that it replaces. It never rejects.
   letGo({ core, stop: stopped }, place, hook).catch((error: unknown) => log.error(String(error)))
   return hook
 }

@@ -122,7 +122,7 @@ class Messages {
     return reply === undefined ? handshake : reply + WAY_MS
   }
 
-  /** Sources that are about to be added, of which only the handshake is answered that brings their secret. */
+  /** Sources that are about to be added. Only the handshake that brings their secret is answered. */
   #awaited(): readonly Source[] {
     const secrets = { current: new Secret(''), previous: undefined }
     const { expected, sources } = this.#core
@@ -131,7 +131,7 @@ class Messages {
   }
 }
 
-/** Splits an answer into what the hub is told and what the sender gets. A failure of storage is for the hub alone. */
+/** Splits an answer into the part for the hub and the part for the sender. Only the hub learns of a storage failure. */
 function taken(message: HubMessage, answer: (onStored: () => void) => Promise<Response | undefined>): Taken {
   let onStored = (): void => {}
   const early = new Promise<void>((resolve) => (onStored = resolve))

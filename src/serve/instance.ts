@@ -269,7 +269,7 @@ export class Instance implements ServedInstance {
     // Its address is served from now on, for the handshake alone.
     if (!isServed) {
       this.app.replace(this.#createApp())
-      // A hub is told that the sender waits for an answer.
+      // Tells the hub that the sender waits for an answer.
       void this.#duties.work?.replace().catch(() => {})
     }
     return secret

@@ -161,7 +161,7 @@ function ownCalls(instance: ServedInstance) {
       const again = await instance.forwardAgain(id, { which })
       return { ...again, targets: again.targets.map(publicTargetId) }
     },
-    /** Ends what waits of an entry. The targets are public ids. Fails as `ServedInstance.skip`. */
+    /** Gives up the waiting forwards of an entry. The targets are public ids. Fails as `ServedInstance.skip`. */
     async skip({ id }: Pick<Given, 'id'>): Promise<{ readonly targets: readonly string[] }> {
       return { targets: (await instance.skip(id)).map(publicTargetId) }
     },

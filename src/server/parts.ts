@@ -60,13 +60,13 @@ export interface ServedInstance extends Replying {
   /** Returns where deliveries go now, with counts from the journal. @throws RelayError `storage` */
   routes(): Promise<LiveRoutes>
   /**
-   * Forwards an entry at once, by a person's own act: before what waits, and although a target is down. Its attempts
-   * count anew. @throws RelayError `not_found` for a removed entry; `storage`
+   * Forwards an entry at once because a person asked for it: ahead of the queue, also to a target that is down. Its
+   * attempts are counted from 1 again. @throws RelayError `not_found` for a removed entry; `storage`
    */
   forwardAgain(n: number, options?: AgainOptions): Promise<Again>
   /** Expects the secret that a handshake of this source brings. Returns it once it has come. */
   expectSecret(source: NamedScheme): Secret | undefined
-  /** Ends what waits of an entry. Resolves to the targets for which it waited. @throws RelayError `storage` */
+  /** Gives up the waiting forwards of an entry. Resolves to the targets for which it waited. @throws RelayError `storage` */
   skip(n: number): Promise<readonly string[]>
   /**
    * Reads the settings again and applies those that can change at run time. Resolves once new sources can receive.

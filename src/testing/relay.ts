@@ -371,7 +371,7 @@ function waitingMethods({
       try {
         return await work()
       } catch (error) {
-        // What is in flight while it stops can find the database closed.
+        // An operation in flight during the stop can find the database closed.
         if (error instanceof RelayError && error.kind === 'storage') gate.check()
         throw error
       }
@@ -446,8 +446,8 @@ function differenceOf(source: Source | undefined, scheme: string): string {
 }
 
 /**
- * Refuses a fixture whose source the relay does not have. Its code host receives those of other code hosts that sign as it
- * does.
+ * Refuses a fixture if the relay lacks its source. A code host's source also receives fixtures of other code hosts that
+ * sign in the same way.
  * @throws RelayError `usage` that says how to declare the source
  */
 function checkReceives(

@@ -199,7 +199,7 @@ function checkedProvider(provider: string): string {
 }
 
 /**
- * Lists the events of which {@link fixtureOf} has an example: those of GitHub, or of the code host or sender that the
+ * Lists the events that {@link fixtureOf} has an example of: those of GitHub, or of the code host or sender that the
  * options name.
  * @throws RelayError `settings` for an unknown scheme
  */
@@ -250,7 +250,7 @@ const SIGN_OPTIONS: Checks<SignedRequestOptions> = {
   ),
 }
 
-/** @throws RelayError `usage` for what is no fixture, with what to give in its place */
+/** @throws RelayError `usage` for a value that is no fixture; it says what to pass instead */
 export function checkFixture(call: string, fixture: unknown): void {
   const isFixture = must(
     isText(fixture) ? `an object: fixtureOf('${fixture}')` : "an object, such as fixtureOf('push')",
@@ -280,8 +280,8 @@ export function kitSecrets(scheme: string, text: string): WebhookSecrets {
 }
 
 /**
- * The public key of the kit for a sender that signs with a key pair, as the setting of a program takes the sender's: your
- * program accepts with it what the kit signs.
+ * The public key of the kit for a sender that signs with a key pair. Set it in your program in place of the sender's key:
+ * the program then accepts what the kit signs.
  * @param scheme as in {@link FixtureOfOptions}: `discord`
  * @throws RelayError `usage` for a sender whose secret signs; `settings` for an unknown scheme
  */

@@ -23,7 +23,7 @@ export interface WaitOptions extends Cancellable {
   readonly count?: number
   /** Milliseconds. Default: 4000. */
   readonly timeout?: number
-  /** What each target of the deliveries has to have. Default: `{ attempts: 1 }`. */
+  /** State that each target of the deliveries must reach. Default: `{ attempts: 1 }`. */
   readonly until?: Until
 }
 
@@ -111,7 +111,7 @@ export class Waits {
     }
   }
 
-  /** Waits as long as nothing arrives that was not returned. @throws RelayError as `TestRelay.nothingMore` */
+  /** Waits, and fails if a delivery arrives that was not returned yet. @throws RelayError as `TestRelay.nothingMore` */
   async nothing(wanted: DeliveryFilter, { within = NOTHING_MS, signal }: NothingMoreOptions): Promise<void> {
     const filter = filterOf(wanted)
     const limited = deadline(within, signal)
@@ -207,7 +207,7 @@ function nameOf(summary: Summary): string {
   return `#${n} ${event}${action === null ? '' : `.${action}`}${place}`
 }
 
-/** What a wait is for, as what follows a number of deliveries, and before the name of a target that lacks it. */
+/** Names the goal of a wait: after a number of deliveries, and before the name of a target that has not reached it. */
 function wordsOf(until: Until): { readonly what: string; readonly missing: string } {
   if (until === 'settled') return { what: 'settled', missing: 'not yet settled at' }
   if (until.attempts <= 1) return { what: 'forwarded', missing: 'not yet answered by' }

@@ -6,8 +6,8 @@ import type { RelayEvent } from '../events/events.js'
 import type { Summary } from '../journal/types.js'
 
 /**
- * How long a wait goes on for each target of a delivery: until a number of attempts since the delivery last arrived, or until
- * it has succeeded or failed for good, which ends the wait in any case.
+ * End of a wait for each target of a delivery: after a number of attempts since the delivery last arrived, or once it has
+ * succeeded or failed for good, which ends the wait in any case.
  */
 export type Until = 'settled' | { readonly attempts: number }
 
@@ -66,8 +66,8 @@ export class Watch {
 }
 
 /**
- * Starts `work`, and keeps the process alive from when something waits for the returned promise. Nothing else of the kit
- * does, so that a wait which a failed test has left does not go on. What `work` throws at once is a rejection, too.
+ * Starts `work`, and keeps the process alive once something waits for the returned promise. Nothing else in the kit keeps
+ * it alive, so that a wait which a failed test has left does not continue. What `work` throws at once is a rejection, too.
  */
 export function held<Result>(work: () => Promise<Result>): Promise<Result> {
   const result = startNow(work)

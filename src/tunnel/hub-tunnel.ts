@@ -69,7 +69,7 @@ const JOINING = 'tunnel-hub-joining:'
 const hubRecord = z.object({
   v: z.literal(1),
   channel: z.string(),
-  /** Digest of the invitation that was used, which counts no more. */
+  /** Digest of the invitation that was used and is no longer valid. */
   token: z.string(),
 })
 const joiningRecord = z.object({ v: z.literal(1), token: z.string(), key: z.string() })
@@ -79,10 +79,10 @@ const HELD_MS = 3000
 /** First wait after a lost test message, and the longest. Milliseconds. */
 const CHECK_MS = 1000
 const MAX_CHECK_MS = 60_000
-/** Wait before what storage did not take is tried again, and time after which the hub is told. Milliseconds. */
+/** Delay before a failed write is retried, and interval at which the hub hears of it meanwhile. Milliseconds. */
 const STORAGE_MS = 1000
 const KEEP_HELD_MS = 10_000
-/** Messages that are stored together. More at once could be stored by two transactions, of which the first fails. */
+/** Messages that are stored together. More at once could need two transactions, and the first might fail alone. */
 const GROUP = 32
 /** Time for telling the hub that this workstation ends, in milliseconds. */
 const GOODBYE_MS = 2000
@@ -119,7 +119,7 @@ export class HubTunnel implements AsyncDisposable {
   #session: HubSession | undefined
   /** Ends the current session, so that another one begins with the sources as they are now. */
   #renewed = new AbortController()
-  /** Last message that is stored, and those stored after it that the hub has not been told of. */
+  /** Last message that is stored, and the stored ones that the hub does not know to be stored yet. */
   #stored: { readonly n: number; readonly id: string } | undefined
   readonly #known = new Set<string>()
   /** Resolves when the message that relay sent to itself is back. */
@@ -230,7 +230,7 @@ export class HubTunnel implements AsyncDisposable {
 
   /** Stores messages in their order. While storage fails, it tries the same one again, and keeps the channel. */
   async #takeAll(messages: readonly HubMessage[], session: HubSession, stopped: AbortSignal): Promise<void> {
-    let told = performance.now()
+    let reportedAt = performance.now()
     let isRefused = false
     for (let at = 0; at < messages.length;) {
       const group = messages.slice(at, at + GROUP)
@@ -250,15 +250,15 @@ export class HubTunnel implements AsyncDisposable {
       isRefused = true
       await sleep(STORAGE_MS, { signal: stopped }).catch(() => {})
       if (stopped.aborted) return
-      if (performance.now() - told < KEEP_HELD_MS) continue
-      told = performance.now()
+      if (performance.now() - reportedAt < KEEP_HELD_MS) continue
+      reportedAt = performance.now()
       await session.collect({ stored: this.#stored, wait: 0, takes: false, limit: stopped })
     }
   }
 
   /** Resolves once the message is stored. @throws RelayError `storage` */
   async #take(message: HubMessage, session: HubSession): Promise<void> {
-    // A hub gives again what it was not told of in time, though it is stored.
+    // A hub sends a stored message again if the acknowledgement reached it too late.
     if (this.#known.has(message.id)) return
     if (this.#isOwn(message)) return
     const taken = this.#options.take(message, this.#urlOf(message.source))

@@ -502,7 +502,7 @@ const TOO_MANY = 'more headers than HTTP accepts'
 const MAX_LINES = 2000
 
 /**
- * Header lines of a message: its members, each of which may be a list. @throws RelayError `invalid_event` for more than
+ * Header lines of a message: its members, whose values may be lists. @throws RelayError `invalid_event` for more than
  * {@link MAX_LINES}
  */
 function* linesIn(message: object): Generator<Header> {

@@ -54,7 +54,7 @@ export class Refusals {
   readonly list = new RefusedList()
   readonly #parts: RefusalParts
   readonly #throttle: LogThrottle
-  /** Sources of which a handshake came through a tunnel. */
+  /** Sources whose handshake came through a tunnel. */
   readonly #asked = new Set<string>()
 
   constructor(parts: RefusalParts) {

@@ -11,7 +11,7 @@ const CHANNEL = {
 } as const
 
 const inviteCommand = define({
-  description: `Makes an invitation, with which a relay serve makes a channel at this hub. It is shown once, and stored as a digest.`,
+  description: `Makes an invitation, which lets a relay serve make a channel at this hub. It is shown once, and stored as a digest.`,
   examples: `relay hub invite
 relay hub invite --name ada --uses 2 --expires 7d`,
   options: [
@@ -38,8 +38,8 @@ relay hub invite --name ada --uses 2 --expires 7d`,
 })
 
 const listCommand = define({
-  description: `Lists the channels: what waits for each, and whether its workstation is connected; and the invitations that can still be used. It
-shows no request.`,
+  description: `Lists the channels, with the requests that wait for each and whether its workstation is connected. Also lists the invitations
+that can still be used. It shows no request.`,
   examples: `relay hub list
 relay hub list --json | jq -r 'select(.waiting > 0) | .name'`,
   settings: ['store'],
@@ -94,9 +94,9 @@ relay hub list --json | jq -r 'select(.waiting > 0) | .name'`,
 })
 
 const revokeCommand = define({
-  description: `Withdraws the key of a channel, and closes its address: its workstation reports that, and gets nothing more. What waits stays
-until relay hub renew gives the channel another key. An invitation that would have renewed it counts no more. An invitation that nobody has
-used is cancelled in the same way. With --purge the channel is removed with all of its requests, after a question.`,
+  description: `Withdraws the key of a channel, and closes its address. Its workstation reports that, and gets nothing more. Waiting requests
+stay until relay hub renew gives the channel another key. An invitation that would have renewed the channel is no longer valid. An
+unused invitation is cancelled in the same way. --purge removes the channel with all of its requests, after a question.`,
   examples: 'relay hub revoke ada\nrelay hub revoke Kf3vWq0p --purge',
   options: [
     ['--purge', 'remove the channel and its requests, too'],
@@ -127,8 +127,8 @@ used is cancelled in the same way. With --purge the channel is removed with all 
 })
 
 const renewCommand = define({
-  description: `Withdraws the key of a channel, and makes an invitation that gives it another one, once. The address stays, so nothing
-changes at the senders.`,
+  description: `Withdraws the key of a channel, and makes an invitation that gives it another one, once. The address stays the
+same, so nothing changes at the senders.`,
   examples: 'relay hub renew ada',
   ...CHANNEL,
   options: [['--expires <duration>', 'how long the invitation is valid', { default: '1d' }]],
@@ -151,16 +151,16 @@ changes at the senders.`,
 })
 
 export const hubCommand = define({
-  description: `Runs a hub: the public end of a tunnel of your own. It stores what senders post to a channel before it answers them, and
-gives it to that channel's relay serve --tunnel, which proves and forwards it. It knows no secret of a sender.
-Its data is the profile hub. Only --profile or RELAY_PROFILE, which count for its operator's commands, too, name another.`,
+  description: `Runs a hub: the public end of a tunnel of your own. It stores each request to a channel before it answers, and passes it
+to that channel's relay serve --tunnel, which verifies and forwards it. It knows no secret of a sender.
+Its data is the profile hub, unless --profile or RELAY_PROFILE names another. The same holds for its operator's commands.`,
   examples: `relay hub --host 0.0.0.0 --public-url https://hub.example.com  behind a proxy with TLS
 relay hub --host 0.0.0.0 --port 443 --tls-cert chain.pem --tls-key key.pem
 relay hub invite`,
   options: [
     ['--tls-cert <file>', 'certificate with its chain, in PEM: serve HTTPS'],
     ['--tls-key <file>', 'its key, in PEM'],
-    ['--keep <duration>', 'how long what was fetched is kept', { defaultText: '1h' }],
+    ['--keep <duration>', 'how long fetched requests are kept', { defaultText: '1h' }],
   ],
   settings: [
     'port',

@@ -201,7 +201,7 @@ async function signInWithDevice(
   ]
   for (const line of lines) out.say(line)
   const issued = await begun.awaitToken()
-  // Requested before the token is stored, since a command that fails must sign nobody in.
+  // Requested before the token is stored, since a failed command must not sign the user in.
   const { login } = await accountOf(host, issued.accessToken, { signal })
   await tokens.save(user, { ...issued, url: host.url, account: login })
   await tokens.rememberLogin(user, { origin: issued.origin, account: login })

@@ -9,8 +9,8 @@ import { openProfile } from '../profile.js'
 
 export const skipCommand = define({
   ...STORED,
-  description: `Ends what waits of a delivery: it is not sent to the targets that it waits for, and counts as failed there. An attempt under
-way goes on. relay replay sends it after all.`,
+  description: `Gives up a waiting delivery: it is not sent to the targets that it waits for, and counts as failed there. An attempt that
+has begun continues. relay replay sends the delivery after all.`,
   examples: `relay skip 7
 relay log --status waiting`,
   args: [ENTRY],

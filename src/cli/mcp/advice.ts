@@ -17,8 +17,8 @@ export function offlineCommand(profile: Profile): string {
 }
 
 /**
- * Says how the user's program gets the secret that it verifies with. Has no secret. A file of the working folder can name
- * a profile or a source with a sentence, which is then from outside.
+ * Explains how the user's program gets the secret that it verifies with, without showing it. A file of the working folder
+ * can give a profile or a source a sentence as its name; such a name is from outside.
  */
 export async function secretNote(call: Call, profile: Profile, source: string): Promise<Note> {
   const text = await secretText(call, profile, source)
@@ -34,7 +34,7 @@ async function secretText({ shell }: Call, profile: Profile, source: string): Pr
   return `The program verifies with the webhook secret of relay${where}. Start it with WEBHOOK_SECRET="$(${profile.command('config --reveal webhookSecret')})", or the name that it reads`
 }
 
-/** Adds to a call what to do about a handler that refused a delivery, if one did. */
+/** Adds advice to a call if a handler refused the delivery. */
 export async function noteRefusal(call: Call, delivery: object): Promise<void> {
   const { attempts = [], status, source }: Refusable = delivery
   const last = attempts.at(-1)?.status ?? status
@@ -57,13 +57,13 @@ interface Refusable {
 
 const SECRET = 'Enter the same secret at the sender and in relay: relay_state has the place of it'
 const RAW =
-  'Send the bytes that were signed: what is between the sender and relay must not parse and write the body anew'
+  'Send the bytes that were signed: what is between the sender and relay must not parse the body and write it again'
 const SENDER =
   'Change how the sender signs: the page of its source in docs/senders.md says what relay expects'
 const CLOCK =
   'Set the clocks of both machines. A delivery that is too old is sent again by its sender, or with replay_delivery'
 
-/** What to do about a request that is not proved. */
+/** Advice for each reason why a request is not proved. */
 export const NEXT: Readonly<Record<UnprovedReason, string>> = {
   no_signature:
     'Enter a secret at the sender, which then signs. If it is not a sender of yours, leave it refused',

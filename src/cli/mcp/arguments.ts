@@ -4,10 +4,10 @@ import { suggest } from '../../base/text.js'
 import { fieldsOf } from '../../json/parse.js'
 import type { ToolFields } from './tool.js'
 
-// What a model gives to a tool. Only what is declared is an argument: one that is dropped would do something else than
-// was meant.
+// Arguments that a model gives to a tool. An undeclared argument is an error: without it, the call would do something else
+// than intended.
 
-/** Words that models take for an argument, with its name. */
+/** Names that models often use, and the argument that each means. */
 const MEANT: Readonly<Record<string, readonly string[]>> = {
   action: ['event'],
   count: ['last'],
@@ -29,7 +29,7 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   url: ['to'],
 }
 
-/** JSON schema of one argument, as far as relay writes them. */
+/** JSON schema of one argument: the part of the language that relay uses. */
 interface ArgumentSchema {
   readonly type?: unknown
   readonly enum?: readonly unknown[]
@@ -37,7 +37,7 @@ interface ArgumentSchema {
   readonly anyOf?: readonly ArgumentSchema[]
 }
 
-/** Makes the JSON schema of the arguments, without what says nothing. */
+/** Makes the JSON schema of the arguments, without redundant members. */
 export function argumentsSchema(input: z.ZodObject) {
   const { $schema: _, ...schema } = z.toJSONSchema(z.strictObject(input.shape), {
     io: 'input',
@@ -51,8 +51,8 @@ export function argumentsSchema(input: z.ZodObject) {
 }
 
 /**
- * Reads the arguments of a call. A text that holds the number or the truth value of the schema is one, and a text is a
- * list of one where the schema has a list. @throws RelayError `usage` that names each wrong argument, what it must be,
+ * Reads the arguments of a call. Where the schema has a number, a boolean or a list, a text with a number or a boolean is
+ * converted, and a single text becomes a list of one. @throws RelayError `usage` that names each wrong argument, what it must be,
  * and the nearest name for an unknown one
  */
 export function readArguments(tool: string, input: z.ZodObject, given: unknown): ToolFields {

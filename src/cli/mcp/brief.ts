@@ -3,8 +3,8 @@ import { shortTime } from '../output/deliveries.js'
 import { Outside } from '../output/outside.js'
 import type { ToolFields } from './tool.js'
 
-// Small answers: what became of a delivery, without what nobody asked for. A model pays for each word, again with each
-// further step.
+// Small answers: the outcome of a delivery, without anything that was not requested. A model pays for each word, again at
+// each further step.
 
 /** Attempts of a small answer, the newest. */
 const MAX_ATTEMPTS = 3
@@ -26,7 +26,7 @@ const NAMED = [
 const OF_TARGET = ['target', 'state', 'attempts', 'status', 'reason', 'waitsFor']
 const OF_ATTEMPT = ['outcome', 'status', 'ms', 'error', 'count']
 
-/** Returns what became of a delivery, of what `--json` prints of it. */
+/** Selects the outcome of a delivery from the fields that `--json` prints. */
 export function became(delivery: object): object {
   const { targets, attempts, ...given }: ToolFields = { ...delivery }
   const all = listOf(attempts)
@@ -48,7 +48,7 @@ export function became(delivery: object): object {
   }
 }
 
-/** Returns the response to a delivery that was sent. Of one that relay has, the attempts say more. */
+/** Returns the response to a sent delivery. For one that relay has stored, the attempts have more. */
 export function sentPart(sent: object, isStored: boolean): object {
   if (isStored) return some({ ...sent }, ['ok', 'status'])
   const { answer, ...given }: ToolFields = { ...sent }
@@ -111,7 +111,7 @@ function shortAge(ms: number): string {
   return size === undefined ? shortTime(ms) : `${Math.floor(ms / size)}${unit}`
 }
 
-/** Keeps these fields, unless they say nothing. */
+/** Selects these fields, without empty ones. */
 function some(given: ToolFields, names: readonly string[]): object {
   return Object.fromEntries(
     names.flatMap((name) => (isNothing(name, given[name]) ? [] : [[name, given[name]]])),
@@ -124,7 +124,7 @@ function isNothing(name: string, value: unknown): boolean {
   return (plain === false && name !== 'ok') || (name === 'count' && plain === 1)
 }
 
-/** Returns a delivery as `--json` prints it, without fields that say nothing, and each header as one text. */
+/** Returns a delivery as `--json` prints it, without empty fields, and each header as one text. */
 export function whole(delivery: object): object {
   const { targets, attempts, headers, provider: _, ...given }: ToolFields = { ...delivery }
   const parts = (value: unknown): object[] =>
@@ -143,7 +143,7 @@ function headersOf(headers: unknown): object {
   return lines.length === 0 ? {} : { headers: new Outside(lines) }
 }
 
-/** Returns what names a delivery. */
+/** Returns the fields that identify a delivery. */
 export function namePart(delivery: object): object {
   return some({ ...delivery }, NAMED)
 }

@@ -8,7 +8,7 @@ import { triggerEvents } from '../../replay/synthesize.js'
 import { SCHEME_NAMES } from '../../senders/senders.js'
 import { PROVIDER_NAMES } from '../../base/source-names.js'
 
-// What a person chooses in a client besides tools: prompts for two common jobs, and what there is to read.
+// Prompts for two common tasks and pages to read: a person chooses them in a client.
 
 /** Pages of the package, and what each is about. */
 const PAGES = {
@@ -40,14 +40,14 @@ export function offerLibrary(server: McpServer): void {
     'find_failure',
     {
       title: 'Find why a delivery failed',
-      description: 'Find out why deliveries fail, mend the code, and send them again',
+      description: 'Find out why deliveries fail, fix the code, and send them again',
       argsSchema: z.object({ entry: z.string().optional().describe('number of the delivery') }),
     },
     ({ entry }) =>
       asked(`Find out why ${entry === undefined ? 'deliveries fail' : `delivery ${entry} failed`} at the program.
 1. ${entry === undefined ? 'list_deliveries with status: "failed", and with refused: true for what relay refused' : `show_delivery with entry: ${entry}`}.
 2. Read the status and the answer of the last attempt, and the code that made it. explain_refused for a request that relay refused.
-3. Mend the code, then replay_delivery, until the answer is 2xx.`),
+3. Fix the code, then replay_delivery, until the answer is 2xx.`),
   )
   for (const [file, title] of Object.entries(PAGES)) {
     const place = path.join(packagedFolder(), '..', file)

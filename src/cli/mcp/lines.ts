@@ -3,9 +3,9 @@ import { Transform, type TransformCallback } from 'node:stream'
 const LINE_FEED = 0x0a
 
 /**
- * Passes on whole lines, of which one may come in many pieces. What reads messages copies all that it has with each
- * further piece, which takes seconds for a message of 16 MiB. A line that is longer than `limit` bytes is passed on before
- * its end, so that the reader refuses it. A whole line that is not wanted is left out.
+ * Passes on whole lines, since a line may arrive in many pieces. The reader of messages copies everything it has at each
+ * further piece, which takes seconds for a message of 16 MiB. A line longer than `limit` bytes is passed on before its end,
+ * so that the reader refuses it. An unwanted whole line is left out.
  */
 export class WholeLines extends Transform {
   readonly #limit: number

@@ -20,7 +20,7 @@ const OF_SERVE = ['sandbox', 'port', 'sandboxPort', 'forward', 'exec', 'ignore',
 
 /**
  * Runs `relay mcp` until its input ends or a signal arrives. Standard input and output carry the protocol, and nothing
- * else; the stream has what happens in the relay of `--serve`, for standard error. @throws RelayError `usage`,
+ * else. The stream yields the events of the relay of `--serve`, for standard error. @throws RelayError `usage`,
  * `too_large`
  */
 export async function* runMcp(given: Shell, flags: McpFlags): AsyncGenerator<ServeItem, void> {
@@ -73,7 +73,7 @@ async function serveTools(
     const text = await relay?.leftOut().catch(() => undefined)
     if (text !== undefined) notes.add(text)
   }
-  /** Why the relay of `--serve` does not run, for the tools that go on without it. */
+  /** Why the relay of `--serve` does not run, for the tools that work without it. */
   const trouble = async (): Promise<Note | undefined> => {
     const failure = await relay?.failure()
     return failure && noteFrom(failure)

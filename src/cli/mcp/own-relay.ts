@@ -17,9 +17,9 @@ export type McpFlags = Flags & {
 }
 
 /**
- * The relay of `--serve`, which ends with the client of this process. Of several windows, the first one has it; once that
- * is closed, the next call of another starts one. An agent's client starts it, and shows its messages to no person, so
- * the commands of a checkout would run unread.
+ * The relay of `--serve`, which ends with the client of this process. With several windows, it runs in the first one; once
+ * that is closed, the next call in another window starts one. An agent's client starts it and shows its messages to no
+ * one, so the commands of a checkout would run unread.
  */
 export class OwnRelay {
   readonly #shell: Shell
@@ -38,7 +38,7 @@ export class OwnRelay {
 
   /**
    * Starts it unless one runs, and yields what happens, until the signal of the shell aborts. A failure is only a message,
-   * since the tools go on.
+   * since the tools continue.
    */
   async *run(): AsyncGenerator<ServeItem, void> {
     const { signal } = this.#shell

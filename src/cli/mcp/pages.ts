@@ -8,7 +8,7 @@ import { isFormBody } from '../../http/forms.js'
 
 /** Largest part of a body in one result: some 4,000 tokens, which leaves room for work. Bytes. */
 const PAGE_BYTES = 16_384
-/** Largest body that is shown though nobody asks: it takes no more room than its outline. Bytes. */
+/** Largest body that is shown without a request for it: it takes no more room than its outline. Bytes. */
 const SMALL_BYTES = 300
 
 /** Part of a body to show. */
@@ -62,7 +62,7 @@ function textAt(body: Uint8Array, json: string | undefined, text: string): strin
 const MAX_OUTLINED = 40
 const MAX_VALUE = 40
 
-/** What a payload has at its top: short values as they are, the number of members of an object or a list. */
+/** Top level of a payload: short values as they are, and the number of members of each object or list. */
 function outlineOf(value: unknown): object {
   if (Array.isArray(value)) return { list: value.length }
   if (!isObject(value)) return {}
@@ -97,8 +97,8 @@ function* bytePages(body: Uint8Array): Generator<Piece> {
 }
 
 /**
- * Cuts JSON into pages, each of which is JSON: it ends after a value, or within a long text, and repeats the objects and
- * lists around what follows. JSON of one page is unchanged.
+ * Cuts JSON into pages that are JSON themselves. A page ends after a value or within a long text; the next one repeats the
+ * objects and lists around what follows. JSON of one page is unchanged.
  */
 function* jsonPages(json: string): Generator<Piece> {
   if (Buffer.byteLength(json) <= PAGE_BYTES) {
@@ -156,7 +156,7 @@ class Page {
     return this.#levels.at(-1)?.bracket === '{'
   }
 
-  /** What is left for a value, without its name and the brackets after it. Bytes. */
+  /** Room for a value, after its name and the closing brackets. Bytes. */
   get room(): number {
     const level = this.#levels.at(-1)
     const named = level?.bracket === '{' ? Buffer.byteLength(level.name) : 0
@@ -173,7 +173,7 @@ class Page {
     if (level) level.name = raw
   }
 
-  /** Goes on to the next element. */
+  /** Moves to the next element. */
   next(): void {
     const level = this.#levels.at(-1)
     if (level) level.index += 1
@@ -208,7 +208,7 @@ class Page {
     this.#bytes += Buffer.byteLength(text)
   }
 
-  /** What is before a value: a comma, and the name of the member. */
+  /** Text before a value: a comma, and the name of the member. */
   #lead(level: Level | undefined): string {
     if (!level) return ''
     level.written += 1

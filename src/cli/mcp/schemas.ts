@@ -11,7 +11,7 @@ import { ownObject } from './own-object.js'
 
 /** Names that the user has set: of profiles, sources, targets, matches, users, and addresses of settings. */
 const configured = z.string()
-// Names that a file of the working folder can set, whose author can be anyone. A text that can hold a sentence is from
+// Names that a file of the working folder can set. Its author can be anyone, so a text that can hold a sentence is from
 // outside.
 /** Name of a profile, source or scheme: at most two words. */
 export const NAME = /^\w{1,20}(?:[-.]\w{1,20})?$/

@@ -91,7 +91,7 @@ const RESULT = {
   required: ['notes'],
 }
 
-/** A schema that is only listed: the arguments are read by {@link readArguments}. */
+/** A schema for the list of tools only: {@link readArguments} reads the arguments. */
 function listed(schema: object): StandardSchemaWithJSON<unknown, unknown> {
   const json = (): Record<string, unknown> => ({ ...schema })
   const validate = (value: unknown): { value: unknown } => ({ value })

@@ -11,8 +11,8 @@ import { offlineCommand, secretNote } from './advice.js'
 import { addError, type Call, runForAgent } from './tool.js'
 
 /**
- * Reads the state: what runs and where, or what starts it; where deliveries come from and go to, what the program
- * verifies with, which files set what, and whether the user is signed in. Has no token and no secret.
+ * Reads the state: what runs and where, or the command that starts it; where deliveries come from and go to; which
+ * secret the program verifies with; which files set what; and whether the user is signed in. Has no token and no secret.
  */
 export async function readState(routes: readonly object[], call: Call): Promise<object> {
   const { shell, notes } = call

@@ -22,7 +22,7 @@ export type ToolFields = Readonly<Record<string, unknown>>
 export interface Call {
   readonly shell: Shell
   readonly given: ToolFields
-  /** Messages of relay besides the result. */
+  /** Messages of relay in addition to the result. */
   readonly notes: Set<Note>
 }
 
@@ -30,7 +30,7 @@ export interface Call {
 type AgentCommand<Input extends Flags, R extends CommandResult> = RelayCommand<Input, R, MarkedProgrammatic>
 
 /**
- * A tool. It runs commands, and makes its result of theirs. `output` describes relay's own part; everything else goes
+ * A tool. It runs commands, and makes its result from theirs. `output` describes relay's own part; everything else goes
  * under one name.
  */
 export interface Tool {
@@ -67,7 +67,7 @@ interface ToolSpec<Input extends Flags, R extends CommandResult, Args extends z.
   readonly args: Args
   /** Makes the further input of the command. Default: none. */
   readonly input?: (given: z.infer<z.ZodObject<Args>>) => Partial<Input>
-  /** Checks the arguments further, while the command runs, which ends if they are wrong. */
+  /** Checks the arguments further while the command runs. Wrong arguments end the command. */
   readonly check?: (call: Call) => Promise<void>
   readonly result: (found: Found<R>, call: Call) => object | Promise<object>
 }
@@ -128,7 +128,7 @@ function withDefaults(command: RelayCommand, given: object): object {
 }
 
 /**
- * Runs a command for a call. Its messages become notes, and so do its verdict and the emptiness of a list.
+ * Runs a command for a call. Its messages, its verdict and a note about an empty list become notes.
  * @throws RelayError of the command, with its messages
  */
 export async function runForAgent<Input extends Flags, R extends CommandResult>(

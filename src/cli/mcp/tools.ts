@@ -173,8 +173,8 @@ export const TOOLS: Tools = {
     },
   }),
   skip_delivery: tool({
-    title: 'End what waits',
-    does: `Ends what waits of a delivery: it is not sent to the targets that it waits for, and counts as failed there. ${CAUTION}`,
+    title: 'Give up a waiting delivery',
+    does: `Gives up a waiting delivery: it is not sent to the targets that it waits for, and counts as failed there. ${CAUTION}`,
     kind: 'sends',
     isRepeatable: true,
     command: skipCommand,
@@ -225,7 +225,7 @@ export const TOOLS: Tools = {
   }),
 }
 
-/** What `list_deliveries` is given besides the filter of `relay log`. */
+/** Arguments of `list_deliveries` in addition to the filter of `relay log`. */
 const listed = z.object({
   last: z.int(),
   before: z.int().optional(),
@@ -233,7 +233,7 @@ const listed = z.object({
   fields: z.array(z.string()).optional(),
 })
 
-/** How a delivery is sent. A change of what the payload lacks would be no change for its reader. */
+/** How a delivery is sent. A change to a missing field is refused: the program would not see it. */
 function sending(given: { readonly set?: readonly string[] | undefined; readonly to?: string | undefined }) {
   const edits = given.set && { set: given.set, onlyExisting: true }
   return { ...edits, ...(given.to !== undefined && { to: given.to }) }

@@ -12,8 +12,8 @@ import type { Call } from './tool.js'
 const SAMPLES = 20
 
 /**
- * Checks the paths of conditions against payloads that have come. A path that none of them has is a mistake, unless the
- * condition holds without it: for a wait, it would be found only once the time is over.
+ * Checks the paths of conditions against stored payloads. A path that none of them has is an error, unless the condition
+ * holds without it. A wait would otherwise show the mistake only at its time limit.
  * @throws RelayError `usage` with the nearest path
  */
 export async function requireKnownPaths(

@@ -1,8 +1,8 @@
 import { Outside } from '../output/outside.js'
 import type { Note } from './notes.js'
 
-// Messages of commands, in the words of tools. They are written for a person at a shell; a model has arguments in place of
-// flags. The one place where they are changed.
+// Translates messages of commands for tools. Commands address a person at a shell; a model has arguments in place of flags.
+// Nothing else translates them.
 
 /** Begins the reason why `--serve` could not start. All of it is for the person who has set up the client. */
 export const NOT_STARTED = 'With --serve, as the client is set up, no relay could start.'
@@ -10,7 +10,7 @@ export const NOT_STARTED = 'With --serve, as the client is set up, no relay coul
 /** The end of a command line: the profile that it may name. */
 const PROFILE = String.raw`(?: --profile \S+)?`
 
-/** Command lines that a tool stands for. All others are for a person, or for a model that has a shell. */
+/** Command lines with a tool that does the same. All others are for a person, or for a model that has a shell. */
 const LINES: readonly (readonly [line: string, tool: string])[] = [
   ['trigger --list --source (\\S+?)', 'trigger_delivery with list: true and source: "$1"'],
   ['trigger --list', 'trigger_delivery with list: true'],
@@ -38,8 +38,8 @@ const FLAG = /(?<!["'\w-])--([a-z][a-z-]*)/g
 const PARTS = /(?<=[.;,:])\s+/
 
 /**
- * Changes a message so that it speaks of tools and arguments. A part of a sentence about a flag that no argument stands
- * for is left out.
+ * Rewrites a message for tools and arguments. If no argument corresponds to a flag, the part of the sentence about that
+ * flag is left out.
  * @param names arguments of the tool
  */
 export function forAgent(text: string, names: readonly string[]): string {

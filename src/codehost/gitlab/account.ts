@@ -64,7 +64,7 @@ export class GitLabAccount implements host.Account {
   }
 
   /**
-   * GET /user, and what is known of the token: GET /personal_access_tokens/self for personal, project and group tokens
+   * GET /user, and the details of the token: GET /personal_access_tokens/self for personal, project and group tokens
    * (which refuses others with 400, lib/api/personal_access_tokens/self_information.rb), GET /oauth/token/info for those
    * of an application.
    */
@@ -93,7 +93,7 @@ export class GitLabAccount implements host.Account {
   }
 
   /**
-   * POST …/notes (https://docs.gitlab.com/api/notes/). A text of quick actions alone is answered 202, without a note
+   * POST …/notes (https://docs.gitlab.com/api/notes/). A text with only quick actions is answered 202, without a note
    * (`process_note_creation_result` in lib/api/helpers/notes_helpers.rb).
    */
   async comment(

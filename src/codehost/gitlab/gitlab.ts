@@ -96,8 +96,8 @@ const created = z.object({
 })
 
 /**
- * Recognizes GitLab by the header of its API's responses, also of a refusal (lib/api/api.rb). Only who is signed in learns the
- * version.
+ * Recognizes GitLab by the header of its API's responses, also of a refusal (lib/api/api.rb). Only a signed-in user can read
+ * the version.
  */
 function recognise({ status, header, json }: ResponseHead & { readonly json: unknown }): string | undefined {
   const { version } = fieldsOf(json)

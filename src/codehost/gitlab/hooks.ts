@@ -79,9 +79,9 @@ export function gitlabHooks(rest: RestClient): host.RepoHooks {
       return value
     },
     /**
-     * PUT changes only what it is sent, and the secret in place. With another address, GitLab forgets the custom headers and the
+     * PUT changes only the fields that it is sent; the secret can be changed in place. With another address, GitLab forgets the custom headers and the
      * secret that is not sent (`reset_token`, `reset_custom_headers` in app/models/concerns/web_hooks/hook.rb). A paused hook stays
-     * paused, and a test ends that. Its custom headers stay, which a new hook would not have.
+     * paused until a test succeeds. Its custom headers stay; a new hook would not have them.
      */
     async change(repo, id, settings) {
       const where = hookPath(repo, id)
@@ -103,8 +103,8 @@ export function gitlabHooks(rest: RestClient): host.RepoHooks {
 }
 
 /**
- * Sends a `push` of the last commits, whatever events the hook gets, and answers once relay has: 422 with the reason if there is
- * none, or with the receiver's words if its answer was no success (lib/api/hooks/trigger_test.rb). A success ends a pause.
+ * Sends a `push` of the last commits, whatever events the hook gets, and answers once relay has answered. 422 has the reason if
+ * there are no commits, or the receiver's answer if that was no success (lib/api/hooks/trigger_test.rb). A success ends a pause.
  */
 async function test(rest: RestClient, where: string): Promise<void> {
   await rest.call('POST', `${where}/test/push_events`)

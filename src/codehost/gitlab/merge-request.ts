@@ -49,15 +49,15 @@ const PENDING: ReadonlySet<string> = new Set([
 const SUCCESSFUL: ReadonlySet<string> = new Set(['success', 'skipped'])
 
 function checkOf(name: string, says: string, mayFail: boolean): host.CommitCheck {
-  // An optional manual job waits for nobody.
+  // An optional manual job holds up no merge.
   const ended = SUCCESSFUL.has(says) || mayFail ? 'succeeded' : 'failed'
   return { name, state: PENDING.has(says) && !(mayFail && says === 'manual') ? 'pending' : ended, says }
 }
 
 /**
- * The pipeline of the head, whose commit may be that of a merged result, and the statuses of the head: jobs, and what other programs report
- * (https://docs.gitlab.com/api/commits/, "List commit statuses"). Of those with one name, the newest counts. In a fork, some
- * are in its own project, which the user need not see.
+ * The pipeline of the head (its commit may be that of a merged result) and the statuses of the head: jobs, and reports of
+ * other programs (https://docs.gitlab.com/api/commits/, "List commit statuses"). The newest of each name counts. In a
+ * fork, some are in its own project, which the user may not be able to see.
  */
 export async function checksOf(rest: RestClient, found: MergeRequest): Promise<host.HeadChecks> {
   const { sha, head_pipeline: pipeline, source_project_id: source, target_project_id: target } = found

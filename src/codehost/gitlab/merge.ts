@@ -7,15 +7,15 @@ import { type MergeRequest, mergeRequest, mergeRequestPath } from './merge-reque
 
 /** Most times that a merge is sent. */
 const MAX_WRITES = 5
-/** Longest delay between two looks at a merge request. */
+/** Longest delay between two reads of a merge request. */
 const MAX_DELAY_MS = 4000
 
 /**
- * Merges a merge request: PUT …/merge with its head. A merge that was refused while GitLab still checks it, or another
- * request merges it, is sent again with the same head.
+ * Merges a merge request: PUT …/merge with its head. If GitLab refuses while it still checks the request, or while another
+ * call merges it, relay sends the merge again with the same head.
  *
- * GitLab answers 401 to who may not merge (also with a valid token), 405 to what may not be merged now, 409 for another
- * head, and 422 (406 before 15.5) if the merge itself fails. What it means is in `detailed_merge_status`.
+ * GitLab answers 401 to a user who may not merge (also with a valid token), 405 if the request cannot be merged now, 409 for
+ * another head, and 422 (406 before 15.5) if the merge itself fails. The reason is in `detailed_merge_status`.
  * @see https://docs.gitlab.com/api/merge_requests/ ("Merge a merge request", "Merge status"), lib/api/merge_requests.rb
  */
 export async function merge(
@@ -69,8 +69,8 @@ export async function merge(
 }
 
 /**
- * The title and the message are of the commit that a squash makes, else of the merge commit. Versions before 17.11 know
- * `merge_when_pipeline_succeeds` alone, and ignore unknown parameters.
+ * The title and the message are for the commit that a squash makes, else for the merge commit. Versions before 17.11 only
+ * know `merge_when_pipeline_succeeds`, and ignore unknown parameters.
  */
 function bodyOf({ method, title, message, sha, auto }: host.MergeOptions): object {
   const text = [title, message].filter((part) => part !== undefined && part !== '').join('\n\n')
@@ -109,8 +109,8 @@ function isBusy({ state, detailed_merge_status: status }: MergeRequest): boolean
 }
 
 /**
- * Reason to try again a refused merge. Undefined if it cannot succeed a moment later. One that is mergeable now was still
- * checked when it was refused.
+ * Reason to try again a refused merge. Undefined if it cannot succeed a moment later. A request that is mergeable now was
+ * still being checked when the merge was refused.
  */
 function waitsFor(
   { providerStatus }: Refusal,

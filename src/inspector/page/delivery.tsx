@@ -168,7 +168,7 @@ function Head({ detail, query }: DeliveryProps) {
   )
 }
 
-/** Ends what waits of a delivery. */
+/** Gives up a waiting delivery. */
 async function skip(n: number): Promise<void> {
   try {
     await postJson<Sent>(`deliveries/${n}/skip`, {})

@@ -71,7 +71,7 @@ interface DialogFormProps {
   readonly action: string
   /** Reason why the form cannot be submitted now. */
   readonly why: string | null
-  /** Text beside the button, while nothing is wrong. */
+  /** Text next to the button, while nothing is wrong. */
   readonly hint: ComponentChildren
   /** True if text and button are in one line. Default: false. */
   readonly isEndInLine?: boolean

@@ -131,7 +131,7 @@ export const MESSAGING: SenderRows = {
     title: 'SendGrid',
     page: 'https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features',
     secret: 'the verification key of the signed event webhook (Settings, Mail Settings, Event Webhooks)',
-    // A request has several events, each with an id, and may come again with others beside them.
+    // A request has several events, each with an id. A repeated request may contain others, too.
     proofs: [
       signature('x-twilio-email-event-webhook-signature', 'ecdsa-p256', {
         keyForm: 'spki',

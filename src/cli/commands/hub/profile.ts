@@ -18,7 +18,7 @@ export function hubCommandsOf({ values: { profile } }: LoadedSettings): Command 
 }
 
 /**
- * Opens the data of a hub, beside a hub that runs. @param create makes it if there is none; else it is `no_match`
+ * Opens the data of a hub, also while a hub runs. @param create makes it if there is none; else it is `no_match`
  * @throws RelayError `no_match`; `settings` for a profile of `relay serve`; `storage`
  */
 export async function openHubData(shell: Shell, loaded: LoadedSettings, create: boolean): Promise<Database> {

@@ -84,7 +84,7 @@ async function serve(
   })
   if (!certificate && !isLoopback(hostInUrl(values.host)))
     log.warn(
-      `--host ${values.host} without --tls-cert: put a proxy with TLS in front, and let nobody else reach this port`,
+      `--host ${values.host} without --tls-cert: put a proxy with TLS in front, and let nothing else reach this port`,
     )
   using _certificates = watchCertificate(shell, flags, (next) => started.useCertificate(next), log)
   await aborted(signal)

@@ -65,7 +65,7 @@ export class LiveOutput {
   readonly #states = new Map<string, TargetStatus['state']>()
   readonly #last = new Map<string, Attempt>()
   /** Tunnel status by source, or by the hub for all of them. */
-  readonly #tunnels = new Map<string, Told>()
+  readonly #tunnels = new Map<string, ReportedStatus>()
 
   constructor(out: Output) {
     this.#out = out
@@ -326,12 +326,12 @@ const FREQUENT = 8
 const INTERVAL_MS = 600_000
 
 /** The last status of a tunnel, and when its last line was printed. Milliseconds since 1970-01-01 UTC. */
-interface Told {
+interface ReportedStatus {
   readonly status: TunnelStatus
   readonly at: number
 }
 
-function isTunnelNews({ state, attempt, why }: TunnelStatus, before: Told | undefined): boolean {
+function isTunnelNews({ state, attempt, why }: TunnelStatus, before: ReportedStatus | undefined): boolean {
   if (state === 'connecting') return false
   if (state !== 'waiting' || attempt <= FREQUENT || !before || why !== before.status.why) return true
   return Date.now() - before.at >= INTERVAL_MS
