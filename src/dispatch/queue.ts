@@ -24,7 +24,8 @@ interface TargetQueueOptions {
 
 /**
  * Queue of one target, which is the table of forwards. First attempts are in the order of arrival. A delivery that is to be
- * tried again has its own time; from then on it and the first attempts take turns, so that neither holds up the other.
+ * tried again has its own time; from then on it and the first attempts take turns, so that neither holds up the other. One
+ * that was not answered goes after all first attempts, since each of its attempts may take a whole time limit.
  */
 export class TargetQueue {
   readonly #id: string
@@ -38,7 +39,8 @@ export class TargetQueue {
 
   /**
    * Reads at most `limit` deliveries to send now, without those in flight.
-   * @param repeats when those to be tried again are sent: by turns, after all first attempts, or not now
+   * @param repeats when those to be tried again are sent: by turns if they were answered, after all first attempts, or not
+   * now
    */
   async next(
     limit: number,
@@ -49,10 +51,12 @@ export class TargetQueue {
     const { first, again } = await journal.next(this.#id, { limit, except: inFlight, ordered })
     if (ordered) return this.#oldest([...first, ...again].toSorted((one, other) => one.n - other.n))
     const due = again.filter((each) => this.#delayOf(each) === 0)
-    const rest = repeats === 'not now' ? [] : due
+    const byTurns = repeats === 'by turns' ? due.filter(({ isUnanswered }) => !isUnanswered) : []
+    const others = repeats === 'not now' ? [] : due.filter((each) => !byTurns.includes(each))
+    const rest = [...byTurns, ...others]
     const ready: DueForward[] = []
     for (let f = 0, r = 0; ready.length < limit && f + r < first.length + rest.length;) {
-      const isTurn = repeats === 'by turns' && this.#wasFirst && r < rest.length
+      const isTurn = this.#wasFirst && r < byTurns.length
       const takesFirst = f < first.length && !isTurn
       const next = takesFirst ? first[f++] : rest[r++]
       this.#wasFirst = takesFirst

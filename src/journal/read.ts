@@ -5,6 +5,7 @@ import { placeholders, type Sql, type SqlValue } from '../store/sql.js'
 import { alternatives, eventMatching, type Filter, matches, matchesFilter } from './filter.js'
 import {
   type Attempt,
+  type AttemptOutcome,
   type DueForward,
   type Entry,
   type NamedEvent,
@@ -182,7 +183,7 @@ export class JournalQueries {
     const some = (which: string, order: string): string =>
       `SELECT * FROM (SELECT *, ${EARLIER} FROM forward WHERE target = ? AND ${which} ${rest} ORDER BY ${order} LIMIT ?) AS part`
     const values = [target, ...busy, limit]
-    const rows = await this.#sql.query<ForwardRow & { earlier: number }>(
+    const rows = await this.#sql.query<DueRow>(
       `${some(WAITS_FIRST, 'n')} UNION ALL ${some(WAITS_AGAIN, ordered ? 'n' : 'due, n')}`,
       [...values, ...values],
     )
@@ -231,7 +232,7 @@ export class JournalQueries {
 
   /** Reads the forward of an entry to a target, if it waits. */
   async waiting(target: string, n: number): Promise<DueForward | undefined> {
-    const [row] = await this.#sql.query<ForwardRow & { earlier: number }>(
+    const [row] = await this.#sql.query<DueRow>(
       `SELECT *, ${EARLIER} FROM forward WHERE n = ? AND target = ? AND status = 'waiting'`,
       [n, target],
     )
@@ -393,9 +394,10 @@ export class JournalQueries {
   }
 }
 
-/** Number of earlier attempts of a forward. */
-const EARLIER = `(SELECT coalesce(sum(count), 0) FROM attempt
-  WHERE attempt.n = forward.n AND attempt.target = forward.target) AS earlier`
+const ATTEMPTS = 'FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target'
+/** Number of earlier attempts of a forward, and the outcome of the last one. */
+const EARLIER = `(SELECT coalesce(sum(count), 0) ${ATTEMPTS}) AS earlier,
+  (SELECT outcome FROM attempt WHERE n = forward.n AND seq = (SELECT max(seq) ${ATTEMPTS})) AS last`
 
 const FORWARDS = 'SELECT 1 FROM forward WHERE forward.n = delivery.n'
 /** Conditions for a status. If an index finds the entries, each `?` is an end of the query's range of numbers. */
@@ -475,8 +477,13 @@ function toForward({ status, tries, since, due, reason }: ForwardRow): Forward {
   return { status, tries, since, ...(due > 0 && { due }), ...(reason !== null && { reason }) }
 }
 
-function toDueForward({ earlier, ...row }: ForwardRow & { readonly earlier: number }): DueForward {
-  return { n: row.n, forward: toForward(row), earlier }
+interface DueRow extends ForwardRow {
+  readonly earlier: number
+  readonly last: AttemptOutcome | null
+}
+
+function toDueForward({ earlier, last, ...row }: DueRow): DueForward {
+  return { n: row.n, forward: toForward(row), earlier, isUnanswered: last === 'timed out' }
 }
 
 function toAttempt({ target, at, outcome, status, ms, answer, headers, error, count }: AttemptRow): Attempt {

@@ -209,6 +209,8 @@ export interface DueForward {
   readonly n: number
   readonly forward: Forward
   readonly earlier: number
+  /** True if the last attempt was not answered in time. */
+  readonly isUnanswered: boolean
 }
 
 /**
