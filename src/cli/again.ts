@@ -1,8 +1,11 @@
 import { RelayError } from '../base/errors.js'
+import { TIME_LIMITS } from '../base/seams.js'
+import { formatDuration, systemClock } from '../base/time.js'
 import { type NamedTarget, shortNames } from '../dispatch/routes.js'
-import { SENT_AGAIN } from '../dispatch/target.js'
+import { isSentAgain } from '../dispatch/target.js'
+import { waitText } from '../dispatch/waiting.js'
 import type { Journal } from '../journal/journal.js'
-import type { Attempt } from '../journal/types.js'
+import type { Attempt, Forward } from '../journal/types.js'
 import type { SendResult } from '../replay/send.js'
 import type { Again, AgainOptions } from '../events/status.js'
 import type { Shell } from './command.js'
@@ -19,6 +22,10 @@ export interface AgainResult {
   readonly answer: SendResult
   /** True if the target has it, or if nothing is left to be sent. */
   readonly hasArrived: boolean
+  /** The forward after the attempt. Undefined without a target. */
+  readonly forward?: Forward
+  /** What becomes of the entry at a target that does not have it, for a person. */
+  readonly follows?: string | undefined
 }
 
 /** Time to wait for a target, as in `relay wait`. Milliseconds. */
@@ -43,11 +50,36 @@ export async function* forwardEntry(
     return
   }
   const names = shortNames(namedTargets(profile))
+  using _ = sayLate(shell, n, again)
   for (const progress of await awaitResults(shell, profile, n, again, isFinal)) {
     const { id } = progress
     const name = names.get(id) ?? shortNames([{ id }]).get(id) ?? id
-    yield { target: { id, name }, ...resultOf(progress, again.since) }
+    const { forward } = progress
+    const follows = whatFollows(shell, profile, { n, name }, forward)
+    yield { target: { id, name }, forward, follows, ...resultOf(progress, again.since) }
   }
+}
+
+/**
+ * Says what becomes of an entry at a target that does not have it: `#7 → app is tried again in 4s, at most 3 times; relay skip 7 ends
+ * that`. Undefined if the target has it.
+ */
+function whatFollows(
+  { seams }: Shell,
+  { command }: Profile,
+  what: { readonly n: number; readonly name: string },
+  { status, due, tries }: Forward,
+): string | undefined {
+  if (status === 'succeeded') return undefined
+  const subject = `#${what.n} → ${what.name}`
+  if (status === 'failed') return `${subject} has failed, and is not tried again by itself`
+  const end = `${command(`skip ${what.n}`)} ends that`
+  if (due === undefined) return `${subject} waits until there is a connection; ${end}`
+  const { retries } = { ...TIME_LIMITS, ...seams?.limits }
+  const left = Math.max(1, retries.length + 1 - tries)
+  const times = left === 1 ? 'for the last time' : `at most ${left} times`
+  const when = waitText({ text: 'tried again', nextTryAt: due }, (seams?.clock ?? systemClock)())
+  return `${subject} is ${when}, ${times}; ${end}`
 }
 
 /** Result without a target: nothing is left to be sent again, or no route takes the delivery. */
@@ -55,6 +87,19 @@ function nowhere(which: AgainOptions['which']): AgainResult {
   const hasArrived = which === 'failed'
   const error = hasArrived ? null : 'no route takes it'
   return { answer: { status: null, error, ms: 0, body: new Uint8Array() }, hasArrived }
+}
+
+/** Says on a terminal, after some seconds without a result, how long an attempt takes at most. */
+function sayLate({ out, seams }: Shell, n: number, { timeLimit }: Again): Disposable {
+  const atMost = timeLimit === null ? 'has no time limit' : `takes up to ${formatDuration(timeLimit)}`
+  const say = (): void => out.count(`#${n} is not answered yet; an attempt ${atMost}`)
+  const timer = setTimeout(say, seams?.limits?.slow ?? TIME_LIMITS.slow)
+  return {
+    [Symbol.dispose]() {
+      clearTimeout(timer)
+      out.count()
+    },
+  }
 }
 
 async function awaitResults(
@@ -80,7 +125,7 @@ async function awaitResults(
 /** The last attempt since an instant, unless another one follows at once. */
 function lastSince(attempts: readonly Attempt[], since: number): Attempt | undefined {
   const last = attempts.at(-1)
-  return last && last.at >= since && last.error?.endsWith(SENT_AGAIN) !== true ? last : undefined
+  return last && last.at >= since && !isSentAgain(last) ? last : undefined
 }
 
 function resultOf(

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { RelayError } from '../base/errors.js'
 import { Disposal } from '../base/lifetime.js'
 import { systemClock } from '../base/time.js'
+import type { Forward } from '../journal/types.js'
 import type { RecordedDelivery } from '../replay/fixture.js'
 import { isFormBody } from '../http/forms.js'
 import { secretPrint } from '../instance/protocol.js'
@@ -16,7 +17,7 @@ import { type SendResult, openSender, parseExpectation, type RequestSender } fro
 import type { Flags, Shell } from './command.js'
 import { parseFlag } from './input.js'
 import { bytesField } from './output/delivery.js'
-import { marked, outside, own } from './output/outside.js'
+import { marked, outside, own, timeField } from './output/outside.js'
 import type { Output } from './output/output.js'
 import { green, type Line, red, t, textOf } from './output/text.js'
 import { type AgainResult, forwardEntry } from './again.js'
@@ -105,6 +106,10 @@ export interface SentItem {
   readonly late?: boolean
   /** Short name of the target to which relay has forwarded it, for an entry that is forwarded again. */
   readonly target?: AgainResult['target']
+  /** The same entry's forward to it, after the attempt. */
+  readonly forward?: AgainResult['forward']
+  /** What becomes of it there, for a person. */
+  readonly follows?: AgainResult['follows']
   readonly answer: SendResult
   /** Columns of the widest name of the run. */
   readonly width: number
@@ -179,10 +184,11 @@ export async function* send(
 
 export function printSent(sent: SentItem, out: Output): void {
   out.result(resultLine(sent, sent.width, out.width), VERDICT)
+  if (sent.follows !== undefined) out.say(sent.follows)
 }
 
 export function sentJson(sent: SentItem) {
-  const { name, event, delivery, n, ok, expected, signedAgain, late, target, answer } = sent
+  const { name, event, delivery, n, ok, expected, signedAgain, late, target, forward, answer } = sent
   const { status, ms, error, body } = answer
   const about = {
     type: 'result',
@@ -191,10 +197,20 @@ export function sentJson(sent: SentItem) {
     ok,
     expected: own(expected),
   } as const
-  const to = target === undefined ? {} : { target: own(labelOf(target.id)), targetName: own(target.name) }
+  const to =
+    target === undefined
+      ? {}
+      : { target: own(labelOf(target.id)), targetName: own(target.name), ...forwardFields(forward) }
   const kept = late === true ? { late } : {}
   const made = { delivery: outside(delivery), n, signedAgain, ...kept, ...to, status, ms: Math.round(ms) }
   return marked({ ...about, ...made, error: outside(error), ...bytesField('answer', body) })
+}
+
+/** What becomes of an entry that was forwarded again. */
+function forwardFields(forward: Forward | undefined) {
+  if (!forward) return {}
+  const { status: state, due } = forward
+  return { state, nextTryAt: state === 'waiting' && due !== undefined ? timeField(due) : null }
 }
 
 const UNPROVED =
@@ -207,7 +223,10 @@ function unnamed(profile: Profile, { name, sender: { scheme } }: RecordedSource)
 }
 
 /** Result of sending a delivery once, or of forwarding it to one target. */
-interface Posted extends Pick<SentItem, 'delivery' | 'n' | 'signedAgain' | 'late' | 'answer' | 'target'> {
+interface Posted extends Pick<
+  SentItem,
+  'delivery' | 'n' | 'signedAgain' | 'late' | 'answer' | 'target' | 'forward' | 'follows'
+> {
   /** Source that signed it. */
   readonly source?: RecordedSource
   /** True if the target of an entry that is forwarded again has it. */

@@ -12,6 +12,8 @@ const MINUTE_MS = 60_000
  * Disposing of it interrupts attempts in flight; they are made again after the next start.
  */
 export class Dispatcher implements AsyncDisposable {
+  /** Names that targets had when they were last configured, at the start. */
+  #formerNames: ReadonlyMap<string, string> = new Map()
   /** Lanes of every configured target, and of removed ones for which entries wait. */
   readonly #lanes = new Map<string, Lane>()
   readonly #parts: LaneDependencies
@@ -44,6 +46,8 @@ export class Dispatcher implements AsyncDisposable {
     for (const { id } of this.#routes) this.#laneOf(id)
     this.#names = namesOf(this.#routes)
     await this.#nameTargets()
+    const names = await this.#parts.journal.targetNames()
+    this.#formerNames = new Map(names.map(({ id, name }) => [id, name]))
     await this.#count()
     this.replaceRoutes(routes())
     void this.#everyMinute()
@@ -150,7 +154,7 @@ export class Dispatcher implements AsyncDisposable {
 
   #laneOf(id: string): Lane {
     let lane = this.#lanes.get(id)
-    if (!lane) this.#lanes.set(id, (lane = new Lane(id, this.#parts)))
+    if (!lane) this.#lanes.set(id, (lane = new Lane(id, this.#parts, this.#formerNames.get(id))))
     return lane
   }
 

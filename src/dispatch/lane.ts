@@ -7,12 +7,19 @@ import type { Clock } from '../base/time.js'
 import { nearbyProbeDelay, onAbort, probeDelay, type Random } from '../base/wait.js'
 import type { Journal } from '../journal/journal.js'
 import type { Attempt, DueForward, Entry, Forward } from '../journal/types.js'
+import { Comeback, type Down, type TargetFailure } from './availability.js'
 import type { RequestBuilder } from './http-target.js'
 import { openTarget, type TargetParts } from './open-target.js'
 import { TargetQueue } from './queue.js'
 import { ANSWERED, defect, expiredText, hasFailed, nextForward } from './result.js'
 import { isCommand, labelOf, type Route, sendsAlike } from './routes.js'
-import { type OpenTarget, othersBehind, type Reply, type TargetStatus } from './target.js'
+import {
+  type DeliveryResult,
+  type OpenTarget,
+  othersBehind,
+  type Reply,
+  type TargetStatus,
+} from './target.js'
 
 /** One attempt, for observers. */
 export interface AttemptEvent {
@@ -32,7 +39,7 @@ export type Timer = (ms: number, run: () => void) => () => void
 export interface DispatcherOptions extends Pick<TargetParts, 'background'> {
   readonly journal: Pick<
     Journal,
-    'nameTargets' | 'next' | 'waiting' | 'read' | 'record' | 'expire' | 'counts' | 'hasten'
+    'nameTargets' | 'targetNames' | 'next' | 'waiting' | 'read' | 'record' | 'expire' | 'counts' | 'hasten'
   >
   /** Attempts at once per target, unless its route says otherwise. */
   readonly concurrency: number
@@ -102,27 +109,6 @@ const BROKEN_AFTER = 3
  */
 export const MAX_UNRECORDED = 16
 
-/** Unavailability of a target. Milliseconds; instants except `since` are of the monotonic clock. */
-interface Down {
-  /** True if it is connected to, but does not answer. */
-  readonly isHanging: boolean
-  readonly since: number
-  readonly began: number
-  /** Last failure. */
-  readonly at: number
-  /** Milliseconds of this run during which it was down. A sleeping machine does not count. */
-  readonly awake: number
-  readonly failures: number
-  readonly nextProbeAt: number
-  /** Reason of the last failure. */
-  readonly why: string
-}
-
-/** Failure of an attempt by the target's state. */
-interface Failure extends Pick<Down, 'isHanging' | 'why'> {
-  readonly isProbe: boolean
-}
-
 /** A delivery that is being sent, or whose attempt is being recorded. */
 interface Flight {
   /** Start, of the monotonic clock. */
@@ -162,6 +148,7 @@ export class Lane {
   readonly #urgent = new Map<number, boolean>()
   /** Undefined: nothing is sent. */
   #open: Open | undefined
+  /** Also once it is no longer configured. */
   #name: string | undefined
   #goneSince: number
   #down: Down | undefined
@@ -176,7 +163,7 @@ export class Lane {
   /** Deliveries that wait by the journal, and those of them that have ended, whose record is not there yet. */
   #queued = 0
   #over = 0
-  #reported: TargetStatus['state'] = 'up'
+  readonly #comeback = new Comeback()
   /** The delivery that others wait for, as last reported. */
   #reportedHeldBy: number | undefined
   /** Interrupts the attempts in flight, with `signal` or alone. */
@@ -185,9 +172,11 @@ export class Lane {
   #isAgain = false
   #cancel = (): void => {}
 
-  constructor(id: string, parts: LaneDependencies) {
+  /** @param name the user's name for it when it was last configured */
+  constructor(id: string, parts: LaneDependencies, name: string | undefined) {
     this.#id = id
     this.#parts = parts
+    this.#name = name
     this.#goneSince = parts.clock()
   }
 
@@ -220,7 +209,10 @@ export class Lane {
 
   status(): TargetStatus {
     const common = { id: this.#id, label: labelOf(this.#id), queued: Math.max(0, this.#queued - this.#over) }
-    if (!this.#open) return { ...common, state: 'gone', since: this.#goneSince }
+    if (!this.#open) {
+      const named = this.#name === undefined ? {} : { name: this.#name }
+      return { ...common, ...named, state: 'gone', since: this.#goneSince }
+    }
     const { clock, monotonic } = this.#parts
     const sending = [...this.#flights].flatMap(([n, { isSending }]) => (isSending ? [n] : []))
     const isTried = this.#heldBy && this.#flights.has(this.#heldBy.n)
@@ -340,18 +332,21 @@ export class Lane {
 
   /** Reports a changed state, except the removal of an empty target, a delivery that holds up others, and a slow one. */
   #report(): void {
-    const is = !this.#open ? 'gone' : this.#down ? 'down' : 'up'
-    const late = is === 'up' ? this.#late(this.#parts.monotonic()) : []
+    const now = this.#parts.monotonic()
+    const { reported } = this.#comeback
+    const isUp = !this.#down && this.#comeback.isBack(now, this.#queued <= this.#over)
+    const is = !this.#open ? 'gone' : isUp ? 'up' : 'down'
+    const late = is === 'up' ? this.#late(now) : []
     // Most calls, of each attempt, end here.
-    if (is === this.#reported && this.#heldBy === undefined && late.length === 0) return
+    if (is === reported && (this.#heldBy === undefined || is !== 'up') && late.length === 0) return
     const status = this.status()
-    const { state, heldBy } = status
+    const { heldBy } = status
     const isHeld = heldBy !== undefined && othersBehind(status) > 0 && heldBy.n !== this.#reportedHeldBy
     if (isHeld) this.#reportedHeldBy = heldBy.n
     const slow = late.flatMap(([n, { isTold }]) => (isTold || n === this.#reportedHeldBy ? [] : [n]))
     for (const [, flight] of late) flight.isTold = true
-    if ((state === this.#reported && !isHeld && slow.length === 0) || this.isOver) return
-    this.#reported = state
+    if ((is === reported && !isHeld && slow.length === 0) || this.isOver) return
+    this.#comeback.report(is, now)
     this.#parts.onTarget({ ...status, ...(slow.length > 0 && { slow }) })
   }
 
@@ -490,7 +485,7 @@ export class Lane {
     const forward = nextForward(before, result, hasReached, this.#parts)
     const over = forward.status === 'waiting' ? 0 : 1
     this.#over += over
-    if (ANSWERED.has(result.outcome)) this.#markAnswered(flight)
+    if (ANSWERED.has(result.outcome)) this.#markAnswered(flight, result)
     const attempt = { at, target: this.#id, ms, count: 1, ...shown }
     // A failure of the target is recorded before anything else is sent, so that what is printed has its reason.
     if (!open.isStrict && ANSWERED.has(result.outcome)) {
@@ -531,20 +526,21 @@ export class Lane {
     return true
   }
 
-  #markAnswered({ began }: Flight): void {
+  #markAnswered({ began }: Flight, result: DeliveryResult): void {
     this.#answered = Math.max(this.#answered, began)
     this.#unanswered.clear()
     this.#down = undefined
+    this.#comeback.answered(result, this.#parts.monotonic())
     this.#report()
   }
 
   /** Counts a delivery that was not answered in time. What began before an attempt that was answered says nothing. */
-  async #markUnanswered(n: number, { began }: Flight, route: Route, failure: Failure): Promise<void> {
+  async #markUnanswered(n: number, { began }: Flight, route: Route, failure: TargetFailure): Promise<void> {
     if (began > this.#answered) this.#unanswered.add(n)
     if (this.#down || this.#unanswered.size >= HANGING_AFTER) await this.#markDown(route, failure)
   }
 
-  async #markDown({ target }: Route, { isProbe, isHanging, why }: Failure): Promise<void> {
+  async #markDown({ target }: Route, { isProbe, isHanging, why }: TargetFailure): Promise<void> {
     // An attempt that was in flight when the target went down is not a further failure.
     if (this.#down && !isProbe) return
     const { clock, monotonic, random, limits, journal, log } = this.#parts
@@ -564,6 +560,7 @@ export class Lane {
       ? nearbyProbeDelay(now - began, random, limits.probe)
       : probeDelay(failures, random, limits.probe)
     this.#down = { isHanging, since, began, at: now, awake, failures, nextProbeAt: now + delay, why }
+    this.#comeback.failed()
     this.#report()
     if (awake < MIN_DOWN_MS) return
     const expired = await journal.expire(clock() - MAX_AGE_MS, { target: this.#id }).catch(() => 0)

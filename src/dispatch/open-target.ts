@@ -21,23 +21,32 @@ export interface TargetParts {
   readonly background?: boolean | undefined
 }
 
+/** Time limit of an attempt along a route, in milliseconds. */
+export function timeLimitOf(
+  { target, timeout }: Pick<Route, 'target' | 'timeout'>,
+  limits: Pick<Limits, 'http' | 'command'>,
+): number {
+  return timeout ?? (target.kind === 'command' ? limits.command : limits.http)
+}
+
 /** Opens the target of a route that {@link checkTarget} accepts. */
 export function openTarget(
   route: Route,
   { env, limits, clock, background, sendable: ofRoute }: TargetParts,
 ): OpenTarget {
-  const { target, timeout, reply } = route
+  const { target, reply } = route
+  const limit = timeLimitOf(route, limits)
   if (target.kind === 'command')
     return openCommandTarget(target.command, {
       env,
-      limit: timeout ?? limits.command,
+      limit,
       grace: limits.grace,
       background,
     })
   try {
     return openHttpTarget(target.url, {
       clock,
-      limit: timeout ?? limits.http,
+      limit,
       sendable: ofRoute && ((entry) => ofRoute(entry, route)),
       headers: headersOf(route, env),
       connection: { verify: route.verify, ca: certificatesOf(route), background },

@@ -394,7 +394,11 @@ export function liveRoutes(
     const target = status.get(id)
     const { state = 'idle', since, nextProbeAt } = target ?? {}
     const { waiting = 0, succeeded = 0, failed = 0 } = counts.get(id) ?? {}
-    const about = { match: splitId(id).match, label: labelOf(id), name: configured.get(id)?.name }
+    const about = {
+      match: splitId(id).match,
+      label: labelOf(id),
+      name: configured.get(id)?.name ?? target?.name,
+    }
     const options = optionTexts(configured.get(id))
     const waitsFor = waiting > 0 ? targetReason(target, Date.now()) : undefined
     return {

@@ -52,6 +52,8 @@ export interface OpenTarget extends AsyncDisposable {
 export interface TargetStatus extends TargetActivity {
   readonly id: string
   readonly label: string
+  /** The user's name for a target that is no longer configured, when it was. */
+  readonly name?: string
   /** Entries that wait or are being sent. One that is answered for good is none of them, even if that is not on disk yet. */
   readonly queued: number
   /** Entries in flight that are not answered for long, each reported once. */
@@ -74,6 +76,11 @@ export function interruptedBy({ reason }: AbortSignal): DeliveryResult {
 
 /** End of the error of an attempt whose connection was stale ({@link DeliveryResult.isStale}). */
 export const SENT_AGAIN = ', sent again at once'
+
+/** True for an attempt that says nothing about the target, and that another one follows at once. */
+export function isSentAgain({ error }: Pick<DeliveryResult, 'error'>): boolean {
+  return error?.endsWith(SENT_AGAIN) === true
+}
 
 const NO_ANSWER = new Uint8Array()
 

@@ -32,6 +32,8 @@ export interface Again {
   readonly targets: readonly string[]
   /** False if the relay has no route at all. */
   readonly hasRoutes: boolean
+  /** Longest time limit of an attempt at one of these targets, in milliseconds. Null: without a limit. */
+  readonly timeLimit: number | null
 }
 
 /** A source that an instance receives from. */

@@ -11,7 +11,7 @@ import type { ReadSource, StoreText } from '../base/settings.js'
  * version has the other fields of {@link InstanceRecord} and answers the challenge of GET /health, so that a command of
  * any version can say which process to restart.
  */
-export const PROTOCOL = 4
+export const PROTOCOL = 5
 
 /** The key of an instance, with which both sides prove themselves. */
 interface ProofKey {

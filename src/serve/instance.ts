@@ -9,7 +9,7 @@ import type { SignIn } from '../auth/parts.js'
 import { type Core, servicePartsOf, signInAt, sourcesOf } from '../core.js'
 import { ownHostCheck } from '../http/reached.js'
 import type { DispatcherOptions } from '../dispatch/lane.js'
-import { checkTarget } from '../dispatch/open-target.js'
+import { checkTarget, timeLimitOf } from '../dispatch/open-target.js'
 import type { Question } from '../dispatch/http-target.js'
 import {
   labelOf,
@@ -251,14 +251,22 @@ export class Instance implements ServedInstance {
         status === 'waiting' ? [id] : [],
       )
       this.#duties.work?.sendNow(n, targets, false)
-      return { since, targets, hasRoutes }
+      return { since, targets, hasRoutes, timeLimit: this.#timeLimitOf(targets) }
     }
     const matching = routesFor(routing.routes, routing.ignore, entry).map(({ id }) => id)
     const wanted = [...new Set(named ?? matching)]
     const targets = await journal.requeue(n, wanted, which === 'failed' ? 'if-failed' : 'always')
     if (!targets) throw new RelayError('not_found', `#${n} was removed meanwhile`)
     this.#duties.work?.sendNow(n, targets, true)
-    return { since, targets, hasRoutes }
+    return { since, targets, hasRoutes, timeLimit: this.#timeLimitOf(targets) }
+  }
+
+  /** Longest time limit of an attempt at one of these targets. Null: without a limit. */
+  #timeLimitOf(targets: readonly string[]): number | null {
+    const { routing, limits } = this.core
+    const routes = routing.routes.filter(({ id }) => targets.includes(id))
+    const longest = Math.max(0, ...routes.map((route) => timeLimitOf(route, limits)))
+    return longest === Infinity ? null : longest
   }
 
   expectSecret(source: NamedScheme): Secret | undefined {

@@ -51,6 +51,49 @@ describe('relay replay of an entry', () => {
     ])
   })
 
+  it.each([
+    [
+      503,
+      '#1 → app is tried again in 60s, at most 4 times; relay skip 1 ends that',
+      { state: 'waiting', nextTryAt: expect.stringMatching(/Z$/) },
+    ],
+    [404, '#1 → app has failed, and is not tried again by itself', { state: 'failed', nextTryAt: null }],
+    [
+      'reset' as const,
+      '#1 → app waits until there is a connection; relay skip 1 ends that',
+      { state: 'waiting', nextTryAt: null },
+    ],
+  ])('says what becomes of a delivery that is answered %s', async (answer, line, fields) => {
+    const steady = { seams: { random: () => 0.5, limits: { retries: [60_000, 1, 1, 1], probe: 60_000 } } }
+    const relay = await here.serveWith(steady, '--forward', `app=*=${target.url}`)
+    await relay.deliver({ id: 'a' })
+    await target.has(1)
+    target.answers(answer, answer, answer)
+    const { code, err } = await here.run('replay', '1')
+    expect([code, err.split('\n')[0]]).toEqual([3, line])
+    const { out } = await here.run('replay', '1', '--json')
+    expect(JSON.parse(out)).toMatchObject({ ok: false, targetName: 'app', ...fields })
+  })
+
+  it.each([
+    [[], 'an attempt takes up to 30s'],
+    [['--timeout', '2m'], 'an attempt takes up to 2m'],
+    [['--timeout', 'none'], 'an attempt has no time limit'],
+  ])('says on a terminal how long it waits at most for an answer: %j', async (flags, words) => {
+    let answer = (): void => {}
+    const said = new Promise<200>((resolve) => (answer = () => resolve(200)))
+    target.answers(200, () => said)
+    const relay = await here.serve('--forward', `app=*=${target.url}`, ...flags)
+    await relay.deliver({ id: 'a' })
+    await target.has(1)
+    const patient = { terminal: { streams: ['stderr'] }, seams: { limits: { slow: 100 } } } as const
+    const replayed = here.startWith(patient, 'replay', '1')
+    await expect.poll(() => replayed.err).toContain(`#1 is not answered yet; ${words}`)
+    answer()
+    const { code, out } = await replayed.ended
+    expect([code, tidy(out)]).toEqual([0, 'ok   #1 → app  200  TIME\n'])
+  })
+
   it('goes to a target that is down, and says that it is, or finds it again', async () => {
     await target.down()
     const relay = await serve('--forward', `app=*=${target.url}`)

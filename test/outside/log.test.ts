@@ -13,7 +13,7 @@ const LINES = [
   '#2  2023-11-15 03:44:20  push                 octo/demo     → http://localhost:3000/hook 200 38ms  2 duplicates',
   '#3  2023-11-15 03:45:20  issues.closed        octo/demo#12  → http://localhost:3000/hook 404 12.3s failed',
   '#4  2023-11-15 03:46:20  push                 -             → http://localhost:3000/hook waiting, no relay runs',
-  String.raw`#5  2023-11-15 03:47:20  x\u{1b}[2J           octo/other#7  1 of 3 failed, 2 of 3 waiting, no relay runs`,
+  String.raw`#5  2023-11-15 03:47:20  x\u{1b}[2J           octo/other#7  1 of 3 failed: deploy.sh; 2 of 3 waiting: localhost:3000 (no relay runs), example.com (no relay runs)`,
 ]
 
 const BRANCH = 'refs/heads/main'

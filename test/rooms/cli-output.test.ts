@@ -283,13 +283,16 @@ it.each([
 const HTTP = '*=http://localhost:3000'
 const EXEC = 'push=exec:./deploy.sh'
 const because = (reason: string) => ({ ...failed, reason })
+const KILLED = { outcome: 'refused', status: null } as const
 const retry = { outcome: 'retry', status: 500 } as const
 
 it.each<[string, Parameters<typeof attemptText>]>([
   ['✓ 1.2s', [{ ...failed, status: 'succeeded' }, attempt(EXEC, { status: 0, ms: 1234 })]],
   ['↻ 500 again in 2s', [waiting, attempt(HTTP, { ...retry, at: AT }), AT + 38 + 1900]],
   ['✗ 500 38ms, five times', [because('answered 500, five times'), attempt(HTTP, retry)]],
-  ['✗ refused 38ms, \\u{1b}', [because('\u001b'), attempt(HTTP, { outcome: 'refused', status: null })]],
+  ['✗ failed 38ms, \\u{1b}', [because('\u001b'), attempt(HTTP, { outcome: 'refused', status: null })]],
+  ['✗ killed 38ms, ended by SIGKILL', [because('ended by SIGKILL'), attempt(EXEC, KILLED)]],
+  ['◦ interrupted', [waiting, attempt(EXEC, { outcome: 'killed', status: null })]],
   ['◦ timed out', [waiting, attempt(HTTP, { outcome: 'timed out', status: null })]],
   ['◦ waiting', [waiting, undefined]],
   ['✗ older than 24 h', [because('older than 24 h'), undefined]],

@@ -74,7 +74,7 @@ function rig(options: Parameters<typeof testShell>[0] = {}) {
   }
   const target = (route: Route | undefined, state: TargetStatus['state'], queued: number): void => {
     const { id = '', label = '' } = route ?? {}
-    const next = state === 'down' ? { nextProbeAt: Date.now() + 2000 } : {}
+    const next = state === 'down' ? { nextProbeAt: Date.now() + 2000, why: 'connection refused' } : {}
     events.onEvent({ type: 'target', target: { id, label, state, queued, ...next } })
   }
   /** Without the time of day. */
@@ -114,14 +114,14 @@ describe('the lines of relay serve', () => {
       '#2  fork  octo/demo  main  no route',
       '#1  push  octo/demo#7  duplicate, delivery 3',
       '#4  push  octo/demo#7  edited copy of #2',
-      'app is down: 1 waiting, next try in 2s',
+      'app is down: connection refused; 1 waiting, next try in 2s',
       '#5  push  octo/demo#7  waits for app',
       '#6  push  octo/demo#7  forwarded by another relay',
     ])
   })
 
   it('say when a target goes down, not each probe, and when it is back with what waited', () => {
-    const { tried, target, lines } = rig()
+    const { receive, tried, target, lines } = rig()
     tried(1, APP, DOWN, waiting)
     target(APP, 'down', 1)
     tried(1, APP, DOWN, waiting)
@@ -129,14 +129,16 @@ describe('the lines of relay serve', () => {
     tried(1, APP, {}, succeeded)
     target(APP, 'down', 1)
     tried(1, APP, { outcome: 'retry', status: 503 }, waiting)
-    target(APP, 'up', 1)
+    receive(2, [APP])
+    target(APP, 'up', 0)
     expect(lines()).toEqual([
       '#1  → app ◦ down',
       'app is down: connection refused; 1 waiting, next try in 2s',
       'app is back: forwarding 3 deliveries that waited',
       '#1  → app ✓ 200 38ms',
-      'app is down: 1 waiting, next try in 2s',
+      'app is down: connection refused; 1 waiting, next try in 2s',
       '#1  → app ↻ 503 waiting',
+      '#2  push  octo/demo#7',
       'app is back: forwarding 1 delivery that waited',
     ])
   })

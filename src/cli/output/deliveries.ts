@@ -7,6 +7,7 @@ import {
   publicTargetId,
   shortNames,
 } from '../../dispatch/routes.js'
+import { isSentAgain } from '../../dispatch/target.js'
 import { waitReason, waitText } from '../../dispatch/waiting.js'
 import type { InstanceStatus } from '../../instance/protocol.js'
 import type { CatchUpResult, FailedDelivery } from '../../codehost/catch-up.js'
@@ -64,9 +65,12 @@ export function shortTime(ms: number): string {
   return ms < 1000 ? `${ms}ms` : `${(ms / 1000).toFixed(1)}s`
 }
 
-/** Formats `202`, `exit 1`, `unreachable`. */
+/** Formats `202`, `exit 1`, `unreachable`; `killed` for a command that a signal ended. */
 export function attemptResult({ target, outcome, status }: Attempt): string {
-  return status === null ? outcome : formatStatus(target, status)
+  if (status !== null) return formatStatus(target, status)
+  if (outcome === 'killed') return 'interrupted'
+  if (outcome !== 'refused') return outcome
+  return isCommand(target) ? 'killed' : 'failed'
 }
 
 export interface TargetProgress {
@@ -218,6 +222,7 @@ function cellOf(
   if (!attempt) return [status, status === 'waiting' ? 'waiting' : (reason ?? ''), waitsFor]
   const result = attemptResult(attempt)
   const time = shortTime(attempt.ms)
+  if (status === 'waiting' && isSentAgain(attempt)) return ['retry', 'connection closed', 'again at once']
   if (status === 'succeeded') return [status, isCommand(attempt.target) ? '' : result, time]
   if (status === 'failed') return [status, result, [time, ...furtherReason(attempt, reason)].join(', ')]
   if (retryAt !== undefined) {
@@ -304,7 +309,11 @@ export class Printer {
     this.fit(summary)
     const end = this.#out.isTerminal
       ? (room: number) => this.#end(summary, progress, room)
-      : () => spaced([progressText(progress, summary), markOf(summary), yellow(noteOf(summary))], GAP)
+      : () =>
+          spaced(
+            [progressText(progress, summary, this.#named), markOf(summary), yellow(noteOf(summary))],
+            GAP,
+          )
     const cells = this.#cells(summary, this.#share().event)
     this.#out.result(this.#row(cells, end))
   }
@@ -414,10 +423,18 @@ function noteOf(summary: Summary): string {
   return [from === undefined ? '' : `edited copy of #${from}`, duplicates].filter(Boolean).join(', ')
 }
 
-/** Formats the last response of a single target, or counts for several. */
-function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summary): Text {
+/**
+ * Formats the last response of a single target. For several, counts those that failed or wait, and names them: `1 of 2 waiting: app
+ * (down: connection refused)`.
+ */
+function progressText(
+  progress: readonly TargetProgress[],
+  { ignoredBy }: Summary,
+  named: readonly NamedTarget[],
+): Text {
   const [only] = progress
   if (!only) return textOf(ignoredBy === undefined ? '-' : ignoredText(ignoredBy))
+  const names = shortNames([...named, ...progress])
   const total = progress.length
   if (total === 1) {
     const { label, forward, attempts, waitsFor } = only
@@ -429,11 +446,12 @@ function progressText(progress: readonly TargetProgress[], { ignoredBy }: Summar
     return spaced([textOf(`→ ${label}`), textOf(answer), state], ' ')
   }
   const counts = (['failed', 'waiting'] as const).flatMap((state) => {
-    const count = progress.filter(({ forward }) => forward.status === state).length
-    return count === 0 ? [] : [STATES[state].color(`${count} of ${total} ${state}`)]
+    const found = progress.filter(({ forward }) => forward.status === state)
+    const each = found.map(({ id, waitsFor }) => t`${names.get(id) ?? id}${waitsFor ? ` (${waitsFor})` : ''}`)
+    if (found.length === 0) return []
+    return [t`${STATES[state].color(`${found.length} of ${total} ${state}`)}: ${joined(each, ', ')}`]
   })
-  const reasons = [...new Set(progress.flatMap(({ waitsFor = [] }) => waitsFor))].map((text) => textOf(text))
-  return counts.length === 0 ? textOf(`→ ${total} targets`) : joined([...counts, ...reasons], ', ')
+  return counts.length === 0 ? textOf(`→ ${total} targets`) : joined(counts, '; ')
 }
 
 /**

@@ -26,7 +26,13 @@ export class EventItems {
   }
 
   /** Returns the short name of a target. */
-  readonly nameOf = (id: string): string => this.#names.get(id) ?? shortNames([{ id }]).get(id) ?? id
+  readonly nameOf = (id: string): string =>
+    this.#names.get(id) ?? this.#formerName(id) ?? shortNames([{ id }]).get(id) ?? id
+
+  /** The name of a target that is no longer configured. */
+  #formerName(id: string): string | undefined {
+    return this.targets().find((target) => target.id === id)?.name
+  }
 
   readonly onEvent = (event: RelayEvent): void => {
     if (event.type === 'settings') this.#names = shortNames(new Routing(event.settings.routes).routes)
@@ -74,7 +80,7 @@ export class EventItems {
       case 'skipped':
         return { type: 'skipped', n: event.n, id: event.target, name: nameOf(event.target) }
       case 'target':
-        return { ...event, name: nameOf(event.target.id) }
+        return { ...event, name: event.target.name ?? nameOf(event.target.id) }
       case 'settings':
         return { type: 'settings', reloaded: event.reloaded }
       case 'listening':

@@ -8,7 +8,7 @@ import { MAX_PREFIX } from '../../../base/bytes.js'
 import { othersBehind, type TargetStatus } from '../../../dispatch/target.js'
 import { targetReason } from '../../../dispatch/waiting.js'
 import { isCommand } from '../../../dispatch/routes.js'
-import { type Attempt, editedFrom, ignoredText } from '../../../journal/types.js'
+import { type AttemptOutcome, editedFrom, ignoredText } from '../../../journal/types.js'
 import { type HookEvent, sourceOf } from '../../../events/hook-event.js'
 import type { Reloaded } from '../../../events/status.js'
 import type { TunnelStatus } from '../../../instance/protocol.js'
@@ -63,7 +63,8 @@ export class LiveOutput {
   #command: Command = anywhere
   /** States of targets that are not up. */
   readonly #states = new Map<string, TargetStatus['state']>()
-  readonly #last = new Map<string, Attempt>()
+  /** Outcome of the last attempt at each target. */
+  readonly #lastOutcomes = new Map<string, AttemptOutcome>()
   /** Tunnel status by source, or by the hub for all of them. */
   readonly #tunnels = new Map<string, ReportedStatus>()
 
@@ -132,11 +133,11 @@ export class LiveOutput {
 
   /** Makes `#7  push  octo/demo  main  no route`. */
   #ofDelivery({ delivery, receipt, targets, hasRoutes }: Item<'delivery'>): Report {
-    const behind = [...new Set(targets.flatMap(({ waitsFor = [] }) => waitsFor))]
+    const held = targets.flatMap(({ name, waitsFor }) => (waitsFor === undefined ? [] : [{ name, waitsFor }]))
     const { n, duplicate, ignoredBy } = receipt
     const from = editedFrom(delivery)
     const place = placeName(delivery)
-    const down = targets.filter(({ id }) => this.#states.get(id) === 'down').map(({ name }) => name)
+    const down = targets.filter(({ id }) => this.#isSilent(id)).map(({ name }) => name)
     const isUnrouted = targets.length === 0 && ignoredBy === undefined && !duplicate && hasRoutes
     const notes = [
       delivery.verifiedBy === 'none' && UNVERIFIED,
@@ -146,7 +147,9 @@ export class LiveOutput {
       ignoredBy !== undefined && ignoredText(ignoredBy),
       isUnrouted && 'no route',
       down.length > 0 && `waits for ${down.join(', ')}`,
-      ...behind.map((reason) => `waits ${reason}`),
+      ...held.map(({ name, waitsFor }) =>
+        targets.length > 1 ? `waits at ${name} ${waitsFor}` : `waits ${waitsFor}`,
+      ),
       targets.some(({ id }) => this.#states.get(id) === 'elsewhere') && 'forwarded by another relay',
     ].filter(Boolean)
     const parts = [`#${n}`, bold(sourcedName(delivery)), place, yellow(notes.join(', '))]
@@ -158,9 +161,14 @@ export class LiveOutput {
     }
   }
 
+  /** True for a target that is down. One that asks to be tried again has not been reported to be back. */
+  #isSilent(id: string): boolean {
+    return this.#states.get(id) === 'down' && this.#lastOutcomes.get(id) !== 'retry'
+  }
+
   /** Makes `#7  → app ✓ 202 38ms`. */
   #ofAttempt({ attempt: { n, route, attempt, forward, retryAt }, name }: Item<'attempt'>): Report {
-    this.#last.set(route.id, attempt)
+    this.#lastOutcomes.set(route.id, attempt.outcome)
     return {
       level: forward.status === 'failed' ? 'warn' : 'info',
       text: t`#${n}  → ${name} ${attemptText(forward, attempt, retryAt)}`,
@@ -181,28 +189,27 @@ export class LiveOutput {
    * waited`, `app: 2 deliveries wait behind #3, tried again in 12s`, `app: #3 is not answered yet`.
    */
   #ofTarget({ target, name }: Item<'target'>): Report {
-    const { id, label, state, queued, nextProbeAt, heldBy, slow = [] } = target
+    const { id, label, state, queued, nextProbeAt, heldBy, slow = [], why } = target
     const before = this.#states.get(id)
-    const last = this.#last.get(id)
     if (state === 'up') this.#states.delete(id)
     else this.#states.set(id, state)
-    // The delivery that succeeded first is no longer queued, unless it must be sent again.
-    const waited = before === 'down' && last?.outcome !== 'retry' ? queued + 1 : queued
-    const why = last?.error ? `${last.error}; ` : ''
+    // The delivery that it has taken first is no longer queued.
+    const waited = before === 'down' ? queued + 1 : queued
+    const reason = why === undefined || why === '' ? '' : `${why}; `
     const next = nextProbeAt === undefined ? '' : `, next try in ${secondsUntil(nextProbeAt)}s`
     const deliveries = waited === 1 ? '1 delivery' : `${waited} deliveries`
     const full = label === name ? '' : ` (${label})`
     if (state === 'up' && before === undefined && slow.length > 0)
       return { text: slowText(name, target, slow) }
     const isHeld = state === 'up' && before === undefined && heldBy !== undefined
-    const reason = isHeld ? targetReason(target, Date.now()) : undefined
-    if (reason !== undefined) {
+    const held = isHeld ? targetReason(target, Date.now()) : undefined
+    if (held !== undefined) {
       const others = othersBehind(target)
-      return { text: `${name}: ${others === 1 ? '1 delivery waits' : `${others} deliveries wait`} ${reason}` }
+      return { text: `${name}: ${others === 1 ? '1 delivery waits' : `${others} deliveries wait`} ${held}` }
     }
     const texts = {
       up: t`${name} ${green('is back')}${waited === 0 ? '' : `: forwarding ${deliveries} that waited`}`,
-      down: t`${name} ${red('is down')}: ${why}${queued} waiting${next}`,
+      down: t`${name} ${red('is down')}: ${reason}${queued} waiting${next}`,
       gone: t`${name} ${yellow('is no longer configured')}${full}: ${queued} waiting, 24 h at most`,
       elsewhere: `${name} is forwarded to by another relay`,
     }
