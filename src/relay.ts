@@ -19,7 +19,7 @@ import { type Log, silentLog } from './base/log.js'
 import { TIME_LIMITS, type Seams } from './base/seams.js'
 import type { Settings } from './base/settings.js'
 import { systemClock, type Clock } from './base/time.js'
-import { type Core, openCore, servicePartsOf, signInAt } from './core.js'
+import { openCore, servicePartsOf, signInAt } from './core.js'
 import { Events } from './events/events.js'
 import { errorResponse } from './http/router.js'
 import { acquireProfile } from './instance/running.js'
@@ -28,7 +28,7 @@ import type { Delivery, Receipt } from './journal/types.js'
 import { checkSettings } from './senders/check-settings.js'
 import { createApp } from './server/app.js'
 import { openDatabase } from './store/open.js'
-import type { SqlRow, SqlValue } from './store/sql.js'
+import type { Sql } from './store/sql.js'
 
 export interface RelayOptions {
   readonly log?: Log
@@ -39,20 +39,21 @@ export interface RelayOptions {
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
 }
 
+/** @internal */
 export const RELAY_OPTIONS: Checks<RelayOptions> = {
   log: optional(logger),
   clock: optional(callback),
   seams: optional(seamsCheck),
   onDelivery: optional(callback),
 }
-/** Words for the options of the library's functions. */
+/** @internal Words for the options of the library's functions. */
 export const OPTION_WORDS: Words = {
   kind: 'usage',
   whole: 'The options',
   unknown: 'there is no option',
   member: 'the option',
 }
-/** Error of a call that comes too late. */
+/** @internal Error of a call that comes too late. */
 export const STOPPED = 'The relay was stopped'
 
 /** A fetch-style application, in types that need no framework's declarations. */
@@ -118,7 +119,8 @@ async function openRelay(settings: Settings, options: RelayOptions): Promise<Rel
   })
   isMade = true
   const owner = opened.move()
-  return new RelayView(app, core, new StopGate(STOPPED, async () => owner[Symbol.asyncDispose]()))
+  const gate = new StopGate(STOPPED, async () => owner[Symbol.asyncDispose]())
+  return new RelayView(app, journalOf(database.sql, clock, gate), gate)
 }
 
 /** The part of Hono's application that {@link FetchApp} shows. */
@@ -132,19 +134,32 @@ const isRequest = must('a Request', (value) => {
   )
 })
 
-/** @throws RelayError `usage` for what is no `Request`, from whichever realm or package */
+/** @internal @throws RelayError `usage` for what is no `Request`, from whichever realm or package */
 export function checkRequest(value: unknown): void {
   checkArgument('fetch: the request', value, isRequest)
 }
 
-/** The public part of a relay, enforced at run time. */
+/** @internal Makes the journal that a program gets. While its relay stops, it can still be read. */
+export function journalOf(sql: Pick<Sql, 'query'>, clock: Clock, gate: StopGate): JournalQueries {
+  const query: Sql['query'] = async (text, values) => {
+    try {
+      return await sql.query(text, values)
+    } catch (error) {
+      if (error instanceof RelayError && error.kind === 'storage') gate.check()
+      throw error
+    }
+  }
+  return new JournalQueries({ query }, clock)
+}
+
+/** @internal The public part of a relay, enforced at run time. */
 export class RelayView implements Relay {
   readonly app: FetchApp
   readonly journal: JournalQueries
   readonly #gate: StopGate
 
   /** @param gate stops everything that the relay opened */
-  constructor(app: ServedApp, { database, clock }: Pick<Core, 'database' | 'clock'>, gate: StopGate) {
+  constructor(app: ServedApp, journal: JournalQueries, gate: StopGate) {
     this.app = {
       fetch: async (request) => {
         checkRequest(request)
@@ -159,20 +174,7 @@ export class RelayView implements Relay {
         return app.routes
       },
     }
-    this.journal = new JournalQueries(
-      {
-        // While it stops, its journal can still be read.
-        async query<Row extends object = SqlRow>(sql: string, values?: readonly SqlValue[]) {
-          try {
-            return await database.sql.query<Row>(sql, values)
-          } catch (error) {
-            if (error instanceof RelayError && error.kind === 'storage') gate.check()
-            throw error
-          }
-        },
-      },
-      clock,
-    )
+    this.journal = journal
     this.#gate = gate
   }
 

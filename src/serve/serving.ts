@@ -5,7 +5,7 @@ import type { Settings } from '../base/settings.js'
 import { type Log, silentLog } from '../base/log.js'
 import type { EventListener } from '../events/events.js'
 import type { Instance } from './instance.js'
-import { RelayView } from '../relay.js'
+import { journalOf, RelayView } from '../relay.js'
 import { checkRoutes } from '../senders/check-settings.js'
 import type { ServeOptions, Serving } from './serve.js'
 import type { Started } from './start.js'
@@ -33,7 +33,7 @@ export function viewOf({ instance }: Started, gate: StopGate): Omit<Serving, 'ur
   const { app, core, settings } = instance
   return {
     settings,
-    relay: new RelayView(app, core, gate),
+    relay: new RelayView(app, journalOf(core.database.sql, core.clock, gate), gate),
     async checkRoutes(routes) {
       gate.check()
       checkRoutes(routes)

@@ -181,7 +181,7 @@ export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixtur
   return toFixture(deliveryOf(from, event, Buffer.from(text), { words: MAKING }).recorded)
 }
 
-/** @throws RelayError `settings` for a scheme that relay does not know, with the nearest one */
+/** @internal @throws RelayError `settings` for a scheme that relay does not know, with the nearest one */
 export function checkedScheme(scheme: string): string {
   if (isScheme(scheme)) return scheme
   const defect = schemeDefect(scheme)
@@ -223,7 +223,7 @@ export interface SignOptions {
   readonly keepId?: boolean
 }
 
-/** The options that `deliver` has, too. */
+/** @internal The options that `deliver` has, too. */
 export const EDIT_OPTIONS: Checks<Pick<SignOptions, 'set' | 'keepId'>> = {
   set: optional(checkEdits),
   keepId: optional(flag),
@@ -250,7 +250,7 @@ const SIGN_OPTIONS: Checks<SignedRequestOptions> = {
   ),
 }
 
-/** @throws RelayError `usage` for a value that is no fixture; it says what to pass instead */
+/** @internal @throws RelayError `usage` for a value that is no fixture; it says what to pass instead */
 export function checkFixture(call: string, fixture: unknown): void {
   const isFixture = must(
     isText(fixture) ? `an object: fixtureOf('${fixture}')` : "an object, such as fixtureOf('push')",
@@ -269,7 +269,7 @@ export function checkFixture(call: string, fixture: unknown): void {
 /** Key pairs of the kit, one of each kind. They live as long as the process. */
 const pairs = new Map<KeyKind, Secret>()
 
-/** Secrets of a source in the kit: the text, or for a sender with a key pair the kit's own. */
+/** @internal Secrets of a source in the kit: the text, or for a sender with a key pair the kit's own. */
 export function kitSecrets(scheme: string, text: string): WebhookSecrets {
   const current = new Secret(text)
   const kind = senderOf(scheme).keyPairFor(current)
@@ -322,7 +322,7 @@ export function signedRequest(fixture: Fixture, given: SignedRequestOptions = {}
 }
 
 /**
- * Makes the signed request to `url` with the order and spelling of its header lines. @throws RelayError `usage` as
+ * @internal Makes the signed request to `url` with the order and spelling of its header lines. @throws RelayError `usage` as
  * {@link signedRequest}
  */
 export function signed(

@@ -124,7 +124,7 @@ async function start(options: TestSandboxOptions): Promise<StartedSandbox> {
   return Object.assign(testSandboxOf(sandbox, client, gate), { stop, [Symbol.asyncDispose]: stop })
 }
 
-/** Returns the members of a sandbox that tests use. */
+/** @internal Returns the members of a sandbox that tests use. */
 export function testSandboxOf(sandbox: Sandbox, client: Client, gate: StopGate): TestSandbox {
   const { url, state, faults } = sandbox
   return {
@@ -192,7 +192,7 @@ function checkFault(value: unknown): string | undefined {
 }
 
 /**
- * Gets an access token from a sandbox in the way of a browser and an application: consent page, form, token endpoint.
+ * @internal Gets an access token from a sandbox in the way of a browser and an application: consent page, form, token endpoint.
  * @throws RelayError `unauthenticated` when the sandbox gives none.
  */
 export async function tokenOf(url: string, { id, secret }: Client, scope = 'repo'): Promise<string> {
@@ -208,7 +208,7 @@ export async function tokenOf(url: string, { id, secret }: Client, scope = 'repo
 }
 
 /**
- * Opens a sandbox's consent page and agrees like a browser. Returns the URL that redirects to the application; empty when the
+ * @internal Opens a sandbox's consent page and agrees like a browser. Returns the URL that redirects to the application; empty when the
  * sandbox refused the authorize request.
  */
 export async function consent(page: string): Promise<string> {

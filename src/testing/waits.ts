@@ -70,7 +70,7 @@ const NOTHING_MS = 100
 /** Number of deliveries listed in an error. */
 const MAX_LISTED = 10
 
-/** The waits of a test for deliveries of one relay. */
+/** @internal The waits of a test for deliveries of one relay. */
 export class Waits {
   readonly #journal: Journal
   readonly #watch: Watch

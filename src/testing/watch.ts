@@ -11,7 +11,7 @@ import type { Summary } from '../journal/types.js'
  */
 export type Until = 'settled' | { readonly attempts: number }
 
-/** Wakes waiting tests at each delivery and attempt, and counts the attempts. */
+/** @internal Wakes waiting tests at each delivery and attempt, and counts the attempts. */
 export class Watch {
   readonly #changes = new EventEmitter()
   readonly #end = new AbortController()
@@ -66,7 +66,7 @@ export class Watch {
 }
 
 /**
- * Starts `work`, and keeps the process alive once something waits for the returned promise. Nothing else in the kit keeps
+ * @internal Starts `work`, and keeps the process alive once something waits for the returned promise. Nothing else in the kit keeps
  * it alive, so that a wait which a failed test has left does not continue. What `work` throws at once is a rejection, too.
  */
 export function held<Result>(work: () => Promise<Result>): Promise<Result> {

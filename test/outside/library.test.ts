@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   createRelay,
@@ -316,6 +317,18 @@ describe('what a program gets', () => {
     }
     await using kit = await startRelay()
     expect(namesOf(kit.relay)).toEqual(membersOf('relay.d.ts', 'Relay').toSorted())
+  })
+
+  it('has types that need no package but those of Node', () => {
+    const files = readdirSync('dist/src', { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('.d.ts'),
+    )
+    const named = files.flatMap((file) => [
+      ...readFileSync(path.join('dist/src', file), 'utf8').matchAll(/(?:from |import\()'([^']+)'/g),
+    ])
+    const packages = named.map(([, name = '']) => name).filter((name) => !/^(?:\.|node:)/.test(name))
+    expect(packages.filter((name) => !name.startsWith('webhook-relay/'))).toEqual([])
+    expect(named.length).toBeGreaterThan(files.length)
   })
 
   it('writes nothing into the journal', () => {
