@@ -26,7 +26,7 @@ export function must(what: string, holds: (value: unknown) => boolean): ValueChe
   }
 }
 
-/** What is often forgotten. */
+/** Hint at a forgotten `await`. */
 function awaitHint(value: unknown): string {
   return isPromise(value) ? ', not a promise: await it' : ''
 }
@@ -51,7 +51,7 @@ export const texts = must('a list of texts', (value) => Array.isArray(value) && 
 export const flag = must('true or false', (value) => typeof value === 'boolean')
 export const callback = must('a function', isFunction)
 export const anyObject = must('an object', isMembers)
-/** Of a limit, where Infinity is none. */
+/** A time limit. Infinity means no limit. */
 export const milliseconds = must(
   'a number of milliseconds above 0',
   (value) => typeof value === 'number' && value > 0,
@@ -92,7 +92,7 @@ export function eachOf(what: string, check: ValueCheck): ValueCheck {
   }
 }
 
-/** What `JSON.stringify` writes whole. A number that JSON lacks would become null. */
+/** A value that `JSON.stringify` writes completely: it would turn NaN and Infinity into null. */
 export const json = must('a value of JSON', (value) => {
   try {
     return JSON.stringify(value) !== undefined && (typeof value !== 'number' || Number.isFinite(value))
@@ -110,7 +110,7 @@ export function members(checks: Readonly<Record<string, ValueCheck>>): ValueChec
   }
 }
 
-/** Wherever it was made, since a test environment can have an `AbortSignal` of its own. */
+/** Accepts a signal of any realm, since a test environment can have an `AbortSignal` of its own. */
 export const abortSignal: ValueCheck = (value) => {
   const isSignal = (given: unknown): boolean =>
     isMembers(given) && isFunction(given['throwIfAborted']) && isFunction(given['addEventListener'])
@@ -124,7 +124,7 @@ const LEVELS: Checks<Log> = { debug: callback, info: callback, warn: callback, e
 
 export const logger: ValueCheck = must(
   `an object with the functions ${Object.keys(LEVELS).join(', ')}, such as console`,
-  // Of a logger whose methods are inherited, or that is itself a function.
+  // Also accepts inherited methods, and a logger that is itself a function.
   (value) => Object.entries(LEVELS).every(([level, check]) => check(memberOf(value, level)) === undefined),
 )
 
@@ -232,6 +232,6 @@ function wrongIn(given: Members, checks: Readonly<Record<string, ValueCheck>>): 
 
 function isOfClass(given: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(given)
-  // That of an object literal inherits nothing, also one of another realm.
+  // The prototype of an object literal inherits nothing, in any realm.
   return isMembers(prototype) && Object.getPrototypeOf(prototype) !== null
 }

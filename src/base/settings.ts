@@ -100,7 +100,7 @@ export interface SourceSettings extends NamedScheme {
 
 /** The settings that can be replaced while a relay runs. */
 export interface LiveSettings {
-  /** Of the code host's webhook. */
+  /** Secrets of the code host's webhook. */
   readonly webhookSecrets: WebhookSecrets
   /** Default: none. */
   readonly sources?: readonly SourceSettings[] | undefined
@@ -161,7 +161,7 @@ export interface Settings extends LiveSettings {
 export interface ReadRoutes extends RouteSettings {
   /** True if only a file of the working folder names the targets: no token of a sender is sent there. Default: false. */
   readonly folderForward?: boolean | undefined
-  /** The same for {@link RouteSettings.routes}. */
+  /** {@link folderForward} for {@link RouteSettings.routes}. */
   readonly folderRoutes?: boolean | undefined
   /** Routes that the profile stores. One whose name or target the settings have is left out. Default: none. */
   readonly profileRoutes?: readonly ProfileRoute[] | undefined

@@ -3,7 +3,7 @@ import { Queue } from '../base/queue.js'
 /** Items that may wait to be printed. */
 const MAX_ITEMS = 1000
 
-/** What a service gets: `signal` stops it, `push` gives an item, and `end` stops it from within. */
+/** Arguments of a service: `signal` stops it, `push` emits an item, and `end` stops it from within. */
 export interface ServiceRun<Item> {
   readonly signal: AbortSignal
   readonly push: (item: Item) => void

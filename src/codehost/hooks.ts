@@ -351,7 +351,7 @@ export async function unregisterHook(
     for (const { id } of ours)
       await hooks.remove(repo, id).catch(async (error: unknown) => {
         ignoreGone(error)
-        // Not found means that somebody else removed it, or that the token can read but not remove it.
+        // 404 means that another client removed it, or that the token can read but not remove it.
         if ((await hooks.list(repo)).some((hook) => hook.id === id)) throw error
       })
     await saved.delete(repo)

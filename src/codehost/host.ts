@@ -158,7 +158,7 @@ export interface HostKind extends HostTraits {
   readonly open: (url: URL, calling: CallingOptions) => OpenedHost
 }
 
-/** What a kind of code host says of one at an address. */
+/** A code host at an address, as its own implementation returns it. */
 export type OpenedHost = Omit<CodeHost, 'refusal' | 'source'>
 
 /** The part of a {@link CodeHost} that issues tokens. */
@@ -252,7 +252,7 @@ export interface RepoHook {
   readonly hasSecret: boolean | undefined
   /** The receiver's last response. Undefined if nothing was sent, or the code host does not show it. */
   readonly lastResponse: { readonly code: number; readonly message: string } | undefined
-  /** What the code host forgot by the last change, and a person has to enter again. A clause. */
+  /** Settings that the code host lost in the last change, for a person to enter again. A clause. */
   readonly lost?: string
 }
 

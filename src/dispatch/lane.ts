@@ -354,7 +354,7 @@ export class Lane {
   async #fillAll(): Promise<void> {
     while (this.#isAgain) {
       this.#isAgain = false
-      // Of several attempts at once, the answers of a turn share a read of what is next.
+      // With several attempts at once, all answers of one turn share one read of the queue.
       if ((this.#open?.concurrency ?? 1) > 1) await setImmediate()
       await this.#fill()
     }

@@ -151,7 +151,7 @@ export interface DeliveryDetail
    * `bytes` is not UTF-8.
    */
   readonly bodyKind: 'json' | 'form' | 'text' | 'bytes'
-  /** What it is in place of JSON, as what follows "the body is": `gzip`, `XML`. Null for JSON, and other text. */
+  /** Format of a body that is not JSON, to follow the words "the body is": `gzip`, `XML`. Null for JSON and for other text. */
   readonly bodyFormat: string | null
   /** Targets in the order of the routes. */
   readonly targets: readonly TargetDetail[]

@@ -319,7 +319,7 @@ export class JournalQueries {
       ])
       first = Math.min(first, row?.n ?? Infinity)
       if (!row || row.count < TIME_STEP) return first === Infinity ? undefined : first
-      // Of entries with the same instant, the lowest number was already found.
+      // The lowest number of entries with the same time was already found.
       from = row.last + 1
       await setImmediate()
     }

@@ -47,7 +47,7 @@ export type NumberKind = 'issue' | 'pull'
 export interface DeliverySubject {
   /** Number of an issue or pull request, if the payload has one. */
   readonly number: number | null
-  /** What the number is of, where issues and pull requests have numbers of their own (GitLab). */
+  /** Kind of the numbered item, if issues and pull requests are numbered separately (GitLab). */
   readonly kind?: NumberKind
   /**
    * Branch or tag of a push, a creation or deletion, or a release, as the payload spells it: `refs/heads/main`, `v1.0`.

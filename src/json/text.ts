@@ -239,7 +239,7 @@ function rangesOf(text: string, paths: readonly JsonPath[]): readonly (Range | u
     } else if (raw === '}' || raw === ']') {
       if (node) node.range = { start: starts[depth] ?? 0, end, isScalar: false }
     } else if (raw === '{' || raw === '[') {
-      // Of repeated names, what was in an earlier one does not count.
+      // If a name is repeated, the earlier value does not count.
       if (node) forget(node)
       starts[depth] = start
       places[depth + 1] = raw === '[' ? 0 : undefined

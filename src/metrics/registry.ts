@@ -5,7 +5,7 @@ import { type Log, createLogThrottle } from '../base/log.js'
 import type { FetchHandler } from '../http/listen.js'
 import { createRouter, requireForwardedHost } from '../http/router.js'
 
-/** What answers GET /metrics needs. */
+/** Values that GET /metrics reads. */
 export interface MetricsService {
   /** Rejects while nothing can be stored. */
   readonly ready: () => Promise<void>

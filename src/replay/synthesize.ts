@@ -132,7 +132,7 @@ export function exampleDelivery(
 
 type Sent = NamedScheme
 
-/** What lists the examples, and sends a body of one's own, in the words of the caller. */
+/** Commands that list the examples and send a body of the user's own, in the words of the caller. */
 export interface ExampleWords {
   /** Without a source, those of the code host. */
   readonly list: (source?: NamedScheme) => string

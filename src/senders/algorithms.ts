@@ -1,4 +1,4 @@
-// What signatures are made with: HMAC, or a key pair whose public half the receiver has.
+// Signature algorithms: HMAC, or a key pair whose public half the receiver has.
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
 
 /** Hash functions of HMAC. */

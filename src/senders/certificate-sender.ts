@@ -1,4 +1,4 @@
-// Senders whose requests name the address of a certificate, whose key signed them.
+// Senders whose requests name the address of a certificate. The certificate's key has signed the request.
 import { X509Certificate } from 'node:crypto'
 import { RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
@@ -16,15 +16,15 @@ import { isEmptySecret } from './secrets.js'
 import type { Coverage, Proven } from './sender.js'
 import { type Unproved, unproved } from './unproved.js'
 
-/** What a request says of its signature. */
+/** The signature of a request, as the request describes it. */
 export interface Signed {
   readonly signature: Uint8Array
   readonly algorithm: KeyAlgorithm
   /** Address of the certificate, as the request gives it. */
   readonly address: string
-  /** The signed text for a source with this secret, which is no secret here, but says whose request it is. */
+  /** The signed text for a source with this secret, which here only identifies the owner of the request. */
   readonly text: (secret: Secret) => string
-  /** Whose the request says that it is, where that is not in the text. */
+  /** Owner that the request names, if the signed text does not have it. */
   readonly owner?: string
 }
 
@@ -39,14 +39,14 @@ export abstract class CertificateSender extends SchemeSender {
     this.#proof = proof
   }
 
-  /** Hosts of its certificates: nothing else in a request says whose they are. */
+  /** Hosts of its certificates: nothing else in a request shows that they are the sender's. */
   protected abstract readonly hosts: RegExp
-  /** Reads the signature of a request, or why it has none. */
+  /** Reads the signature of a request, or the reason why it has none. */
   protected abstract signedOf(request: IndexedRequest): Signed | Unproved
   /** Name of the value that identifies a source, for a sentence: `topic`. */
   protected abstract readonly ownerWords: string
 
-  /** Not all that a delivery says is signed. */
+  /** The signature covers only a part of a delivery. */
   override coverage(secret?: Secret): Coverage {
     return secret && isEmptySecret(secret) ? 'nothing' : 'parts'
   }

@@ -43,10 +43,10 @@ const MAX_CONCURRENCY = 64
 export const port = wholeNumber(0, 65_535)
 const SOURCE_NAME = new RegExp(`^${SOURCE}$`)
 
-/** By its method, since a program may have two copies of the package. */
+/** Recognizes a secret by its method, since a program may have two copies of the package. */
 const isSecret = (value: unknown): value is Secret => isObject(value) && typeof value['reveal'] === 'function'
 const secret = must('a Secret: new Secret(text)', isSecret)
-/** Anybody could sign with an empty one. */
+/** An empty secret would let anyone sign. */
 const filledSecret: ValueCheck = (value) =>
   secret(value) ?? (isSecret(value) && value.reveal() === '' ? ' must not be empty' : undefined)
 
@@ -79,7 +79,7 @@ export const declaredName: ValueCheck = (value) =>
 const source: ValueCheck = (value) => {
   const scheme = isObject(value) ? value['scheme'] : undefined
   const { proves = false, bringsSecret = false } = isText(scheme) && isScheme(scheme) ? senderOf(scheme) : {}
-  // That of a sender without proof is empty, and a handshake brings that of others.
+  // The secret is empty for a sender without proof, and for one whose handshake brings it.
   const current = proves && !bringsSecret ? filledSecret : secret
   const checks: Checks<SourceSettings> = {
     name: declaredName,

@@ -15,8 +15,8 @@ export const CODE_HOSTS: HeaderFamily = {
 export const REFS = ['$.ref', '$.release.tag_name'] as const
 
 /**
- * Says that the headers of a request to a code host's address are those of another code host, which explains any mismatch
- * better than the mismatch does. Gitea and Forgejo send GitHub's names too.
+ * Reports that a request to a code host's address has the headers of another code host. This explains more than the
+ * mismatch itself. Gitea and Forgejo send GitHub's names too.
  */
 export function otherHostText(lines: HeaderLines, source: string): string | undefined {
   const provider = PROVIDER_NAMES.find((name) => hostSource(name) === source)

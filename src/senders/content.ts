@@ -6,8 +6,8 @@ import { formatOf } from './format.js'
 import { embeddedJson, readToken, type TokenBody } from './token-body.js'
 
 /**
- * What is in a body, by its bytes alone: no signature covers Content-Type, and JSON that is read as a form could have
- * fields in its words.
+ * Content of a body, from its bytes alone: no signature covers Content-Type, and JSON that is read as a form could appear
+ * to have fields.
  */
 export type Content =
   | {
@@ -21,7 +21,7 @@ export type Content =
   | {
       /**
        * A form, in one of its two encodings, that is not one of JSON. `value` has its fields by name, the last one of a
-       * name: texts, or what is in one that is a JSON object or list.
+       * name: texts, or the parsed value of a JSON object or list.
        */
       readonly kind: 'fields'
       readonly value: Readonly<Record<string, unknown>>
@@ -37,13 +37,13 @@ export type Content =
       readonly value: undefined
       /** True for a form whose first field, `payload`, is no JSON. */
       readonly isForm: boolean
-      /** What it is in place of JSON, as what follows "the body is": `gzip`. Undefined for damaged JSON, or any text. */
+      /** Its format, to follow the words "the body is": `gzip`. Undefined for damaged JSON, or any text. */
       readonly format: string | undefined
-      /** Why it cannot be parsed as JSON, as what follows "the body is". */
+      /** Reason why it cannot be parsed as JSON, to follow the words "the body is". */
       readonly why: string
     }
 
-/** Reads a body. Does not throw: what is neither JSON nor a form is text or bytes. */
+/** Reads a body. Does not throw: a body that is neither JSON nor a form is text or bytes. */
 export function readContent(body: Uint8Array): Content {
   const isForm = isFormBody(body)
   const json = isForm ? firstPayload(body) : body
@@ -69,7 +69,7 @@ export function readContent(body: Uint8Array): Content {
   }
 }
 
-/** Fields of a form, with what is in those that are a JSON object or list, as senders write their events there. */
+/** Fields of a form. Fields with a JSON object or list are parsed, since senders write their events there. */
 function readFields(fields: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, readField(name, text)]))
 }
@@ -85,7 +85,7 @@ export function payloadBytes(body: Uint8Array): Uint8Array {
 }
 
 /**
- * What a body is in place of JSON, as what follows "the body is". Undefined for JSON, also in a form, and for damaged
+ * Names the format of a body that is not JSON, to follow the words "the body is". Undefined for JSON, also in a form, and for damaged
  * JSON. Parses nothing.
  */
 export function bodyFormat(body: Uint8Array): string | undefined {

@@ -34,7 +34,7 @@ import { TIME_UNITS, timeText } from './time.js'
 /** Schemes that the user defines with the text after the name: `hmac header=X-Signature prefix=sha256=`. */
 export const CUSTOM_SCHEMES = ['hmac', 'ed25519', 'ecdsa', 'rsa', 'jwt', 'token', 'basic', 'none'] as const
 
-/** What a user's scheme says. */
+/** Settings of a user's scheme. */
 type Custom = Omit<SenderRow, 'title' | 'page' | 'secret'>
 
 /**
@@ -46,7 +46,7 @@ export function parseCustom(name: string, words: readonly string[]): WebhookSche
   return CUSTOM_SCHEMES.some((each) => each === name) ? customScheme(name, readParts(name, words)) : undefined
 }
 
-/** What a user can choose for every source, whatever its scheme. */
+/** Options for a source of any scheme. */
 type Choices = Pick<WebhookScheme, 'digestWindow' | 'onDuplicate'>
 
 /** Window of `id=digest` alone: senders that repeat a request do so within minutes, mostly. */
@@ -243,7 +243,7 @@ const TRIAL = {
   now: 1_767_225_600_000,
 } as const
 
-/** The scheme with a key pair that is made in no time, and its secrets. Which algorithm it is changes nothing. */
+/** The scheme with a key pair that is generated fast, and its secrets. The choice of algorithm has no effect here. */
 function trialOf(scheme: WebhookScheme): {
   readonly scheme: WebhookScheme
   readonly secrets: WebhookSecrets
@@ -467,7 +467,7 @@ function customSignature(name: string, place: ValueLocation, parts: SchemeParts)
   }
 }
 
-/** @throws RelayError `settings` for a template that could prove nothing, or what its other parts do not give */
+/** @throws RelayError `settings` for a template that could prove nothing, or that needs a missing part of the scheme */
 function checkSigned(name: string, place: ValueLocation, signed: string, parts: SchemeParts): void {
   const { time, digest, each } = parts
   const id = isDigest(parts.id) ? undefined : parts.id

@@ -147,7 +147,7 @@ export function writeJson(id: EncodingId, value: unknown, indent?: string): stri
   ).toString()
 }
 
-/** A text that is written only on request. */
+/** A text that is written only when needed. */
 export interface DeferredText {
   /** Size of the text in bytes, or a lower bound unless `isExact`. */
   readonly size: number

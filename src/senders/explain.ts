@@ -153,7 +153,7 @@ function digestWords(algorithm: HashAlgorithm | KeyAlgorithm, encoding: Proof['e
   return `${encoding} of ${count(1)} bytes`
 }
 
-/** The party that has the webhook's settings. */
+/** Name of the party with the webhook's settings. */
 function hostOf({ scheme }: Mismatch): string {
   return scheme.family?.name ?? 'the sender'
 }
@@ -360,7 +360,7 @@ function matchNote(request: Mismatch, found: Found | undefined): string {
   return matches(request, found) ? '; otherwise it is right' : `; it does not match ${covered} either`
 }
 
-/** Explains a digest of the body that is not of this body, or that a body needs which is no form. */
+/** Explains a digest that belongs to another body, or that is missing although the body is no form. */
 function explainDigest({ scheme, proof, ...request }: Mismatch): Unproved | undefined {
   const { digest } = scheme.proofs.find((each) => each.digest !== undefined) ?? {}
   if (digest === undefined) return undefined
@@ -377,12 +377,12 @@ function explainDigest({ scheme, proof, ...request }: Mismatch): Unproved | unde
   return unproved('changed_body', `${name} is the digest of another body: the body was changed on its way`)
 }
 
-/** A place as what follows "no". */
+/** Names a place, to follow the word "no". */
 function barely(name: string): string {
   return name.replace(/^the /, '')
 }
 
-/** Explains a secret that is of another key than the signatures, by the name that stands before each. */
+/** Explains a secret of another key than that of the signatures, by the key name before each signature. */
 function explainKeyName({ proof, secrets, signatures }: Mismatch): Unproved | undefined {
   const { keyName } = proof
   if (keyName === undefined) return undefined
@@ -397,7 +397,7 @@ function explainKeyName({ proof, secrets, signatures }: Mismatch): Unproved | un
       )
 }
 
-/** Explains problems of what the signature covers besides the body: the id, the time, the address. */
+/** Explains problems with the other signed parts: the id, the time, the address. */
 function explainParts(request: Mismatch): Unproved | undefined {
   const { proof } = request
   for (const each of textParts(request, proof)) {
@@ -452,7 +452,7 @@ function explainSecret(request: Mismatch): Unproved | undefined {
   return undefined
 }
 
-/** Explains a text that is no public key of the right kind. Undefined if one of them is. */
+/** Explains why the texts are no public key of the right kind. Undefined if one of them is. */
 function explainKey(secrets: readonly Secret[], kind: KeyKind): Unproved | undefined {
   const defects = secrets.map((secret) => keyDefect(secret, kind))
   const [first] = defects

@@ -18,8 +18,8 @@ const SAMPLE = 1024
 const NUL = 0
 
 /**
- * Names what a body is in place of JSON in UTF-8, by its bytes alone, as what follows "the body is". Undefined for text
- * in UTF-8 that is no markup. Senders set some of these as their format, so they are no damaged JSON.
+ * Names the format of a body that is not JSON in UTF-8, from its bytes alone, to follow the words "the body is". Undefined
+ * for text in UTF-8 that is no markup. Some senders use these formats, so such a body is no damaged JSON.
  */
 export function formatOf(body: Uint8Array): string | undefined {
   const known = [...MARKS, ...COMPRESSED].find(([, start]) => start.every((byte, at) => body[at] === byte))

@@ -38,7 +38,7 @@ const EVENTS = eventTable(`
 `)
 
 /**
- * With a signing token (19.0), GitLab signs as in Standard Webhooks. A secret token is in each request as it is.
+ * With a signing token (19.0), GitLab signs as in Standard Webhooks. A secret token is sent unchanged in each request.
  * @see https://docs.gitlab.com/user/project/integrations/webhooks/
  */
 export const GITLAB_PROOFS: readonly Proof[] = [
@@ -74,7 +74,7 @@ export const GITLAB_WEBHOOK: HostScheme = {
   ref: ['$.ref', '$.object_attributes.ref', '$.tag'],
   action: ['$.object_attributes.action', '$.action'],
   repo: ['$.project.path_with_namespace', '$.project_path'],
-  // Pipelines and milestones have an `iid`, too, which nobody calls them by.
+  // Pipelines and milestones have an `iid`, too, but are not known by it.
   number: [
     { place: '$.merge_request.iid', kind: 'pull' },
     { place: '$.issue.iid', kind: 'issue' },

@@ -12,18 +12,18 @@ import {
   valueAt,
 } from './scheme.js'
 
-// A question that a sender asks an address before it sends there, or now and then: whether it is its user's.
+// Handshakes: before a sender delivers to an address, and sometimes later, it asks whether the address is its user's.
 
 /** Answer to a handshake. */
 export interface HandshakeAnswer {
   readonly status: 200 | 204
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** The secret that it brings. */
+  /** The secret that the handshake brings. */
   readonly secret?: Secret
 }
 
-/** A handshake, and its answer, or why it gets none. `forbidden`: another verify token; `bad_request`: its challenge. */
+/** A handshake with its answer, or the reason why it gets none. `forbidden`: another verify token; `bad_request`: its challenge. */
 export type Handshaken = { readonly name: string } & (
   | { readonly answer: HandshakeAnswer }
   | { readonly refusal: { readonly kind: 'forbidden' | 'bad_request'; readonly reason: string } }
@@ -39,7 +39,7 @@ const MAX_BODY = 4096
 export const MAX_CHALLENGE = 1024
 /** Visible ASCII and spaces, as Microsoft Graph sends them, without what begins HTML. At most 1,024 characters. */
 const CHALLENGE = /^(?![ ])[ !-;=?-~]{1,1024}(?<! )$/
-/** A text whose HMAC proves no delivery: no body, which would need a brace, and nothing that ends a time (`:`, `.`). */
+/** A text whose HMAC proves no delivery: no body, which would need a brace, and no character that ends a time (`:`, `.`). */
 const SIGNABLE = /^[\w+/=-]{1,256}$/
 
 /**
@@ -85,8 +85,8 @@ export function answerHandshake(
 }
 
 /**
- * Text to enter as the verify token at a sender that asks for one. It is made of the secret, so that there is nothing
- * more to store, and tells nothing of it.
+ * Text to enter as the verify token at a sender that asks for one. It is derived from the secret, so that nothing more
+ * has to be stored, and it does not reveal the secret.
  */
 export function verifyToken(secret: Secret): string {
   return createHmac('sha256', secret.reveal()).update('relay: verify token').digest('hex').slice(0, 32)

@@ -2,7 +2,7 @@ import type { Accepted, Handshake } from './scheme.js'
 
 const ECHO = { text: '{challenge}' } as const
 /**
- * What Dropbox Sign must be answered, also to an event.
+ * The answer that Dropbox Sign expects, also to an event.
  * @see https://developers.hellosign.com/docs/events/walkthrough/
  */
 export const HELLO: Accepted = { type: 'text/plain', text: 'Hello API Event Received' }

@@ -3,7 +3,7 @@ import { readContent } from './content.js'
 import { type BodyKind, type JsonMember, memberAt, setMembers } from './members.js'
 import { stepsOf, type ValueLocation } from './scheme.js'
 
-/** What is shown in place of a secret. */
+/** Text that is shown in place of a secret. */
 export const HIDDEN_TEXT = '(hidden)'
 
 /** Replaces the texts at places of a body, where `*` is each member of a list. Every other byte stays. */
@@ -30,7 +30,7 @@ export function revealMembers(
   return fillHidden(copy, places, (path) => memberAt(value, path), kind)
 }
 
-/** Writes a text in place of each that is hidden. Every other byte stays. */
+/** Replaces each hidden text. Every other byte stays. */
 export function fillHidden(
   copy: Uint8Array,
   places: readonly ValueLocation[],

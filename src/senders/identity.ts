@@ -70,7 +70,7 @@ export function readIdentity(lines: HeaderLines, payload: unknown, scheme: Webho
   }
 }
 
-/** Name of what the sender says besides events. Undefined for an event. */
+/** Name of a message that is no event. Undefined for an event. */
 export function noticeOf(
   { event, notice }: Pick<WebhookScheme, 'event' | 'notice'>,
   lines: HeaderLines,
@@ -109,7 +109,7 @@ export interface Claim {
   readonly text: string
 }
 
-/** Largest body in bytes that is parsed for its claims: nearly every delivery fits, and anybody may send one. */
+/** Largest body in bytes that is parsed for its claims: nearly every delivery fits, and the sender is unverified. */
 const MAX_CLAIMED = 65_536
 
 /** Reads the claims of a request that was not proved. Never throws. */
@@ -136,9 +136,8 @@ export function claimOf(lines: HeaderLines, body: Uint8Array, scheme: WebhookSch
 }
 
 /**
- * Reads the content of a delivery. One in another format than JSON has no values that can be read, but for the fields of
- * a form. @throws RelayError `invalid_event` for one that the sender never sends: damaged JSON, and for a code host
- * whatever is no JSON, or a Content-Type that contradicts the body
+ * Reads the content of a delivery. Of the formats other than JSON, only a form has values that can be read: its fields. @throws RelayError `invalid_event` for one that the sender never sends: damaged JSON, and for a code host
+ * any body that is no JSON, or a Content-Type that contradicts the body
  */
 export function acceptedContent(
   isFormType: boolean,
@@ -157,7 +156,7 @@ export function acceptedContent(
 }
 
 /**
- * Describes a restored delivery, whose headers anybody may have written. `unproved` is set if the payload may also
+ * Describes a restored delivery, whose headers are not proved. `unproved` is set if the payload may also
  * belong to another event, or is of an unknown kind, such as one of a newer code host.
  * @throws RelayError `invalid_event` if it belongs to another event
  */
@@ -219,7 +218,7 @@ export function bodyDigest(body: Uint8Array, query = ''): string {
   return hash('sha256', all, 'base64url')
 }
 
-/** Makes an id for a delivery whose sender gives none, and which is no repetition, or that of the hub where it waited. */
+/** Makes the id of a new delivery whose sender gives none, from the hub's id if the delivery waited at one. */
 export function ownId(id: string = randomUUID()): string {
   return `relay-${id}`
 }

@@ -18,7 +18,7 @@ import { isPublicKey, keyDefect, OWN_KID, keyOfKind, readKeyPair } from './keys.
 import { keySetAt } from './key-sets.js'
 import { isEmptySecret } from './secrets.js'
 
-/** Which key made the token, or why none of them proves the request. */
+/** The key that made the token, or the reason why no key proves the request. */
 export type JwtVerdict = { readonly by: VerifiedBy } | Unproved
 
 type Key = Uint8Array | ReturnType<typeof createPublicKey> | JWTVerifyGetKey
@@ -60,7 +60,7 @@ export async function proveJwt(
   return why ?? unproved('secret_form', 'relay has no key for this source')
 }
 
-/** The keys that may have made a token, in the order in which they are tried. An unproved one is why it is none. */
+/** The keys that may have made a token, in the order in which they are tried. An `Unproved` is the reason why a key is missing. */
 function* keysOf(
   { algorithm, keySet }: JwtRules,
   { current, previous, own }: WebhookSecrets,
@@ -95,7 +95,7 @@ function keyless(secret: Secret, kind: NonNullable<ReturnType<typeof kindOfJwt>>
   )
 }
 
-/** Why a key did not make a token. Undefined if it did. @throws RelayError `unavailable` as {@link keySetAt} */
+/** Reason why a token is not made by a key. Undefined if it is. @throws RelayError `unavailable` as {@link keySetAt} */
 async function refusalOf(
   token: string,
   { algorithm, keySet }: JwtRules,
@@ -123,7 +123,7 @@ async function refusalOf(
   }
 }
 
-/** Why the claims of a proven token are not of this request. Undefined if they are. */
+/** Reason why the claims of a proven token belong to another request. Undefined if they belong to this one. */
 function claimDefect(
   claims: Readonly<Record<string, unknown>>,
   { claims: wanted = {}, digest, requestHash }: JwtRules,

@@ -1,4 +1,4 @@
-// Tokens that prove a request: JWTs (RFC 7519), by what a scheme says of them.
+// Tokens that prove a request: JWTs (RFC 7519), by the rules of a scheme.
 import { createHmac, hash, randomUUID } from 'node:crypto'
 import type { Secret } from '../base/secret.js'
 import type { WebhookSecrets } from '../base/settings.js'
@@ -10,7 +10,7 @@ import { fieldsOf, parseJson } from '../json/parse.js'
 export const JWT_ALGORITHMS = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA'] as const
 export type JwtAlgorithm = (typeof JWT_ALGORITHMS)[number]
 
-/** What a token must be and say. */
+/** Rules for a token. */
 export interface JwtRules {
   readonly algorithm: JwtAlgorithm
   /** Address of the sender's keys (RFC 7517). Default: the secret is the key. */
@@ -36,7 +36,7 @@ export interface JwtRules {
   readonly maxAge?: number
 }
 
-/** Difference of clocks that is forgiven, in milliseconds. */
+/** Clock difference that is tolerated, in milliseconds. */
 export const JWT_LEEWAY = 60_000
 /** Time for which relay's own tokens are accepted, in milliseconds. */
 const LIFETIME = 300_000
@@ -76,7 +76,7 @@ export function decodeJwt(
   }
 }
 
-/** What a token is about. */
+/** The request that a token proves. */
 export interface JwtSubject {
   /** The body that it covers. */
   readonly body: Uint8Array

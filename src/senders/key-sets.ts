@@ -11,11 +11,11 @@ const FETCH_MS = 3000
 const MAX_BYTES = 65_536
 /** Time for which keys are kept, in milliseconds: senders announce a new key earlier than that. */
 const KEEP_MS = 3_600_000
-/** Shortest time between two fetches for keys that a set lacks, since anybody can name an unknown one. Milliseconds. */
+/** Shortest time between two fetches for missing keys, since any request can name an unknown one. Milliseconds. */
 const UNKNOWN_MS = 60_000
-/** Time after a fetch that failed in which none is tried, in milliseconds. */
+/** Pause after a failed fetch, in milliseconds. */
 const FAILED_MS = 5000
-/** Most addresses whose keys are kept: more than sources that name one. */
+/** Most addresses whose keys are kept: more than there are sources with an address. */
 const MAX_KEPT = 50
 
 /** Fetches that failed, by address, with the time at which they did. */
@@ -85,12 +85,12 @@ interface Kept {
 }
 
 const texts = new Map<string, Kept>()
-/** Times of the last fetches of certificates, of whose addresses anybody can make up any number. */
+/** Times of the last fetches of certificates: requests can name any number of addresses. */
 let fetched: readonly number[] = []
 /** Most of them in a minute. A sender has one, and two while it changes them. */
 const MAX_FETCHED = 10
 
-/** What is published at an address, kept for an hour. @throws RelayError `unavailable` */
+/** The document at an address, kept for an hour. @throws RelayError `unavailable` */
 export async function publishedAt(address: string): Promise<string> {
   const now = performance.now()
   const known = texts.get(address)

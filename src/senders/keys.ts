@@ -8,7 +8,7 @@ import type { KeyKind } from './algorithms.js'
 export const KEY_FORMS = ['hex', 'base64', 'spki', 'whpk', 'pem', 'jwk', 'jwks'] as const
 export type PublicForm = (typeof KEY_FORMS)[number]
 
-/** A public key, or why a text is none, as what follows "it is". */
+/** A public key, or the reason why a text is none, to follow the words "it is". */
 export type ReadKey =
   | { readonly key: KeyObject; readonly why?: undefined }
   | { readonly key?: undefined; readonly why: string }
@@ -19,7 +19,7 @@ const P256_START = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d03010703
 const ED25519_BYTES = 32
 const POINT_BYTES = 65
 
-/** Keys of the texts that were read. Those of the settings are read once. */
+/** Parsed keys by their texts, so that each key of the settings is parsed once. */
 const known = new WeakMap<Secret, ReadKey>()
 
 /**
@@ -38,12 +38,12 @@ export function keyOfKind(text: Secret, kind: KeyKind): KeyObject | undefined {
   return key && keyKind(key) === kind ? key : undefined
 }
 
-/** True for a text that is a public key, and so no secret, whatever it is used for. */
+/** True for a text that is a public key, and so never a secret. */
 export function isPublicKey(text: Secret): boolean {
   return /^whpk_|-----BEGIN (?:RSA |EC )?PUBLIC KEY|-----BEGIN CERTIFICATE|"kty"/.test(text.reveal().trim())
 }
 
-/** Explains why a text is no public key of this kind, as what follows "it is". Undefined if it is one. */
+/** Explains why a text is no public key of this kind, to follow the words "it is". Undefined if it is one. */
 export function keyDefect(text: Secret, kind: KeyKind): string | undefined {
   const { key, why } = readPublicKey(text)
   if (!key) return why

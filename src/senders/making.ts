@@ -29,7 +29,7 @@ import { isForm, signedBytes } from './proving.js'
 /** Part to corrupt after signing. */
 export type Tamper = 'signature' | 'body'
 
-/** How a body of this event is written. */
+/** Style of a body of this event. */
 export function kindOf(body: Uint8Array, event: string, scheme: WebhookScheme): BodyKind {
   return { form: isFormBody(body) || boundaryOf(body) !== undefined, style: scheme.style(event) }
 }
@@ -123,7 +123,7 @@ export function withIdMembers(
 }
 
 /**
- * Signs a request, with a time of now where the sender signs one. All signature headers that were present are made
+ * Signs a request, with the current time if the sender signs a time. All signature headers that were present are made
  * again.
  */
 export function signRequest(
@@ -159,7 +159,7 @@ export function signRequest(
   }
 }
 
-/** Path behind the source's address with a proof in it. Nothing else of a path is known. */
+/** Path behind the source's address, with a proof in it. No other part of the path is known. */
 function pathOf(values: readonly Placed[]): Pick<WebhookRequest, 'path'> {
   const segments: (string | undefined)[] = []
   for (const [place, value] of values)
@@ -179,7 +179,7 @@ function timeIn(
   const lines = indexHeaders(headers)
   const payload = readContent(body).value
   const { time } = proofToMake(secret, { lines, signed: body, payload: () => payload }, scheme) ?? {}
-  // Where any time is accepted, it is part of what was signed, such as the time of the event.
+  // If any time is accepted, it is a signed value of its own, such as the time of the event.
   if (
     !time ||
     !isInBody(time.place) ||

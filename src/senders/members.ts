@@ -40,7 +40,7 @@ function setMember(
     body,
     path,
     (text, inner) => {
-      // Nothing has to be parsed for a member that is there.
+      // A member that is present can be set without parsing.
       const same = replaceScalar(text, inner.map(String), value)
       return same ?? new JsonEdit(text, style).set(inner, value).text
     },
@@ -124,7 +124,7 @@ export class JsonEdit {
     return this.#holder.payload
   }
 
-  /** Replaces values that are there. */
+  /** Replaces values that are present. */
   replace(changes: readonly (readonly [path: MemberPath, value: unknown])[]): void {
     const written = changes.map(([path, value]) => [path, this.#write(value)] as const)
     this.#text = replaceValues(this.#text, written) ?? this.#text

@@ -9,7 +9,7 @@ interface FloatForm {
   readonly mark: 'e' | 'E'
   /** Before an exponent that is not negative. */
   readonly plus: '+' | ''
-  /** Least digits of an exponent. */
+  /** Minimum digits of an exponent. */
   readonly digits: 1 | 2
 }
 
@@ -50,7 +50,7 @@ function write(value: number, { plain: [from, to], hasPoint, mark, plus, digits 
   return `${sign}${whole}.${rest.slice(exponent) || '0'}`
 }
 
-/** From here on JavaScript's numbers have no exact decimals. */
+/** From this value on, JavaScript's numbers have no exact decimals. */
 const MAX_MONEY = 1e13
 
 /** Two decimals, as programs write amounts of money from a decimal type. Undefined for a number that has more. */
@@ -146,7 +146,7 @@ interface Changes {
    * fraction; with all whose name is not one of integers; all.
    */
   readonly likely: readonly number[]
-  /** Least and most bytes that are added. */
+  /** Minimum and maximum of added bytes. */
   readonly range: readonly [least: number, most: number]
 }
 
@@ -255,7 +255,7 @@ function* simpleChoices(
   }
 }
 
-/** Yields the changes of fractions with those of few other members, of all but few, and of few numbers of any member. */
+/** Yields the changes of fractions with those of a few other members, of all but a few, and of a few single numbers. */
 function* otherChoices(
   { fractions, members }: Changes,
   growth: number | undefined,

@@ -36,7 +36,7 @@ export class PayPalSender extends CertificateSender {
     const algorithm = singleValue(lines, ALGORITHM)
     if (algorithm !== 'SHA256withRSA')
       return unproved('wrong_algorithm', 'its PAYPAL-AUTH-ALGO is not SHA256withRSA')
-    // What separates the parts is in none of them.
+    // No part contains the separator.
     if (/[|]/.test(id + time)) return unproved('malformed_part', 'its transmission has a | in its id or time')
     return {
       signature: Buffer.from(signature, 'base64'),

@@ -30,7 +30,7 @@ const MAX_TOKEN = 1024
 /** Most members of a list that are signed each. Adyen sends one in a request. */
 const MAX_EACH = 100
 
-/** Where a request is proved: nothing of its body is parsed before something is looked for there. */
+/** A request to verify. Its body is parsed only when a value in it is needed. */
 type Provable = Omit<SignedRequest, 'signed'>
 
 /** Regular expression source for one well-formed signature. */
@@ -107,8 +107,8 @@ export function hasProof(request: Provable, { proofs }: ProofScheme): boolean {
 }
 
 /**
- * The proof that a request has: the first whose place is there, or of several with that place, which differ in their
- * form, the one whose signature is well-formed.
+ * The proof that a request has: the first one whose place is present. If several proofs share that place, the one whose
+ * signature is well-formed.
  */
 export function proofIn(request: Provable, proofs: readonly Proof[]): Proof | undefined {
   const first = proofs.find((each) => hasPlace(request, each))
@@ -148,8 +148,8 @@ export function findProof(secret: Secret, request: SignedRequest, scheme: Webhoo
 }
 
 /**
- * Finds the proof that relay's own key pair made, where the sender with this public key signs with one. It has none
- * where secrets sign, since everybody knows a public key.
+ * Finds the proof that relay's own key pair made, if the sender with this public key signs with one. Undefined if
+ * secrets sign, since a public key is no secret.
  */
 export function findOwnProof(
   { current, own }: WebhookSecrets,
@@ -209,7 +209,7 @@ function isPartSigned(
   const { algorithm } = proof
   if (usesKeys(algorithm))
     return isSignedWith(keyOfKind(secret, kindOfKey(algorithm)), signatures, request, proof)
-  // Everybody knows a public key, and could sign with it. Tokens are proved by `authenticate` of the sender.
+  // A public key is known to anyone, who could sign with it as a secret. Tokens are proved by `authenticate` of the sender.
   if (isPublicKey(secret) || algorithm === 'jwt') return false
   const text = signatures.length === 0 || algorithm === 'token' ? [] : signedText(request, proof)
   if (signatures.length === 0 || !text) return false
@@ -217,7 +217,7 @@ function isPartSigned(
   if (made === undefined) return false
   const right = Buffer.from(made)
   return signatures.some((signature) => {
-    // Padding is a matter of the sender's taste.
+    // Senders write base64url with or without padding.
     const own = Buffer.from(proof.encoding === 'base64url' ? signature.replace(/=+$/, '') : signature)
     return own.length === right.length && timingSafeEqual(own, right)
   })
@@ -302,17 +302,17 @@ export function staleness(
   return `its signed time is ${amount} ${side} this machine's clock, and may be ${limit} from it: is the clock right, or was it sent again?`
 }
 
-/** What a sender signs, to be signed by relay. */
+/** Input for a signature that relay makes in place of the sender. */
 export interface Unsigned extends Omit<SignedRequest, 'lines' | 'signed'> {
   readonly id: string
   /** The body, or a form's payload if the sender signs that. */
   readonly body: Uint8Array
   readonly now: number
-  /** Headers that it has: the proof whose header is there is made again. */
+  /** Headers of the request. The proof whose header is present is made again. */
   readonly lines?: HeaderLines
 }
 
-/** A value, and where it stands in the request. */
+/** A value and its place in the request. */
 export type Placed = readonly [place: ValueLocation, value: string]
 
 /** Values that prove a delivery, by their places. */
@@ -368,7 +368,7 @@ function placeOfPart({ place, each }: Proof, at: number): ValueLocation {
 }
 
 /**
- * The proof that is made: the one that the request has, else the first that can cover its body. A digest stands for a
+ * The proof that is made: the one that the request has, else the first that can cover its body. A digest replaces a
  * body that nothing else covers.
  */
 export function proofToMake(
@@ -395,7 +395,7 @@ function filled(layout: string, timestamp: string, signature: string): string {
   return layout.replace('{timestamp}', () => timestamp).replace('{signature}', () => signature)
 }
 
-/** The names of the headers that are signed: those that the request lists, else what the scheme has to prove. */
+/** The names of the headers that are signed: those that the request lists, else those that the scheme must prove. */
 function listOfHeaders(
   lines: HeaderLines,
   { headerList = '', time }: Proof,

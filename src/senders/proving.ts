@@ -89,7 +89,7 @@ export function tokenOf(request: IndexedRequest, { scheme, secrets }: SigningCon
 }
 
 /**
- * True if the token of a request, which proves nothing yet, names this body by its digest. It tells which bytes the
+ * True if the token of a request, which proves nothing yet, names this body by its digest. It shows which bytes the
  * sender had, as a signature does.
  */
 export function namesBody(request: IndexedRequest, { scheme, secrets }: SigningConfig): boolean {
@@ -101,7 +101,7 @@ export function namesBody(request: IndexedRequest, { scheme, secrets }: SigningC
   return decodeJwt(token)?.claims[digest.claim] === bodyClaim(request.body, digest)
 }
 
-/** What of a request can be signed. Undefined if it has no bytes that its sender signs. */
+/** The parts of a request that can be signed. Undefined if it has no bytes that its sender signs. */
 export function signableOf(
   { lines, body, query, path, payloadUrl }: IndexedRequest,
   scheme: WebhookScheme,

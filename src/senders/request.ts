@@ -4,7 +4,7 @@ import type { Header } from '../http/headers.js'
 export interface WebhookRequest {
   readonly headers: readonly Header[]
   readonly body: Uint8Array
-  /** Query as it was sent, without its question mark. */
+  /** Query exactly as sent, without its question mark. */
   readonly query?: string | undefined
   /** Path behind the source's address, with its slash. It may hold a secret, and is not stored. */
   readonly path?: string | undefined

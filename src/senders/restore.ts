@@ -285,10 +285,10 @@ function* asJson({ id, newline, size, isExact, write }: Way): Generator<JsonCand
 
 const LINE_END = Buffer.from('\n')
 
-/** Ways that are tried in turn, with so many texts each, so that those of the likeliest do not use up all tries. */
+/** Texts of each way that are tried before the next way, so that the likeliest ones do not use up all tries. */
 const TURN = 6
 
-/** True if a body has numbers, for all that is seen at a glance. */
+/** True if a body may have numbers, by a quick check. */
 function mayHaveFloats({ value, raw }: MessageBody): boolean {
   return !raw && typeof value === 'object' && /\d/.test(JSON.stringify(value))
 }
@@ -343,7 +343,7 @@ function* allWithFloats(
   yield* inTurns(ways.map(textsOf))
 }
 
-/** Writes JSON in a way in which it can be written. */
+/** Writes JSON in one of its possible encodings. */
 function writeAs(how: JsonMethod, json: string, own: EncodingId): Buffer {
   for (const way of waysOfJson(json, own))
     for (const candidate of asJson(way)) if (candidate.how === how) return candidate.write()

@@ -91,7 +91,7 @@ import type {
 
 const NONE = new Uint8Array()
 
-/** A sender whose scheme is data: every code host, every row of the table, and all that a user writes. */
+/** A sender whose scheme is data: every code host, every row of the table, and each scheme that a user writes. */
 export class SchemeSender implements Sender {
   readonly scheme: string
   readonly #data: WebhookScheme
@@ -183,7 +183,7 @@ export class SchemeSender implements Sender {
       algorithm === 'token' && place.startsWith('?') ? [place.slice(1)] : [],
     )
     if (names.length === 0) return query
-    // Decoded as it is when it is verified: a name can be escaped.
+    // Decoded in the same way as for the verification: a name can be escaped.
     const isSecret = (part: string): boolean =>
       [...new URLSearchParams(part).keys()].some((name) => names.includes(name))
     return query
@@ -437,7 +437,7 @@ export class SchemeSender implements Sender {
     const proof = proofIn({ ...request, lines, payload }, proofs) ?? proofs.find(isLeftOut)
     if (proof && isLeftOut(proof)) return proof.jwt && !this.canSignAs('own', secrets) ? undefined : 'token'
     if (proof?.algorithm === 'token') return undefined
-    // Nothing can be signed again that covers an address which relay does not know.
+    // A signature that covers an unknown address cannot be made again.
     const isKnown =
       proof !== undefined &&
       (!/\{(?:url|path)\}/.test(proof.signed) || givenUrl(request, proof) !== undefined)
@@ -450,7 +450,7 @@ export class SchemeSender implements Sender {
   }
 }
 
-/** What the headers are for that a scheme names. The first role of one that has several counts. */
+/** Roles of the headers that a scheme names. If a header has several, the first one counts. */
 function rolesOf({ proofs, also = [], event, id }: WebhookScheme): ReadonlyMap<string, HeaderRole> {
   const roles = new Map<string, HeaderRole>()
   const add = (place: string | undefined, role: HeaderRole): void => {

@@ -79,7 +79,7 @@ export interface Proof {
    * `sha1`: the key is the SHA-1 of the secret. Default: the secret's UTF-8.
    */
   readonly key?: 'base64' | 'hex' | 'sha1'
-  /** What the token of `jwt` must be and say. */
+  /** Rules for the token of `jwt`. */
   readonly jwt?: JwtRules
   /** How the setting of a program takes the public key. Default: PEM. */
   readonly keyForm?: PublicForm
@@ -117,14 +117,14 @@ export interface ProofScheme {
 
 /** Description of how a sender names, writes and signs a delivery. */
 export interface WebhookScheme extends ProofScheme {
-  /** Further signatures that the sender sends and relay does not need. */
+  /** Further signatures of the sender, which relay does not need. */
   readonly also?: readonly Proof[]
   /**
    * Locations of the event's name. The first with a value counts: one in the signed JSON comes before a header. Empty:
    * every delivery is a `webhook`.
    */
   readonly event: readonly ValueLocation[]
-  /** What the sender says besides events. It names an event, too, but lacks these members, and has this name instead. */
+  /** Messages that are no events. Such a message names an event, but lacks these members, and gets this name instead. */
   readonly notice?: { readonly name: string; readonly lacks: readonly ValueLocation[] }
   /** How a header writes the name of an event that routes know. Default: as it is. */
   readonly eventName?: { readonly read: (text: string) => string; readonly write: (name: string) => string }
@@ -194,14 +194,14 @@ export interface Accepted {
   readonly text: string
 }
 
-/** How a sender asks an address, and what it must be answered. */
+/** A sender's question to an address, and the required answer. */
 export interface Handshake {
   /** Name in lines and lists: that of the sender, or of the part that has the challenge. */
   readonly name: string
   readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST'
-  /** Values that the request has. */
+  /** Values that the request must have. */
   readonly when?: Readonly<Record<ValueLocation, string | number>>
-  /** Values that it lacks. */
+  /** Values that it must lack. */
   readonly lacks?: readonly ValueLocation[]
   /** Members of the JSON or fields of the form: it has these and no others. */
   readonly only?: readonly string[]
@@ -209,7 +209,7 @@ export interface Handshake {
   readonly isForm?: true
   /** Location of the text that the answer repeats. A request without one is no handshake. */
   readonly challenge?: ValueLocation
-  /** Form of the challenge. Default: visible characters, or what no signature of a delivery covers. */
+  /** Form of the challenge. Default: visible characters, or text that no signature of a delivery covers. */
   readonly form?: RegExp
   /** Location of the token that the user has entered at the sender, which is compared with one made of the secret. */
   readonly verifyToken?: ValueLocation
@@ -308,7 +308,7 @@ export function placeWords(place: ValueLocation): string {
   return /^\d+$/.test(key) ? `part ${key} of ${name}` : `${key}= in ${name}`
 }
 
-/** Where values are read. */
+/** The parts of a request that values are read from. */
 export interface Readable {
   readonly lines: HeaderLines
   /** The body's JSON, or the fields of its form. */

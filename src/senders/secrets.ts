@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { Secret } from '../base/secret.js'
 
-/** True for an empty secret, with which anybody could sign. */
+/** True for an empty secret, which would let anyone sign. */
 export function isEmptySecret(secret: Secret): boolean {
   return /^(?:whsec_)?$/.test(secret.reveal())
 }
@@ -14,7 +14,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3
 
 const HEX = /^(?:[\da-f]{2})+$/i
 
-/** How a key is made of a secret. */
+/** Rules for making a key from a secret. */
 export type KeyForm = 'base64' | 'hex' | 'sha1'
 
 /** The key with which a secret signs, and its name. Undefined if it should have a name, `name:key`, and has none. */

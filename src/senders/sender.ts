@@ -14,12 +14,12 @@ import type { EncodingHints, LikelyRestoration, MessageBody, RestoredBody } from
 import type { Accepted, EventTable } from './scheme.js'
 
 /**
- * Who sends deliveries, and how: GitHub, Stripe, or a program whose scheme the user wrote. All that depends on a sender
- * is asked here: nothing else knows a header, a place in a body or an algorithm of one. `table.ts` has the data of those
+ * A sender of deliveries: GitHub, Stripe, or a program whose scheme the user wrote. Everything that depends on a sender is
+ * behind this interface: no other code knows its headers, places in a body or algorithms. `table.ts` has the data of those
  * with a name, `scheme-sender.ts` the implementation that reads them.
  */
 export interface Sender {
-  /** As the settings write it: `stripe`, `hmac header=X-Signature`. */
+  /** Scheme as written in the settings: `stripe`, `hmac header=X-Signature`. */
   readonly scheme: string
   /** Its first word, which is also the name of its examples. */
   readonly name: string
@@ -42,14 +42,14 @@ export interface Sender {
   readonly waits: number | undefined
   /** Answer to a delivery that was taken. Undefined: the usual one. */
   readonly accepted: Accepted | undefined
-  /** Questions that it asks an address, by their names, so that a tunnel is not enough. */
+  /** Names of its handshakes, for which a tunnel is not enough. */
   readonly handshakes: readonly string[]
   /** True if one of these brings the secret with which it signs. */
   readonly bringsSecret: boolean
 
   // Receiving
 
-  /** What a header is for. Undefined for all others. */
+  /** Role of a header. Undefined for a header without one. */
   roleOf(header: string): HeaderRole | undefined
   /**
    * Hides the secrets in a body. Every other byte stays.
@@ -73,12 +73,12 @@ export interface Sender {
   signaturesOf(secret: Secret): readonly SignatureForm[]
   /** True if a request has a well-formed signature. Without one it is refused before any byte is hashed. */
   hasSignature(request: Omit<IndexedRequest, 'body'> & { readonly body?: Uint8Array }): boolean
-  /** What is proved by a request with this secret. Without one: by the weakest secret there can be. */
+  /** The part of a request that this secret proves. Without an argument: with the weakest possible secret. */
   coverage(secret?: Secret): Coverage
-  /** Methods of the requests with which it asks an address. */
+  /** HTTP methods of its handshakes. */
   readonly handshakeMethods: ReadonlySet<string>
   /**
-   * Answers a request that asks the address, and is no delivery. Undefined: it is none of these. It may be unsigned.
+   * Answers a handshake, which may be unsigned. Undefined for any other request.
    * @param at arrival, in milliseconds since 1970-01-01 UTC
    */
   handshake(
@@ -93,9 +93,9 @@ export interface Sender {
   keyPairFor(secret: Secret): KeyKind | undefined
   /** True if the secret of a source is the sender's public key, or a key that is read like one. */
   takesKey(secret: Secret): boolean
-  /** The public half of such a key pair, as the setting of a program takes it that has the sender's. */
+  /** The public half of such a key pair, in the format of the sender's own key for a program's settings. */
   publicHalf(secrets: WebhookSecrets): string | undefined
-  /** Explains why a text is not what proves its deliveries, as what follows "it is". Undefined if it may be. */
+  /** Explains why a text cannot be its secret or key, to follow the words "it is". Undefined if it can be. */
   secretDefect(secret: Secret): string | undefined
   /** Text to enter at the sender as its verify token. Undefined: it has none. */
   verifyToken(secret: Secret): string | undefined
@@ -105,7 +105,7 @@ export interface Sender {
    */
   authenticate(request: IndexedRequest, secrets: WebhookSecrets): Promise<Proven | undefined>
   /**
-   * The same without waiting, so that a token is never proved, nor what needs a key that is fetched. Reads nothing else.
+   * {@link prove} without waiting. It never proves a token, or a request that needs a fetched key. Reads nothing else.
    */
   prove(request: IndexedRequest, secrets: WebhookSecrets): Proven | undefined
   /**
@@ -115,7 +115,7 @@ export interface Sender {
    * is none of this sender
    */
   read(request: IndexedRequest, proven: Proven, at: number): ReadRequest
-  /** Reads what a request claims that was not proved. Never throws. */
+  /** Reads the claims of an unproved request. Never throws. */
   claim(request: IndexedRequest): Claim
   /**
    * Explains whether one of the secrets proves a request, as {@link prove} decides it, and why not.
@@ -133,7 +133,7 @@ export interface Sender {
     limits: RestoreLimits,
     next?: () => Promise<unknown>,
   ): Promise<RestoredBody | undefined>
-  /** The same, with the likely encodings alone. @throws RelayError as `restoreLikely` of restore.ts */
+  /** {@link restore} with the likely encodings alone. @throws RelayError as `restoreLikely` of restore.ts */
   restoreLikely(
     message: MessageBody,
     lines: HeaderLines,
@@ -168,13 +168,13 @@ export interface Sender {
    * @throws RelayError `settings` if relay has no such key
    */
   sign(request: WebhookRequest, secrets: WebhookSecrets, now: number, kind: BodyKind): WebhookRequest
-  /** True if relay can sign as what proved the delivery did. False: only the sender has the key. */
+  /** True if relay has the key or secret that proved the delivery. False: only the sender has the key. */
   canSignAs(by: VerifiedBy, secrets: WebhookSecrets): boolean
   /** True if a receiver would refuse the signed time of a proven request at `now`. */
   isStale(request: WebhookRequest, proven: Proven, now: number): boolean
   /**
-   * Why a stored delivery cannot be forwarded at `now` as it came: `token`, since its token, or what was in the path, is
-   * not stored; `stale`, so that it must be signed again; `late`, where only the sender could do that. Undefined: it can.
+   * Reason why a stored delivery cannot be forwarded unchanged at `now`. `token`: its token, or its proof in the path, is
+   * not stored. `stale`: it must be signed again. `late`: only the sender could sign it again. Undefined: it can.
    * Verifies nothing.
    */
   staleReason(
@@ -188,7 +188,7 @@ export interface Sender {
 }
 
 /**
- * What a header is for. `token`: it is the secret itself, and is never stored. `signature`: it proves the delivery.
+ * Role of a header. `token`: it is the secret itself, and is never stored. `signature`: it proves the delivery.
  * `part`: it is signed with the body. `event`, `id`: it names the event, or the delivery.
  */
 export type HeaderRole = 'token' | 'signature' | 'part' | 'event' | 'id'
@@ -211,14 +211,14 @@ export interface SignatureForm {
 /** Proof of a request: which secret made it, and how. */
 export type Proven = Verification
 
-/** What a proven request says. */
+/** Values of a proven request. */
 export interface ReadRequest extends Pick<
   Delivery,
   'event' | 'action' | 'hookId' | 'repo' | 'number' | 'kind' | 'ref'
 > {
   /** Undefined if the sender gives none. */
   readonly deliveryId: string | undefined
-  /** What the signature proves where anybody may have written the headers. @throws RelayError `invalid_event` */
+  /** Values that the signature proves, if the headers are not trusted. @throws RelayError `invalid_event` */
   readonly proof: () => Omit<Restoration, 'how'>
 }
 
@@ -248,6 +248,6 @@ export interface Description {
   readonly tolerance: number
   /** Lower-case names of the headers that are made for each delivery. */
   readonly made: readonly string[]
-  /** Who names the event: a header alone, a header with the action in the body, or the body. */
+  /** Place of the event's name: a header alone, a header with the action in the body, or the body. */
   readonly eventIn: 'header' | 'header and body' | 'body'
 }

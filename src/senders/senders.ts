@@ -13,7 +13,7 @@ export { isSecretHeader } from './table.js'
 /** Names of the schemes that are not a code host's. */
 export const SCHEME_NAMES: readonly string[] = [...ROWS.keys(), ...CUSTOM_SCHEMES]
 
-/** What a sender of the table is called, and needs. */
+/** Name and needs of a sender of the table. */
 export interface KnownSender extends Pick<SenderRow, 'title' | 'page' | 'secret' | 'secretLike'> {
   /** Name of its scheme. */
   readonly name: string
@@ -54,7 +54,7 @@ export function senderOf(scheme: string): Sender {
   return found
 }
 
-/** Senders that data alone does not describe, by the names of their rows. */
+/** Senders that need code of their own, by the names of their rows. */
 const CLASSES: ReadonlyMap<string, typeof SnsSender | typeof PayPalSender> = new Map<
   string,
   typeof SnsSender | typeof PayPalSender
@@ -68,7 +68,7 @@ function makeSender(scheme: string): Sender {
   return new Class(scheme, schemeOf(scheme))
 }
 
-/** Most senders that are kept: more than a relay has, since anybody may write another scheme into each fixture. */
+/** Most senders that are kept: more than a relay has, and a bound, since each fixture may name another scheme. */
 const MAX_KNOWN = 100
 
 /** Scheme of a text, as data for this folder. @throws RelayError `settings` as {@link senderOf} */

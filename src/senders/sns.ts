@@ -23,7 +23,7 @@ const OF_SUBSCRIPTION = ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'T
 
 /**
  * Amazon SNS: a signature of some members of the body, and a subscription that the receiver confirms at an address of
- * SNS. The secret of a source is the ARN of its topic, since SNS signs everybody's topics.
+ * SNS. The secret of a source is the ARN of its topic, since SNS signs the topics of all its customers.
  * @see https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
  */
 export class SnsSender extends CertificateSender {
@@ -48,7 +48,7 @@ export class SnsSender extends CertificateSender {
     if (type !== CONFIRMATION) return undefined
     const proven = await this.authenticate(request, secrets)
     if (!proven) return undefined
-    // relay's own confirmation is of no subscription.
+    // A confirmation that relay itself made belongs to no subscription.
     if (proven.by !== 'own') await confirm(String(address))
     return {
       name: CONFIRMATION,
@@ -108,7 +108,7 @@ const MAX_CONFIRMATION = 16_384
 
 function membersOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  // Nearly nothing else is parsed before its proof.
+  // Hardly any other request is parsed before its proof.
   return bytes.includes('"Signature"') ? fieldsOf(readContent(body).value) : {}
 }
 

@@ -30,14 +30,14 @@ export function storedEvent(source: string, { event, action }: NamedEvent): Name
     : { event: wholeName(event, action), action: null }
 }
 
-/** Sources that relay accepts deliveries from, by name. A later look may find others. */
+/** Sources that relay accepts deliveries from, by name. A later read may find others. */
 export interface Sources {
   get(name: string): Source | undefined
   has(name: string): boolean
   values(): Iterable<Source>
 }
 
-/** The sources of a relay, which are replaced as a whole while it runs. A request that has begun keeps the source that it found. */
+/** The sources of a relay, which are replaced as a whole while it runs. A request that has begun continues with the source that it found. */
 export class SourceTable implements Sources {
   #all: ReadonlyMap<string, Source>
 

@@ -9,7 +9,7 @@ import { rowToScheme, type SenderRow } from './table/row.js'
 
 /**
  * Senders that relay knows by name, in groups. A new one is a row of its group, with the page that documents it, and a
- * row in the test of all senders; a section in docs/senders.md only if something must be known.
+ * row in the test of all senders; a section in docs/senders.md only if users must know something about it.
  */
 export const ROWS: ReadonlyMap<string, SenderRow> = new Map(
   [DEVELOPMENT, PAYMENTS, MESSAGING, BUSINESS].flatMap((group) => Object.entries(group)),

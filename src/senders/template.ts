@@ -25,7 +25,7 @@ export type PartName = (typeof PARTS)[number] | `{$.${string}}` | `{?${string}}`
 /** All deliveries are sent with this method. */
 const METHOD = 'POST'
 
-/** A request, as far as a signature can cover it. */
+/** The parts of a request that a signature can cover. */
 export interface SignedRequest {
   readonly lines: HeaderLines
   /** The body, or a form's payload if the sender signs that. */
@@ -36,11 +36,11 @@ export interface SignedRequest {
   readonly path?: string | undefined
   /** Address that the sender was given for the source, without a query. */
   readonly payloadUrl?: string | undefined
-  /** Content of the body, for what is read there. */
+  /** Content of the body, for values that are read from it. */
   readonly payload?: (() => unknown) | undefined
 }
 
-/** What places of a request may hold, its body read only for one that is there. */
+/** Values at locations of a request. The body is read only for a location in it. */
 export function readableAt(place: ValueLocation, request: Omit<SignedRequest, 'signed'>): Readable {
   const { lines, query, path, payload } = request
   return { lines, query, path, payload: isInBody(place) ? payload?.() : undefined }
@@ -104,7 +104,7 @@ function isSolid(part: string): boolean {
 
 /** Explains why the end of an id, an address or a query is not found. */
 function openEnd(part: string, separator: string, next: string, unit: TimeUnit): string | undefined {
-  // A date begins where nothing else does; the address is known, see isDivisible.
+  // The beginning of a date is unmistakable, and the address is known: see isDivisible.
   if (separator === '' && part === '{id}' && next === '{timestamp}' && unit === 'rfc3339') return undefined
   if (separator === '' && part === '{url}' && FREE.has(next)) return undefined
   if (separator === '') return `needs text between ${part} and ${next} in signed=, such as a dot`
@@ -204,8 +204,8 @@ export function isWellFormed(
 }
 
 /**
- * Text before the last part, which that must not contain if another part may: what is signed could end that one at
- * several places. Empty where none may.
+ * Text before the last part. If another part may contain it, the last one must not, or the other part could end at several
+ * places. Empty if no part may contain it.
  */
 function beforeLast({ open, signed }: Proof): string {
   return open === undefined ? '' : (piecesOf(signed).at(-3) ?? '')
@@ -216,8 +216,8 @@ function isEndFound(value: string, separator: string): boolean {
 }
 
 /**
- * True if the end of the query is known: it is the one that the sender was given, or what follows begins as no address
- * continues. Otherwise the end of the query could be the beginning of the body.
+ * True if the end of the query is known: the query is the one that the sender was given, or the text after it begins with
+ * a character that no address contains. Otherwise the end of the query could be the beginning of the body.
  */
 function hasOwnQuery(
   { query = '', signed }: SignedRequest,

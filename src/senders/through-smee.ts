@@ -2,12 +2,12 @@ import { provesBody } from './proof.js'
 import { isInBody, type WebhookScheme } from './scheme.js'
 
 /**
- * What a smee server makes of a sender's bodies. `whole`: relay restores them. `objects`, `json`: it passes on JSON objects, of
- * a sender that also sends lists or forms. `none`: it refuses them, or nothing proves what it passes on.
+ * Effect of a smee server on a sender's bodies. `whole`: relay restores them. `objects`, `json`: it only passes on JSON
+ * objects, but the sender also sends lists or forms. `none`: it refuses them, or nothing proves what it passes on.
  */
 export interface ThroughSmee {
   readonly arrives: 'whole' | 'objects' | 'json' | 'none'
-  /** What does not arrive and why, and what is left open, as parts of a sentence. */
+  /** Bodies that do not arrive and why, and open questions, as parts of a sentence. */
   readonly but: readonly string[]
 }
 
@@ -15,8 +15,8 @@ export interface ThroughSmee {
 const IN_LIST = '$.0.'
 
 /**
- * Says what of a sender's requests a smee server passes on. It takes POST with `application/json` alone (else 415), whose body
- * is an object (else 400), and answers by itself.
+ * Returns which of a sender's requests a smee server passes on. The server takes only POST with `application/json` (else 415)
+ * and an object as body (else 400), and it answers by itself.
  * @see github.com/probot/smee.io lib/server.js, commit 922d925 of 2025-12-02, and Fastify's default parsers
  */
 export function throughSmee({

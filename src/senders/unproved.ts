@@ -1,4 +1,4 @@
-// Why a request is not proved.
+// Reasons why a request is not proved.
 
 /** Reasons why a request is not proved. */
 export type UnprovedReason =

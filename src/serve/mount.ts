@@ -179,7 +179,7 @@ async function bodyOf(req: IncomingMessage & KeptBody, limit: number): Promise<U
   return read(req.iterator({ destroyOnReturn: false }), limit)
 }
 
-/** What frameworks add to a request whose body they have read. */
+/** Members that frameworks add to a request after they have read its body. */
 interface KeptBody {
   readonly body?: unknown
   readonly rawBody?: unknown

@@ -63,7 +63,7 @@ function questionRoutes(parts: AppParts) {
     if (methods.has('OPTIONS')) app.options(path, (c) => ask(c, source))
     if (instance?.replies(source.name)) app.all(path, (c) => ask(c, source))
   }
-  // Of a source that is about to be added, only the handshake that brings its secret is answered.
+  // A source that is about to be added answers only the handshake that brings its secret.
   for (const { name, scheme } of expected.values()) {
     if (sources.has(name)) continue
     const source = createSource({ name, scheme, secrets: { current: new Secret(''), previous: undefined } })

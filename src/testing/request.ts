@@ -140,7 +140,7 @@ const FIXTURE_OPTIONS: Checks<FixtureOfOptions> = {
     }),
   ),
 }
-/** Where the event of a body of one's own is given. */
+/** Words for an error about the event of a body of the user's own. */
 const MAKING = { event: 'The event', give: 'Give it to fixtureOf' }
 type EventsOptions = Pick<FixtureOfOptions, 'provider' | 'scheme'>
 
@@ -232,7 +232,7 @@ export const EDIT_OPTIONS: Checks<Pick<SignOptions, 'set' | 'keepId'>> = {
 function checkEdits(value: unknown): string | undefined {
   if (anyObject(value) !== undefined) return `${anyObject(value)}: { 'issue.number': 7 }`
   for (const [path, each] of Object.entries(fieldsOf(value))) {
-    // What is not there would be written as nothing.
+    // Undefined would be written as nothing.
     const wrong = json(each)
     if (wrong !== undefined) return `['${path}']${wrong}`
   }

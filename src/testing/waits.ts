@@ -175,7 +175,7 @@ export class Waits {
       this.#returned.add(n)
       const [entry, all] = await Promise.all([this.#journal.read(n), this.#journal.attempts(n)])
       if (!entry) continue
-      // Where a runner has a realm of its own (jest), native code gives arrays of another one, which are not equal to its own.
+      // A runner with a realm of its own (jest) does not find the arrays of native code equal to its own ones.
       const attempts = Array.from(all, ({ target, outcome, status, answer, error }): TestAttempt => {
         return { target: labelOf(target), outcome, status, answer: Buffer.from(answer).toString(), error }
       })

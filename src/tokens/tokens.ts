@@ -290,7 +290,7 @@ function* put(records: Records, userId: string, grant: TokenGrant, before?: Toke
   yield* records.put(originKey(userId), { ...about, ...(previous && { previous }) }, expiresAt)
   yield* records.put(bearerPrefix(token) + userId, true, expiresAt)
   if (previous) {
-    // Not later than the origin record, through which a revocation finds this entry.
+    // Expires with the origin record at the latest, since a revocation finds this entry through that record.
     const end = Math.min(Date.parse(previous.expiresAt), expiresAt)
     yield* records.put(bearerPrefix(previous.token) + userId, true, end)
   }

@@ -38,7 +38,7 @@ const [FORBIDDEN, NOT_FOUND] = [403, 404]
 /** Numbers that are tried for an opening, while other workstations with the key open sessions. */
 const MAX_OPENINGS = 3
 
-/** What the user does with what the operator's command prints. */
+/** Instruction for the user: how to get an invitation from the operator's command, and use it. */
 const useInvitation = (command: string): string =>
   `ask the hub's operator for relay hub ${command}, set RELAY_HUB_TOKEN to the invitation that it prints, and restart relay`
 export const ASK_FOR_INVITATION = useInvitation('invite')
@@ -232,7 +232,7 @@ async function again<Result>(call: () => Promise<Result>): Promise<Result> {
     })
 }
 
-/** What a workstation says of itself when it opens a session. */
+/** Details that a workstation sends about itself when it opens a session. */
 type WantedSession = Omit<CallHead<'open'>, 'nonce' | 'seq'>
 
 /** A session with a channel. */

@@ -209,7 +209,7 @@ type HookList =
       readonly type: 'all'
       readonly all: readonly FoundHook[]
       readonly none: string
-      /** What to do about hooks that lead here, in sentences. */
+      /** Advice about hooks that lead here, in sentences. */
       readonly advice: readonly string[]
     }
 type FoundHook = RepoHook & { readonly ours: boolean }

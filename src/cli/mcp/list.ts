@@ -31,7 +31,7 @@ const MAX_COUNTED = 100_000
 /** Most bodies that are read for conditions in one call. */
 const MAX_READ = 5000
 
-/** What a call of `list_deliveries` gives besides the filter. */
+/** Arguments of `list_deliveries` in addition to the filter. */
 interface Given {
   readonly last: number
   readonly before?: number | undefined
@@ -104,7 +104,7 @@ async function pageOf(
     let read = 0
     for await (const summary of journal.select({ ...filter, ...(before < Infinity && { before }) })) {
       signal.throwIfAborted()
-      // What follows begins below the oldest one that was read.
+      // The next page begins below the oldest delivery that was read.
       if (found.length === last || read === MAX_READ) return { found, total: null, next: summary.n + 1 }
       read += 1
       if (await holdFor(journal, summary, conditions)) found.push(summary.n)

@@ -155,7 +155,7 @@ export const verdict = ownObject({
   by: verifiedBy.optional(),
   reason: reason.optional(),
   hint: z.string().optional(),
-  /** What to do. */
+  /** Advice. */
   next: z.string().optional(),
 })
 /** A generated or stored delivery that was sent. */

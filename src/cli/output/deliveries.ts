@@ -485,7 +485,7 @@ export function pausedText({ until }: HookPause): string {
   return `${how}, since deliveries to it failed, and what happens meanwhile is never sent`
 }
 
-/** The same, with what to do. `testCommand` is the command line that tests the hook. */
+/** {@link pausedText} with the fix. `testCommand` is the command line that tests the hook. */
 export function pauseText(pause: HookPause, testCommand: string): string {
   return `${pausedText(pause)}. A successful test makes it send again at once: ${testCommand}`
 }

@@ -23,7 +23,7 @@ export interface InviteFlags extends Flags {
 export interface ChannelState extends Pick<Channel, 'name' | 'createdAt' | 'isWithdrawn'> {
   readonly channel: string
   readonly waiting: number
-  /** Bytes of what waits. */
+  /** Bytes of the waiting requests. */
   readonly bytes: number
   /** Name of the machine that is connected. */
   readonly machine: string | undefined
@@ -68,7 +68,7 @@ export async function listChannels(shell: Shell, flags: Flags) {
   return { channels: states, invitations, invite: hubCommandsOf(loaded)('hub invite') }
 }
 
-/** What was revoked. */
+/** The revoked channel or invitation. */
 export type Revoked = { readonly channel: string; readonly purged: boolean } | { readonly invitation: string }
 
 export interface RevokeFlags extends Flags {

@@ -32,7 +32,7 @@ export type ServeItem =
     }
   /** An attempt at the target of that short name. */
   | { readonly type: 'attempt'; readonly attempt: AttemptEvent; readonly name: string }
-  /** A person has ended what waits of an entry for the target of that short name. */
+  /** A person has given up the waiting forward of an entry to the target with this short name. */
   | { readonly type: 'skipped'; readonly n: number; readonly id: string; readonly name: string }
   | { readonly type: 'target'; readonly target: TargetStatus; readonly name: string }
   | { readonly type: 'tunnel'; readonly tunnel: TunnelStatus; readonly hub?: string | undefined }
