@@ -1,6 +1,6 @@
-import { commandLine, type CommandPlace, isStart } from '../base/command-line.js'
+import { commandLine, type CommandPlace, hubCommands, isStart } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
-import type { SavedProfile } from '../instance/profile.js'
+import { isServed, type SavedProfile } from '../instance/profile.js'
 import type { RunningInstance } from '../instance/protocol.js'
 import { portsOfOthers, type Unreachable, unreachableError } from '../instance/running.js'
 import type { LoadedSettings } from './settings/read.js'
@@ -10,7 +10,7 @@ import type { LoadedSettings } from './settings/read.js'
 /** Facts about a profile that a command line for it depends on. */
 export interface Advised extends Pick<LoadedSettings, 'origins' | 'ambientProfile' | 'values'> {
   readonly instance?: Pick<RunningInstance, 'sandbox'> | undefined
-  readonly saved?: Pick<SavedProfile, 'sandbox'> | undefined
+  readonly saved?: Pick<SavedProfile, 'sandbox' | 'hub'> | undefined
 }
 
 /** Returns these facts under the name of another profile. */
@@ -38,9 +38,22 @@ export function commandPlace(about: Advised): CommandPlace {
   return { profile: values.profile, sandbox, isNamed: origins.profile !== undefined, ambient }
 }
 
-/** Returns the command line that starts a profile's instance. */
+/** Returns the command line that starts a profile's instance, or its hub. */
 export function startCommand(about: Advised): string {
-  return commandFor(about, 'serve')
+  return about.saved?.hub ? hubCommands(about.values.profile)('hub') : commandFor(about, 'serve')
+}
+
+/** Makes the error of a command of workstations for the profile of a hub. */
+export async function ofHub(about: Advised, folder: string): Promise<RelayError> {
+  const { profile } = about.values
+  const runs = (await isServed(folder))
+    ? 'which runs'
+    : `which does not run (${startCommand(about)} starts it)`
+  const others = `${hubCommands(profile)('hub list')} lists its channels, and relay hub --help its other commands`
+  return new RelayError(
+    'settings',
+    `Profile ${profile} is that of a hub, ${runs}. This command is for those of relay serve; ${others}`,
+  )
 }
 
 /** Begins a sentence that advises to restart the instance, which it names, or to start one. */

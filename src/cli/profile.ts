@@ -22,7 +22,15 @@ import {
   type OpenDatabaseOptions,
   type Patience,
 } from '../store/open.js'
-import { aboutProfile, type Advised, commandFor, notRunning, onlyInMemory, startCommand } from './advice.js'
+import {
+  aboutProfile,
+  type Advised,
+  commandFor,
+  notRunning,
+  ofHub,
+  onlyInMemory,
+  startCommand,
+} from './advice.js'
 import type { Flags, Shell } from './command.js'
 import { profileFolder, storeOf } from './settings/derived.js'
 import { joinSettings, type Joined, type Parts, withStore } from './settings/join.js'
@@ -48,6 +56,8 @@ export interface ProfileOptions {
    * instance. `report`: the command itself reports them. Default: `warn`.
    */
   readonly problems?: 'warn' | 'fail' | 'report'
+  /** True: the profile may be that of a hub, which has no instance, journal or code host of its own. Default: an error. */
+  readonly mayBeHub?: boolean
 }
 
 /** The profile of a command and its instance, before the settings are joined. */
@@ -130,7 +140,7 @@ export async function openProfile(
 export async function findProfile(
   shell: Shell,
   flags: Flags,
-  { mustExist = true, instance: part = 'follow', problems = 'warn' }: ProfileOptions = {},
+  { mustExist = true, instance: part = 'follow', problems = 'warn', mayBeHub = false }: ProfileOptions = {},
 ): Promise<FoundProfile> {
   const settings = await openSettings(shell, flags)
   const { instance, unreachable } = part === 'ignore' ? NONE : await chooseInstance(shell, settings)
@@ -139,6 +149,7 @@ export async function findProfile(
   const own = await settings.read((instance ?? unreachable?.record)?.profile)
   const folder = profileFolder(own.values)
   const saved = part === 'ignore' ? undefined : readSavedProfile(folder)
+  if (saved?.hub && !mayBeHub) throw await ofHub({ ...own, saved }, folder)
   const conflict = instance && conflictWith(instance, own)
   if (conflict && problems !== 'report' && part !== 'consult')
     throw new RelayError(

@@ -44,6 +44,19 @@ export async function lockProfile(
   }
 }
 
+/**
+ * True while a process serves a profile of this machine. False for a profile in a shared store, which many can serve.
+ * @throws RelayError `storage`
+ */
+export async function isServed(folder: string): Promise<boolean> {
+  const file = path.join(folder, LOCK_FILE)
+  if (!existsSync(file)) return false
+  const { lockFile } = await import('../store/sqlite.js')
+  const lock = lockFile(file)
+  lock?.[Symbol.dispose]()
+  return lock === undefined
+}
+
 /** Saved use of a profile, so that its commands find its data when nothing runs. */
 export interface SavedProfile {
   readonly v: 1
@@ -54,6 +67,8 @@ export interface SavedProfile {
   readonly providerUrl: string | null
   /** True if it belongs to an embedded sandbox. */
   readonly sandbox: boolean
+  /** Set if it is the data of a hub, and not of a workstation. */
+  readonly hub?: true
 }
 
 /** File of {@link SavedProfile} in the profile's folder. */

@@ -1,4 +1,6 @@
 import { RelayError } from '../base/errors.js'
+import type { StoreText } from '../base/settings.js'
+import { saveProfile } from '../instance/profile.js'
 import { Journal } from '../journal/journal.js'
 import { fieldsOf } from '../json/parse.js'
 import type { Database } from '../store/open.js'
@@ -11,22 +13,34 @@ export async function isHub({ store }: Pick<Database, 'store'>): Promise<boolean
   return (await store.get(MARK)) !== undefined
 }
 
+/** Where the data of a hub is. */
+interface HubPlace {
+  readonly profile: string
+  /** Folder of the profile. */
+  readonly folder: string
+  readonly store: StoreText
+}
+
 /**
  * Marks data as that of a hub, whose journal holds what no signature proves. @throws RelayError `settings` if it is that
  * of `relay serve`; `storage`
  */
 export async function markHub(
   { store, sql }: Pick<Database, 'store' | 'sql'>,
-  profile: string,
+  { profile, folder, store: kind }: HubPlace,
 ): Promise<void> {
-  if (await isHub({ store })) return
-  const isUsed = (await new Journal(sql).newest()) > 0 || (await store.get('webhook-secret')) !== undefined
-  if (isUsed)
-    throw new RelayError(
-      'settings',
-      `Profile ${profile} is one of relay serve. Choose another for the hub with --profile`,
-    )
-  await store.put(MARK, { v: 1, url: null })
+  if (!(await isHub({ store }))) {
+    const isUsed = (await new Journal(sql).newest()) > 0 || (await store.get('webhook-secret')) !== undefined
+    if (isUsed)
+      throw new RelayError(
+        'settings',
+        `Profile ${profile} is one of relay serve. Choose another for the hub with --profile`,
+      )
+    await store.put(MARK, { v: 1, url: null })
+  }
+  // So that the commands of workstations know it without its data.
+  if (kind !== 'memory')
+    saveProfile(folder, { store: kind, provider: null, providerUrl: null, sandbox: false, hub: true })
 }
 
 /** Saves the address at which workstations reach a hub. @throws RelayError `storage` */

@@ -136,7 +136,7 @@ async function openHub(
       startCommand: command('hub'),
     }),
   )
-  await markHub(database, profile)
+  await markHub(database, { profile, folder, store: typeof kind === 'string' ? kind : kind.toString() })
   const journal = new Journal(database.sql, { clock, observer: metrics?.observer })
   const hub = new Hub({ database, journal, clock, maxBody, onTaken: metrics?.onTaken })
   const duties = new Duties({

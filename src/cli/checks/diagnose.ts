@@ -26,6 +26,7 @@ import type { Output } from '../output/output.js'
 import { dim, green, red, t, tilde } from '../output/text.js'
 import { localTime } from '../output/time.js'
 import { type Advised, commandFor, startCommand } from '../advice.js'
+import { isServed } from '../../instance/profile.js'
 import { openProfile, type Profile } from '../profile.js'
 import { storeOf } from '../settings/derived.js'
 import { joinStored } from '../stored-setup.js'
@@ -76,7 +77,7 @@ const PATIENCE_MS = 1500
 export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[]> {
   let opened: Profile
   try {
-    opened = await openProfile(shell, flags, { problems: 'report' })
+    opened = await openProfile(shell, flags, { problems: 'report', mayBeHub: true })
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'settings') throw error
     return [{ check: 'settings', state: 'fail', text: error.message, fix: anywhere('config --help') }]
@@ -96,7 +97,7 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   const joined = await (data && joinStored(profile.parts, data.secrets))?.catch(() => undefined)
   const subject = { shell, profile: { ...profile, ...joined }, data, problem }
   const results = await Promise.all(
-    Object.entries(await concurrentChecks()).map(([name, check]) =>
+    Object.entries(profile.saved?.hub ? HUB_CHECKS : await concurrentChecks()).map(([name, check]) =>
       bounded(profile, name, () => check(subject)),
     ),
   )
@@ -106,6 +107,14 @@ export async function diagnose(shell: Shell, flags: Flags): Promise<NamedResult[
   // Most people receive from their code host alone.
   const shown = results.filter(({ check, state }) => check !== 'sources' || state !== 'skip')
   return [machine, ...shown].toSpliced(3, 0, database)
+}
+
+/** Checks of a hub, which has no code host and no sources. */
+const HUB_CHECKS: Readonly<Record<string, Check>> = { settings: checkSettings, relay: checkHub }
+
+async function checkHub({ profile }: Examined): Promise<string> {
+  if (await isServed(profile.folder)) return 'the hub runs'
+  throw skip(`the hub does not run; start it with ${startCommand(profile)}`)
 }
 
 /** Checks that run at the same time. Those of the code host are loaded here, with zod and the code hosts. */

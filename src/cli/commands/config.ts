@@ -73,7 +73,11 @@ interface SourceRow extends ListedSource {
 async function runConfig(shell: Shell, flags: ConfigInput): Promise<Configured> {
   const { out } = shell
   const name = flags.reveal === undefined ? undefined : findName(flags.reveal)
-  await using profile = await openProfile(shell, flags, { mustExist: false, problems: 'report' })
+  await using profile = await openProfile(shell, flags, {
+    mustExist: false,
+    problems: 'report',
+    mayBeHub: true,
+  })
   const { own, instance, saved, unreachable } = profile
   if (unreachable) out.log.warn(unreachableError(unreachable).message)
   const unreadable = (error: unknown): undefined => {

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { removeSetup } from '../../auth/setup.js'
 import { RelayError } from '../../base/errors.js'
 import { isSharedAddress } from '../../base/shared-store.js'
-import { LOCK_FILE, lockProfile, profileExists, SAVED_FILE } from '../../instance/profile.js'
+import { isServed, LOCK_FILE, lockProfile, profileExists, SAVED_FILE } from '../../instance/profile.js'
 import { Journal } from '../../journal/journal.js'
 import { databaseFiles, removeKey } from '../../store/open.js'
 import { Tokens } from '../../tokens/tokens.js'
@@ -34,10 +34,12 @@ confirmation, then revokes the tokens at the code host; if that fails, it remove
 type ResetFlags = Flags & { readonly yes?: boolean; readonly local?: boolean }
 
 async function runReset(shell: Shell, flags: ResetFlags) {
-  await using profile = await openProfile(shell, flags, { instance: 'refuse' })
+  await using profile = await openProfile(shell, flags, { instance: 'refuse', mayBeHub: true })
   const { name, folder } = profile
   if (!profileExists(folder))
     throw new RelayError('no_match', `Profile ${name} has no data in ${tilde(folder)}`)
+  if (profile.saved?.hub && (await isServed(folder)))
+    throw new RelayError('unavailable', `Profile ${name} is in use by its hub, which runs. Stop it first`)
   const users = await whileUnserved(folder, async () => {
     const ended = await endTokens(shell, flags, profile)
     for (const file of [...databaseFiles(folder), path.join(folder, SAVED_FILE)])

@@ -33,7 +33,7 @@ export async function openHubData(shell: Shell, loaded: LoadedSettings, create: 
     )
   const database = await openStored(shell, { ...loaded, folder }, { create })
   try {
-    await markHub(database, values.profile)
+    await markHub(database, { profile: values.profile, folder, store: values.store })
     return database
   } catch (error) {
     await database[Symbol.asyncDispose]()
