@@ -355,6 +355,10 @@ export interface HostWords {
     readonly name: string
     readonly callbackUrl: string
   }) => readonly (readonly [field: string, value: string])[]
+  /** Token that may register an application by API, to complete "Access token". Absent if there is no such call. */
+  readonly registrationToken?: string
+  /** What to do on the page for an OAuth application, as a sentence that ends with "enter both here". */
+  readonly registrationEnd: string
   /** Explains why nothing can be caught up from it, and what to do. Undefined if it has a log for programs. */
   readonly noLog?: { readonly why: string; readonly fix: string }
 }

@@ -54,5 +54,6 @@ export async function addSource({ additions }: InspectorParts, request: AddSourc
 export async function addHook({ additions }: InspectorParts, hook: AddHookRequest): Promise<Added> {
   const { created, repaired, hook: made } = await additions.addHook(hook)
   const what = created ? 'Created' : repaired.length > 0 ? `Repaired (${repaired.join(', ')})` : 'Found'
-  return { text: `${what} the hook of ${hook.repo}, to ${made.url}` }
+  const paused = made.paused ? '. The code host has paused it, since deliveries to it failed' : ''
+  return { text: `${what} the hook of ${hook.repo}, to ${made.url}${paused}` }
 }

@@ -56,6 +56,23 @@ describeWith('tmux', 'an answer, or Ctrl-C, at a question of relay setup', () =>
     expect(await client(here)).not.toBe(before)
   })
 
+  it("asks at a GitLab for an administrator's token, and goes on by hand after another", async () => {
+    await using here = await place({ host: 'gitlab', env: NO_CLIENT })
+    const { id, secret } = here.gitlab.state.oauth.client
+    await using pane = new Pane(NO_BROWSER, { ...SIZE, env: here.env })
+    await pane.shows(/Access token of an administrator, with the scope api \(not shown; Enter for none\)/)
+    pane.press(here.gitlab.token(), 'Enter')
+    await pane.shows(/Everybody else registers it on its page/)
+    await pane.shows(/Confidential +yes\n +Scopes +api/)
+    expect(pane.unbroken()).toContain(`${here.gitlab.url}/-/user_settings/applications\n`)
+    await pane.shows(/Then save it there, and enter both here/)
+    pane.press(id, 'Enter')
+    await pane.shows(/Client secret/)
+    pane.press(secret, 'Enter')
+    await pane.shows(/exit 0/)
+    expect((await here.run('config', '--reveal', 'clientId')).out.trim()).toBe(id)
+  })
+
   it('leaves nothing behind without an answer', async () => {
     const home = emptyFolder()
     const env = { RELAY_HOME: home, RELAY_PROVIDER: 'gitea', RELAY_PROVIDER_URL: 'http://127.0.0.1:9' }

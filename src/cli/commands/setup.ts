@@ -209,7 +209,7 @@ async function registerByHand(
       shell.out.say(t`  ${line}`)
     await showAddress(shell, host.registrationPage, {
       opens: flags.browser !== false,
-      waiting: 'Then create a client secret there, and enter both here. Ctrl-C cancels.',
+      waiting: `${host.words.registrationEnd}. Ctrl-C cancels.`,
     })
   }
   const id = await prompt.text('Client id')
@@ -227,7 +227,7 @@ async function registerWithToken(
 ): Promise<OAuthClient | undefined> {
   const { signal, out } = shell
   if (!host.register) return undefined
-  const question = 'Access token with the permission to write your user (not shown; Enter for none)'
+  const question = `Access token ${host.words.registrationToken} (not shown; Enter for none)`
   const token = await prompt.text(question, { hidden: true, optional: true })
   if (token === '') return undefined
   try {

@@ -25,6 +25,8 @@ const WORDS: host.HostWords = {
   hookRights: 'the scope write:repository',
   testHint: ({ url, owner, repo, id }) =>
     `Gitea sends nothing to private addresses unless its setting webhook.ALLOWED_HOST_LIST has them, and no test of a repository without a commit or of a branch that the hook leaves out; ${url}/${owner}/${repo}/settings/hooks/${id} shows what it sent`,
+  registrationToken: 'with the permission to write your user',
+  registrationEnd: 'Then create a client secret there, and enter both here',
   applicationForm: ({ name, callbackUrl }) => [
     ['Application Name', name],
     ['Redirect URIs', callbackUrl],

@@ -37,6 +37,7 @@ function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
     words: {
       label,
       hookRights: 'the scope repo or admin:repo_hook (a fine-grained token: the permission Webhooks)',
+      registrationEnd: 'Then create a client secret there, and enter both here',
       applicationForm: ({ name: application, callbackUrl }) => [
         ['Application name', application],
         ['Homepage URL', new URL(callbackUrl).origin],

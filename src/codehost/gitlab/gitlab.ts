@@ -29,6 +29,8 @@ const TRAITS: host.HostTraits = {
     hookRights: 'the scope api, and the role Maintainer in the project',
     testHint: ({ url, owner, repo, id }) =>
       `GitLab sends nothing to private addresses unless its administrator allows it, and tests the hooks of a project five times a minute at most; ${url}/${owner}/${repo}/-/hooks/${id}/edit shows what it sent`,
+    registrationToken: 'of an administrator, with the scope api',
+    registrationEnd: 'Then save it there, and enter both here',
     applicationForm: ({ name, callbackUrl }) => [
       ['Name', name],
       ['Redirect URI', callbackUrl],
@@ -81,8 +83,10 @@ function open(url: URL, calling: host.CallingOptions): host.OpenedHost {
         if (!(error instanceof RelayError && error.kind === 'forbidden')) throw error
         throw new RelayError(
           'forbidden',
-          'GitLab lets only administrators register an application by API. Press Enter instead of a token to register it on its page',
-          { cause: error },
+          'GitLab lets only administrators register an application by API. Everybody else registers it on its page, and gives an empty line in place of the token',
+          {
+            cause: error,
+          },
         )
       })
       return { id: value.application_id, secret: new Secret(value.secret) }
