@@ -79,7 +79,7 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'TimeoutError'
 }
 
-/** A timer that comes later than this was held up: the machine, or this process, has slept. Milliseconds. */
+/** Delay of a timer that shows that the machine, or this process, has slept. Milliseconds. */
 const HELD_UP_MS = 1000
 /** Time after a sleep in which connections are found again, and what they brought meanwhile is read. Milliseconds. */
 const AWAKE_MS = 5000

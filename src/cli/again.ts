@@ -24,7 +24,7 @@ export interface AgainResult {
   readonly hasArrived: boolean
   /** The forward after the attempt. Undefined without a target. */
   readonly forward?: Forward
-  /** What becomes of the entry at a target that does not have it, for a person. */
+  /** Next step for the entry at a target that does not have it, for a person. */
   readonly follows?: string | undefined
 }
 
@@ -32,7 +32,7 @@ export interface AgainResult {
 const LIMIT_MS = 300_000
 
 /**
- * Forwards an entry of the journal again at once, as the inspector does, and yields what becomes of it at each target:
+ * Forwards an entry of the journal again at once, as the inspector does, and yields the result at each target:
  * the first attempt, or, with `isFinal`, the last one. Yields nothing if the instance has no route at all.
  * @throws RelayError `timed_out` if a target takes over five minutes; as `callInstance`
  */
@@ -61,7 +61,7 @@ export async function* forwardEntry(
 }
 
 /**
- * Says what becomes of an entry at a target that does not have it: `#7 → app is tried again in 4s, at most 3 times; relay skip 7 ends
+ * Formats the next step for an entry at a target that does not have it: `#7 → app is tried again in 4s, at most 3 times; relay skip 7 ends
  * that`. Undefined if the target has it.
  */
 function whatFollows(

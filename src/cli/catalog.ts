@@ -12,11 +12,11 @@ const GROUPS = {
     export: 'write a delivery as a fixture',
     wait: 'wait for a delivery',
     replay: 'send deliveries again',
-    skip: 'end what waits of a delivery',
+    skip: 'give up a waiting delivery',
     trigger: 'send a made-up delivery of an event',
     verify: 'explain why a signature does not match',
     routes: 'show where deliveries are forwarded to',
-    'catch-up': 'get what was sent while relay was away',
+    'catch-up': 'get deliveries that were sent while relay was away',
   },
   'Setup:': {
     setup: 'register relay at the code host, for signing in',

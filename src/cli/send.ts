@@ -108,7 +108,7 @@ export interface SentItem {
   readonly target?: AgainResult['target']
   /** The same entry's forward to it, after the attempt. */
   readonly forward?: AgainResult['forward']
-  /** What becomes of it there, for a person. */
+  /** Next step for it there, for a person. */
   readonly follows?: AgainResult['follows']
   readonly answer: SendResult
   /** Columns of the widest name of the run. */
@@ -206,7 +206,7 @@ export function sentJson(sent: SentItem) {
   return marked({ ...about, ...made, error: outside(error), ...bytesField('answer', body) })
 }
 
-/** What becomes of an entry that was forwarded again. */
+/** State of an entry that was forwarded again. */
 function forwardFields(forward: Forward | undefined) {
   if (!forward) return {}
   const { status: state, due } = forward

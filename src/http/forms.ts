@@ -85,7 +85,7 @@ export function withFormField(form: Uint8Array, name: string, text: string): Uin
   return Buffer.from(all.filter((each) => each !== '').join('&'), 'latin1')
 }
 
-/** Escapes a text, but for what it has in common with the one before, which stays as it was escaped. */
+/** Escapes a text. The parts that it shares with the text before keep their escapes. */
 function reEscaped(raw: string, before: Buffer, after: Buffer): string {
   const shortest = Math.min(before.length, after.length)
   let [start, end] = [0, 0]

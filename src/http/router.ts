@@ -8,7 +8,7 @@ import type { HostCheck } from './host-check.js'
 export interface RouterParts {
   readonly hostAllowed: HostCheck
   readonly log: Log
-  /** Writes a path for the log. Default: whole, but for what is behind a source's address, which may be a secret. */
+  /** Writes a path for the log. Default: without the part behind a source's address, which may be a secret. */
   readonly shownPath?: (path: string) => string
   /** Called with a request that matches no route, and the status of its response. Returns a detail for the log. */
   readonly onUnrouted?: (c: Context<HttpEnv>, status: number) => string | undefined

@@ -132,7 +132,7 @@ export const CALLS = {
     /** False while the workstation cannot store: it only keeps its channel. */
     takes: z.boolean(),
   }),
-  /** Answers the sender of a request, which may wait no more. The bytes are the answer's body. */
+  /** Answers the sender of a request, which may have stopped waiting. The bytes are the answer's body. */
   answer: z.object({
     channel: channelId,
     session: secret,

@@ -16,7 +16,7 @@ export function identified(targets: readonly NamedTargetId[]): readonly NamedTar
   )
 }
 
-/** The forwards of a target that has its name no more, and of the one that has it now. */
+/** The forwards of the target that had a name before, and of the one that has it now. */
 interface Move {
   readonly from: string
   readonly to: string

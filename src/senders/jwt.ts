@@ -16,8 +16,8 @@ export interface JwtRules {
   /** Address of the sender's keys (RFC 7517). Default: the secret is the key. */
   readonly keySet?: string
   /**
-   * Claims that it has, with the value or one of several. `{secret}` is that of the source, which is none then, and
-   * `{url}` the address that the sender was given.
+   * Claims that it has, with the value or one of several. `{secret}` is the secret of the source, which is not
+   * confidential in that case, and `{url}` the address that the sender was given.
    */
   readonly claims?: Readonly<Record<string, string | boolean | readonly string[]>>
   /** True if the token is the body, whose claims it covers. */

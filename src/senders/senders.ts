@@ -39,7 +39,7 @@ export function searchSenders(text: string): readonly KnownSender[] {
   })
 }
 
-/** Senders by the text of their scheme. There are as many as the settings and the journal name. */
+/** Senders by the text of their scheme: those that the settings and the journal name. */
 const known = new Map<string, Sender>()
 
 /**

@@ -135,7 +135,7 @@ export interface TextPart {
   readonly next: string | undefined
 }
 
-/** The parts of a request but for its body, in the order in which they are signed. */
+/** The parts of a request except its body, in the order in which they are signed. */
 export function textParts(request: SignedRequest, proof: Proof): TextPart[] {
   const { signed, id, time } = proof
   if (signed === '{body}') return []

@@ -82,7 +82,7 @@ export class Work implements TurnWork {
       retention: settings,
       log,
       warning: (waiting) =>
-        `the journal is larger than --keep-max: deliveries that wait for targets are not removed, and there are ${waiting}. Start their targets, or end what waits with ${command('skip <n>')}. Once the disk is nearly full, relay answers 503 to new deliveries`,
+        `the journal is larger than --keep-max: deliveries that wait for targets are not removed, and there are ${waiting}. Start their targets, or give up waiting deliveries with ${command('skip <n>')}. Once the disk is nearly full, relay answers 503 to new deliveries`,
       interval: limits.sweep,
     })
     this.#closing.use(maintenance)

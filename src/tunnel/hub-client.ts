@@ -243,7 +243,7 @@ export interface HubSession {
   collect(
     asked: Pick<CallHead<'collect'>, 'stored' | 'wait' | 'takes'> & { readonly limit: AbortSignal },
   ): Promise<readonly HubMessage[]>
-  /** Answers a sender. The hub drops it if the sender waits no more. */
+  /** Answers a sender. The hub drops the answer if the sender has stopped waiting. */
   answer(
     answer: Pick<CallHead<'answer'>, 'id' | 'status' | 'headers'> & { readonly bytes: Uint8Array },
     limit: AbortSignal,

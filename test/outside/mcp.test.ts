@@ -123,7 +123,7 @@ describe('each tool', () => {
           'since',
           'deliveries received since: 1h (ago), yesterday, monday 9:00, 2026-01-31T12:00, or now (default: 10s)',
         ],
-        ['trigger_delivery', 'source', 'source that it is of (default: the code host)'],
+        ['trigger_delivery', 'source', 'source of the delivery (default: the code host)'],
         ['list_deliveries', 'event', expect.stringMatching(/ \(repeatable\)$/)],
       ]),
     )

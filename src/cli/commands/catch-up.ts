@@ -30,8 +30,8 @@ import { findOwnHook, payloadAddress, placeOf } from '../hook-place.js'
 
 export const catchUpCommand = define({
   ...USER_COMMAND,
-  description: `Compares the journal with the code host's log of a repository's hook. Has the code host send again what is missing, oldest
-first, one after the other; the running relay serve receives it. Leaves out what retention has removed. Without a
+  description: `Compares the journal with the code host's log of a repository's hook. Makes the code host send the missing deliveries
+again, oldest first, one after the other; the running relay serve receives them. Leaves out those that retention has removed. Without a
 repository, catches up through the webhook of the profile's App (relay setup --app-hook) and all hooks that this profile
 created. GitHub's log covers 3 days, GitLab's 7; Gitea has none.`,
   examples: 'relay catch-up octo/demo\nrelay catch-up --since 2h --dry-run',
@@ -42,7 +42,7 @@ created. GitHub's log covers 3 days, GitLab's 7; Gitea has none.`,
       'sent since then: a duration ago (2h), or a time',
       { defaultText: 'as far back as the log goes' },
     ],
-    ['--dry-run', 'list what is missing, and ask for nothing'],
+    ['--dry-run', 'only list the missing deliveries'],
   ],
   exits: [4, 6, 8, 130],
   run: runCatchUp,

@@ -15,8 +15,8 @@ import { openProfile } from '../profile.js'
 export const exportCommand = define({
   ...STORED,
   description: `Prints one delivery as a fixture, or writes several to a folder: a JSON file each, with its headers and exact body, for use
-in tests. Headers with credentials are left out. The payload is complete, and its signature is real. --redact makes a fixture to pass on: without signatures, with e-mail
-addresses, tokens and what looks like a secret replaced, and with a key of its own that signs it when it is replayed. Read it before you
+in tests. Headers with credentials are left out. The payload is complete, and its signature is real. --redact makes a fixture to share: it removes
+signatures, replaces e-mail addresses, tokens and possible secrets, and adds a key that signs the fixture when it is replayed. Read it before you
 publish it: no program knows every secret.`,
   examples: `relay export last > push.json
 relay export 7 --redact --out test/fixtures/push.json

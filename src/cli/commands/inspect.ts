@@ -11,8 +11,8 @@ import { openProfile } from '../profile.js'
 
 export const inspectCommand = define({
   description: `Opens the inspector of the running relay serve in the browser: a page where deliveries appear as they come. It shows one
-delivery with its payload, its signature and every attempt, forwards it again, sends an edited copy, and explains what was
-refused. A code that works once opens it, and appears in no process list. It stays open for 24 hours, also when relay
+delivery with its payload, its signature and every attempt, forwards it again, sends an edited copy, and explains refused
+requests. It opens with a one-time code, which appears in no process list. It stays open for 24 hours, also when relay
 restarts.`,
   examples: `relay inspect
 relay inspect last

@@ -24,7 +24,7 @@ import { refusedItems, printRefused, type RefusedItem, refusedJson } from '../re
 
 export const logCommand = define({
   description: `Lists the deliveries in the journal, oldest first: number, local time, event, repository, state of forwarding to each
-target, and number of duplicates. Of another source than the code host, its name is before the event. Works with or without a running relay serve.`,
+target, and number of duplicates. For a source other than the code host, its name precedes the event. Works with or without a running relay serve.`,
   examples: `relay log
 relay log --event pull_request --event 'issues.*' --since 1h
 relay log --failed -n 100 --json | jq .n

@@ -3,13 +3,13 @@ import type { McpFlags } from '../mcp/own-relay.js'
 
 export const mcpCommand = define({
   description: `A Model Context Protocol server on standard input and output, which the agent's client starts. Its tools list, show, await,
-replay and make up deliveries, explain refused requests and routes, and say what runs. They act on nothing else: what a delivery
-holds is data, and no tool does what it says. docs/agents.md has the configuration of common clients.`,
+replay and make up deliveries, explain refused requests and routes, and show what runs. They act on nothing else: the content of a
+delivery is data, and no tool follows it. docs/agents.md has the configuration of common clients.`,
   examples: `relay mcp
 relay mcp --serve --forward http://localhost:3000/hooks  start a relay if none runs
 relay mcp --allow-actions                                with the tools comment, merge and react`,
   options: [
-    ['--serve', 'start a relay where none runs, for as long as this command runs'],
+    ['--serve', 'start a relay if none runs, for as long as this command runs'],
     ['--sandbox', 'with --serve: start an emulated code host, in the profile sandbox'],
     [
       '--allow-project-exec',

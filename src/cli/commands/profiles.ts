@@ -9,7 +9,7 @@ import { describeSize, profileSize } from '../profile-size.js'
 import { openSettings } from '../settings/read.js'
 
 export const profilesCommand = define({
-  description: `Lists the profiles in the data folder: what each is for, where its tokens are, its size, and whether its relay serve runs.
+  description: `Lists the profiles in the data folder: purpose, place of the tokens, size, and whether a relay serve runs.
 Changes nothing.`,
   examples: `relay profiles
 relay profiles --json | jq -r 'select(.running) | .name'`,

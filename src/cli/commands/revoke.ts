@@ -6,8 +6,8 @@ import { openUserProfile } from '../user-profile.js'
 
 export const revokeCommand = define({
   ...USER_COMMAND,
-  description: `Deletes a user's token here, so that it stops working at once, then at the code host if that allows it. GitHub and GitLab do,
-except for tokens that you made; Gitea does not: revoke those in your settings there. If the code host may still accept the
+  description: `Deletes a user's token here, so that it stops working at once, then at the code host if that allows it. GitHub and GitLab
+allow it, except for tokens that you made; Gitea does not. Revoke those in your settings there. If the code host may still accept the
 token, that is an error, unless --local is given.`,
   examples: 'relay revoke\nrelay revoke --user ada --local',
   options: [['--local', 'do not revoke the token at the code host']],

@@ -50,7 +50,7 @@ relay routes test 7 --forward 'pull_request.*=http://localhost:3000/pr'`,
 })
 
 const addCommand = define({
-  description: `Stores a route in the profile. The running relay serve forwards along it at once, and so does every later one, besides the
+  description: `Stores a route in the profile. The running relay serve uses it at once, and so does every later one, in addition to the
 routes of its settings. It forwards to an address; commands are for --exec. In the value of a header, $NAME is the variable of the
 environment in which this command runs, and $$ is a $. The route is stored with its value.`,
   examples: `relay routes add http://localhost:3000/hooks
@@ -61,7 +61,7 @@ relay routes add https://ci.example.com/hooks --header 'Authorization: Bearer $C
   options: [
     ['--where <expression>', 'payload must match this expression; all must match', { repeatable: true }],
     ['--timeout <duration>', 'time limit of one attempt, or none'],
-    ['--ordered', 'hold up later deliveries while one has to be tried again'],
+    ['--ordered', 'hold up later deliveries while one is being retried'],
     ['--header <header>', 'add a header, as "Name: value"', { repeatable: true }],
   ],
   env: ROUTES_ENV,
@@ -76,7 +76,7 @@ relay routes add https://ci.example.com/hooks --header 'Authorization: Bearer $C
 
 const removeCommand = define({
   description:
-    'Removes a route that relay routes add, or the inspector, stored. What waits for its target stays in the journal.',
+    'Removes a route that relay routes add, or the inspector, stored. Deliveries that wait for its target stay in the journal.',
   examples: 'relay routes remove app\nrelay routes remove push=http://localhost:3000/hooks',
   args: [['<route>', 'its name, or the target as relay routes shows it']],
   env: ROUTES_ENV,

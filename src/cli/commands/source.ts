@@ -55,8 +55,8 @@ relay source list --reveal stripe  its secret`,
 
 const addCommand = define({
   description: `Reads the secret that the sender shows, from a prompt that does not show it or from standard input, and stores it in the
-profile with the scheme. relay serve then receives from the source. A secret that it replaces is accepted too, until the next
-one replaces it. Without a scheme, it lists the senders that have one, and a terminal asks for a sender: a part of a name searches.`,
+profile with the scheme. relay serve then receives from the source. The secret that it replaces stays valid until you
+replace the new one. Without a scheme, it lists the senders with a scheme, and a terminal asks for one: type a part of its name.`,
   examples: `relay source add
 relay source add stripe
 relay source add billing=stripe < secret.txt

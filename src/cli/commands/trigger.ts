@@ -28,8 +28,8 @@ import {
 export const triggerCommand = define({
   ...SEND,
   description: `Sends a signed delivery as the code host would, to the running relay serve or to any URL. The payload is made up, with
-every field of a real one. With --source, as another sender would. With --body, that of a file, byte for byte but for a new id and, where
-the body has it, the signed time; --keep-id leaves the id.`,
+every field of a real one. --source sends as another sender. --body sends a file, byte for byte except for a new id and, if the
+body has one, the signed time; --keep-id keeps the id.`,
   examples: `relay trigger --list
 relay trigger push
 relay trigger issue_comment.created --set comment.body=/merge
@@ -40,7 +40,7 @@ relay trigger --source stripe --event invoice.paid --body invoice.json`,
   args: [['[event]', 'event, event.action or source/event']],
   options: [
     ['--list', 'list the events'],
-    ['--source <name>', 'source that it is of', { defaultText: 'the code host' }],
+    ['--source <name>', 'source of the delivery', { defaultText: 'the code host' }],
     ['--event <event>', 'the same as the argument; without it, the one that the body names'],
     ['--body <file|->', 'send this body'],
     ['--print', 'print the fixture instead of sending it'],

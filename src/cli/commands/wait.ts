@@ -23,8 +23,8 @@ import { notServed } from '../advice.js'
 import { openProfile, type Profile } from '../profile.js'
 
 export const waitCommand = define({
-  description: `Waits until a delivery matches, and prints it, the first if several do. A delivery of the last 10 seconds counts too, so
-that none is missed between an action and the wait. With --forwarded, also waits until forwarding to every target has
+  description: `Waits until a delivery matches, and prints it (the first, if several match). A delivery of the last 10 seconds counts
+too, so that none is missed between an action and the wait. With --forwarded, also waits until forwarding to every target has
 succeeded or failed. Without a running relay serve it ends at once, unless --timeout is given.`,
   examples: `relay wait issue_comment.created --timeout 1h
 git push && relay wait push --where "after==$(git rev-parse HEAD)"

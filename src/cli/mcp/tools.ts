@@ -82,9 +82,9 @@ const where = z
   .array(z.string())
   .optional()
   .describe(
-    'conditions on the payload, all of which must hold, with ==, != or ~ (a regular expression): ["ref==refs/heads/main", "comment.body ~ ^/ship"]',
+    'conditions on the payload (all must hold), with ==, != or ~ (a regular expression): ["ref==refs/heads/main", "comment.body ~ ^/ship"]',
   )
-const last = z.int().min(1).default(20).describe(`the newest so many, at most ${MAX_LISTED}`)
+const last = z.int().min(1).default(20).describe(`the newest N, at most ${MAX_LISTED}`)
 
 export const TOOLS: Tools = {
   list_deliveries: {
@@ -120,7 +120,7 @@ export const TOOLS: Tools = {
   }),
   wait_for_delivery: tool({
     title: 'Wait for a delivery',
-    does: `Waits until a delivery matches, ${WAIT} s by default; with forwarded, once its targets have answered, and shows the answers. One of the last 10 seconds counts too; to go on after a time-out, call it again with since. ${CAUTION}`,
+    does: `Waits until a delivery matches, ${WAIT} s by default; with forwarded, once its targets have answered, and shows the answers. One of the last 10 seconds counts too; to continue after a time-out, call it again with since. ${CAUTION}`,
     kind: 'waits',
     command: waitCommand,
     options: ['source', 'repo', 'text', 'since', 'forwarded'],

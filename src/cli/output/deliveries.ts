@@ -367,8 +367,8 @@ export class Printer {
   }
 
   /**
-   * Formats the targets in too little room: their names are cut, to nothing if need be, and not their states. Where these do
-   * not fit either, they go on in another line.
+   * Formats the targets in too little room: it cuts their names, if necessary to nothing, and never their states. If the states
+   * do not fit either, they continue in another line.
    */
   #narrow(progress: readonly TargetProgress[], mark: Text, room: number): Text {
     const names = shortNames([...this.#named, ...progress])

@@ -5,7 +5,7 @@ import type { JwtRules } from '../jwt.js'
 import type { TimeUnit } from '../time.js'
 
 /**
- * A sender that relay knows by name, but for its name. Omitted fields have the usual values: JSON, no repository, and no
+ * A sender that relay knows by name, without that name. Omitted fields have the usual values: JSON, no repository, and no
  * id. `page` documents what the row says.
  */
 export interface SenderRow

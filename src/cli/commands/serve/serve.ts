@@ -61,8 +61,8 @@ const FINISHING =
   'Finishing in-flight work. Queued deliveries resume at the next start. Press Ctrl-C again to quit now.'
 
 /**
- * Runs `relay serve`, and yields what happens. It never waits for its reader: intake and forwarding go on while items
- * wait. A reader that leaves stops it.
+ * Runs `relay serve`, and yields what happens. It never waits for its reader: intake and forwarding continue while items
+ * wait. It stops when the reader leaves.
  */
 export async function* runServe(given: Shell, flags: ServeFlags): AsyncGenerator<ServeItem, void> {
   yield* runService<ServeItem>(
