@@ -24,6 +24,7 @@ import { Events } from './events/events.js'
 import { errorResponse } from './http/router.js'
 import { acquireProfile } from './instance/running.js'
 import { JournalQueries } from './journal/read.js'
+import { fieldsOf } from './json/parse.js'
 import type { Delivery, Receipt } from './journal/types.js'
 import { checkSettings } from './senders/check-settings.js'
 import { createApp } from './server/app.js'
@@ -128,9 +129,11 @@ type ServedApp = Pick<FetchApp, 'routes'> & {
   readonly fetch: (request: Request) => Response | Promise<Response>
 }
 
-const isRequest = must('a Request', (value) => {
+const isRequest = must("a Request; for one of Node's server, use handler", (value) => {
+  const { url, method, headers } = fieldsOf(value)
+  // Those of Node's server are an object.
   return (
-    typeof value === 'object' && value !== null && 'url' in value && 'headers' in value && 'method' in value
+    typeof url === 'string' && typeof method === 'string' && typeof fieldsOf(headers)['get'] === 'function'
   )
 })
 

@@ -110,7 +110,8 @@ function schemeText(value: unknown): string | undefined {
   return ` must be a scheme that relay knows, not ${JSON.stringify(name)}${didYouMean(name, SCHEME_NAMES)}`
 }
 
-const CHECKS: Checks<Settings> = {
+/** Checks of the settings, by their names. */
+export const SETTING_CHECKS: Checks<Settings> = {
   webhookSecrets: secretsWith(filledSecret),
   sources: optional(eachOf('sources', source)),
   routes: (value) => (Array.isArray(value) ? routeObjects(value) : routeSettings(value)),
@@ -158,21 +159,24 @@ const WORDS: Words = {
 export function checkSettings(given: unknown): void {
   const isOfSandbox = isObject(given) && isObject(given['sandbox'])
   const hasFolder = isObject(given) && (given['store'] === 'file' || given['store'] === 'keychain')
-  const host = { provider: optional(CHECKS.provider), providerUrl: optional(CHECKS.providerUrl) }
+  const host = {
+    provider: optional(SETTING_CHECKS.provider),
+    providerUrl: optional(SETTING_CHECKS.providerUrl),
+  }
   checkMembers(
     given,
-    { ...CHECKS, ...(hasFolder && { folder: filledText }), ...(isOfSandbox && host), sandbox },
+    { ...SETTING_CHECKS, ...(hasFolder && { folder: filledText }), ...(isOfSandbox && host), sandbox },
     WORDS,
   )
 }
 
 /** {@link checkSettings} of some, in place of the defaults of others. @throws RelayError as {@link checkSettings} */
 export function checkSomeSettings(given: unknown): void {
-  const checks = Object.entries(CHECKS).map(([name, check]) => [name, optional(check)] as const)
+  const checks = Object.entries(SETTING_CHECKS).map(([name, check]) => [name, optional(check)] as const)
   checkMembers(given, { ...Object.fromEntries(checks), sandbox }, WORDS)
 }
 
 /** Checks routes that replace those of the settings. @throws RelayError `settings` */
 export function checkRoutes(given: unknown): void {
-  checkMembers({ routes: given }, { routes: CHECKS.routes }, WORDS)
+  checkMembers({ routes: given }, { routes: SETTING_CHECKS.routes }, WORDS)
 }

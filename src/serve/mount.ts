@@ -23,7 +23,7 @@ import type { ReceiveOptions } from './serve.js'
 const OPTIONS: Checks<ReceiveOptions> = { source: optional(text), address: optional(address) }
 const WORDS: Words = { ...OPTION_WORDS, example: "{ source: 'billing' }" }
 const isNodeRequest = (value: unknown): boolean => isObject(value) && Array.isArray(value['rawHeaders'])
-const nodeRequest = must('an http.IncomingMessage', isNodeRequest)
+const nodeRequest = must("an http.IncomingMessage, of Node's server; for a Request, use fetch", isNodeRequest)
 const nodeResponse = must(
   'an http.ServerResponse',
   (value) => isObject(value) && typeof value['writeHead'] === 'function',

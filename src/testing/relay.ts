@@ -43,7 +43,7 @@ import { indexHeaders } from '../http/headers.js'
 import { senderOf } from '../senders/senders.js'
 import type { Source } from '../senders/source.js'
 import type { WebhookRequest } from '../senders/request.js'
-import { checkSettings, checkSomeSettings, declaredName } from '../senders/check-settings.js'
+import { checkSettings, checkSomeSettings, declaredName, SETTING_CHECKS } from '../senders/check-settings.js'
 import { start as startInstance, type Started } from '../serve/start.js'
 import {
   checkedScheme,
@@ -192,6 +192,12 @@ function checkSources(value: unknown): string | undefined {
   return undefined
 }
 
+const START_WORDS = optionWords('startRelay', {
+  elsewhere: {
+    names: SETTING_CHECKS,
+    words: 'it is one of settings, as in startRelay({ settings: { maxBody: 1000 } })',
+  },
+})
 const ROUTES_WORDS: Words = {
   ...optionWords('replaceRoutes'),
   whole: 'replaceRoutes: the routes',
@@ -224,7 +230,7 @@ function waitWords(call: string): Words {
  */
 export function startRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
   return held(async () => {
-    checkMembers(options, START_OPTIONS, optionWords('startRelay'))
+    checkMembers(options, START_OPTIONS, START_WORDS)
     const { signal } = options
     signal?.throwIfAborted()
     const { relay, gate } = await start(options)

@@ -1,7 +1,16 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { createRelay, DEFAULTS, mount, Secret, serve, type ServeOptions, type Settings } from 'webhook-relay'
+import {
+  createRelay,
+  DEFAULTS,
+  mount,
+  type Mounted,
+  Secret,
+  serve,
+  type ServeOptions,
+  type Settings,
+} from 'webhook-relay'
 import { fixtureOf, signedRequest, TEST_SECRET } from 'webhook-relay/testing'
 import { emptyFolder } from '../kit/folder.js'
 import { receiver } from '../kit/receiver.js'
@@ -139,6 +148,28 @@ describe('a mounted relay', () => {
       await handler(Object.assign(req, keep(Buffer.concat(chunks))), res)
     })
     expect((await fetch(signedRequest(fixtureOf('push'), { url: server.url }))).status).toBe(status)
+  })
+
+  it.each<[string, (relay: Mounted, req: IncomingMessage, res: ServerResponse) => unknown, string]>([
+    [
+      'fetch with a request of Node',
+      (relay, req) => Reflect.apply(relay.fetch, undefined, [req]),
+      "fetch: the request must be a Request; for one of Node's server, use handler",
+    ],
+    [
+      'a handler with a Request',
+      (relay) => Reflect.apply(relay.handler(), undefined, [new Request('http://x/')]),
+      "handler: the first argument must be an http.IncomingMessage, of Node's server; for a Request, use fetch",
+    ],
+  ])('says so if the other one is called: %s', async (_, call, message) => {
+    await using relay = await mount(settingsWith())
+    let failure: unknown
+    await using server = await served(async (req, res) => {
+      failure = await Promise.resolve(call(relay, req, res)).catch((error: unknown) => error)
+      res.end()
+    })
+    await fetch(server.url)
+    expect(failure).toMatchObject({ kind: 'usage', message })
   })
 
   it('says so if its handler is passed in place of a call that makes one', async () => {

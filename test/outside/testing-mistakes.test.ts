@@ -170,6 +170,11 @@ describe('a mistake says what to do:', () => {
       'startRelay: the option sources: the name My Shop must be 1–32 letters a–z, digits or -, and begin with a letter',
     ],
     [
+      'a setting in place of an option',
+      () => untyped(startRelay)({ maxBody: 10 }),
+      'startRelay has no option maxBody: it is one of settings, as in startRelay({ settings: { maxBody: 1000 } })',
+    ],
+    [
       'half an application',
       () => untyped(startSandbox)({ client: { id: 'mine' } }),
       'startSandbox: the option client.secret is missing',
