@@ -55,7 +55,7 @@ export const HANDSHAKES = {
     answer: { text: HELLO.text },
   })),
   /**
-   * Of interactions, and of webhook events, whose events have the type of the other's PING.
+   * Two handshakes: of interactions, and of webhook events. The type of a PING of one is the type of an event of the other.
    * @see https://docs.discord.com/developers/interactions/overview
    * @see https://docs.discord.com/developers/events/webhook-events
    */
@@ -71,7 +71,7 @@ export const HANDSHAKES = {
     { name: 'PING', method: 'POST', when: { '$.type': 0 }, isSigned: true, answer: { status: 204 } },
   ],
   /**
-   * In Event Grid's own schema, and in that of CloudEvents.
+   * Handshakes in Event Grid's own schema, and in that of CloudEvents.
    * @see https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema
    * @see https://learn.microsoft.com/azure/event-grid/end-point-validation-cloud-events-schema
    */
@@ -94,7 +94,7 @@ export const HANDSHAKES = {
     },
   ],
   /**
-   * Of webhooks of an app, within ten seconds.
+   * Handshake of an app's webhooks, to be answered within ten seconds.
    * @see https://dev.frontapp.com/docs/application-webhooks
    */
   front: [

@@ -62,7 +62,7 @@ function writeMoney(value: number): string | undefined {
 
 type Writer = (value: number) => string | undefined
 
-/** Ways to write floating-point numbers, the likeliest first. `1.50` has lost a zero, which money is known to have. */
+/** Ways to write floating-point numbers, the likeliest first. `1.50` is for money, which has two decimals. */
 const WRITERS: readonly Writer[] = [
   ...FORMS.map(
     (form): Writer =>
@@ -142,8 +142,8 @@ interface Changes {
   /** Those of whole numbers, by member, the likeliest first. */
   readonly members: readonly Change[]
   /**
-   * How many of the first members are likely: those known to have floating-point numbers; with those that also have some with a
-   * fraction; with all whose name is not one of integers; all.
+   * How many of the first members are likely, in four steps: those known to have floating-point numbers; also those that have
+   * some numbers with a fraction; also those whose name does not indicate integers; all.
    */
   readonly likely: readonly number[]
   /** Minimum and maximum of added bytes. */

@@ -30,12 +30,12 @@ export const BUSINESS: SenderRows = {
       hmac('box-signature-primary', {
         encoding: 'base64',
         signed: '{body}{timestamp}',
-        // Box's packages refuse what is older than ten minutes.
+        // Box's packages refuse requests older than ten minutes.
         time: time('box-delivery-timestamp', 'rfc3339', 600_000),
       }),
     ],
     event: ['$.trigger'],
-    // The id in the header is another one each time that Box sends the event: developer.box.com/guides/webhooks/v2
+    // The id in the header changes each time that Box sends the event: developer.box.com/guides/webhooks/v2
     id: ['$.id'],
     made: ['box-delivery-id'],
   },
@@ -71,7 +71,7 @@ export const BUSINESS: SenderRows = {
         signed: String.raw`{method}\n{path}\n{headers}\n{body}`,
         escapesPath: true,
         headerList: 'x-contentful-signed-headers',
-        // Contentful's package refuses what is older than 30 seconds.
+        // Contentful's package refuses requests older than 30 seconds.
         time: time('x-contentful-timestamp', 'ms', 30_000),
       }),
     ],

@@ -27,7 +27,7 @@ export const DEVELOPMENT: SenderRows = {
     title: 'Buildkite',
     page: 'https://buildkite.com/docs/apis/webhooks/pipelines#webhook-signature',
     secret: 'the token of the webhook (Settings, Notification Services)',
-    // It sends the token itself, unless a setting of the webhook has it sign.
+    // It sends the token itself, unless a setting of the webhook makes it sign.
     proofs: [
       token('x-buildkite-token'),
       pairs('x-buildkite-signature', { prefix: 'signature=', time: time('x-buildkite-signature#timestamp') }),

@@ -34,7 +34,7 @@ export const MESSAGING: SenderRows = {
     // Names of commands and buttons are their authors' own text. An interaction has the number of its kind.
     event: ['$.event.type', '$.type'],
     id: ['$.id'],
-    // With the token of an interaction, anybody can answer it for 15 minutes.
+    // Anyone with the token of an interaction can answer it for 15 minutes.
     secretMembers: ['$.token'],
     agent: 'Discord-Interactions/1.0 (+https://discord.com)',
   },
@@ -124,7 +124,7 @@ export const MESSAGING: SenderRows = {
       'the user and the password that you set for the webhook, as user:password (the server, the stream, Webhooks)',
     proofs: [BASIC],
     event: ['$.RecordType'],
-    // The same when it sends an event again.
+    // This id stays the same when it sends an event again.
     id: ['x-pm-webhook-trace-id'],
   },
   sendgrid: {
@@ -228,7 +228,7 @@ export const MESSAGING: SenderRows = {
         prefix: 'sha256=',
         signed: '{id}{timestamp}{body}',
         id: 'twitch-eventsub-message-id',
-        // The page has a receiver drop messages that are older than ten minutes.
+        // The page tells receivers to drop messages older than ten minutes.
         time: time('twitch-eventsub-message-timestamp', 'rfc3339', 600_000),
       }),
     ],

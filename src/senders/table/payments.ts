@@ -124,7 +124,7 @@ export const PAYMENTS: SenderRows = {
     page: 'https://docs.mollie.com/reference/webhooks-new#manual-signature-verification',
     secret:
       'the signing secret of the webhook subscription, not an API key (Dashboard, Developers, Webhooks)',
-    // For a day after the secret was changed, with the header twice.
+    // The header occurs twice for a day after the secret was changed.
     proofs: [hmac('x-mollie-signature', { prefix: 'sha256=', separator: ',', inLines: true })],
     event: ['$.type'],
     id: ['$.id'],
@@ -139,7 +139,7 @@ export const PAYMENTS: SenderRows = {
         separator: ';',
         prefix: 'h1=',
         signed: '{timestamp}:{body}',
-        // Paddle's packages refuse what is older than five seconds.
+        // Paddle's packages refuse requests older than five seconds.
         time: time('paddle-signature#ts', 's', 5000),
       }),
     ],
@@ -298,7 +298,7 @@ export const PAYMENTS: SenderRows = {
     secret: 'the secret of the webhook (WooCommerce, Settings, Advanced, Webhooks)',
     proofs: [hmac('x-wc-webhook-signature', { encoding: 'base64' })],
     event: ['x-wc-webhook-topic'],
-    // Its delivery id is a hash of the webhook and the second, the same for all that one webhook sends within it.
+    // Its delivery id is a hash of the webhook and the second, so it is the same for all deliveries of one webhook within that second.
     made: ['x-wc-webhook-delivery-id'],
   },
   xero: {

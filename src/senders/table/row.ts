@@ -12,11 +12,11 @@ export interface SenderRow
   extends
     Pick<WebhookScheme, 'proofs' | 'event'>,
     Partial<Omit<WebhookScheme, 'proofs' | 'event' | 'headers'>> {
-  /** Its name as it writes it. */
+  /** Name in the sender's own spelling. */
   readonly title: string
   /** Address of the page that says how it signs. */
   readonly page: string
-  /** Its secret in words, and where it shows it, as what follows "it is". */
+  /** Description of its secret and of the place where it shows it, to follow the words "it is". */
   readonly secret: string
   /** Beginning of its secrets, where those of other senders that begin so are no secrets but API keys. */
   readonly secretLike?: RegExp
@@ -39,7 +39,7 @@ export function hmac(header: string, how: Partial<Proof> = {}): Proof {
 /** @see https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries */
 export const HUB_PROOF: Proof = hmac('x-hub-signature-256', { prefix: 'sha256=' })
 
-/** The secret itself, wherever it is. */
+/** The secret itself, at any location. */
 export function token(place: ValueLocation, prefix = ''): Proof {
   return { ...HMAC, place, prefix, algorithm: 'token' }
 }
@@ -109,10 +109,10 @@ export function standardWithKeys(name: 'webhook' | 'svix'): readonly Proof[] {
   ]
 }
 
-/** What a row says of its sender in words. */
+/** Texts of a row about its sender. */
 type Words = 'title' | 'page' | 'secret' | 'secretLike' | 'agent'
 
-/** The scheme of a row, with all that it leaves out. */
+/** The scheme of a row, with the defaults of omitted fields. */
 export function rowToScheme({
   agent = 'webhook-relay',
   ...row
