@@ -142,7 +142,7 @@ export class Tokens {
 
   /**
    * Account that this token acts for, if `relay login` did not sign the user in as it. Also undefined for a user whom
-   * the caller names, if `relay login` has signed nobody in: the profile then belongs to an application, whose users
+   * the caller names, if there was no `relay login`: the profile then belongs to an application, whose users
    * sign in on its own pages.
    */
   async otherAccount(
