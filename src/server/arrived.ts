@@ -48,11 +48,12 @@ export async function answerDelivery(
   const { intake, refusals, maxBody, instance } = parts
   // Any web page can make its reader's browser send a request here. The browser then adds an Origin header (Fetch,
   // section 3.1).
-  if (!source.sender.proves && headers.some(([name]) => name.toLowerCase() === 'origin'))
-    throw new RelayError('forbidden', 'Deliveries that nothing proves are not taken from a browser')
+  const isOfPage = headers.some(([name]) => name.toLowerCase() === 'origin')
   let request: WebhookRequest = { headers, body: NONE, query, path, payloadUrl }
   let receipt: Receipt
   try {
+    if (!source.sender.proves && isOfPage)
+      throw new RelayError('forbidden', 'Deliveries that nothing proves are not taken from a browser')
     request = { ...request, body: await arrived.body(maxBody) }
     const handshaken = await shakeHands(method, request, source, parts)
     if (handshaken) return handshaken

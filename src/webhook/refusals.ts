@@ -77,6 +77,10 @@ export class Refusals {
     const about = { via, source, status: error.status, kind } as const
     if (error.kind !== 'invalid_signature') {
       const reason = this.#reasonOf(error, request, source)
+      if (via === 'tunnel') {
+        this.#addOfHub(request, about, reason)
+        return error
+      }
       const { claim } = this.#add(request, about, () => reason)
       return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
     }
@@ -237,7 +241,9 @@ export class Refusals {
   #kindOf({ kind }: RelayError, request: WebhookRequest, { sender }: Source): RefusedKind | undefined {
     if (kind === 'invalid_signature')
       return sender.hasSignature({ ...request, lines: indexHeaders(request.headers) }) ? kind : 'no_signature'
-    return kind === 'invalid_event' || kind === 'too_large' ? kind : undefined
+    if (kind === 'invalid_event' || kind === 'too_large') return kind
+    // From a browser, to a source that nothing proves.
+    return kind === 'forbidden' ? 'no_signature' : undefined
   }
 
   /** Reason of a refusal. For a delivery that is too large, it includes advice, since code hosts send it only once. */

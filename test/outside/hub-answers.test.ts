@@ -106,6 +106,28 @@ describe('a sender that asks something of a workstation behind a hub', () => {
   })
 })
 
+describe('a web page that posts to a source of the scheme none', () => {
+  it.each(['directly', 'through a hub'])('%s: is refused, and listed with the reason', async (way) => {
+    const env = { ...here.env, ...(await joining(server)) }
+    const relay = await here.serveWith({ env }, '--tunnel', '--allow-unsigned', '--source', 'open=none')
+    const { url } = await relay.object({ ...CONNECTED, source: 'open' })
+    const address = way === 'directly' ? `${relay.address}/webhook/open` : String(url)
+    const headers = { origin: 'https://page.example', 'content-type': 'application/json' }
+    const { status } = await fetch(address, { method: 'POST', headers, body: '{"event":"push"}' })
+    expect(status).toBe(way === 'directly' ? 403 : 200)
+    const reason = 'Deliveries that nothing proves are not taken from a browser'
+    const via = way === 'directly' ? 'http' : 'tunnel'
+    await expect
+      .poll(async () => objects((await here.run('log', '--refused', '--json')).out))
+      .toEqual([
+        expect.objectContaining({ type: 'refused', source: 'open', via, status: 403, reason }),
+        expect.objectContaining({ type: 'refused_counts', no_signature: 1 }),
+      ])
+    await relay.says(`${reason} (`)
+    expect(await linesOf(here)).toEqual([])
+  })
+})
+
 function request(): RequestInit {
   const { headers, body } = githubDelivery({ id: randomUUID(), secret: SECRET })
   return { method: 'POST', headers: headers.map(([name, value]) => [name, value]), body: body.toString() }
