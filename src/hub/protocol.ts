@@ -13,8 +13,11 @@ export const CALL_PATH = '/hub/v1/'
 /** Header of the proof of a call or an answer: an HMAC-SHA256 in base64url. */
 export const CALL_PROOF = 'x-relay-hub-proof'
 
-/** Longest time in milliseconds that a hub lets a call wait for requests: less than proxies wait for an answer (60 s). */
-export const MAX_WAIT_MS = 25_000
+/**
+ * Longest time in milliseconds that a hub lets a call wait for requests: less than proxies wait for an answer (60 s), and so
+ * short that a half-open connection is noticed soon. An idle workstation makes six calls a minute.
+ */
+export const MAX_WAIT_MS = 10_000
 /** Time in milliseconds without a call after which another workstation may have the channel. */
 export const LEASE_MS = 10_000
 /** Most requests in one answer, and the bytes of their heads and bodies, unless the first one alone is larger. */

@@ -56,7 +56,7 @@ const FAULTS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   }) => {
     line.forget()
     await sending.more(20)
-    await relay.says('no answer within 40 s')
+    await relay.says('no answer within 25 s')
   },
   'the line takes 2,000 bytes a second': async ({ line, sending }) => {
     line.slowDown(2000)
