@@ -112,6 +112,19 @@ describe('relay login --with-token at a GitLab', () => {
     expect(await json(here.run('whoami', '--json'))).toMatchObject({ login: 'mona', scopes: ['api'] })
   })
 
+  it.each(['project_7_bot_4b1c', 'group_3_bot_9f2e'])(
+    'stores the token of %s, the bot of such a token',
+    async (bot) => {
+      const token = here.gitlab.token({ username: bot, expiresAt: '2030-01-31' })
+      expect(JSON.parse((await withToken(token, '--json')).out)).toMatchObject({ login: bot })
+      expect(await json(here.run('whoami', '--json'))).toMatchObject({
+        login: bot,
+        scopes: ['api'],
+        expiresAt: '2030-01-31T00:00:00.000Z',
+      })
+    },
+  )
+
   it('leaves a personal token valid there, which the user has made', async () => {
     await withToken(here.gitlab.token())
     const { code, err } = await here.run('revoke')
