@@ -43,7 +43,7 @@ import {
   isForm,
   signableOf,
   type SigningConfig,
-  tokenOf,
+  findToken,
   verifySignature,
 } from './proving.js'
 
@@ -99,7 +99,7 @@ async function explainToken(
   config: SigningConfig,
   now: number | undefined,
 ): Promise<SignatureExplanation | undefined> {
-  const found = tokenOf(request, config)
+  const found = findToken(request, config)
   if (!found) return undefined
   try {
     const verdict = await found.verdict()

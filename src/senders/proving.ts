@@ -55,7 +55,7 @@ export async function proveToken(
   request: IndexedRequest,
   config: SigningConfig,
 ): Promise<Verification | undefined> {
-  const found = tokenOf(request, config)
+  const found = findToken(request, config)
   const verdict = await found?.verdict()
   return found && verdict && 'by' in verdict ? { by: verdict.by, proof: found.proof } : undefined
 }
@@ -70,7 +70,7 @@ export interface FoundToken {
 }
 
 /** Finds the token of a request. Undefined for a scheme without one, and for a request that has none. */
-export function tokenOf(request: IndexedRequest, { scheme, secrets }: SigningConfig): FoundToken | undefined {
+export function findToken(request: IndexedRequest, { scheme, secrets }: SigningConfig): FoundToken | undefined {
   const signable = signableOf(request, scheme)
   const proof = signable && proofIn(signable, proofsFor(secrets.current, scheme))
   const token = proof && jwtIn(signable, proof)
