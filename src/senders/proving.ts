@@ -70,7 +70,10 @@ export interface FoundToken {
 }
 
 /** Finds the token of a request. Undefined for a scheme without one, and for a request that has none. */
-export function findToken(request: IndexedRequest, { scheme, secrets }: SigningConfig): FoundToken | undefined {
+export function findToken(
+  request: IndexedRequest,
+  { scheme, secrets }: SigningConfig,
+): FoundToken | undefined {
   const signable = signableOf(request, scheme)
   const proof = signable && proofIn(signable, proofsFor(secrets.current, scheme))
   const token = proof && jwtIn(signable, proof)
