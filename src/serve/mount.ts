@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { types } from 'node:util'
 import { RelayError } from '../base/errors.js'
 import { type Log, silentLog } from '../base/log.js'
 import {
@@ -171,7 +172,7 @@ function receivedBy(req: IncomingMessage & KeptBody & { originalUrl?: string }, 
  * @throws RelayError `not_configured` if something else has read the body
  */
 async function bodyOf(req: IncomingMessage & KeptBody, limit: number): Promise<Uint8Array> {
-  for (const kept of [req.rawBody, req.body]) if (kept instanceof Uint8Array) return kept
+  for (const kept of [req.rawBody, req.body]) if (types.isUint8Array(kept)) return kept
   const { 'content-length': length, 'transfer-encoding': encoding } = req.headers
   const hasBody = encoding !== undefined || Number(length ?? 0) > 0
   if (hasBody && req.readableDidRead) throw alreadyRead()
