@@ -152,7 +152,7 @@ export function testSandboxOf(sandbox: Sandbox, client: Client, gate: StopGate):
       held(async () => {
         gate.check()
         checkArgument('token: the scope', scope, optional(text))
-        return tokenOf(url, client, scope)
+        return sandboxToken(url, client, scope)
       }),
     idle: () =>
       held(async () => {
@@ -195,7 +195,7 @@ function checkFault(value: unknown): string | undefined {
  * @internal Gets an access token from a sandbox in the way of a browser and an application: consent page, form, token endpoint.
  * @throws RelayError `unauthenticated` when the sandbox gives none.
  */
-export async function tokenOf(url: string, { id, secret }: Client, scope = 'repo'): Promise<string> {
+export async function sandboxToken(url: string, { id, secret }: Client, scope = 'repo'): Promise<string> {
   const query = new URLSearchParams({ client_id: id, redirect_uri: REDIRECT_URI, scope })
   const redirect = await consent(`${url}/login/oauth/authorize?${query.toString()}`)
   const code = parseUrl(redirect)?.searchParams.get('code') ?? ''

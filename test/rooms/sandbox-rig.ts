@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Sandbox, type SandboxOptions, openSandbox } from '../../src/sandbox/sandbox.js'
-import { tokenOf } from '../../src/testing/sandbox.js'
+import { sandboxToken } from '../../src/testing/sandbox.js'
 
 export const CLIENT = { id: 'relay-test', secret: 'client secret ✓' }
 export const REDIRECT_URI = 'http://127.0.0.1:8787/auth/sandbox/callback'
@@ -41,7 +41,7 @@ export function post({ url }: Sandbox, path: string, fields: Fields): Promise<Re
 
 /** Request headers with a valid token. */
 export async function signIn(sandbox: Sandbox, scope = 'repo'): Promise<{ authorization: string }> {
-  return { authorization: `Bearer ${await tokenOf(sandbox.url, CLIENT, scope)}` }
+  return { authorization: `Bearer ${await sandboxToken(sandbox.url, CLIENT, scope)}` }
 }
 
 /** Calls the REST API; `body` is sent as JSON. */
