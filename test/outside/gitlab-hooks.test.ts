@@ -5,7 +5,7 @@ import { contentsOf } from '../kit/folder.js'
 import { type Place, place, type PlaceOptions } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
 import { fails, prints } from '../kit/run.js'
-import { events } from 'webhook-relay/testing'
+import { events, fixtureOf, signedRequest } from 'webhook-relay/testing'
 import { smee } from '../kit/smee.js'
 import { checkOf, objects } from './example.js'
 import { fresh, json } from './fixture.js'
@@ -389,6 +389,30 @@ describe('deliveries of a GitLab', () => {
       event: 'push',
       restored: 'compact-upper',
     })
+  })
+
+  it('are restored and prove their events, whichever they are', async () => {
+    const names = events({ provider: 'gitlab' })
+    await using server = await smee()
+    await using target = await receiver()
+    const relay = await here.serve('--tunnel', server.channel, '--forward', target.url)
+    await relay.object({ type: 'tunnel', state: 'connected', roundTrip: 'ok' })
+    await hook('add', REPO)
+    for (const name of names) {
+      const request = signedRequest(fixtureOf(name, { provider: 'gitlab' }), { secret: SIGNING })
+      await send(`${name.split('.')[0]}_hooks`, {
+        ...JSON.parse(await request.text()),
+        odd: '<é>\u2028 & 1/2',
+        f: 0.5,
+      })
+    }
+    await target.has(names.length)
+    const entries = objects(await here.run('log', '--json', '-n', '100'))
+    const found = entries.map(({ event, action, unproved }) => [
+      [event, ...(action === null ? [] : [action])].join('.'),
+      unproved,
+    ])
+    expect(found).toEqual(names.map((name) => [name, false]))
   })
 
   it('are signed with a secret of the right form where relay makes it', async () => {

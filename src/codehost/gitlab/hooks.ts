@@ -3,7 +3,6 @@ import { RelayError } from '../../base/errors.js'
 import { GITLAB_WEBHOOK } from '../../senders/gitlab.js'
 import { memberOf } from '../../json/parse.js'
 import type * as host from '../host.js'
-import { Refusal } from '../refusal.js'
 import { apiPath, nextLink, type RestClient } from '../rest.js'
 
 /** GitLab's largest page of hooks. */
@@ -114,14 +113,15 @@ async function test(rest: RestClient, where: string): Promise<void> {
 async function wake(
   rest: RestClient,
   where: string,
-): Promise<{ readonly after: ShownHook; readonly error: Refusal | undefined }> {
-  const error = await test(rest, where).then(() => undefined, refusalOf)
+): Promise<{ readonly after: ShownHook; readonly error: RelayError | undefined }> {
+  const error = await test(rest, where).then(() => undefined, failureOf)
   const { value: after } = await rest.call('GET', where, { answer: shown })
   return { after, error }
 }
 
-function refusalOf(error: unknown): Refusal {
-  if (error instanceof Refusal) return error
+/** Also a test that GitLab did not answer leaves the hook as it is. */
+function failureOf(error: unknown): RelayError {
+  if (error instanceof RelayError && error.kind !== 'cancelled') return error
   throw error
 }
 
