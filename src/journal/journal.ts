@@ -35,6 +35,8 @@ export interface Retention extends Cancellable {
   readonly keep: number
   /** Largest size of the database, in bytes. */
   readonly keepMax: number
+  /** True: the newest entry, which stays, is emptied once it would be removed. Default: false. */
+  readonly emptiesNewest?: boolean | undefined
 }
 
 /**
@@ -187,9 +189,9 @@ export class Journal extends JournalQueries {
 
   /**
    * Removes the oldest entries while they are older than `keep` or the database is larger than `keepMax`, but never one
-   * that waits, nor the newest. Ends after the current step when `signal` aborts. Resolves to the number removed.
+   * that waits, nor the newest, which can be emptied. Ends after the current step when `signal` aborts. Resolves to the number removed.
    */
-  async sweep({ keep, keepMax, signal }: Retention): Promise<number> {
+  async sweep({ keep, keepMax, emptiesNewest = false, signal }: Retention): Promise<number> {
     const isStopped = (): boolean => signal?.aborted === true
     let removed = 0
     const remove = async (end: number, excess: () => Promise<number>): Promise<void> => {
@@ -209,6 +211,9 @@ export class Journal extends JournalQueries {
     const young = await this.firstSince(this.#clock() - keep)
     await remove(young ?? newest, async () => Infinity)
     await remove(Number.MAX_SAFE_INTEGER, async () => (await this.#sql.usedBytes()) - keepMax)
+    const before = this.#clock() - keep
+    if (emptiesNewest && !isStopped())
+      await this.#sql.write(() => writing.emptyNewest(before), { announces: [] })
     const [oldest] = removed > 0 ? await this.after(0, 1) : []
     if (oldest) this.#onChange({ type: 'removed', oldest: oldest.n })
     return removed

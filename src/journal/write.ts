@@ -468,11 +468,26 @@ export function* removeOf(source: string): Tx<number> {
   )
   if (!newest) return 0
   yield* endWaiting(newest.n)
-  yield* execute(
-    { sql: `UPDATE delivery SET headers = '[]', query = NULL, size = 0 WHERE n = ?`, values: [newest.n] },
-    { sql: 'UPDATE body SET bytes = ? WHERE n = ?', values: [new Uint8Array(), newest.n] },
-  )
+  yield* empty(newest.n)
   return 0
+}
+
+/** Empties the newest entry if it was received before an instant, and waits for nothing. */
+export function* emptyNewest(before: number): Tx<void> {
+  const [newest] = yield* fetchRows<{ n: number }>(
+    `SELECT n FROM delivery WHERE n = (SELECT max(n) FROM delivery) AND received_at < ? AND headers <> '[]'
+      AND NOT EXISTS (SELECT 1 FROM forward WHERE forward.n = delivery.n AND forward.status = 'waiting')`,
+    before,
+  )
+  if (newest) yield* empty(newest.n)
+}
+
+/** Removes what an entry has of its request. */
+function* empty(n: number): Tx<void> {
+  yield* execute(
+    { sql: `UPDATE delivery SET headers = '[]', query = NULL, size = 0 WHERE n = ?`, values: [n] },
+    { sql: 'UPDATE body SET bytes = ? WHERE n = ?', values: [new Uint8Array(), n] },
+  )
 }
 
 /** Removes entries, and their forwards from the counts. Returns the number removed. */

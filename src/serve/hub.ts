@@ -178,7 +178,8 @@ function sweeping(
       maintenance = startMaintenance({
         database,
         journal,
-        retention: { keep, keepMax },
+        // A request can hold a token, and nobody may post another one.
+        retention: { keep, keepMax, emptiesNewest: true },
         log,
         warning,
         ...(interval !== undefined && { interval }),

@@ -3,14 +3,13 @@ import { deadline, sleep } from '../base/wait.js'
 import { toRelayError } from '../base/errors.js'
 import type { Log } from '../base/log.js'
 import { TIME_LIMITS } from '../base/seams.js'
-import type { Settings } from '../base/settings.js'
-import type { Journal } from '../journal/journal.js'
+import type { Journal, Retention } from '../journal/journal.js'
 import type { Database } from '../store/open.js'
 
 export interface MaintenanceParts {
   readonly database: Database
   readonly journal: Pick<Journal, 'sweep' | 'counts'>
-  readonly retention: Pick<Settings, 'keep' | 'keepMax'>
+  readonly retention: Omit<Retention, 'signal'>
   readonly log: Log
   /** Makes the warning while what waits makes the journal larger than it may be. */
   readonly warning: (waiting: number) => string

@@ -135,6 +135,23 @@ describe('a request to a channel', () => {
     await expect.poll(() => stored(server)).toEqual([3])
   })
 
+  it('leaves nothing but its number once it was fetched and --keep is over, if it is the newest', async () => {
+    let later = 0
+    const clock = (): number => Date.now() + later
+    await using server = await hub({ flags: ['--keep', '1h'], seams: { clock, limits: { sweep: 50 } } })
+    const env = { ...here.env, ...(await joining(server)) }
+    const relay = await here.serveWith({ env, seams: { clock } }, '--tunnel')
+    const url = String((await relay.object(CONNECTED))['url'])
+    const delivery = githubDelivery({ id: 'last', body: '{"token":"canary"}' })
+    expect((await post(`${url}?key=canary`, delivery)).status).toBe(200)
+    await relay.object({ type: 'delivery', delivery: 'last' })
+    await relay.stop()
+    expect(newest(server)).toContain('canary')
+    later = 7_200_000
+    await expect.poll(() => newest(server)).not.toMatch(/canary|last|POST/)
+    expect(stored(server)).toHaveLength(1)
+  })
+
   it('is one of 5,000 from 32 senders at once: all are answered 200, and come once', async () => {
     await using server = await hub()
     const env = { ...here.env, ...(await joining(server)) }
@@ -153,6 +170,16 @@ describe('a request to a channel', () => {
     expect((await entriesOf(here)).map(({ deliveryId }) => deliveryId).toSorted()).toEqual(ids.toSorted())
   })
 })
+
+/** All that the database of a hub has of its newest request. */
+function newest({ env }: TestHub): string {
+  using data = new DatabaseSync(path.join(String(env['RELAY_HOME']), 'hub', 'relay.db'), { readOnly: true })
+  const row = data
+    .prepare('SELECT * FROM delivery JOIN body ON body.n = delivery.n ORDER BY delivery.n DESC LIMIT 1')
+    .get()
+  const { bytes, ...columns } = { bytes: new Uint8Array(), ...row }
+  return JSON.stringify(columns) + Buffer.from(bytes).toString()
+}
 
 /** Numbers of the requests in the database of a hub. */
 function stored({ env }: TestHub): number[] {

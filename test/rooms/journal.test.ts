@@ -316,7 +316,7 @@ describe('a journal', () => {
     const sizes = [made.length, made.at(-1)?.at, made[0]?.answer.length, made[0]?.error?.length]
     expect(sizes).toEqual([4096, 4099, 4096, 1024])
     expect(await journal.next('a', { limit: 1, except: [], ordered: false })).toEqual({
-      first: [{ n: 1, forward, earlier: 4096 }],
+      first: [{ n: 1, forward, earlier: 4096, isUnanswered: false }],
       again: [],
     })
   })
