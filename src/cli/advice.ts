@@ -1,4 +1,4 @@
-import { commandLine, type CommandPlace, hubCommands, isStart } from '../base/command-line.js'
+import { anywhere, commandLine, type CommandPlace, hubCommands, isStart } from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { isServed, type SavedProfile } from '../instance/profile.js'
 import type { RunningInstance } from '../instance/protocol.js'
@@ -49,10 +49,10 @@ export async function ofHub(about: Advised, folder: string): Promise<RelayError>
   const runs = (await isServed(folder))
     ? 'which runs'
     : `which does not run (${startCommand(about)} starts it)`
-  const others = `${hubCommands(profile)('hub list')} lists its channels, and relay hub --help its other commands`
+  const others = `${hubCommands(profile)('hub list')} lists its channels, and ${anywhere('hub --help')} its other commands`
   return new RelayError(
     'settings',
-    `Profile ${profile} is that of a hub, ${runs}. This command is for those of relay serve; ${others}`,
+    `Profile ${profile} is that of a hub, ${runs}. This command is for those of workstations; ${others}`,
   )
 }
 

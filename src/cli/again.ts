@@ -55,7 +55,7 @@ export async function* forwardEntry(
     const { id } = progress
     const name = names.get(id) ?? shortNames([{ id }]).get(id) ?? id
     const { forward } = progress
-    const follows = whatFollows(shell, profile, { n, name }, forward)
+    const follows = isFinal ? undefined : whatFollows(shell, profile, { n, name }, forward)
     yield { target: { id, name }, forward, follows, ...resultOf(progress, again.since) }
   }
 }

@@ -55,7 +55,7 @@ describe('a command for the profile of a hub', () => {
         argv,
         code: 2,
         out: '',
-        err: `error: Profile hub is that of a hub, ${runs}. This command is for those of relay serve; relay hub list lists its channels, and relay hub --help its other commands\n`,
+        err: `error: Profile hub is that of a hub, ${runs}. This command is for those of workstations; relay hub list lists its channels, and relay hub --help its other commands\n`,
       }))
     expect(await said()).toEqual(expected('which runs'))
     await state.server.stop()
