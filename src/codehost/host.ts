@@ -252,7 +252,7 @@ export interface RepoHook {
   readonly hasSecret: boolean | undefined
   /** The receiver's last response. Undefined if nothing was sent, or the code host does not show it. */
   readonly lastResponse: { readonly code: number; readonly message: string } | undefined
-  /** Settings that the code host lost in the last change, for a person to enter again. A clause. */
+  /** What the last change leaves for a person to do at the code host, such as settings to enter again. A clause. */
   readonly lost?: string
 }
 

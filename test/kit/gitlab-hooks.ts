@@ -34,6 +34,8 @@ export function gitlabHooksState(version: string) {
     hasSigning: Number(version.split('.')[0]) >= 19,
     /** Of the feature flag `webhook_signing_token`. In 19.0, administrators can have it off: the parameter is then ignored. */
     signs: true,
+    /** Whether an empty signing token is refused: the source of 19.x was not read. */
+    keepsSigning: false,
     /** Of the feature flag `auto_disabling_web_hooks`. */
     pauses: true,
     all: [] as GitLabHook[],
@@ -170,7 +172,7 @@ function change(state: State, hook: GitLabHook, body: GitLabCall['body']): FullR
  * forgotten (`reset_token`, `reset_custom_headers` in app/models/concerns/web_hooks/hook.rb of 135b9a7019dd).
  */
 function assign(
-  { hasSigning, signs }: State,
+  { hasSigning, signs, keepsSigning }: State,
   hook: GitLabHook,
   body: GitLabCall['body'],
 ): FullReply | undefined {
@@ -178,7 +180,7 @@ function assign(
   if (typeof url !== 'string' || !/^https?:\/\/./.test(url))
     return { status: 422, body: { error: 'Invalid url given' } }
   const isKnown = hasSigning && signs && typeof signing === 'string'
-  if (isKnown && signing !== '' && !/^whsec_[A-Za-z0-9+/]{43}=$/.test(signing))
+  if (isKnown && (signing !== '' || keepsSigning) && !/^whsec_[A-Za-z0-9+/]{43}=$/.test(signing))
     return apiError(422, { signing_token: ['is invalid'] })
   if (url !== hook.url) Object.assign(hook, { token: '', customHeaders: {} })
   hook.url = url

@@ -112,14 +112,19 @@ describe('relay hook at a GitLab', () => {
     expect(await hook('test', REPO)).toEqual(prints(`push of ${REPO} arrived: #1\n`))
   })
 
-  it('removes a signing token that a secret token replaces', async () => {
+  it.each([
+    ['removes', false, '', ''],
+    ['names, where GitLab keeps it,', true, SIGNING, ' repaired (its signing token has to be removed there)'],
+  ])('%s a signing token that a secret token replaces', async (_, keepsSigning, signingToken, said) => {
     const first = await here.serve()
     await hook('add', REPO)
     await first.stop()
+    Object.assign(hooks(), { keepsSigning })
     const env = { RELAY_WEBHOOK_SECRET: 'a-plain-secret' }
     await here.serveWith({ env }, '--port', String(first.port))
-    expect((await here.runWith({ env }, 'hook', 'add', REPO)).code).toBe(0)
-    expect(hooks().all).toMatchObject([{ id: 1, signingToken: '', token: 'a-plain-secret' }])
+    const { code, out } = await here.runWith({ env }, 'hook', 'add', REPO)
+    expect([code, out]).toEqual([0, expect.stringContaining(`hook of ${REPO}${said}`)])
+    expect(hooks().all).toMatchObject([{ id: 1, signingToken, token: 'a-plain-secret' }])
     expect(await send('push_hooks', gitlabPush())).toEqual(['200'])
   })
 })

@@ -3,6 +3,7 @@ import { RelayError } from '../../base/errors.js'
 import { GITLAB_WEBHOOK } from '../../senders/gitlab.js'
 import { memberOf } from '../../json/parse.js'
 import type * as host from '../host.js'
+import { Refusal } from '../refusal.js'
 import { apiPath, nextLink, type RestClient } from '../rest.js'
 
 /** GitLab's largest page of hooks. */
@@ -85,13 +86,17 @@ export function gitlabHooks(rest: RestClient): host.RepoHooks {
     async change(repo, id, settings) {
       const where = hookPath(repo, id)
       const { value: before } = await rest.call('GET', where, { answer: shown })
-      const body = { ...bodyOf(settings), ...(before.isSigned && withoutSigning(settings)) }
-      const { value } = await rest.call('PUT', where, { body, answer: shown })
-      await requireSigned(value, settings)
+      const { value: changed } = await rest.call('PUT', where, { body: bodyOf(settings), answer: shown })
+      await requireSigned(changed, settings)
+      const isOver = changed.isSigned && !isSigningToken(settings.secret.reveal())
+      const value = isOver ? await withoutSigning(rest, where, changed) : changed
       const now = value.paused ? await wake(rest, where).then(({ after }) => after) : value
       const gone = before.customHeaders.filter((name) => !now.customHeaders.includes(name))
-      if (gone.length === 0) return now
-      return { ...now, lost: `its custom headers ${gone.join(', ')} have to be entered again there` }
+      const todo = [
+        ...(gone.length > 0 ? [`its custom headers ${gone.join(', ')} have to be entered again there`] : []),
+        ...(isOver && now.isSigned ? ['its signing token has to be removed there'] : []),
+      ]
+      return todo.length > 0 ? { ...now, lost: todo.join(', ') } : now
     },
     async remove(repo, id) {
       await rest.call('DELETE', hookPath(repo, id))
@@ -155,9 +160,16 @@ function bodyOf({ url, secret, events = HOOK_EVENTS }: host.HookSettings): objec
   }
 }
 
-/** Removes a signing token that a secret token replaces. */
-function withoutSigning({ secret }: host.HookSettings): object {
-  return isSigningToken(secret.reveal()) ? {} : { signing_token: '' }
+/**
+ * Removes a signing token that a secret token has replaced. The documentation does not say how; a hook that keeps both works,
+ * too.
+ */
+async function withoutSigning(rest: RestClient, where: string, before: ShownHook): Promise<ShownHook> {
+  const call = { body: { signing_token: '' }, answer: shown }
+  const removed = await rest.call('PUT', where, call).catch((error: unknown) => {
+    if (!(error instanceof Refusal && [400, 422].includes(error.providerStatus))) throw error
+  })
+  return removed?.value ?? before
 }
 
 /**
