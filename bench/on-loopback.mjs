@@ -2,6 +2,9 @@
 import { Server } from 'node:net'
 
 const listen = Reflect.get(Server.prototype, 'listen')
-Server.prototype.listen = function (options, ...rest) {
-  return listen.call(this, typeof options === 'object' ? { ...options, host: '127.0.0.1' } : options, ...rest)
+Server.prototype.listen = function (...args) {
+  const [first] = args
+  const options = typeof first === 'object' ? first : { port: first }
+  const callbacks = args.filter((arg) => typeof arg === 'function')
+  return listen.call(this, { ...options, host: '127.0.0.1' }, ...callbacks)
 }
