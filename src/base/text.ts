@@ -29,13 +29,15 @@ function hex(char: string): string {
 
 /**
  * Finds the word that was probably meant. Case, hyphens, underscores and a leading `RELAY_` or `--` do not count.
- * Returns the closest word, or undefined if more than a third of it is wrong.
+ * Returns the closest word, or undefined if more than a third of it is wrong, or more than `most` letters.
  */
-export function suggest(word: string, words: readonly string[]): string | undefined {
+export function suggest(word: string, words: readonly string[], most = Infinity): string | undefined {
   const meant = normalizeWord(word)
   const [best] = words
     .map((candidate) => ({ candidate, errors: distance(meant, normalizeWord(candidate)) }))
-    .filter(({ candidate, errors }) => errors <= Math.floor(normalizeWord(candidate).length / 3))
+    .filter(
+      ({ candidate, errors }) => errors <= Math.min(most, Math.floor(normalizeWord(candidate).length / 3)),
+    )
     .toSorted((one, other) => one.errors - other.errors)
   return best?.candidate
 }

@@ -84,7 +84,7 @@ export async function warnOfMatches(
 ): Promise<void> {
   const { provider } = profile.values
   const ofMatches = matches.flatMap(({ text }) => /^([^/]+)\//.exec(text)?.[1] ?? [])
-  for (const name of [source, ...ofMatches]) {
+  for (const name of new Set([source, ...ofMatches])) {
     if (name === undefined || name === provider) continue
     const { sourceNames } = await import('./sources.js')
     const data = await profile.data().catch(() => undefined)
