@@ -8,6 +8,81 @@ import { shared } from './fixture.js'
 
 // What a model gives that is wrong is an error that helps it, in its own words, and nothing is carried out.
 
+interface Schema {
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly string[]
+  readonly anyOf?: readonly Schema[]
+  readonly items?: Schema
+}
+
+/** True if a value is of the type of a schema, or can be read as it. */
+function takes({ type, enum: words, anyOf, items }: Schema, value: unknown): boolean {
+  if (anyOf) return anyOf.some((each) => takes(each, value))
+  const isText = typeof value === 'string' || typeof value === 'number'
+  if (words) return words.some((each) => each === value)
+  if (type === 'array')
+    return items !== undefined && (Array.isArray(value) ? value : [value]).every((each) => takes(items, each))
+  const types = [type].flat()
+  return types.includes('string') ? isText : types.some((each) => each === typeof value)
+}
+
+function wordsOf({ enum: words, items }: Schema): readonly string[] {
+  return words ?? (items ? wordsOf(items) : [])
+}
+
+/** What an error says that a schema wants. */
+function wantedOf(schema: Schema): string {
+  const { type, anyOf } = schema
+  const words = wordsOf(schema).join(', ')
+  if (type === 'array') return words === '' ? 'must be a list of texts' : `must be a list of ${words}`
+  if (words !== '') return `must be one of ${words}`
+  if (anyOf?.[0]) return wantedOf(anyOf[0])
+  if (typeof type === 'object') return 'must be text or a number'
+  return `must be ${{ boolean: 'true or false', integer: 'a whole number', string: 'text' }[type ?? ''] ?? '?'}`
+}
+
+/** What a call needs besides two arguments that are tried together. */
+const USUAL: Readonly<Record<string, Fields>> = {
+  show_delivery: { entry: 1 },
+  wait_for_delivery: { match: '*', since: '1h', timeout: 1 },
+  replay_delivery: { entry: 1 },
+  trigger_delivery: { event: 'push' },
+  skip_delivery: { entry: 1 },
+  explain_refused: { id: 1 },
+  comment: { target: 'octo/demo#1', text: 'x' },
+  merge: { target: 'octo/demo#1' },
+  react: { target: 'octo/demo#1', reaction: 'heart' },
+}
+const VALUES: Fields = {
+  entry: 1,
+  event: 'push',
+  match: 'push',
+  repo: 'octo/demo',
+  source: 'github',
+  status: 'none',
+  since: '1h',
+  until: 'now',
+  timeout: 1,
+  last: 2,
+  page: 1,
+  before: 9,
+  path: 'ref',
+  where: ['ref==refs/heads/main'],
+  set: ['ref=refs/heads/x'],
+  fields: ['time'],
+  body: '{"ref":"refs/heads/y"}',
+  to: '9',
+  target: 'octo/demo#1',
+  reaction: 'heart',
+  method: 'squash',
+}
+const FLAGS = new Set(['refused', 'list', 'forwarded', 'dryRun', 'ifGreen'])
+
+/** A value of an argument that means something. */
+function valueOf(argument: string): unknown {
+  return FLAGS.has(argument) ? true : (VALUES[argument] ?? 'demo')
+}
+
 describe('arguments of tools', () => {
   const here = shared(() => place({ host: 'none', env: { RELAY_SOURCE_STRIPE_SECRET: 'whsec_of-a-test' } }))
   const handler = shared(() => receiver(200))
@@ -43,8 +118,49 @@ describe('arguments of tools', () => {
     ['list_deliveries', { offset: 3 }, 'there is no "offset" (did you mean before?)'],
     ['trigger_delivery', { event: 'issues', action: 'closed' }, 'there is no "action" (did you mean event?)'],
     ['list_deliveries', { status: 'faild' }, 'none, not "faild" (did you mean failed?)'],
+    ['list_deliveries', { where: ['ref===x'] }, 'where ref===x: write == or !='],
+    ['wait_for_delivery', { event: 'push' }, 'there is no "event" (did you mean match?)'],
+    [
+      'trigger_delivery',
+      { event: 'invoice.paid' },
+      'event: invoice.paid is of another source (did you mean stripe/invoice.paid?)',
+    ],
+    ['explain_refused', { entry: 1 }, 'there is no "entry" (did you mean id?)'],
+    ['comment', { target: 'octo/demo#1', body: 'x' }, 'there is no "body" (did you mean text?)'],
+    ['trigger_delivery', { event: 'push', set: { ref: 'x' } }, '["pull_request.number=7", '],
     ['list_deliveries', { last: [1] }, 'last must be a whole number of at least 1, not [1]'],
     ['list_deliveries', { fields: 'payload' }, 'fields must be a list'],
+    ['list_deliveries', { fields: ['time', 'sorce'] }, 'without "sorce" (did you mean source?)'],
+    ['list_deliveries', { where: ['a==b', { a: 'b' }] }, '), without {"a":"b"}'],
+    ['show_delivery', { entry: 'refused:3' }, 'refused:3 is a refused request: explain_refused shows it'],
+    ['wait_for_delivery', { match: 'pusch', timeout: '5m' }, 'sends no event pusch (did you mean push?)'],
+    ['wait_for_delivery', { match: 'push,issuse', timeout: '5m' }, 'issuse (did you mean issues?)'],
+    ['wait_for_delivery', { match: 'push.openned', timeout: '5m' }, 'without an action (did you mean push?)'],
+    [
+      'wait_for_delivery',
+      { match: 'nothing_like_it', timeout: '5m' },
+      'github sends no event nothing_like_it',
+    ],
+    [
+      'wait_for_delivery',
+      { match: 'invoice.paid', timeout: '5m' },
+      'invoice.paid is of another source (did you mean stripe/invoice.paid?)',
+    ],
+    [
+      'wait_for_delivery',
+      { match: 'invoice.payd', source: 'stripe', timeout: '5m' },
+      'stripe sends no invoice.payd that relay knows (did you mean stripe/invoice.paid?)',
+    ],
+    [
+      'wait_for_delivery',
+      { match: 'strpe/invoice.paid', timeout: '5m' },
+      'source: there is no source strpe (did you mean stripe?). There are github, stripe; relay source add strpe adds one',
+    ],
+    [
+      'wait_for_delivery',
+      { match: 'push', source: 'shopify', timeout: '5m' },
+      'source: there is no source shopify. There are github, stripe',
+    ],
     ['show_delivery', { entry: true }, 'entry must be a whole number of at least 1 or text, not true'],
     ['wait_for_delivery', {}, 'match is missing'],
     [
@@ -81,6 +197,12 @@ describe('arguments of tools', () => {
 
   it('take ids as numbers or text, durations with and without a unit, and one text as a list', async () => {
     const shown = await agent.call('show_delivery', { entry: 1 })
+    for (const to of [handler.port, String(handler.port)])
+      expect(await agent.call('replay_delivery', { entry: 1, to })).toMatchObject({ sent: { ok: true } })
+    for (const where of ['ref==refs/heads/main', '["ref==refs/heads/main"]', ['ref==refs/heads/main']])
+      expect(await agent.call('list_deliveries', { where })).toMatchObject({ deliveries: [{ n: 1 }] })
+    for (const before of ['2', '#2', 2])
+      expect(await agent.call('list_deliveries', { before })).toMatchObject({ deliveries: [{ n: 1 }] })
     for (const entry of ['1', '#1']) expect(await agent.call('show_delivery', { entry })).toEqual(shown)
     for (const timeout of [1, '1', '1s'])
       expect(await agent.fails('wait_for_delivery', { match: 'ping', timeout })).toBe(
@@ -93,8 +215,103 @@ describe('arguments of tools', () => {
     )
     await post(`${relay.address}/webhook`, githubDelivery({ secret: 'wrong' }))
     const explained = await agent.call('explain_refused', { id: 1 })
-    for (const id of ['1', 'refused:1'])
+    for (const id of ['1', '#1', 'refused:1'])
       expect(await agent.call('explain_refused', { id })).toEqual(explained)
+  })
+
+  it('of every JSON type but its own are errors that name the argument, what it must be, and the nearest word', async () => {
+    const { tools } = await agent.client.listTools()
+    const wrong: unknown[] = [null, true, -1.5, 'zzz', {}, [], [{}], [['x']], [null], { a: 1 }]
+    let checked = 0
+    for (const { name, inputSchema } of tools)
+      for (const [argument, schema] of Object.entries<Schema>(Object(inputSchema.properties))) {
+        for (const value of wrong.filter((each) => !takes(schema, each))) {
+          const text = await agent.fails(name, { [argument]: value })
+          const part = text.split(/; |\. /).find((each) => each.includes(`${argument} must be`)) ?? text
+          expect([name, argument, value, part]).toEqual([
+            name,
+            argument,
+            value,
+            expect.stringContaining(wantedOf(schema)),
+          ])
+          checked += 1
+        }
+        const words = wordsOf(schema)
+        for (const word of words.filter(({ length }) => length > 3)) {
+          const text = await agent.fails(name, { [argument]: `${word}x` })
+          expect([name, text]).toEqual([name, expect.stringContaining(`(did you mean ${word}?)`)])
+        }
+      }
+    expect(checked).toBeGreaterThan(150)
+  })
+
+  it('that say nothing together are refused, and all others count', async () => {
+    const { tools } = await agent.client.listTools()
+    const refused: Record<string, string[]> = {}
+    for (const { name, inputSchema } of tools) {
+      const names = Object.keys(Object(inputSchema.properties))
+      for (const [at, one] of names.entries())
+        for (const other of names.slice(at + 1)) {
+          const usual = one === 'list' || other === 'list' ? {} : USUAL[name]
+          const given = { ...usual, [one]: valueOf(one), [other]: valueOf(other) }
+          const { content } = await agent.client.callTool({ name, arguments: given })
+          if (JSON.stringify(content).includes('cannot be combined'))
+            refused[name] = [...(refused[name] ?? []), [one, other].toSorted().join(' ')]
+        }
+    }
+    expect(refused).toEqual({
+      list_deliveries: ['event', 'repo', 'since', 'until', 'status', 'text', 'where', 'before', 'fields'].map(
+        (each) => ['refused', each].toSorted().join(' '),
+      ),
+      trigger_delivery: ['event', 'body', 'set', 'to'].map((each) => ['list', each].toSorted().join(' ')),
+    })
+    // With a false one they say as much as without it.
+    expect(await agent.call('list_deliveries', { refused: false, before: 2, text: 'demo' })).toMatchObject({
+      deliveries: [{ n: 1 }],
+    })
+  })
+
+  it('of list_deliveries hold together: a list with two is what both lists have', async () => {
+    await using many = await place({ host: 'none' })
+    const start = Date.now() - 3_600_000
+    await fill(
+      many,
+      Array.from({ length: 60 }, (_, i) => ({
+        id: `d${i}`,
+        body: JSON.stringify({ id: i % 5, kind: i % 2 === 0 ? 'even' : 'odd' }),
+        event: i % 3 === 0 ? 'issues' : 'push',
+        repo: i % 4 === 0 ? 'octo/a' : 'octo/b',
+        receivedAt: start + i * 1000,
+        ...(i % 7 === 0 && { forwards: { 'http://127.0.0.1:9/': { status: 'failed' as const } } }),
+      })),
+    )
+    await using reader = await codingAgent(many)
+    const numbersOf = async (given: Fields): Promise<number[]> => {
+      const { deliveries } = await reader.call('list_deliveries', { last: 100, ...given })
+      return Object(deliveries).map((each: unknown) => at(each, 'n'))
+    }
+    const filters: Fields[] = [
+      { event: ['issues'] },
+      { source: 'github' },
+      { repo: 'octo/a' },
+      { text: 'even' },
+      { since: new Date(start + 20_000).toISOString() },
+      { until: new Date(start + 40_000).toISOString() },
+      { status: 'failed' },
+      { where: ['id==2'] },
+      { before: 50 },
+    ]
+    const alone = new Map<Fields, number[]>()
+    for (const one of filters) alone.set(one, await numbersOf(one))
+    for (const [i, one] of filters.entries())
+      for (const other of filters.slice(i + 1)) {
+        const both = (alone.get(one) ?? []).filter((n) => alone.get(other)?.includes(n))
+        expect([one, other, await numbersOf({ ...one, ...other })]).toEqual([one, other, both])
+      }
+    expect(await reader.call('list_deliveries', { last: 500 })).toMatchObject({
+      total: 60,
+      notes: ['last: at most 100 in one call. For older ones, give next as before'],
+    })
   })
 
   it.each<[string, unknown]>([

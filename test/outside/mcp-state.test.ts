@@ -3,7 +3,7 @@ import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { githubDelivery, post } from '../kit/delivery.js'
 import { emptyFolder } from '../kit/folder.js'
-import { codingAgent } from '../kit/mcp.js'
+import { codingAgent, type Fields } from '../kit/mcp.js'
 import { place } from '../kit/place.js'
 import { receiver } from '../kit/receiver.js'
 
@@ -43,6 +43,23 @@ describe('an agent that has just been started', () => {
       )
   })
 
+  it('reads about the secret, too, where one target of several refuses', async () => {
+    await using here = await place({ host: 'none' })
+    await using strict = await receiver(403)
+    await using well = await receiver()
+    await using _relay = await here.serve('--forward', strict.url, '--forward', well.url)
+    await using agent = await codingAgent(here)
+    const { outcome, notes } = await agent.call('trigger_delivery', { event: 'push' })
+    expect([outcome, notes]).toEqual([
+      '1 of 2 failed 403; 1 of 2 succeeded 200',
+      [
+        '1 sent',
+        expect.stringMatching(/^The target refused it with 403: /),
+        expect.stringContaining('relay config --reveal webhookSecret'),
+      ],
+    ])
+  })
+
   it('reads the command that starts relay, also without a network, where none runs', async () => {
     await using here = await place({ host: 'none' })
     await using agent = await codingAgent(here)
@@ -51,6 +68,107 @@ describe('an agent that has just been started', () => {
       start: 'relay serve',
       startOffline: 'relay serve --sandbox',
     })
+  })
+
+  it('reads what can be known before the first start, and commands that work when typed', async () => {
+    await using here = await place({
+      host: 'none',
+      env: { RELAY_WEBHOOK_SECRET: undefined, RELAY_PORT: '0' },
+    })
+    await using agent = await codingAgent(here, '--profile', 'work')
+    const before = await agent.call('relay_state')
+    expect(before).toMatchObject({
+      profile: 'work',
+      running: null,
+      start: 'relay serve --profile work',
+      // Its port is not known yet.
+      payloadUrl: null,
+      secret: expect.stringMatching(
+        /which relay makes at its first start\. Then start it with WEBHOOK_SECRET=/,
+      ),
+      settings: { flags: ['profile'] },
+    })
+    const [, command = ''] = /\$\((relay [^)]*)\)/.exec(String(before['secret'])) ?? []
+    expect(command).toBe('relay config --reveal webhookSecret --profile work')
+    await using _relay = await here.serve('--profile', 'work')
+    expect(await here.run(...command.split(' ').slice(1))).toMatchObject({ code: 0, out: /^\S{20,}\n$/ })
+    const { secret } = await agent.call('relay_state')
+    expect(secret).toMatch(
+      /^The program verifies with the webhook secret of relay, of the profile\. Start it with/,
+    )
+  })
+
+  it('reads first what became of a delivery', async () => {
+    await using here = await place({ host: 'none' })
+    await using handler = await receiver({ status: 500, headers: { 'Retry-After': '30' } })
+    await using _relay = await here.serve('--forward', `push=${handler.url}`, '--ignore', 'star')
+    await using agent = await codingAgent(here)
+    const first = async (tool: string, given: Fields): Promise<unknown> => {
+      const result = await agent.call(tool, given)
+      const [key = ''] = Object.keys(result)
+      return key === 'sent' ? Object(result['sent']).ok : [key, result[key]]
+    }
+    const noRoute = expect.stringMatching(
+      /^no route matches, so that no program got it\. Whoever sets up relay adds one, such as "forward": .* in relay\.json, .* show_routes with entry: 2 says why$/,
+    )
+    expect([
+      await first('trigger_delivery', { event: 'push' }),
+      await first('trigger_delivery', { event: 'issues.opened' }),
+      await first('trigger_delivery', { event: 'star.created' }),
+      await first('wait_for_delivery', { match: 'issues', since: '1h' }),
+      await first('replay_delivery', { entry: 2 }),
+      await first('trigger_delivery', { event: 'push', to: handler.url }),
+      await first('trigger_delivery', { event: 'push', body: '{"a":', source: 'github' }),
+    ]).toEqual([
+      ['outcome', 'waiting after 500'],
+      ['outcome', noRoute],
+      ['outcome', 'ignored: relay is set up to forward no such delivery'],
+      ['outcome', noRoute],
+      ['outcome', noRoute],
+      false,
+      false,
+    ])
+    handler.answers(200)
+    expect(await first('replay_delivery', { entry: 1 })).toEqual(['outcome', 'succeeded 200'])
+  })
+
+  it('reads that there is no route, and how one comes to be, which is then there at once', async () => {
+    await using here = await place({ host: 'none' })
+    await using handler = await receiver()
+    const cwd = path.join(emptyFolder(), 'work')
+    mkdirSync(path.join(cwd, '.git'), { recursive: true })
+    await using agent = await codingAgent({ env: here.env, cwd }, '--serve')
+    const none = expect.stringMatching(/^There is no route, .*"forward": \["http:.*\] in relay\.json/)
+    for (const tool of ['relay_state', 'show_routes'])
+      expect(await agent.call(tool)).toMatchObject({ routes: [], notes: [none] })
+    writeFileSync(path.join(cwd, 'relay.json'), JSON.stringify({ forward: [handler.url] }))
+    await expect.poll(async () => (await agent.call('show_routes'))['notes']).toEqual([])
+    const { outcome } = await agent.call('trigger_delivery', { event: 'push' })
+    expect(outcome).toBe('succeeded 200')
+  })
+
+  it('reads what to do about each kind of request that relay refused, and none is called valid', async () => {
+    await using here = await place({ host: 'none', env: { RELAY_MAX_BODY: '1000' } })
+    await using relay = await here.serve()
+    await using agent = await codingAgent(here)
+    const webhook = `${relay.address}/webhook`
+    await post(webhook, githubDelivery({ body: '{"a"' }))
+    await post(webhook, githubDelivery({ event: 'bad event!' }))
+    await post(webhook, githubDelivery({ body: JSON.stringify({ a: 'x'.repeat(2000) }) }))
+    await post(`${relay.address}/hook`, githubDelivery())
+    await fetch(webhook)
+    const { refused, total, more } = await agent.call('list_deliveries', { refused: true, last: 2 })
+    expect([Object(refused).length, total, more]).toEqual([2, 5, true])
+    const verdicts: unknown[] = []
+    for (const id of [1, 2, 3, 4, 5]) verdicts.push((await agent.call('explain_refused', { id }))['verdict'])
+    const next = (text: string): unknown => ({ valid: false, next: expect.stringContaining(text) })
+    expect(verdicts).toMatchObject([
+      { ...Object(next('POST')), reason: 'invalid_event', signature: 'matches' },
+      { ...Object(next('POST')), reason: 'invalid_event', signature: 'matches' },
+      { ...Object(next('maxBody')), reason: 'too_large' },
+      { ...Object(next('the address that relay_state has')), reason: 'wrong_path' },
+      { ...Object(next('sent with POST')), reason: 'question' },
+    ])
   })
 
   it('reads what to do about a request that relay refused', async () => {

@@ -47,6 +47,54 @@ describe('what an agent reads', () => {
     expect(errors.map(tokensOf).filter((size) => size >= 100)).toEqual([])
   })
 
+  it.each([
+    [1, 'waiting after 500'],
+    [2, '1 of 2 failed 404; 1 of 2 waiting after 500'],
+    [5, '2 of 5 failed; 2 of 5 waiting; 1 of 5 succeeded'],
+    [20, '2 of 20 failed; 2 of 20 waiting; 16 of 20 succeeded'],
+  ])(
+    'of what became of a delivery with %i targets is less than 300 tokens, and says first that %s',
+    async (count, became) => {
+      await using wide = await place({ host: 'none' })
+      const bodies = [
+        trace,
+        '無法讀取 undefined 的屬性 🚧 '.repeat(200),
+        'Zx9+/'.repeat(900),
+        '\u0001"\\'.repeat(300),
+      ]
+      const statuses = [500, 404, 422, 503]
+      await using broken = await receiver(({ path }) => {
+        const at = Number(path.split('-').at(-1))
+        // One of each kind, and all others are well.
+        return at >= 4
+          ? 200
+          : { status: statuses[at] ?? 200, body: bodies[at] ?? '', headers: { 'Retry-After': '60' } }
+      })
+      const targets = Array.from({ length: count }, (_, i) => [
+        '--forward',
+        `service-${count - i}=pull_request=${broken.url}/webhooks/handler-${count - i - 1}`,
+      ])
+      await using _relay = await wide.serve(...targets.flat())
+      await using reader = await codingAgent(wide)
+      const event = 'pull_request.review_requested'
+      const results = [
+        await reader.call('trigger_delivery', { event }),
+        await reader.call('wait_for_delivery', { match: event, since: '1m' }),
+        await reader.call('replay_delivery', { entry: 'last' }),
+      ]
+      expect(results.map(tokensOf).filter((size) => size >= 300)).toEqual([])
+      for (const { outcome, delivery } of results) {
+        const { targets: shown, attempts, moreTargets = 0 } = Object(delivery)
+        expect(shown.length + moreTargets).toBe(count)
+        expect(outcome).toBe(became)
+        // What failed is there before what is well.
+        const bad = shown.filter((each: unknown) => Object(each).state !== 'succeeded')
+        expect(bad.length === Math.min(count, 4) || bad.length === shown.length).toBe(true)
+        expect(JSON.stringify([attempts, shown])).toContain('"answer":"')
+      }
+    },
+  )
+
   it('of a list is at most 40 tokens for each delivery', async () => {
     await using full = await place({ host: 'none' })
     await fill(
@@ -66,5 +114,6 @@ describe('what an agent reads', () => {
     const lines: unknown[] = Object(deliveries)
     expect(lines.length).toBe(100)
     expect(lines.map(tokensOf).filter((size) => size > 40)).toEqual([])
+    expect(lines.at(-1)).toMatchObject({ fromOutside: { repo: expect.stringContaining('service#1319') } })
   })
 })

@@ -229,7 +229,7 @@ describe('each tool', () => {
       /^where =: expected/,
     )
     expect(await agent.fails('wait_for_delivery', { match: 'pull_request.openned', timeout: '1s' })).toBe(
-      'warning: github sends pull_request with other actions than openned (did you mean pull_request.opened?)\nNo delivery matched pull_request.openned within 1s',
+      'match: github sends pull_request with other actions than openned (did you mean pull_request.opened?). Nothing was waited for; match: "*" with where waits for what relay does not know',
     )
   })
 

@@ -8,6 +8,11 @@ import { Outside, Own } from '../output/outside.js'
 import type { Note } from './notes.js'
 import { NAME } from './schemas.js'
 import type { Call } from './tool.js'
+import type { ListedKind } from '../../webhook/refused.js'
+import type { Database } from '../../store/open.js'
+import { isEmptySecret } from '../../senders/secrets.js'
+import type { Shell } from '../command.js'
+import { readSources } from '../sources.js'
 
 // What to do next, in relay's own words.
 
@@ -26,34 +31,58 @@ export async function secretNote(call: Call, profile: Profile, source: string): 
 }
 
 async function secretText({ shell }: Call, profile: Profile, source: string): Promise<string> {
+  const data = await profile.data().catch(() => undefined)
+  if (shownSource(source) !== undefined && (await hasNoSecret(shell, profile, data, source)))
+    return `The source ${source} has no secret, so that there is nothing to verify with`
   if (shownSource(source) !== undefined)
     return `The program verifies with the secret of the source ${source}: ${profile.command(`source list --reveal ${source}`)} prints it`
-  const data = await profile.data().catch(() => undefined)
   const place = (await webhookSecret(shell, profile, { data }).catch(() => undefined))?.place
-  const where = place === undefined ? '' : place === 'profile' ? ', of the profile' : `, of ${place}`
-  return `The program verifies with the webhook secret of relay${where}. Start it with WEBHOOK_SECRET="$(${profile.command('config --reveal webhookSecret')})", or the name that it reads`
+  const start = `tart it with WEBHOOK_SECRET="$(${profile.command('config --reveal webhookSecret')})", or the name that it reads`
+  if (place === undefined)
+    return `The program verifies with the webhook secret of relay, which relay makes at its first start. Then s${start}`
+  const where = place === 'profile' ? 'the profile' : place
+  return `The program verifies with the webhook secret of relay, of ${where}. S${start}`
 }
 
-/** Adds advice to a call if a handler refused the delivery. */
+async function hasNoSecret(
+  shell: Shell,
+  profile: Profile,
+  data: Database | undefined,
+  source: string,
+): Promise<boolean> {
+  const sources = await readSources(shell, profile, data).catch(() => [])
+  const found = sources.find(({ name }) => name === source)
+  return found !== undefined && isEmptySecret(found.secrets.current)
+}
+
+/** Adds to a call what to do about a handler that refused a delivery, if one of its targets did. */
 export async function noteRefusal(call: Call, delivery: object): Promise<void> {
-  const { attempts = [], status, source }: Refusable = delivery
-  const last = attempts.at(-1)?.status ?? status
-  if (last !== 401 && last !== 403) return
-  await using profile = await openProfile(call.shell, {}, { mustExist: false })
+  const { targets = [], status, source }: Refusable = delivery
+  const answered = [status, ...targets.map((each) => each.status)].find(
+    (each) => each === 401 || each === 403,
+  )
+  if (answered === undefined) return
+  await using profile = await openProfile(call.shell, call.flags, { mustExist: false })
   const given = call.given['source']
   const name =
     source instanceof Own ? source.text : typeof given === 'string' ? given : profile.values.provider
   call.notes.add(
-    `The target refused it with ${last}: it verifies with another secret, verifies other bytes than the body as it came, or wants credentials`,
+    `The target refused it with ${answered}: it verifies with another secret, verifies other bytes than the body as it came, or wants credentials`,
   )
   call.notes.add(await secretNote(call, profile, name))
 }
 
 interface Refusable {
-  readonly attempts?: readonly { readonly status?: number | null }[]
+  readonly targets?: readonly { readonly status?: number | null }[]
   readonly status?: number | null
   readonly source?: unknown
 }
+
+/** How a route comes to be, which no tool makes. */
+export const ADD_ROUTE =
+  'Whoever sets up relay adds one, such as "forward": ["http://localhost:3000/hook"] in relay.json, which it reads at once'
+/** Said where relay has no route at all. */
+export const WITHOUT_ROUTE = `There is no route, so that no program gets a delivery. ${ADD_ROUTE}`
 
 const SECRET = 'Enter the same secret at the sender and in relay: relay_state has the place of it'
 const RAW =
@@ -63,7 +92,18 @@ const SENDER =
 const CLOCK =
   'Set the clocks of both machines. A delivery that is too old is sent again by its sender, or with replay_delivery'
 
-/** Advice for each reason why a request is not proved. */
+/** What to do about a request that was refused for something else than its signature. */
+export const NEXT_OF_KIND: Readonly<Partial<Record<ListedKind, string>>> = {
+  invalid_event:
+    'Send it again as its sender does: POST, with the headers that name the event and the delivery once each, and a body of JSON or a form with payload. The reason in refused says what is wrong',
+  too_large: 'Let the sender send less, or whoever sets up relay enlarge maxBody: it was larger than that',
+  wrong_path:
+    'Enter at the sender the address that relay_state has: that of its source or, for the code host, payloadUrl',
+  handshake: 'Nothing: the sender has asked whether the address is there. Its deliveries come later',
+  question: 'Nothing, unless it was to be a delivery, which is sent with POST',
+}
+
+/** What to do about a request that is not proved. */
 export const NEXT: Readonly<Record<UnprovedReason, string>> = {
   no_signature:
     'Enter a secret at the sender, which then signs. If it is not a sender of yours, leave it refused',

@@ -1,5 +1,5 @@
 import { toRelayError } from '../../base/errors.js'
-import { type Condition, DeliveryView, parseCondition } from '../../dispatch/where.js'
+import { type Condition, DeliveryView } from '../../dispatch/where.js'
 import type { Filter } from '../../journal/filter.js'
 import type { Journal } from '../../journal/journal.js'
 import type { Summary } from '../../journal/types.js'
@@ -9,7 +9,7 @@ import { listed, summaryObject, withReasons } from '../output/deliveries.js'
 import { openProfile } from '../profile.js'
 import { listLine } from './brief.js'
 import { noteFrom, Notes } from './notes.js'
-import { requireKnownPaths } from './where.js'
+import { readConditions, requireKnownPaths } from './where.js'
 import { type Call, chosenOptions, runForAgent } from './tool.js'
 import { shellWith } from '../command.js'
 
@@ -25,9 +25,13 @@ export const LIST_OPTIONS = [
   'refused',
 ] as const
 const FILTERS: readonly string[] = LIST_OPTIONS.filter((name) => name !== 'refused')
+/** Those that say nothing about refused requests. */
+export const FILTERS_OF_JOURNAL = FILTERS.filter((name) => name !== 'source')
 
 /** Most deliveries that are counted for a total: a second or two. */
 const MAX_COUNTED = 100_000
+/** More requests than a running relay remembers. */
+const MAX_LAST = 999_999
 /** Most bodies that are read for conditions in one call. */
 const MAX_READ = 5000
 
@@ -49,8 +53,8 @@ export async function deliveryList(call: Call, given: Given): Promise<object> {
   const shell = shellWith(call.shell, { out: notes })
   const flags: FilterFlags = chosenOptions(call.given, FILTERS)
   const filter = readFilter(flags, Date.now())
-  const conditions = (given.where ?? []).map((text) => parseCondition(text, '--where'))
-  await using profile = await openProfile(shell, {})
+  const conditions = readConditions(given.where ?? [])
+  await using profile = await openProfile(shell, call.flags)
   await warnOfMatches(shell, profile, filter)
   const journal = await profile.journal().catch((error: unknown) => {
     // There is none yet.
@@ -77,12 +81,13 @@ export async function deliveryList(call: Call, given: Given): Promise<object> {
   return { deliveries, refused: [], total, more: next !== null, next }
 }
 
-/** Lists the requests that the running relay refused. */
+/** Lists the newest requests that the running relay refused, oldest first, and how many there are in all. */
 export async function refusedList(call: Call, { last }: Given): Promise<object> {
-  const flags = { ...chosenOptions(call.given, [...LIST_OPTIONS]), last: String(last) }
+  const flags = { ...chosenOptions(call.given, [...LIST_OPTIONS]), last: String(MAX_LAST) }
   const { objects } = await runForAgent(call, logCommand, flags, true)
-  const refused = objects.filter((each) => 'type' in each && each.type === 'refused')
-  return { deliveries: [], refused }
+  const all = objects.filter((each) => 'type' in each && each.type === 'refused')
+  const refused = all.slice(-last)
+  return { deliveries: [], refused, total: all.length, more: all.length > last, next: null }
 }
 
 function emptyText(count: number, { before }: Given): string {

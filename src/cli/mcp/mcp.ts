@@ -5,12 +5,11 @@ import { RelayError } from '../../base/errors.js'
 import { aborted } from '../../base/wait.js'
 import { parseJson } from '../../json/parse.js'
 import type { ServeItem } from '../commands/serve/items.js'
-import { type Shell, shellWith } from '../command.js'
+import { type Flags, type Shell, shellWith } from '../command.js'
 import { notServed } from '../advice.js'
 import { openProfile } from '../profile.js'
 import { WholeLines } from './lines.js'
 import { createServer } from './server.js'
-import { type Note, noteFrom } from './notes.js'
 import { type McpFlags, OwnRelay } from './own-relay.js'
 import type { Call, Tool, Tools } from './tool.js'
 import { ACTIONS, TOOLS } from './tools.js'
@@ -28,15 +27,13 @@ export async function* runMcp(given: Shell, flags: McpFlags): AsyncGenerator<Ser
   if (idle !== undefined && !flags.serve) throw new RelayError('usage', `${flagOf(idle)}: only with --serve`)
   if (flags.allowProjectExec && !flags.serve)
     throw new RelayError('usage', '--allow-project-exec: only with --serve')
-  const { stdin, env, signal, out } = given
+  const { stdin, signal, out } = given
   if (stdin.isTTY)
     out.say('Waiting for the client of an agent, which starts this command: see docs/agents.md')
   const ended = new AbortController()
   const own = shellWith(given, { signal: AbortSignal.any([signal, ended.signal]) })
   const relay = flags.serve ? new OwnRelay(own, flags) : undefined
-  const profile = flags.profile ?? (flags.sandbox ? SANDBOX_PROFILE : env['RELAY_PROFILE'])
-  const shell = shellWith(own, { env: { ...env, RELAY_PROFILE: profile?.toString() } })
-  const serving = serveTools(shell, flags, { relay, end: (reason) => ended.abort(reason) })
+  const serving = serveTools(own, flags, { relay, end: (reason) => ended.abort(reason) })
   // Thrown below, once the relay has ended.
   serving.catch(() => {})
   given.continueWithoutOutput(() => ended.abort())
@@ -51,6 +48,18 @@ export async function* runMcp(given: Shell, flags: McpFlags): AsyncGenerator<Ser
   }
 }
 
+/** The settings among the flags. */
+function settingsOf(flags: McpFlags): Flags {
+  const {
+    profile = flags.sandbox ? SANDBOX_PROFILE : undefined,
+    serve = false,
+    allowProjectExec = false,
+  } = flags
+  const given = OF_SERVE.flatMap((name) => (name === 'sandbox' ? [] : [[name, flags[name]] as const]))
+  const named = [['profile', profile] as const, ...given].filter(([, value]) => value !== undefined)
+  return { ...Object.fromEntries(named), projectExec: !serve || allowProjectExec }
+}
+
 function flagOf(name: (typeof OF_SERVE)[number]): string {
   return name === 'sources' ? '--source' : name === 'sandboxPort' ? '--sandbox-port' : `--${name}`
 }
@@ -62,21 +71,19 @@ async function serveTools(
   { relay, end }: { readonly relay: OwnRelay | undefined; readonly end: (reason?: RelayError) => void },
 ): Promise<void> {
   const { stdin, stdout, out, signal } = shell
+  const settings = settingsOf(flags)
+  /** Starts the relay of `--serve` if none runs, and returns what to say of that. @throws RelayError of its start */
+  const startRelay = async (): Promise<string | undefined> => ((await relay?.ready()) ? STARTED : undefined)
   /** Checks that a relay runs. @throws RelayError with the command to run if none does */
   const needRelay = async (): Promise<void> => {
-    await relay?.ready()
-    await using profile = await openProfile(shell, {})
+    await startRelay()
+    await using profile = await openProfile(shell, settings)
     if (!profile.instance)
       throw notServed(profile, `. ${profile.command('mcp --serve')} starts one, at its own start`)
   }
   const noteLeftOut = async ({ notes }: Call): Promise<void> => {
     const text = await relay?.leftOut().catch(() => undefined)
     if (text !== undefined) notes.add(text)
-  }
-  /** Why the relay of `--serve` does not run, for the tools that work without it. */
-  const trouble = async (): Promise<Note | undefined> => {
-    const failure = await relay?.failure()
-    return failure && noteFrom(failure)
   }
   const tools = {
     ...TOOLS,
@@ -93,7 +100,10 @@ async function serveTools(
   if (stdin.destroyed) lines.end()
   const transport = new StdioServerTransport(stdin.pipe(lines), output, { maxBufferSize: MAX_MESSAGE })
   const onerror = (error: Error): void => out.log.debug(error.message)
-  const handle = serveStdio(() => createServer(tools, shell, { needRelay, trouble }), { transport, onerror })
+  const handle = serveStdio(() => createServer(tools, shell, { flags: settings, startRelay, needRelay }), {
+    transport,
+    onerror,
+  })
   const { onclose } = transport
   const onEnd = (): void => {
     onclose?.()
@@ -114,6 +124,9 @@ function isJson(line: Buffer): boolean {
     return false
   }
 }
+
+/** Said by the call that has started the relay of `--serve` after the client's start. */
+const STARTED = 'No relay was running: this call has started one, as the client is set up'
 
 /** Answer to a line that is not JSON, whose id cannot be known. @see JSON-RPC 2.0 section 5.1 */
 const PARSE_ERROR = `${JSON.stringify({

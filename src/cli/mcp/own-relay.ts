@@ -51,15 +51,22 @@ export class OwnRelay {
     }
   }
 
-  /** Resolves once a relay runs, here or elsewhere. Starts one if none does. @throws RelayError of its start */
-  async ready(): Promise<void> {
-    if (this.#again && !(await this.#isServed())) this.#start()
-    const failure = await this.failure()
+  /**
+   * Resolves once a relay runs, here or elsewhere, to true if this call has started it. Starts one if none does, also
+   * after a start that failed.
+   * @throws RelayError of the start
+   */
+  async ready(): Promise<boolean> {
+    // Another relay runs by now, whatever this one's last start has come to.
+    if (this.#again && (await this.#isServed())) return false
+    const isStarted = this.#start()
+    const failure = await this.#failure()
     if (failure) throw failure
+    return isStarted
   }
 
   /** Resolves, after the start that is under way, to the reason why it failed. Undefined if it did not. */
-  async failure(): Promise<RelayError | undefined> {
+  async #failure(): Promise<RelayError | undefined> {
     const { signal } = this.#started
     await aborted(AbortSignal.any([signal, this.#shell.signal]))
     return signal.reason instanceof RelayError ? signal.reason : undefined
@@ -70,7 +77,7 @@ export class OwnRelay {
    * are none.
    */
   async leftOut(): Promise<string | undefined> {
-    if ((await this.failure()) || !this.#isOwn) return undefined
+    if ((await this.#failure()) || !this.#isOwn) return undefined
     const [shell, flags] = [this.#shell, this.#flags]
     const settings = await openSettings(shell, flags)
     const loaded = await settings.read(undefined, ['profile', 'exec'])
@@ -78,12 +85,13 @@ export class OwnRelay {
     return loaded.leftOutExec && leftOutText(loaded.leftOutExec, (line) => commandFor(about, line))
   }
 
-  /** Lets {@link run} start again, unless another call already did. */
-  #start(): void {
-    if (!this.#again) return
+  /** Lets {@link run} start again. False if a start is under way, or the relay runs here. */
+  #start(): boolean {
+    if (!this.#again) return false
     this.#started = new AbortController()
     this.#again.abort()
     this.#again = undefined
+    return true
   }
 
   async #isServed(): Promise<boolean> {

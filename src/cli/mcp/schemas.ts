@@ -138,6 +138,8 @@ export const delivery = ownObject({
   attempts: z.array(attempt).optional(),
   /** Number of attempts before those. */
   earlierAttempts: count.optional(),
+  /** Number of targets besides those. */
+  moreTargets: count.optional(),
 })
 export const refused = ownObject({
   id: z.int(),
@@ -149,11 +151,15 @@ export const refused = ownObject({
   size: count.optional(),
   complete: flag.optional(),
 })
-/** A verdict. `hint` is present only for reasons that quote nothing of the request. */
+/**
+ * A verdict. `hint` is present only for reasons that quote nothing of the request; `signature` where it was refused for
+ * something else.
+ */
 export const verdict = ownObject({
   valid: z.boolean(),
   by: verifiedBy.optional(),
-  reason: reason.optional(),
+  reason: z.union([reason, refusedKind]).optional(),
+  signature: z.enum(['matches', 'does not match']).optional(),
   hint: z.string().optional(),
   /** Advice. */
   next: z.string().optional(),
@@ -172,7 +178,9 @@ const sent = ownObject({
 })
 /** A forward that was ended. */
 export const skipped = ownObject({ n: count, target: label, name: label })
-export const SENT = { sent: sent.optional(), delivery: delivery.optional() }
+/** What became of it: relay's words and numbers alone. */
+export const became = z.string()
+export const SENT = { outcome: became.optional(), sent: sent.optional(), delivery: delivery.optional() }
 
 export const route = ownObject({
   target: label.optional(),

@@ -3,14 +3,14 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { type ErrorKind, toRelayError } from '../../base/errors.js'
 import { printableJson, printableText } from '../../base/text.js'
 import { fieldsOf } from '../../json/parse.js'
-import { type Shell, shellWith } from '../command.js'
+import { type Flags, type Shell, shellWith } from '../command.js'
 import { Outside, Own } from '../output/outside.js'
 import { openProfile } from '../profile.js'
 import { argumentsSchema, readArguments } from './arguments.js'
 import { offerLibrary } from './library.js'
 import { type Note, noteFrom } from './notes.js'
 import { FROM_OUTSIDE, ownObject, separated } from './own-object.js'
-import { type Call, Failed, type ToolFields, type Tools } from './tool.js'
+import { type Call, Failed, type Tool, type ToolFields, type Tools } from './tool.js'
 import { INSTRUCTIONS } from './tools.js'
 import { noteForAgent } from './wording.js'
 
@@ -18,30 +18,27 @@ import { noteForAgent } from './wording.js'
 const PROGRESS_MS = 2000
 
 interface ServerParts {
+  /** Settings of the arguments of `relay mcp`. */
+  readonly flags: Flags
+  /** Starts the relay of `--serve` if none runs, and says so if this call did. @throws RelayError of its start */
+  readonly startRelay: () => Promise<Note | undefined>
   /** Checks that a relay runs. @throws RelayError with what to do if none does */
   readonly needRelay: () => Promise<void>
-  /** Says why the relay of `--serve` does not run. */
-  readonly trouble: () => Promise<Note | undefined>
 }
 
 /** Makes the MCP server. A failure of a tool's command is a result with advice. */
-export function createServer(tools: Tools, shell: Shell, { needRelay, trouble }: ServerParts): McpServer {
+export function createServer(
+  tools: Tools,
+  shell: Shell,
+  { flags, startRelay, needRelay }: ServerParts,
+): McpServer {
   const about = { name: 'relay', version: packageJson.version }
   const server = new McpServer(about, { instructions: INSTRUCTIONS })
   for (const [name, tool] of Object.entries(tools)) {
-    const { title, does: description, kind, isRepeatable, input, output, run } = tool
+    const { kind, input, output, run } = tool
     const needsRelay = kind === 'waits' || kind === 'sends'
-    const readOnlyHint = !kind || kind === 'waits'
-    const annotations = {
-      readOnlyHint,
-      destructiveHint: kind === 'acts',
-      idempotentHint: isRepeatable ?? readOnlyHint,
-      openWorldHint: kind === 'acts',
-    }
-    const inputSchema = listed(argumentsSchema(input))
-    const config = { title, description, inputSchema, outputSchema: listed(RESULT), annotations }
     const names = Object.keys(input.shape)
-    server.registerTool(name, config, async (raw, { mcpReq }) => {
+    server.registerTool(name, configOf(tool), async (raw, { mcpReq }) => {
       const progressToken = mcpReq._meta?.progressToken
       const gone = new AbortController()
       let given: ToolFields = {}
@@ -55,22 +52,27 @@ export function createServer(tools: Tools, shell: Shell, { needRelay, trouble }:
         if (isRelayNeeded()) await needRelay()
       }
       const isRelayNeeded = (): boolean => needsRelay && given['to'] === undefined && given['list'] !== true
-      // A tool that needs the relay fails with it.
-      const known = async (): Promise<readonly Note[]> =>
-        isRelayNeeded() ? [] : [(await trouble()) ?? []].flat()
+      // A tool that needs no relay goes on without it, and says why there is none.
+      const trouble = (error: unknown): Note => {
+        if (isRelayNeeded()) throw error
+        return noteFrom(error)
+      }
+      let known: readonly Note[] = []
       let timer: NodeJS.Timeout | undefined
       try {
-        given = readArguments(name, input, raw)
+        given = readArguments(name, tool, raw)
+        known = [(await startRelay().catch(trouble)) ?? []].flat()
         timer = setInterval(() => void look().catch((error: unknown) => gone.abort(error)), PROGRESS_MS)
         await look()
         const signal = AbortSignal.any([shell.signal, mcpReq.signal, gone.signal])
-        const call: Call = { shell: shellWith(shell, { signal }), given, notes: new Set<Note>(await known()) }
+        const parts = { shell: shellWith(shell, { signal }), flags, given }
+        const call: Call = { ...parts, notes: new Set<Note>(known) }
         const made = withoutRest(await run(call))
         const structuredContent = withNotes(separated(ownObject(output), made), call.notes, names)
         return { content: [textOf(structuredContent)], structuredContent }
       } catch (error) {
         const isSignedOut = SIGNED_OUT.has(toRelayError(error).kind)
-        const next = isSignedOut ? [await signInText(shell)] : await known()
+        const next = isSignedOut ? [...known, await signInText(shell, flags)] : known
         return failureOf(error, next, names)
       } finally {
         clearInterval(timer)
@@ -79,6 +81,19 @@ export function createServer(tools: Tools, shell: Shell, { needRelay, trouble }:
   }
   offerLibrary(server)
   return server
+}
+
+/** What the list of tools says of one. */
+function configOf({ title, does: description, kind, isRepeatable, input }: Tool) {
+  const readOnlyHint = !kind || kind === 'waits'
+  const annotations = {
+    readOnlyHint,
+    destructiveHint: kind === 'acts',
+    idempotentHint: isRepeatable ?? readOnlyHint,
+    openWorldHint: kind === 'acts',
+  }
+  const inputSchema = listed(argumentsSchema(input))
+  return { title, description, inputSchema, outputSchema: listed(RESULT), annotations }
 }
 
 /**
@@ -133,8 +148,8 @@ function textOf(content: object) {
 const SIGNED_OUT: ReadonlySet<ErrorKind> = new Set(['unauthenticated', 'invalid_token'])
 
 /** Makes the advice about them, in relay's own words. @throws RelayError `settings` */
-async function signInText(shell: Shell): Promise<string> {
-  await using profile = await openProfile(shell, {}, { mustExist: false, instance: 'ignore' })
+async function signInText(shell: Shell, flags: Flags): Promise<string> {
+  await using profile = await openProfile(shell, flags, { mustExist: false, instance: 'ignore' })
   return `Ask the user to sign in to this profile with ${profile.command('login')}, then call again`
 }
 

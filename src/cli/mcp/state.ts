@@ -4,25 +4,33 @@ import { KEYCHAIN_LIMIT_MS } from '../../tokens/tokens.js'
 import { publicAddress } from '../addresses.js'
 import { startCommand } from '../advice.js'
 import { hookListCommand } from '../commands/hook.js'
+import { routesCommand } from '../commands/routes.js'
 import { sourceListCommand } from '../commands/source.js'
 import { openProfile, type Profile } from '../profile.js'
 import { openAsUser } from '../user-profile.js'
-import { offlineCommand, secretNote } from './advice.js'
+import { WITHOUT_ROUTE, offlineCommand, secretNote } from './advice.js'
 import { addError, type Call, runForAgent } from './tool.js'
 
 /**
  * Reads the state: what runs and where, or the command that starts it; where deliveries come from and go to; which
  * secret the program verifies with; which files set what; and whether the user is signed in. Has no token and no secret.
  */
-export async function readState(routes: readonly object[], call: Call): Promise<object> {
-  const { shell, notes } = call
-  await using profile = await openProfile(shell, {}, { mustExist: false })
+export async function readState(call: Call): Promise<object> {
+  const { shell, flags, notes } = call
+  await using profile = await openProfile(shell, flags, { mustExist: false })
   const { instance, name } = profile
   const { pid, url, startedAt, sandbox } = instance ?? {}
   const running = instance ? { pid, url, startedAt, sandbox, inspector: `${instance.url}/inspect` } : null
   const start = instance ? null : startCommand(profile)
   const { provider } = profile.values
-  const { objects: sources } = await runForAgent(call, sourceListCommand, {})
+  // A profile that does not exist yet has none.
+  const none = (error: unknown): { objects: readonly object[] } => {
+    addError(call, error)
+    return { objects: [] }
+  }
+  const { objects: routes } = await runForAgent(call, routesCommand, {}).catch(none)
+  const { objects: sources } = await runForAgent(call, sourceListCommand, {}).catch(none)
+  if (instance && routes.length === 0) notes.add(WITHOUT_ROUTE)
   const tunnels = (instance?.tunnels ?? []).map(({ source, state, url, why }) => ({
     source,
     state,
@@ -34,7 +42,7 @@ export async function readState(routes: readonly object[], call: Call): Promise<
     running,
     start,
     ...(start !== null && { startOffline: offlineCommand(profile) }),
-    payloadUrl: publicAddress(profile) + pathOf(provider),
+    payloadUrl: instance || profile.values.port !== 0 ? publicAddress(profile) + pathOf(provider) : null,
     secret: await secretNote(call, profile, provider),
     settings: settingsByPlace(profile),
     routes,

@@ -18,9 +18,14 @@ import { Notes, type Note, noteFrom } from './notes.js'
 /** Arguments of a tool, by name. */
 export type ToolFields = Readonly<Record<string, unknown>>
 
+/** Arguments that a given one excludes, by its name: they would say nothing. */
+export type Excluded = Readonly<Record<string, readonly string[]>>
+
 /** A call of a tool. */
 export interface Call {
   readonly shell: Shell
+  /** Settings of the arguments of `relay mcp`. */
+  readonly flags: Flags
   readonly given: ToolFields
   /** Messages of relay in addition to the result. */
   readonly notes: Set<Note>
@@ -45,6 +50,7 @@ export interface Tool {
   /** True if a repeated call changes nothing more. Default: true for a tool that only reads or waits. */
   readonly isRepeatable?: boolean | undefined
   readonly input: z.ZodObject
+  readonly excluded?: Excluded | undefined
   readonly output: z.ZodRawShape
   readonly run: (call: Call) => Promise<object>
 }
@@ -58,7 +64,7 @@ export interface Found<R extends CommandResult> {
 
 interface ToolSpec<Input extends Flags, R extends CommandResult, Args extends z.ZodRawShape> extends Pick<
   Tool,
-  'title' | 'does' | 'kind' | 'isRepeatable' | 'output'
+  'title' | 'does' | 'kind' | 'isRepeatable' | 'excluded' | 'output'
 > {
   readonly command: AgentCommand<Input, R>
   /** Options of the command that the tool offers, as declared. */
@@ -90,8 +96,14 @@ export function tool<
       const checking = check?.(call).catch((error: unknown) => wrong.abort(error))
       const signal = AbortSignal.any([call.shell.signal, wrong.signal])
       const flags = { ...chosenOptions(call.given, options), ...further }
-      const found = await runForAgent({ ...call, shell: shellWith(call.shell, { signal }) }, command, flags)
+      const shell = shellWith(call.shell, { signal })
+      const found = await runForAgent({ ...call, shell }, command, flags).catch(async (error: unknown) => {
+        // What is wrong with the arguments says more than what came of them.
+        await checking
+        throw wrong.signal.aborted ? wrong.signal.reason : error
+      })
       await checking
+      wrong.signal.throwIfAborted()
       return result(found, call)
     },
   }
@@ -145,7 +157,9 @@ export async function runForAgent<Input extends Flags, R extends CommandResult>(
   const items: ResultItem<R>[] = []
   const objects: object[] = []
   try {
-    for await (const item of itemsOf(command.run(shell, withDefaults(command, given)))) {
+    for await (const item of itemsOf(
+      command.run(shell, withDefaults(command, { ...call.flags, ...given })),
+    )) {
       items.push(item)
       for (const part of [command.json?.(item)].flat())
         if (typeof part === 'object' && !(part instanceof Uint8Array))

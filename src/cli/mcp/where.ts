@@ -6,7 +6,17 @@ import type { Journal } from '../../journal/journal.js'
 import { lackingPaths, readPath } from '../../replay/edit.js'
 import { hasJournal, readFilter } from '../journal.js'
 import { openProfile } from '../profile.js'
+import { requireKnownMatch, requireOwnExample } from './known.js'
 import type { Call } from './tool.js'
+
+/** Parses conditions. @throws RelayError `usage`, also for what would compare with a text that begins with `=` */
+export function readConditions(texts: readonly unknown[]): Condition[] {
+  return texts.map((each) => {
+    const text = String(each)
+    if (/^[^=!~]*[=!]==/.test(text)) throw new RelayError('usage', `where ${text}: write == or !=`)
+    return parseCondition(text, '--where')
+  })
+}
 
 /** Newest deliveries whose payloads are looked at. */
 const SAMPLES = 20
@@ -49,15 +59,25 @@ export async function requireKnownPaths(
   }
 }
 
-/** {@link requireKnownPaths} for a wait, before it begins. */
-export async function requirePathsOfWait({
+/** Checks that an example is not of another source than the code host. @throws RelayError `usage` that names the source */
+export async function requireTriggered({ shell, flags, given }: Call): Promise<void> {
+  const { event, source, body } = given
+  if (typeof event !== 'string' || source !== undefined || body !== undefined) return
+  await using profile = await openProfile(shell, flags, { mustExist: false, problems: 'report' })
+  await requireOwnExample(profile, event)
+}
+
+/** Checks what a wait waits for, before it begins. @throws RelayError `usage` with the nearest name or path */
+export async function requireWaitable({
   shell,
+  flags,
   given: { match, where, source, repo },
 }: Call): Promise<void> {
-  if (typeof match !== 'string' || !Array.isArray(where)) return
-  const conditions = where.map((text) => parseCondition(String(text), '--where'))
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-  const filter = readFilter({ event: [match], source: text(source), repo: text(repo) }, Date.now())
-  await using profile = await openProfile(shell, {}, { mustExist: false })
-  if (hasJournal(profile)) await requireKnownPaths(await profile.journal(), filter, conditions)
+  const filter = readFilter({ event: [String(match)], source: text(source), repo: text(repo) }, Date.now())
+  await using profile = await openProfile(shell, flags, { mustExist: false, problems: 'report' })
+  const conditions = readConditions(Array.isArray(where) ? where : [])
+  await requireKnownMatch(profile, filter)
+  if (!hasJournal(profile)) return
+  await requireKnownPaths(await profile.journal(), filter, conditions)
 }
