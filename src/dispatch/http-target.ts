@@ -9,6 +9,7 @@ import { NotHttpError } from '../net/client.js'
 import { DeliverySender, NoResponse, type PostRequest } from '../net/delivery-sender.js'
 import type { WebhookRequest } from '../senders/request.js'
 import { redirectTarget } from '../net/redirect.js'
+import { TlsError } from '../net/tls.js'
 import { interruptedBy, noResponse, type OpenTarget, type Reply, SENT_AGAIN } from './target.js'
 
 /** Converts an entry so that its receiver can verify it now, without the headers of the original connection. */
@@ -54,6 +55,7 @@ export function openHttpTarget(
   // A request has only one such header (RFC 9110 section 11.6.2). What the user sets takes precedence over the sender's.
   const replaced = new Set(own.map(([name]) => name.toLowerCase()))
   const sender = new DeliverySender(url, limit, connection)
+  let hasAnswered = false
   return {
     async deliver(entry, attempt, { signal }) {
       // Called outside the try: a failure here is not the target's.
@@ -65,6 +67,7 @@ export function openHttpTarget(
           { lines: sent, body, query, path },
           signal,
         )
+        hasAnswered = true
         const elsewhere = redirectTarget({ status, header }, url)
         return {
           outcome: statusOutcome(status),
@@ -86,7 +89,10 @@ export function openHttpTarget(
           error instanceof NoResponse ? error : { how: 'unreached', cause: error }
         const within = `within ${limit / 1000} s`
         if (how === 'unanswered') return noResponse('timed out', `no answer ${within}`)
-        const why = isTimeout(cause) ? `no connection ${within}` : describeConnectionError(cause)
+        // What has answered plain HTTP does not expect TLS.
+        const known =
+          hasAnswered && url.startsWith('http:') && cause instanceof TlsError ? cause.cause : cause
+        const why = isTimeout(cause) ? `no connection ${within}` : describeConnectionError(known)
         const isStale = how === 'stale'
         const result = noResponse('unreachable', isStale ? why + SENT_AGAIN : why)
         return { ...result, isBroken: how === 'broken', isStale }

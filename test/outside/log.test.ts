@@ -25,6 +25,16 @@ describe('relay log', () => {
     expect(await here.run('log')).toEqual(prints(`${LINES.join('\n')}\n`))
   })
 
+  it('names each of several targets as the settings do', async () => {
+    await using here = await bare({ env: { RELAY_FORWARD: 'app=http://localhost:3000/hook' } })
+    const deploy = { status: 'failed', reason: 'exit code 1', attempts: [] } as const
+    await fill(here, [{ id: 'a', forwards: { [URL_TARGET]: {}, 'push=exec:./deploy.sh': deploy } }])
+    const line = '#1  2023-11-15 03:43:20  push  octo/demo#7  '
+    expect((await here.run('log')).out).toBe(
+      `${line}1 of 2 failed: deploy.sh; 1 of 2 waiting: app (no relay runs)\n`,
+    )
+  })
+
   it('shows the branch or tag where there is one', async () => {
     await using here = await bare()
     await fill(here, [

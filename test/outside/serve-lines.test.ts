@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { place, type Serving } from '../kit/place.js'
+import { listening } from '../kit/ports.js'
 import { receiver, type Reply } from '../kit/receiver.js'
 import { fresh } from './fixture.js'
 
@@ -75,6 +77,23 @@ describe('a target that is down, of relay serve', () => {
     await relay.stop()
     expect(linesOf(relay)).toEqual([ok(1), '#2  → app ↻ connection closed again at once', ok(2)])
   })
+})
+
+it.each([
+  ['never', 0, ': set https:// in the address if the server expects TLS'],
+  ['before', 1, ''],
+])('a target that hangs up and has %s answered: perhaps it expects TLS', async (_, count, hint) => {
+  let left = count
+  const server = createServer((request, response) => {
+    if (left-- > 0) response.writeHead(200, { Connection: 'close' }).end()
+    else request.resume().once('end', () => request.socket.destroy())
+  })
+  const target = await listening(server)
+  const relay = await here.serve('--forward', `app=http://127.0.0.1:${target.port}`)
+  for (const id of ['1', '2']) await relay.deliver({ id })
+  const { waitsFor } = await relay.object({ type: 'target', state: 'down' })
+  expect(waitsFor).toBe(`down: connection closed before an answer${hint}`)
+  await target.down()
 })
 
 it.each([

@@ -83,7 +83,7 @@ async function* list(shell: Shell, flags: LogFlags): AsyncGenerator<LogItem> {
   if (flags.follow) await awaitJournal(shell, profile)
   const journal = await profile.journal()
   const isForPerson = out.isTerminal && !shell.json
-  if (isForPerson) {
+  if (!shell.json) {
     const hasRoutes = namedTargets(profile).length > 0
     yield { type: 'names', named: await knownTargets(profile, journal), hasRoutes }
   }
