@@ -10,7 +10,14 @@ import { DeliverySender, NoResponse, type PostRequest } from '../net/delivery-se
 import type { WebhookRequest } from '../senders/request.js'
 import { redirectTarget } from '../net/redirect.js'
 import { TlsError } from '../net/tls.js'
-import { interruptedBy, noResponse, type OpenTarget, type Reply, SENT_AGAIN } from './target.js'
+import {
+  type DeliveryResult,
+  interruptedBy,
+  noResponse,
+  type OpenTarget,
+  type Reply,
+  SENT_AGAIN,
+} from './target.js'
 
 /** Converts an entry so that its receiver can verify it now, without the headers of the original connection. */
 export type RequestBuilder = (entry: Entry) => Pick<WebhookRequest, 'headers' | 'body' | 'query' | 'path'>
@@ -83,23 +90,27 @@ export function openHttpTarget(
         }
       } catch (error) {
         if (signal.aborted) return interruptedBy(signal)
-        if (error instanceof NotHttpError)
-          return { outcome: 'refused', status: null, answer: error.start, error: error.message }
-        const { how, cause }: Pick<NoResponse, 'how' | 'cause'> =
-          error instanceof NoResponse ? error : { how: 'unreached', cause: error }
-        const within = `within ${limit / 1000} s`
-        if (how === 'unanswered') return noResponse('timed out', `no answer ${within}`)
-        // What has answered plain HTTP does not expect TLS.
-        const known =
-          hasAnswered && url.startsWith('http:') && cause instanceof TlsError ? cause.cause : cause
-        const why = isTimeout(cause) ? `no connection ${within}` : describeConnectionError(known)
-        const isStale = how === 'stale'
-        const result = noResponse('unreachable', isStale ? why + SENT_AGAIN : why)
-        return { ...result, isBroken: how === 'broken', isStale }
+        return failureOf(error, limit, hasAnswered && url.startsWith('http:'))
       }
     },
     [Symbol.asyncDispose]: () => sender[Symbol.asyncDispose](),
   }
+}
+
+/** Result of an attempt without an answer. @param speaksHttp true for a target that has answered without TLS */
+function failureOf(error: unknown, limit: number, speaksHttp: boolean): DeliveryResult {
+  if (error instanceof NotHttpError)
+    return { outcome: 'refused', status: null, answer: error.start, error: error.message }
+  const { how, cause }: Pick<NoResponse, 'how' | 'cause'> =
+    error instanceof NoResponse ? error : { how: 'unreached', cause: error }
+  const within = `within ${limit / 1000} s`
+  if (how === 'unanswered') return noResponse('timed out', `no answer ${within}`)
+  // The advice to use TLS would be wrong.
+  const known = speaksHttp && cause instanceof TlsError ? cause.cause : cause
+  const why = isTimeout(cause) ? `no connection ${within}` : describeConnectionError(known)
+  const isStale = how === 'stale'
+  const result = noResponse('unreachable', isStale ? why + SENT_AGAIN : why)
+  return { ...result, isBroken: how === 'broken', isStale }
 }
 
 /** Answer for the sender. Undefined if its body is too long, or did not arrive whole. */
