@@ -96,6 +96,22 @@ it.each([
   await target.down()
 })
 
+it('a delivery that waits at one of several targets names it', async () => {
+  await using app = await receiver(503)
+  await using other = await receiver()
+  here.configure({
+    routes: [
+      { name: 'app', forward: app.url, ordered: true },
+      { name: 'other', forward: other.url },
+    ],
+  })
+  const relay = await here.serveWith({ seams: { limits: { retries: [60_000] } } })
+  await relay.deliver({ id: '1', event: 'push' })
+  await relay.object({ type: 'attempt', n: 1, name: 'app' })
+  await relay.deliver({ id: '2', event: 'push' })
+  await relay.says(/#2 {2}push {2}waits at app behind #1, tried again in \d+s$/m)
+})
+
 it.each([
   ['kill -9 $$', '✗ killed TIME, ended by SIGKILL', 'killed'],
   ['kill $$', '✗ killed TIME, ended by SIGTERM', 'killed'],
