@@ -81,8 +81,12 @@ interface Refusable {
 /** How a route comes to be, which no tool makes. */
 export const ADD_ROUTE =
   'Whoever sets up relay adds one, such as "forward": ["http://localhost:3000/hook"] in relay.json, which it reads at once'
-/** Said where relay has no route at all. */
-export const WITHOUT_ROUTE = `There is no route, so that no program gets a delivery. ${ADD_ROUTE}`
+const WITHOUT_ROUTE = `There is no route, so that no program gets a delivery. ${ADD_ROUTE}`
+
+/** Returns what to do about these routes, if there are none. */
+export function adviceFor(routes: readonly object[]): { readonly advice?: string } {
+  return routes.length > 0 ? {} : { advice: WITHOUT_ROUTE }
+}
 
 const SECRET = 'Enter the same secret at the sender and in relay: relay_state has the place of it'
 const RAW =

@@ -180,6 +180,8 @@ const sent = ownObject({
 export const skipped = ownObject({ n: count, target: label, name: label })
 /** What became of it: relay's words and numbers alone. */
 export const became = z.string()
+/** What to do, in relay's words alone. */
+export const advice = z.string()
 export const SENT = { outcome: became.optional(), sent: sent.optional(), delivery: delivery.optional() }
 
 export const route = ownObject({
@@ -234,6 +236,7 @@ export const STATE = {
     ),
   ),
   routes: z.array(route),
+  advice: advice.optional(),
   sources: z.array(source),
   tunnels: z.array(ownObject({ source: name, state: z.enum(['connecting', 'connected', 'waiting']) })),
   codeHost: ownObject({

@@ -8,7 +8,7 @@ import { routesCommand } from '../commands/routes.js'
 import { sourceListCommand } from '../commands/source.js'
 import { openProfile, type Profile } from '../profile.js'
 import { openAsUser } from '../user-profile.js'
-import { WITHOUT_ROUTE, offlineCommand, secretNote } from './advice.js'
+import { adviceFor, offlineCommand, secretNote } from './advice.js'
 import { addError, type Call, runForAgent } from './tool.js'
 
 /**
@@ -30,7 +30,6 @@ export async function readState(call: Call): Promise<object> {
   }
   const { objects: routes } = await runForAgent(call, routesCommand, {}).catch(none)
   const { objects: sources } = await runForAgent(call, sourceListCommand, {}).catch(none)
-  if (instance && routes.length === 0) notes.add(WITHOUT_ROUTE)
   const tunnels = (instance?.tunnels ?? []).map(({ source, state, url, why }) => ({
     source,
     state,
@@ -46,6 +45,7 @@ export async function readState(call: Call): Promise<object> {
     secret: await secretNote(call, profile, provider),
     settings: settingsByPlace(profile),
     routes,
+    ...adviceFor(routes),
     sources,
     tunnels,
   }

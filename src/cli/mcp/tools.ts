@@ -19,13 +19,14 @@ import { labelOf, shortNames } from '../../dispatch/routes.js'
 import { eventName, progressOf } from '../output/deliveries.js'
 import { outside } from '../output/outside.js'
 import { openProfile } from '../profile.js'
-import { NEXT, NEXT_OF_KIND, WITHOUT_ROUTE, noteRefusal } from './advice.js'
+import { adviceFor, NEXT, NEXT_OF_KIND, noteRefusal } from './advice.js'
 import { refusedWord } from '../refused.js'
 import type { SentItem } from '../send.js'
 import type { Note } from './notes.js'
 import { LIST_FIELDS, namePart, told, whole } from './brief.js'
 import { deliveryList, FILTERS_OF_JOURNAL, LIST_OPTIONS, refusedList } from './list.js'
 import {
+  advice,
   became,
   delivery,
   done,
@@ -213,13 +214,13 @@ export const TOOLS: Tools = {
     does: 'Shows where deliveries are forwarded to, and how each target does. With entry, which routes match that delivery, and why.',
     command: routesCommand,
     args: { entry: entry.optional() },
-    output: { routes: z.array(route), test: routesTest.optional() },
+    output: { routes: z.array(route), advice: advice.optional(), test: routesTest.optional() },
     async result({ objects: routes }, call) {
       const { entry: word } = call.given
-      if (routes.length === 0) call.notes.add(WITHOUT_ROUTE)
-      if (typeof word !== 'string') return { routes }
+      const found = { routes, ...adviceFor(routes) }
+      if (typeof word !== 'string') return found
       const { objects } = await runForAgent(call, routesTestCommand, { entry: word })
-      return { routes, test: objects[0] }
+      return { ...found, test: objects[0] }
     },
   }),
   relay_state: {
