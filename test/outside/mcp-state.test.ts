@@ -130,6 +130,8 @@ describe('an agent that has just been started', () => {
     ])
     handler.answers(200)
     expect(await first('replay_delivery', { entry: 1 })).toEqual(['outcome', 'succeeded 200'])
+    await handler.down()
+    expect(await first('trigger_delivery', { event: 'push' })).toEqual(['outcome', 'waiting, unreachable'])
   })
 
   it('reads that there is no route, and how one comes to be, which is then there at once', async () => {

@@ -117,9 +117,10 @@ function urgentFirst(targets: readonly ToolFields[]): readonly ToolFields[] {
 const MAX_PARTS = 3
 const NO_ROUTE = `no route matches, so that no program got it. ${ADD_ROUTE}.`
 
-/** Formats `failed 500`, `waiting after 503`. */
-function stateText({ state, status }: ToolFields): string {
+/** Formats `failed 500`, `waiting after 503`, `waiting, unreachable`. */
+function stateText({ state, status, outcome }: ToolFields): string {
   const word = STATES.find((each) => each === state) ?? 'none'
+  if (typeof status !== 'number' && typeof outcome === 'string') return `${word}, ${outcome}`
   if (typeof status !== 'number') return word === 'waiting' ? 'waiting for an answer' : word
   return word === 'waiting' ? `waiting after ${status}` : `${word} ${status}`
 }
