@@ -2,12 +2,14 @@ import type { Command } from '../base/command-line.js'
 import { sleep } from '../base/wait.js'
 import { type ErrorKind, RelayError } from '../base/errors.js'
 import { parseUrl } from '../base/address.js'
+import type { Secret } from '../base/secret.js'
 import { formatDuration, systemClock } from '../base/time.js'
 import type { OAuthHost } from '../codehost/host.js'
 import {
   type CallOptions,
   type IssuedToken,
   isUnknownClient,
+  NO_DEVICE_FLOW,
   TokenEndpoint,
   TokenError,
 } from './token-endpoint.js'
@@ -23,8 +25,8 @@ const MAX_INTERVAL = 60_000
 
 export interface DeviceParts extends CallOptions {
   readonly host: OAuthHost
-  /** Id of the client. The flow needs no secret. */
-  readonly clientId: string
+  /** The client. Only some code hosts want its secret for the flow. */
+  readonly client: { readonly id: string; readonly secret?: Secret | undefined }
   readonly command: Command
   /** Waits between two polls. A test replaces it. */
   readonly wait?: typeof sleep
@@ -38,8 +40,9 @@ export interface DeviceParts extends CallOptions {
  * when the code expires; the reason of `signal`, or an AbortError, when it aborts
  */
 export async function beginDeviceSignIn(parts: DeviceParts) {
-  const { host, clientId, clock = systemClock, wait = sleep, signal } = parts
-  const endpoint = new TokenEndpoint(host, { id: clientId }, parts)
+  const { host, client, clock = systemClock, wait = sleep, signal } = parts
+  const { id, secret } = client
+  const endpoint = new TokenEndpoint(host, host.oauth.deviceTakesSecret ? { id, secret } : { id }, parts)
   const codes = await endpoint.deviceCodes().catch((error: unknown) => {
     throw explained(parts, error)
   })
@@ -82,7 +85,7 @@ function limited(interval: number): number {
 
 /** Adds advice to the error of a call. Throws the signal's reason if it aborted. */
 function explained(parts: DeviceParts, error: unknown, lifetime = 0): unknown {
-  const { host, clientId, command, signal } = parts
+  const { host, client, command, signal } = parts
   signal?.throwIfAborted()
   if (!(error instanceof TokenError)) return error
   const { code, message } = error
@@ -91,13 +94,26 @@ function explained(parts: DeviceParts, error: unknown, lifetime = 0): unknown {
   if (code === undefined) return failed(error.kind, `: ${message}`)
   if (code === 'expired_token') return expired(parts, lifetime)
   if (code === 'access_denied') return failed('unauthenticated', ': access was denied there')
+  if (code === NO_DEVICE_FLOW) return noDeviceFlow(parts)
   if (code === 'device_flow_disabled')
     return failed(
       'not_configured',
-      `: the OAuth app ${clientId} does not allow the device flow. Enable it in the app's settings there, or use ${command('login --with-token')}`,
+      `: the OAuth app ${client.id} does not allow the device flow. Enable it in the app's settings there, or use ${command('login --with-token')}`,
     )
   const kind = isUnknownClient(error) ? 'not_configured' : error.kind
-  return failed(kind, ` (${message}). Check RELAY_CLIENT_ID`)
+  const isOpen = isUnknownClient(error) && host.oauth.deviceTakesSecret && client.secret === undefined
+  const more = isOpen
+    ? `, and set RELAY_CLIENT_SECRET: a confidential application needs its secret in this shell, too. Or use ${command('login --no-browser')}`
+    : ''
+  return failed(kind, ` (${message}). Check RELAY_CLIENT_ID${more}`)
+}
+
+/** Error for a code host that has no device flow. */
+export function noDeviceFlow({ host, command }: Pick<DeviceParts, 'host' | 'command'>): RelayError {
+  return new RelayError(
+    'usage',
+    `${host.url} has no device flow. Use ${command('login --no-browser')}, or ${command('login --with-token')}`,
+  )
 }
 
 function expired({ command }: DeviceParts, lifetime: number): RelayError {

@@ -70,13 +70,16 @@ export function isUnknownClient({ code = '' }: TokenError): boolean {
   return UNKNOWN_CLIENT.has(code)
 }
 
-/** A token that no server has issued. */
+/** A token, code and state that no server has issued. */
 const NO_TOKEN = 'relay-asks-whether-this-client-is-known'
+
+/** Code of the error of a server without a device flow: not one that a server sends. */
+export const NO_DEVICE_FLOW = 'no device flow'
 
 /**
  * Token endpoint of a code host, and the device endpoint next to it (RFC 8628), as an OAuth client calls them. Each
  * call is one request, which follows no redirect and accepts a response of at most 64 KiB. A client needs its secret
- * for everything but the device flow. Every method rejects with {@link TokenError} unless documented otherwise.
+ * for everything but the device flow, where only some servers take it. Every method rejects with {@link TokenError} unless documented otherwise.
  */
 export class TokenEndpoint {
   readonly #host: TokenHost
@@ -143,11 +146,13 @@ export class TokenEndpoint {
     })
   }
 
-  /** Requests the codes of a device flow (RFC 8628 section 3.1). */
+  /** Requests the codes of a device flow (RFC 8628 section 3.1). The code is {@link NO_DEVICE_FLOW} if the server has none. */
   deviceCodes(): Promise<OAuth.DeviceAuthorizationResponse> {
     const scope = { scope: this.#host.oauth.scopes.join(' ') }
     return this.#call(async ({ oauth, sender, request }) => {
       const answer = await oauth.deviceAuthorizationRequest(...sender, scope, request)
+      // GitLab, with its feature flag off (app/controllers/oauth/device_codes_controller.rb).
+      if (answer.status === 204) throw new TokenError('there is no device flow', { code: NO_DEVICE_FLOW })
       return oauth.processDeviceAuthorizationResponse(...this.#parties, answer)
     })
   }
@@ -166,11 +171,16 @@ export class TokenEndpoint {
   /**
    * Checks that the code host knows the client, by renewing a token that does not exist, since a client is refused
    * before its token is (section 5.2). Exchanging a code would not do: Gitea's error is the same for a wrong secret and
-   * a wrong code. Gitea 1.15 checks the id only. Returns undefined if the code host did not say. Does not reject.
+   * a wrong code. GitLab refuses the token first, but a code after the client. Gitea 1.15 checks the id only. Returns
+   * undefined if the code host did not say. Does not reject.
    */
   async knowsClient(): Promise<boolean | undefined> {
+    const { checksTokenFirst = false, authorizationEndpoint: redirectUri } = this.#host.oauth
+    const made = { state: NO_TOKEN, redirectUri, verifier: NO_TOKEN.repeat(2) }
     try {
-      await this.refresh({ refreshToken: NO_TOKEN })
+      await (checksTokenFirst
+        ? this.exchange(new URLSearchParams({ code: NO_TOKEN, state: NO_TOKEN }), made)
+        : this.refresh({ refreshToken: NO_TOKEN }))
       return true
     } catch (error) {
       if (!(error instanceof TokenError) || error.code === undefined) return undefined

@@ -330,6 +330,10 @@ export interface OAuthServer {
   readonly scopes: readonly string[]
   /** True if a refresh token is exchanged with the redirect URI of its sign-in (GitLab). */
   readonly repeatsRedirectUri?: boolean
+  /** True if a confidential client sends its secret also in the device flow (RFC 8628 section 3.1; GitLab). */
+  readonly deviceTakesSecret?: boolean
+  /** True if a refresh token is checked before the client that sends it, but a client before its code (GitLab). */
+  readonly checksTokenFirst?: boolean
 }
 
 /** Identifies the software at an address, by a GET without a token. */

@@ -26,10 +26,11 @@ export function oauthState() {
       id: randomBytes(32).toString('hex'),
       secret: 'gloas-the-client_secret.x',
       redirectUris: [] as string[],
+      confidential: true,
     },
     codes: new Map<string, Grant>(),
     devices: new Map<string, Device>(),
-    /** Whether an administrator has switched the device flow off (feature flag `oauth2_device_grant_flow`). */
+    /** Whether an administrator has switched the device flow off (feature flag `oauth2_device_grant_flow`, until 17.8). */
     noDevices: false,
     /** Forms that the token endpoint got, without secrets. */
     forms: [] as Record<string, string>[],
@@ -131,16 +132,19 @@ function decide(state: OAuthState, form: Record<string, string>): FullReply {
   return { status: 302, headers: { location: target.href } }
 }
 
+/** Doorkeeper's `by_uid_and_secret` (lib/doorkeeper/models/application_mixin.rb): only a public client needs no secret. */
 function knowsClient({ client }: OAuthState, form: Record<string, string>): boolean {
-  return form['client_id'] === client.id && form['client_secret'] === client.secret
+  const { client_id: id, client_secret: secret = '' } = form
+  return id === client.id && (secret === '' ? !client.confidential : secret === client.secret)
 }
 
 function exchange(state: OAuthState, form: Record<string, string>): FullReply {
   const { tokens, client } = state
   const grant = form['grant_type']
   if (grant === 'urn:ietf:params:oauth:grant-type:device_code') return ofDevice(state, form)
-  if (!knowsClient(state, form)) return refused('invalid_client')
   if (grant === 'authorization_code') {
+    // Its client is checked before its code (lib/doorkeeper/oauth/authorization_code_request.rb).
+    if (!knowsClient(state, form)) return refused('invalid_client')
     const found = state.codes.get(form['code'] ?? '')
     state.codes.delete(form['code'] ?? '')
     const challenge = createHash('sha256')
@@ -153,8 +157,10 @@ function exchange(state: OAuthState, form: Record<string, string>): FullReply {
   if (grant !== 'refresh_token') return refused('unsupported_grant_type')
   // The new pair ends the old one, access token and all.
   const [known, old] = [...tokens].find(([, each]) => each.refresh === form['refresh_token']) ?? []
-  if (known === undefined || !old || old.revoked || old.clientId !== client.id)
-    return refused('invalid_grant')
+  // The token is checked before the client (lib/doorkeeper/oauth/refresh_token_request.rb).
+  if (known === undefined || !old || old.revoked) return refused('invalid_grant')
+  if (!knowsClient(state, form)) return refused('invalid_client')
+  if (old.clientId !== client.id) return refused('invalid_grant')
   old.revoked = true
   return issue(state, old.username, old.scopes.join(' '))
 }
@@ -175,14 +181,12 @@ function issue({ tokens, client }: OAuthState, username: string, scope: string):
   return { body: { ...pair, scope, created_at } }
 }
 
-function deviceCodes(
-  { devices, noDevices, client }: OAuthState,
-  form: Record<string, string>,
-  request: Received,
-): FullReply {
-  // The route is not there without the feature flag.
-  if (noDevices) return { status: 404, body: '<html>404</html>' }
-  if (form['client_id'] !== client.id) return refused('invalid_client')
+/** The client authenticates itself (request/device_authorization.rb of doorkeeper-device_authorization_grant). */
+function deviceCodes(state: OAuthState, form: Record<string, string>, request: Received): FullReply {
+  const { devices, noDevices } = state
+  // app/controllers/oauth/device_codes_controller.rb of a913a36c8abd renders nothing.
+  if (noDevices) return { status: 204 }
+  if (!knowsClient(state, form)) return refused('invalid_client')
   const [code, userCode] = [randomBytes(32).toString('base64url'), '0A44L90H']
   const ends = Date.now() + DEVICE_LIFETIME * 1000
   devices.set(code, { userCode, scope: form['scope'] ?? '', ends, says: 'pending', asked: 0 })
@@ -195,8 +199,9 @@ function deviceCodes(
 }
 
 function ofDevice(state: OAuthState, form: Record<string, string>): FullReply {
+  if (!knowsClient(state, form)) return refused('invalid_client')
   const found = state.devices.get(form['device_code'] ?? '')
-  if (!found || form['client_id'] !== state.client.id) return refused('invalid_grant')
+  if (!found) return refused('invalid_grant')
   if (found.ends <= Date.now()) return refused('expired_token')
   found.asked++
   if (found.says === 'pending') return refused('authorization_pending')

@@ -38,14 +38,19 @@ describe('relay setup at a GitLab', () => {
 })
 
 describe('relay doctor at a GitLab', () => {
-  it('knows it by its API, and the client by a renewal', async () => {
+  it.each<[string, Record<string, string>, string]>([
+    ['known', {}, ' is GitLab; '],
+    ['known with its secret', {}, ' knows it; sign-in returns'],
+    ['no such id', { RELAY_CLIENT_ID: 'f'.repeat(64) }, ' does not know client '],
+    ['another secret', { RELAY_CLIENT_SECRET: 'gloas-another' }, ' does not know client '],
+  ])('knows it by its API, and asks there for the client: %s', async (_, other, says) => {
     const { id, secret } = here.gitlab.state.oauth.client
-    const env = { RELAY_CLIENT_ID: id, RELAY_CLIENT_SECRET: secret }
-    const host = await checkOf(here, 'code host', env)
-    expect(JSON.stringify(host)).toContain(`${here.gitlab.url} is GitLab`)
-    const wrong = { env: { ...env, RELAY_CLIENT_SECRET: 'another' } }
-    const { out, err } = await here.runWith(wrong, 'doctor')
-    expect(out + err).toContain('RELAY_CLIENT')
+    const host = await checkOf(here, 'code host', {
+      RELAY_CLIENT_ID: id,
+      RELAY_CLIENT_SECRET: secret,
+      ...other,
+    })
+    expect(JSON.stringify(host)).toContain(here.gitlab.url + says)
   })
 
   it('says that an address is that of a GitLab where another is set', async () => {

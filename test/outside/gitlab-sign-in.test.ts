@@ -88,14 +88,35 @@ describe('signing in at a GitLab', () => {
     expect(tokens()).toMatchObject([{ kind: 'oauth', ends: expect.any(Number) }])
   })
 
-  it('goes by a code that is entered on another machine', async () => {
-    const login = here.start('login', '--device', '--json')
+  it.each([
+    ['a confidential application', true, {}],
+    ['a public application, without its secret', false, { RELAY_CLIENT_SECRET: undefined }],
+  ])('goes by a code that is entered on another machine, of %s', async (_, confidential, env) => {
+    here.gitlab.state.oauth.client.confidential = confidential
+    await here.serve()
+    const login = here.startWith({ env }, 'login', '--device', '--json')
     const { address, code } = await deviceOf(login)
     expect([address, code]).toEqual([expect.stringMatching(/\/oauth\/device$/), '0A44L90H'])
     const [device] = here.gitlab.state.oauth.devices.values()
     if (device) device.says = 'agreed'
     const ended = await login.ended
     expect([ended.code, JSON.parse(ended.out)]).toMatchObject([0, { login: 'mona' }])
+  })
+
+  it('says that a code for a confidential application needs its secret', async () => {
+    await here.serve()
+    const env = { RELAY_CLIENT_ID: undefined, RELAY_CLIENT_SECRET: undefined }
+    const { code, err } = await here.runWith({ env }, 'login', '--device')
+    expect([code, err]).toEqual([2, expect.stringContaining('RELAY_CLIENT_SECRET')])
+  })
+
+  it('says that an administrator has the codes off, and goes by the browser if it was not asked for them', async () => {
+    here.gitlab.state.oauth.noDevices = true
+    const off = `${here.gitlab.url} has no device flow. Use relay login --no-browser, or relay login --with-token`
+    expect(await here.run('login', '--device')).toEqual(fails(2, off))
+    const env = { RELAY_PORT: '0', SSH_CONNECTION: '10.0.0.1 22' }
+    await using login = here.startWith({ env }, 'login')
+    await login.says('Waiting up to 5 minutes')
   })
 })
 

@@ -31,7 +31,7 @@ async function signIn(polls: readonly Answer[], codes: Answer) {
   const parts: DeviceParts = {
     host: openHost({ name: 'github', url: WEB }),
     command: anywhere,
-    clientId: 'the-client',
+    client: { id: 'the-client' },
     sendOnce,
     timeLimit: 20,
     clock: () => now,

@@ -1,4 +1,4 @@
-import { beginDeviceSignIn } from '../../auth/device.js'
+import { beginDeviceSignIn, noDeviceFlow } from '../../auth/device.js'
 import {
   accountOf,
   awaitLogin,
@@ -33,7 +33,7 @@ Without one, receives the code host's callback itself, on the same port. Where t
 the code host has it: you enter a code in a browser on any machine.`,
   examples: `relay login
 relay login --no-browser  print the address to open, also over SSH
-relay login --device  enter a code in a browser anywhere (GitHub)
+relay login --device  enter a code in a browser anywhere (GitHub, GitLab)
 relay login --with-token < token.txt
 relay login --user ada --json | jq -r .login`,
   options: [
@@ -169,18 +169,14 @@ async function storeToken(
 
 type DeviceSignIn = Awaited<ReturnType<typeof beginDeviceSignIn>>
 
-/** Begins a device flow. It needs the OAuth client's id, that of a running instance first, and no secret. */
+/** Begins a device flow. It needs the OAuth client's id, that of a running instance first, and at most code hosts no secret. */
 async function beginWithDevice({ signal }: Shell, profile: UserProfile): Promise<DeviceSignIn> {
-  const { host, client } = profile
-  const clientId = profile.instance?.clientId ?? client?.id
-  if (host.oauth.deviceEndpoint === undefined)
-    throw new RelayError(
-      'usage',
-      `${host.url} has no device flow. Use ${profile.command('login --no-browser')}, or ${profile.command('login --with-token')}`,
-    )
-  if (clientId === undefined) throw notSetUp(profile)
-  const { command, values } = profile
-  return beginDeviceSignIn({ host, clientId, command, tokenTtl: values.tokenTtl, signal })
+  const { host, client: own, command, values } = profile
+  const id = profile.instance?.clientId ?? own?.id
+  if (host.oauth.deviceEndpoint === undefined) throw noDeviceFlow({ host, command })
+  if (id === undefined) throw notSetUp(profile)
+  const client = own?.id === id ? own : { id }
+  return beginDeviceSignIn({ host, client, command, tokenTtl: values.tokenTtl, signal })
 }
 
 /** Signs the user in with a code to enter in any browser. */

@@ -66,6 +66,8 @@ function open(url: URL, calling: host.CallingOptions): host.OpenedHost {
       // No narrower scope may write notes or merge.
       scopes: ['api'],
       repeatsRedirectUri: true,
+      deviceTakesSecret: true,
+      checksTokenFirst: true,
     },
     // All of its API needs a token. A header identifies it (lib/api/api.rb).
     probe: { address: `${apiUrl}/version`, recognise },
