@@ -45,9 +45,9 @@ export interface ProfileOptions {
    */
   readonly mustExist?: boolean | 'without a client'
   /**
-   * Role of the running instance. `follow`: its code host and its store count for the command. `consult`: those of this
-   * shell count, and the instance supplies only its sources and its secret. `refuse`: none may run. `ignore`: the command
-   * does not look for one, and only the settings of this shell count. Default: `follow`.
+   * Role of the running instance. `follow`: its code host and its store count for the command. `consult`: if this shell
+   * names a code host, its own count, and the instance supplies only its sources and its secret. `refuse`: none may run.
+   * `ignore`: the command does not look for one, and only the settings of this shell count. Default: `follow`.
    */
   readonly instance?: 'follow' | 'consult' | 'refuse' | 'ignore'
   /**
@@ -164,7 +164,8 @@ export async function findProfile(
       'unavailable',
       `Profile ${instance.profile} is in use by process ${instance.pid} at ${instance.url}. Stop it first`,
     )
-  const parts = instance && part === 'consult' ? { own } : { own, instance, saved }
+  const isNamed = own.origins.provider !== undefined || own.origins.providerUrl !== undefined
+  const parts = instance && part === 'consult' && isNamed ? { own } : { own, instance, saved }
   return { own, instance, unreachable, saved, conflict, folder, name: own.values.profile, parts }
 }
 

@@ -167,7 +167,8 @@ export function parseFilter(
   nameOf: (part: keyof FilterText) => string,
 ): Filter {
   const given = DELIVERY_STATUSES.find((each) => each === status)
-  if (repo !== undefined && !/^[^\s/]+\/[^\s/]+$/.test(repo))
+  // A GitLab has projects in groups of groups.
+  if (repo !== undefined && !/^[^\s/]+(?:\/[^\s/]+)+$/.test(repo))
     throw new RelayError('usage', `${nameOf('repo')}: must be owner/name`)
   if (source !== undefined && !new RegExp(`^${SOURCE}$`).test(source))
     throw new RelayError('usage', `${nameOf('source')}: must be the name of a source`)

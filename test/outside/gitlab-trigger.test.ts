@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { events, fixtureOf, signedRequest } from 'webhook-relay/testing'
 import { openInspector } from '../kit/inspector.js'
 import { place } from '../kit/place.js'
+import { receiver, valuesOf } from '../kit/receiver.js'
 import { fresh, json } from './fixture.js'
 import { objects } from './example.js'
 
@@ -73,9 +74,52 @@ describe('relay trigger at a GitLab', () => {
     expect(Math.abs(Date.now() - at)).toBeLessThan(86_400_000)
   })
 
+  it.each(['at rest', 'running'])(
+    'is of the code host of the profile, %s, unless this shell names another',
+    async (state) => {
+      await here.runWith({ stdin: here.gitlab.token() }, 'login', '--with-token')
+      if (state === 'running') await here.serve()
+      await using target = await receiver()
+      const env = { RELAY_PROVIDER: undefined, RELAY_PROVIDER_URL: undefined }
+      const listed = async (...more: string[]) =>
+        (await here.runWith({ env }, 'trigger', '--list', ...more)).out.trimEnd().split('\n')
+      expect(await listed()).toEqual(EVENTS)
+      expect(await listed('--provider', 'gitea')).toEqual(events({ provider: 'gitea' }))
+      const printed = await json(here.runWith({ env }, 'trigger', 'push', '--print'))
+      expect(printed).toMatchObject({ provider: 'gitlab-host', headers: { 'X-Gitlab-Event': 'Push Hook' } })
+      expect((await here.runWith({ env }, 'trigger', 'push', '--to', target.url)).code).toBe(0)
+      expect(target.received.flatMap((each) => valuesOf(each, 'x-gitlab-event'))).toEqual(['Push Hook'])
+    },
+  )
+
   it('says what is meant by a name that is none', async () => {
     const { code, err } = await here.run('trigger', 'merge_request.opened')
     expect([code, err]).toEqual([2, expect.stringContaining('did you mean merge_request.open?')])
+  })
+})
+
+describe('a project in groups', () => {
+  const REPO = 'group/sub/demo'
+
+  it('is found by its whole path, wherever deliveries are filtered', async () => {
+    const inspector = await openInspector(here, await here.serve())
+    for (const repo of [REPO, 'sub/demo'])
+      await here.run('trigger', 'push', '--set', `project.path_with_namespace=${repo}`)
+    expect(objects(await here.run('log', '--repo', REPO, '--json')).map(({ n }) => n)).toEqual([1])
+    expect(
+      await here.run('wait', 'push', '--repo', REPO.toUpperCase(), '--since', '1h', '--json'),
+    ).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('"n":1,'),
+    })
+    expect(await here.run('replay', '--repo', REPO)).toMatchObject({ code: 0 })
+    const listed: unknown = await inspector.json(`deliveries?repo=${encodeURIComponent(REPO)}`)
+    expect(Object(listed).deliveries).toMatchObject([{ n: 1, repo: REPO }])
+  })
+
+  it.each(['demo', '/demo', 'group/', 'group//demo', 'group/sub demo'])('is not %s', async (repo) => {
+    const { code, err } = await here.run('log', '--repo', repo)
+    expect([code, err]).toEqual([2, 'error: --repo: must be owner/name\n'])
   })
 })
 

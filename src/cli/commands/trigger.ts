@@ -184,11 +184,11 @@ function ofSource(source: string | undefined): string {
   return source === undefined ? '' : ` --source ${source}`
 }
 
-/** The settings of this shell, which are enough for the code host. An instance may know of another source. */
+/** The code host is that which this shell names, else that of the profile. An instance may know of another source. */
 async function openMade(shell: Shell, flags: TriggerFlags): Promise<Profile> {
   return openProfile(shell, flags, {
     mustExist: false,
-    instance: flags.source === undefined ? 'ignore' : 'follow',
+    instance: flags.source === undefined ? 'consult' : 'follow',
   })
 }
 
