@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { parseUrl } from '../base/address.js'
 import { type Cancellable, deadline, isTimeout } from '../base/wait.js'
@@ -158,13 +158,16 @@ export async function acquireProfile(
       () => {
         const [owner] = aliveRecords(home, profile)
         if (owner) return `process ${owner.pid} at ${owner.url}`
-        return acquired.has(folder) ? 'another relay of this program' : 'a process that is starting or ending'
+        if (acquired.has(realpathSync(folder))) return 'another relay of this program'
+        // A program that embeds a relay leaves no record.
+        return what === 'folder' ? 'another process' : 'a process that is starting or ending'
       },
       what,
     )
-    acquired.add(folder)
+    const place = realpathSync(folder)
+    acquired.add(place)
     const release = (): void => {
-      acquired.delete(folder)
+      acquired.delete(place)
       lock[Symbol.dispose]()
     }
     return { discard, [Symbol.dispose]: release }
@@ -181,7 +184,7 @@ export async function acquireProfile(
   }
 }
 
-/** Folders that this process owns. Other processes cannot see this if the relay is embedded. */
+/** Folders that this process owns, without links. Other processes cannot see this if the relay is embedded. */
 const acquired = new Set<string>()
 
 /** A profile that this process owns. */

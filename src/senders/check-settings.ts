@@ -33,7 +33,7 @@ import {
 import { shownSource } from '../base/source-names.js'
 import { SharedStore } from '../base/shared-store.js'
 import { didYouMean } from '../base/text.js'
-import { isObject } from '../json/parse.js'
+import { fieldsOf, isObject } from '../json/parse.js'
 import { SOURCE } from '../journal/filter.js'
 import { isScheme, SCHEME_NAMES, schemeOf, senderOf } from './senders.js'
 
@@ -89,6 +89,13 @@ const source: ValueCheck = (value) => {
   return members(checks)(value)
 }
 
+/** Refuses a second source of one name: deliveries have one address for both. */
+function sameNames(sources: unknown): string | undefined {
+  const names = Array.isArray(sources) ? sources.map((each) => fieldsOf(each)['name']) : []
+  const second = names.findIndex((name, i) => names.indexOf(name) < i)
+  return second === -1 ? undefined : `[${second}].name is that of another source`
+}
+
 /** Says what is wrong with the parts of a scheme whose name is known. Undefined if the name is not. */
 export function schemeDefect(scheme: string): string | undefined {
   const [name = ''] = scheme.split(' ')
@@ -113,7 +120,7 @@ function schemeText(value: unknown): string | undefined {
 /** Checks of the settings, by their names. */
 export const SETTING_CHECKS: Checks<Settings> = {
   webhookSecrets: secretsWith(filledSecret),
-  sources: optional(eachOf('sources', source)),
+  sources: optional((value) => eachOf('sources', source)(value) ?? sameNames(value)),
   routes: (value) => (Array.isArray(value) ? routeObjects(value) : routeSettings(value)),
   profile: must('a name', (value) => isText(value) && value !== ''),
   folder: text,

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { symlinkSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   createRelay,
@@ -210,6 +212,13 @@ describe('a mounted relay', () => {
     const message = `The folder ${settings.folder} is already served by another relay of this program. Stop it, or choose another folder with the setting folder`
     for (const start of [mount, serve, createRelay])
       await expect(start(settings)).rejects.toMatchObject({ kind: 'unavailable', message })
+    const link = path.join(emptyFolder(), 'link')
+    symlinkSync(settings.folder, link)
+    const again = message.replace(settings.folder, link)
+    await expect(serve({ ...settings, folder: link })).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: again,
+    })
   })
 })
 
@@ -237,6 +246,7 @@ describe('a setting that is wrong', () => {
       { sources: [{ ...source, secrets: { current: 'x' } }] },
       'The setting sources[0].secrets.current must be a Secret: new Secret(text)',
     ],
+    [{ sources: [source, source] }, 'The setting sources[1].name is that of another source'],
     [{ tunnel: 'nonsense' }, 'The setting tunnel must be an address with http:// or https://'],
     [{ store: 'disk' }, 'The setting store must be one of file, keychain, memory'],
   ])('%j is refused by every call', async (given, message) => {
