@@ -22,7 +22,7 @@ const FAMILY_EVENT = /^[A-Za-z0-9_.: -]{1,100}$/
 /** Syntax of ids: visible ASCII. Senders send a UUID. */
 const ID = /^[\x21-\x7e]{1,200}$/
 /** Event of a delivery that names none. */
-const UNNAMED = 'webhook'
+export const UNNAMED = 'webhook'
 
 function formOfEvent({ family }: WebhookScheme): RegExp {
   return family ? FAMILY_EVENT : EVENT

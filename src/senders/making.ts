@@ -9,7 +9,7 @@ import { boundaryOf } from '../http/multipart.js'
 import { isObject } from '../json/parse.js'
 import { type Content, readContent } from './content.js'
 import { textsAt } from './hidden.js'
-import { noticeOf } from './identity.js'
+import { noticeOf, UNNAMED } from './identity.js'
 import { type BodyKind, type JsonMember, setMembers } from './members.js'
 import { type Placed, proofsFor, proofToMake, proofValues, withParameter } from './proof.js'
 import type { WebhookRequest } from './request.js'
@@ -339,10 +339,13 @@ export function makeRequest(
     action !== undefined && given?.endsWith(`.${action}`)
       ? given.slice(0, -action.length - 1)
       : given?.replace(/^\//, '')
-  const event = wanted ?? known ?? (place === undefined ? 'webhook' : undefined)
+  const event = wanted ?? known ?? (place === undefined ? UNNAMED : undefined)
   if (event === undefined) throw new RelayError('usage', `The body names no event. ${words.give}`)
-  if (place === undefined && wanted !== undefined)
-    throw new RelayError('usage', `The scheme ${text} has no place for an event: omit ${wanted}`)
+  if (place === undefined && wanted !== undefined && wanted !== UNNAMED)
+    throw new RelayError(
+      'usage',
+      `The scheme ${text} has no place for an event: write ${UNNAMED} in place of ${wanted}`,
+    )
   const isOfBody = place !== undefined && isInBody(place)
   if (isOfBody && known !== undefined && known !== event)
     throw new RelayError(

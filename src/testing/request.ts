@@ -1,6 +1,7 @@
 import { hostSource } from '../base/source-names.js'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { types } from 'node:util'
 import { withRest } from '../base/address.js'
 import {
   checkArgument,
@@ -126,8 +127,8 @@ export interface FixtureOfOptions {
   readonly scheme?: string
   /** Name of the source that receives it. Default: the first word of the scheme. */
   readonly source?: string
-  /** Body to send instead of an example: an object, written as its sender does, or the exact text. */
-  readonly body?: string | object
+  /** Body to send instead of an example: an object, written as its sender does, or the exact text or bytes. */
+  readonly body?: string | Uint8Array | object
 }
 
 const EVENTS_OPTIONS: Checks<EventsOptions> = { provider: optional(text), scheme: optional(text) }
@@ -135,11 +136,16 @@ const FIXTURE_OPTIONS: Checks<FixtureOfOptions> = {
   ...EVENTS_OPTIONS,
   source: optional(sourceName),
   body: optional(
-    must('an object of JSON, or the exact text', (value) => {
-      return isText(value) || (anyObject(value) === undefined && json(value) === undefined)
+    must('an object of JSON, or the exact text or bytes', (value) => {
+      return isText(value) || types.isUint8Array(value) || isJsonObject(value)
     }),
   ),
 }
+/** False for a Map, a Date and the like, which are written as nothing or as something else. */
+function isJsonObject(value: unknown): boolean {
+  return Object.prototype.toString.call(value) === '[object Object]' && json(value) === undefined
+}
+
 /** Words for an error about the event of a body of the user's own. */
 const MAKING = { event: 'The event', give: 'Give it to fixtureOf' }
 type EventsOptions = Pick<FixtureOfOptions, 'provider' | 'scheme'>
@@ -177,8 +183,9 @@ export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixtur
   const from = { name: options.source ?? sourceNameOf(sent), scheme: sent }
   if (body === undefined)
     return toFixture(exampleDelivery(from, event, { words: wordsFor('scheme', scheme) }))
-  const text = typeof body === 'string' ? body : senderOf(sent).write(event, body)
-  return toFixture(deliveryOf(from, event, Buffer.from(text), { words: MAKING }).recorded)
+  const exact =
+    typeof body === 'string' || types.isUint8Array(body) ? body : senderOf(sent).write(event, body)
+  return toFixture(deliveryOf(from, event, Buffer.from(exact), { words: MAKING }).recorded)
 }
 
 /** @internal @throws RelayError `settings` for a scheme that relay does not know, with the nearest one */

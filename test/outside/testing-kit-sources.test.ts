@@ -67,6 +67,39 @@ describe('fixtureOf with a body', () => {
     ])
   })
 
+  it('sends bytes as they are', async () => {
+    const door = 'hmac header=X-Door event=X-Event'
+    const bytes = Uint8Array.of(0x89, 0x50, 0, 0xff, 0x0d)
+    await using relay = await startRelay({ sources: { door } })
+    const ring = fixtureOf('ring', { scheme: door, source: 'door', body: bytes })
+    expect([...(await relay.deliver(ring)).body]).toEqual([...bytes])
+    const json = fixtureOf('push', { body: Buffer.from('{"ref": "refs/heads/x"}') })
+    expect(json.body).toBe('{"ref": "refs/heads/x"}')
+  })
+
+  it.each<[string, unknown]>([
+    ['a Map', new Map([[1, 2]])],
+    ['a Set', new Set([1])],
+    ['a Date', new Date(0)],
+    ['a URL', new URL('http://x/')],
+    ['numbers of two bytes', new Uint16Array(1)],
+    ['a list', [1]],
+    ['a number', 1],
+  ])('refuses %s, which no sender writes', (_, body) => {
+    const message = 'fixtureOf: the option body must be an object of JSON, or the exact text or bytes'
+    expect(() => Reflect.apply(fixtureOf, undefined, ['push', { body }])).toThrow(message)
+  })
+
+  it('of a scheme without a place for events is a webhook', async () => {
+    const scheme = 'hmac header=X-Signature prefix=sha256='
+    expect(() => fixtureOf('bell', { scheme, body: 'ding' })).toThrow(
+      `The scheme ${scheme} has no place for an event: write webhook in place of bell`,
+    )
+    await using relay = await startRelay({ sources: { door: scheme }, exec: ['door/*=cat'] })
+    const rung = await relay.deliver(fixtureOf('webhook', { scheme, source: 'door', body: 'ding' }))
+    expect([rung.event, rung.attempts.map(({ answer }) => answer)]).toEqual(['webhook', ['ding']])
+  })
+
   it('of an event that the body contradicts, or a scheme that nobody has, is refused', () => {
     const make = (scheme: string) => () => fixtureOf('a', { scheme, body: { type: 'b' } })
     expect(make('stripe')).toThrow('The event is a, but the body is of b')
