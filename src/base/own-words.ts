@@ -10,20 +10,24 @@ const SETTINGS: Readonly<Record<string, string>> = {
 
 /**
  * Runs what an embedding program calls, which has settings in place of flags and variables. Its errors name those.
+ * @param nameOf the words for a flag or a variable. Default: those for its setting
  * @throws RelayError of the same kind as that of `work`, its `cause`; anything else unchanged
  */
-export async function inOwnWords<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function inOwnWords<Result>(
+  work: () => Promise<Result>,
+  nameOf: (flag: string) => string = settingOf,
+): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    throw inSettings(error)
+    throw inSettings(error, nameOf)
   }
 }
 
 /** Converts an error to one that names settings. */
-export function inSettings(error: unknown): unknown {
+export function inSettings(error: unknown, nameOf: (flag: string) => string = settingOf): unknown {
   if (!(error instanceof RelayError)) return error
-  const message = error.message.replaceAll(/(?<![\w-])(?:--[a-z][a-z-]+|RELAY_HOME)\b/g, settingOf)
+  const message = error.message.replaceAll(/(?<![\w-])(?:--[a-z][a-z-]+|RELAY_HOME)\b/g, nameOf)
   return message === error.message ? error : new RelayError(error.kind, message, { cause: error })
 }
 

@@ -17,6 +17,22 @@ export class StopGate {
     if (this.#stopping) throw new RelayError('unavailable', this.#message)
   }
 
+  /**
+   * Runs what uses it. An operation in flight during the stop fails in many ways: its connection or the database is closed.
+   * @throws RelayError `unavailable` once it is stopped, `cancelled` if it stops meanwhile; otherwise what `work` throws,
+   * as always once `signal` has aborted
+   */
+  async run<Result>(work: () => Promise<Result>, signal?: () => AbortSignal | undefined): Promise<Result> {
+    this.check()
+    try {
+      return await work()
+    } catch (error) {
+      const isOwn = error instanceof RelayError && error.kind === 'cancelled'
+      if (!this.#stopping || isOwn || signal?.()?.aborted) throw error
+      throw new RelayError('cancelled', this.#message, { cause: error })
+    }
+  }
+
   /** Stops it. Called again, it returns the same promise. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop()

@@ -20,7 +20,8 @@ export function parseDuration(text: string): number | undefined {
 
 /** Formats a duration from {@link parseDuration} in the largest unit in which it is a whole number. */
 export function formatDuration(ms: number): string {
-  const [unit = 's', length = 1000] = Object.entries(UNITS).findLast(([, length]) => ms % length === 0) ?? []
+  const [unit = 's', length = 1000] =
+    Object.entries(UNITS).findLast(([, length]) => ms >= length && ms % length === 0) ?? []
   return `${ms / length}${unit}`
 }
 

@@ -11,6 +11,12 @@ export interface SentRequest {
   readonly size: number
 }
 
+/** Entry of such a request: its number, and its delivery id. */
+export interface FoundEntry {
+  readonly n: number
+  readonly delivery: string
+}
+
 /** Most newer entries of a source that are looked at: as many as can come within one request. */
 const MAX_NEWER = 20
 
@@ -21,7 +27,7 @@ const MAX_NEWER = 20
 export async function entryOf(
   journal: Pick<Journal, 'known' | 'select'>,
   { id, before, source, size }: SentRequest,
-): Promise<{ readonly n: number; readonly delivery: string } | undefined> {
+): Promise<FoundEntry | undefined> {
   const known = (await journal.known([id])).get(id)
   if (known !== undefined) return { n: known, delivery: id }
   for await (const { n, deliveryId, size: own } of journal.select({ source, last: MAX_NEWER }))

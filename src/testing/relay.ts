@@ -2,7 +2,7 @@ import { hostSource, pathOf, PROVIDER_NAMES, shownSource } from '../base/source-
 import { didYouMean } from '../base/text.js'
 import type { Core } from '../core.js'
 import { isolateCallbacks } from '../base/callbacks.js'
-import { onAbort } from '../base/wait.js'
+import { type Cancellable, onAbort } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import {
   abortSignal,
@@ -32,7 +32,7 @@ import { DEFAULTS, type NamedScheme, NO_ROUTES, type RouteSettings, type Setting
 import { fieldsOf } from '../json/parse.js'
 import { readResponseText, sendOnce } from '../net/client.js'
 import { type Fixture, fromFixture, isOfCodeHost } from '../replay/fixture.js'
-import { entryOf } from '../replay/entry.js'
+import { entryOf, type FoundEntry } from '../replay/entry.js'
 import { deliveryId } from '../replay/prepare.js'
 import { openSender } from '../replay/send.js'
 import { SERVE_OPTIONS } from '../serve/options.js'
@@ -81,7 +81,7 @@ export interface TestRelayOptions extends ServeOptions, Partial<RouteSettings> {
   /** Stops the relay when it aborts, for example `t.signal` of node:test. */
   readonly signal?: AbortSignal | undefined
   /** Settings that replace the defaults below, for example `maxBody`. */
-  readonly settings?: Partial<Settings>
+  readonly settings?: Partial<Omit<Settings, keyof typeof DECIDED>>
 }
 
 /** A source of a {@link TestRelay}. */
@@ -131,6 +131,17 @@ export interface TestRelay extends AsyncDisposable, Pick<Serving, 'url' | 'relay
   signIn(userId?: string): Promise<string>
   /** Stops the relay and its sandbox, for `afterEach`. The same as `await using`. Called again, it does nothing. */
   stop(): Promise<void>
+}
+
+const OF_SANDBOX = 'the code host of a test is its sandbox'
+/** Settings that are not for a test to give, and why. */
+const DECIDED = {
+  provider: OF_SANDBOX,
+  providerUrl: OF_SANDBOX,
+  oauthClient: OF_SANDBOX,
+  sandbox: OF_SANDBOX,
+  routes: 'give the options forward, exec, ignore and routes',
+  sources: "give the option sources, as in startRelay({ sources: { billing: 'stripe' } })",
 }
 
 const ROUTES: Checks<RouteSettings> = {
@@ -261,6 +272,9 @@ async function start(
     ...callbacks
   } = isolateCallbacks(options)
   checkSomeSettings(given)
+  for (const [name, why] of Object.entries(DECIDED))
+    if (Object.hasOwn(given, name))
+      throw new RelayError('settings', `startRelay: the setting ${name} cannot be given: ${why}`)
   const program = listenerOf(callbacks, log)
   const sources = Object.entries(givenSources).map(([name, source]) => sourceOf(name, source, secret))
   const watch = new Watch()
@@ -371,17 +385,8 @@ function waitingMethods({
   waits,
   secretOf,
 }: WaitingParts): Pick<TestRelay, 'deliver' | 'deliveries' | 'nothingMore' | 'signIn'> {
-  const running = <Result>(work: () => Promise<Result>): Promise<Result> =>
-    held(async () => {
-      gate.check()
-      try {
-        return await work()
-      } catch (error) {
-        // An operation in flight during the stop can find the database closed.
-        if (error instanceof RelayError && error.kind === 'storage') gate.check()
-        throw error
-      }
-    })
+  const running = <Result>(work: () => Promise<Result>, options: Cancellable = {}): Promise<Result> =>
+    held(() => gate.run(work, () => options.signal))
   return {
     deliver: (fixture, options = {}) =>
       running(async () => {
@@ -389,25 +394,26 @@ function waitingMethods({
         checkMembers(options, DELIVER_OPTIONS, optionWords('deliver'))
         const { timeout, signal, until, ...signing } = options
         const secret = secretOf(fromFixture(fixture).provider)
-        const deliveryId = await send(instance, fixture, { ...signing, secret }, signal)
+        const entry = await send(instance, fixture, { ...signing, secret }, signal)
         const limits = { signal, ...(timeout !== undefined && { timeout }), ...(until && { until }) }
-        const [delivery] = await waits.deliveries({ deliveryId }, limits)
-        if (!delivery) throw new Error('unreachable: the wait returns at least one')
+        const delivery = await waits.delivery(entry, limits)
+        if (!delivery) throw removed()
         return delivery
-      }),
+      }, options),
     deliveries: (wanted = {}, options = {}) =>
       running(async () => {
         checkMembers(wanted, FILTER, filterWords('deliveries', WAIT_OPTIONS))
         checkMembers(options, WAIT_OPTIONS, waitWords('deliveries'))
         return waits.deliveries(wanted, options)
-      }),
+      }, options),
     nothingMore: (wanted = {}, options = {}) =>
       running(async () => {
         checkMembers(wanted, FILTER, filterWords('nothingMore', NOTHING_OPTIONS))
         checkMembers(options, NOTHING_OPTIONS, waitWords('nothingMore'))
+        options.signal?.throwIfAborted()
         await sandbox.idle()
         await waits.nothing(wanted, options)
-      }),
+      }, options),
     signIn: (userId = 'tester') =>
       running(async () => {
         checkArgument('signIn: the user id', userId, filledText)
@@ -417,7 +423,7 @@ function waitingMethods({
 }
 
 /**
- * Sends a signed fixture to its source's address, and returns the delivery id with which the relay stored it.
+ * Sends a signed fixture to its source's address, and returns the entry that it has become.
  * @throws RelayError as {@link TestRelay.deliver}
  */
 async function send(
@@ -425,7 +431,7 @@ async function send(
   fixture: Fixture,
   signing: SignOptions,
   signal: AbortSignal | undefined,
-): Promise<string> {
+): Promise<FoundEntry> {
   const recorded = fromFixture(fixture)
   const { provider: source, scheme = source } = recorded
   const at = `${url}${core.sources.has(source) ? pathOf(source) : '/webhook'}`
@@ -441,7 +447,16 @@ async function send(
   }
   const sent = { id: deliveryId(request, recorded), before, source, size: request.body.byteLength }
   const entry = await entryOf(core.journal, sent)
-  return entry?.delivery ?? sent.id
+  if (!entry) throw removed()
+  return entry
+}
+
+/** The relay keeps so few deliveries that one is gone before it is read. */
+function removed(): RelayError {
+  return new RelayError(
+    'target_failed',
+    'deliver: the relay has removed the delivery already. Keep more of them, with the settings keep and keepMax',
+  )
 }
 
 /** Says that a source is declared with another sender than signed a delivery. Empty if it is the same. */

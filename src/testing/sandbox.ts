@@ -22,6 +22,7 @@ import {
   timerMs,
   wholeNumber,
 } from '../base/checks.js'
+import { inOwnWords } from '../base/own-words.js'
 import { Secret } from '../base/secret.js'
 import { onAbort } from '../base/wait.js'
 import { isObject } from '../json/parse.js'
@@ -114,7 +115,11 @@ async function start(options: TestSandboxOptions): Promise<StartedSandbox> {
   signal?.throwIfAborted()
   const url = typeof webhook === 'string' ? () => webhook : webhook
   const hook = url && { url, secret: new Secret(secret) }
-  const sandbox = await openSandbox({ ...rest, client, webhook: hook, background: true })
+  // Each flag in its errors is about where it listens.
+  const sandbox = await inOwnWords(
+    () => openSandbox({ ...rest, client, webhook: hook, background: true }),
+    () => 'the option port',
+  )
   const gate = new StopGate('The sandbox was stopped: startSandbox starts another one', async () =>
     sandbox[Symbol.asyncDispose](),
   )
@@ -149,16 +154,13 @@ export function testSandboxOf(sandbox: Sandbox, client: Client, gate: StopGate):
       return state.requests
     },
     token: (scope) =>
-      held(async () => {
-        gate.check()
-        checkArgument('token: the scope', scope, optional(text))
-        return sandboxToken(url, client, scope)
-      }),
-    idle: () =>
-      held(async () => {
-        gate.check()
-        await sandbox.idle()
-      }),
+      held(() =>
+        gate.run(async () => {
+          checkArgument('token: the scope', scope, optional(text))
+          return sandboxToken(url, client, scope)
+        }),
+      ),
+    idle: () => held(() => gate.run(() => sandbox.idle())),
   }
 }
 

@@ -5,6 +5,7 @@ import { labelOf } from '../dispatch/routes.js'
 import { type Filter, parseMatch } from '../journal/filter.js'
 import type { Journal } from '../journal/journal.js'
 import { type Attempt, type Entry, type ForwardStatus, numberText, type Summary } from '../journal/types.js'
+import type { FoundEntry } from '../replay/entry.js'
 import { readContent } from '../senders/content.js'
 import type { Until, Watch } from './watch.js'
 
@@ -70,6 +71,16 @@ const NOTHING_MS = 100
 /** Number of deliveries listed in an error. */
 const MAX_LISTED = 10
 
+/** What a wait is for. */
+interface Goal {
+  /** Formatted, after the number of deliveries. */
+  readonly name: string
+  /** Reads the deliveries that there are. */
+  readonly find: () => Promise<Summary[]>
+  /** Resolves at the next change that can matter. */
+  readonly next: (signal: AbortSignal) => Promise<void>
+}
+
 /** @internal The waits of a test for deliveries of one relay. */
 export class Waits {
   readonly #journal: Journal
@@ -83,17 +94,43 @@ export class Waits {
   }
 
   /** Waits for matching deliveries. @throws RelayError as `TestRelay.deliveries` */
-  async deliveries(
-    wanted: DeliveryFilter,
-    { count = 1, timeout = TIMEOUT_MS, until = { attempts: 1 }, signal }: WaitOptions,
-  ): Promise<TestDelivery[]> {
+  async deliveries(wanted: DeliveryFilter, options: WaitOptions): Promise<TestDelivery[]> {
     const filter = filterOf(wanted)
+    return this.#reached(options, {
+      name: textOf(wanted),
+      find: () => this.#matching(filter, wanted.deliveryId),
+      next: (signal) => this.#watch.next(signal),
+    })
+  }
+
+  /**
+   * Waits for one delivery, by its number: many can wait at once, since each wakes and reads only for its own.
+   * @throws RelayError as `TestRelay.deliveries`
+   */
+  async delivery(
+    { n, delivery: deliveryId }: FoundEntry,
+    options: Omit<WaitOptions, 'count'>,
+  ): Promise<TestDelivery | undefined> {
+    const [delivery] = await this.#reached(options, {
+      name: textOf({ deliveryId }),
+      find: async () => [...(await this.#journal.summaries([n]))],
+      next: (signal) => this.#watch.next(signal, n),
+    })
+    return delivery
+  }
+
+  async #reached(
+    { count = 1, timeout = TIMEOUT_MS, until = { attempts: 1 }, signal }: WaitOptions,
+    { name, find, next }: Goal,
+  ): Promise<TestDelivery[]> {
+    signal?.throwIfAborted()
     const limited = deadline(timeout, signal)
     for (;;) {
       // Called before the journal is read, so that no change is missed.
-      const changed = this.#watch.next(limited)
+      const changed = next(limited)
       changed.catch(() => {})
-      const found = await this.#matching(filter, wanted.deliveryId)
+      await this.#journal.flush()
+      const found = await find()
       const isReady =
         found.length >= count && found.every((each) => this.#watch.waiting(each, until).length === 0)
       if (isReady || count === 0) return this.#describe(found)
@@ -102,7 +139,7 @@ export class Waits {
         if (!limited.aborted) throw error
         const newest = await this.#matching({ last: MAX_LISTED }, undefined)
         const arrived = await Promise.all(newest.map((each) => this.#stateOf(each, until)))
-        const what = `${count} ${wordsOf(until).what}${textOf(wanted)}`
+        const what = `${count} ${wordsOf(until).what}${name}`
         throw new RelayError(
           'timed_out',
           `Waited ${formatDuration(timeout)} for ${what}, got ${found.length}. Received: ${arrived.join('; ') || 'none'}`,
@@ -118,6 +155,7 @@ export class Waits {
     for (;;) {
       const changed = this.#watch.next(limited)
       changed.catch(() => {})
+      await this.#journal.flush()
       const found = await this.#matching(filter, wanted.deliveryId)
       const more = found.filter(({ n }) => !this.#returned.has(n))
       if (more.length > 0) {
@@ -158,7 +196,6 @@ export class Waits {
 
   /** Returns matching deliveries, oldest first. With an id, the search stops at the newest match. */
   async #matching(filter: Filter, id: string | undefined): Promise<Summary[]> {
-    await this.#journal.flush()
     const found: Summary[] = []
     for await (const each of this.#journal.select(filter)) {
       if (id !== undefined && each.deliveryId !== id) continue

@@ -11,6 +11,9 @@ import type { Summary } from '../journal/types.js'
  */
 export type Until = 'settled' | { readonly attempts: number }
 
+/** Name of the change of any delivery. The others are numbers. */
+const ANY = 'any'
+
 /** @internal Wakes waiting tests at each delivery and attempt, and counts the attempts. */
 export class Watch {
   readonly #changes = new EventEmitter()
@@ -27,12 +30,18 @@ export class Watch {
     if (event.type === 'delivery') {
       const { n, targets } = event.receipt
       for (const target of targets) this.#attempts.delete(`${n} ${target}`)
+      this.#change(n)
     } else if (event.type === 'attempt') {
       const { n, attempt } = event.attempt
       const key = `${n} ${attempt.target}`
       this.#attempts.set(key, (this.#attempts.get(key) ?? 0) + 1)
-    } else return
-    this.#changes.emit('change')
+      this.#change(n)
+    }
+  }
+
+  #change(n: number): void {
+    this.#changes.emit(ANY)
+    this.#changes.emit(String(n))
   }
 
   /** Labels of the targets for which an entry still waits. */
@@ -49,10 +58,16 @@ export class Watch {
     return this.#attempts.get(`${n} ${target}`) ?? 0
   }
 
-  /** Resolves at the next delivery or attempt. @throws AbortError when `signal` aborts first; RelayError `cancelled` */
-  async next(signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves at the next delivery or attempt, of any delivery or of one.
+   * @param n number of the one
+   * @throws AbortError when `signal` aborts first; RelayError `cancelled`
+   */
+  async next(signal: AbortSignal, n?: number): Promise<void> {
     try {
-      await once(this.#changes, 'change', { signal: AbortSignal.any([signal, this.#end.signal]) })
+      await once(this.#changes, n === undefined ? ANY : String(n), {
+        signal: AbortSignal.any([signal, this.#end.signal]),
+      })
     } catch (error) {
       this.#end.signal.throwIfAborted()
       throw error

@@ -174,6 +174,21 @@ describe('a mistake says what to do:', () => {
       () => untyped(startRelay)({ maxBody: 10 }),
       'startRelay has no option maxBody: it is one of settings, as in startRelay({ settings: { maxBody: 1000 } })',
     ],
+    ...['provider', 'providerUrl', 'oauthClient', 'sandbox'].map((name): [string, () => unknown, string] => [
+      `the setting ${name}`,
+      () => untyped(startRelay)({ settings: { [name]: undefined } }),
+      `startRelay: the setting ${name} cannot be given: the code host of a test is its sandbox`,
+    ]),
+    [
+      'routes in two places',
+      () => untyped(startRelay)({ forward: ['http://localhost:1/'], settings: { routes: [] } }),
+      'startRelay: the setting routes cannot be given: give the options forward, exec, ignore and routes',
+    ],
+    [
+      'sources as a setting',
+      () => untyped(startRelay)({ settings: { sources: [] } }),
+      "startRelay: the setting sources cannot be given: give the option sources, as in startRelay({ sources: { billing: 'stripe' } })",
+    ],
     [
       'half an application',
       () => untyped(startSandbox)({ client: { id: 'mine' } }),
@@ -317,6 +332,29 @@ describe('a delivery of a source that the relay does not have', () => {
   })
 })
 
+it('a port that is in use is one of the option', async () => {
+  await using other = await startSandbox()
+  const port = Number(new URL(other.url).port)
+  const message = `Port ${port} is in use. Choose another with the option port, or 0 for any free port.`
+  await expect(startSandbox({ port })).rejects.toMatchObject({ kind: 'unavailable', message })
+})
+
+it('a wait of no time says so', async () => {
+  await using relay = await startRelay()
+  await expect(relay.deliveries({}, { timeout: 0 })).rejects.toThrow('Waited 0s for 1 forwarded, got 0')
+})
+
+it('a wait whose signal has aborted is no wait', async () => {
+  await using relay = await startRelay()
+  await relay.deliver(push)
+  const signal = AbortSignal.abort(new Error('enough'))
+  for (const call of [
+    () => relay.deliveries({}, { signal }),
+    () => relay.nothingMore({ event: 'push' }, { signal }),
+  ])
+    await expect(call()).rejects.toThrow('enough')
+})
+
 it('a wait that ends too early says what it was for, and the state of each target', async () => {
   await using failing = await receiver(500)
   await using other = await receiver()
@@ -365,6 +403,32 @@ describe('what was stopped says so', () => {
     }
     for (const call of [() => sandbox.token(), () => sandbox.idle()])
       await expect(call()).rejects.toMatchObject(ofSandbox)
+  })
+
+  it('to what is in flight, unless its own signal ended it', async () => {
+    const relay = await startRelay()
+    const sandbox = await startSandbox()
+    const signal = AbortSignal.abort(new Error('enough'))
+    const calls = [
+      relay.deliver(push),
+      relay.deliveries(),
+      relay.nothingMore(),
+      relay.signIn(),
+      relay.sandbox.token(),
+      sandbox.token(),
+    ]
+    const own = [
+      relay.deliver(push, { signal }),
+      relay.deliveries({}, { signal }),
+      relay.nothingMore({}, { signal }),
+    ]
+    const ended = Promise.allSettled([...calls, ...own])
+    await Promise.all([relay.stop(), sandbox.stop()])
+    const reasons = (await ended).map((each) => (each.status === 'rejected' ? each.reason : each.value))
+    expect(reasons).toEqual([
+      ...calls.map(() => expect.objectContaining({ kind: 'cancelled' })),
+      ...own.map(() => signal.reason),
+    ])
   })
 
   it('of the library', async () => {

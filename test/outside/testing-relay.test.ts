@@ -43,6 +43,18 @@ describe('deliver', () => {
     expect([duplicates, attempts.map(({ status }) => status)]).toEqual([1, [404, 200]])
   })
 
+  it('is linear in the number of deliveries at once', async () => {
+    await using app = await receiver()
+    await using relay = await startRelay({ forward: [app.url] })
+    const numbers = Array.from({ length: 200 }, (_, index) => index + 1)
+    const sent = numbers.map((number) => relay.deliver(opened, { set: { 'issue.number': number } }))
+    const delivered = await Promise.all(sent)
+    expect(delivered.map(({ number, attempts }) => [number, attempts.map(({ status }) => status)])).toEqual(
+      numbers.map((number) => [number, [200]]),
+    )
+    await relay.nothingMore()
+  })
+
   it('reports the response of the relay to a refused delivery', async () => {
     await using relay = await startRelay({ settings: { maxBody: 10 } })
     const message = 'The relay refused the delivery: 413 {"error":"Request too large"}'
