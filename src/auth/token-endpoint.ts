@@ -1,6 +1,6 @@
 import type * as OAuth from 'oauth4webapi'
 import { type Cancellable, deadline } from '../base/wait.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import { isLoopback } from '../base/address.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
 import { TIME_LIMITS } from '../base/seams.js'
@@ -277,7 +277,7 @@ async function send(
   } catch (error) {
     if (error instanceof TokenError) throw error
     if (error instanceof TooManyBytes) throw unavailable(`answered more than ${MAX_ANSWER} bytes`)
-    if (error instanceof Error && error.name === 'TimeoutError')
+    if (isError(error) && error.name === 'TimeoutError')
       throw new TokenError('the token endpoint did not answer in time', {
         passing: true,
         kind: 'provider_timeout',

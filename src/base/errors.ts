@@ -125,7 +125,7 @@ export class RelayError extends Error {
  */
 export function toRelayError(thrown: unknown): RelayError {
   if (thrown instanceof RelayError) return thrown
-  const { name, cause } = thrown instanceof Error ? thrown : new Error()
+  const { name, cause } = isError(thrown) ? thrown : new Error()
   if (name === 'AbortError') {
     return cause instanceof RelayError ? cause : new RelayError('cancelled', 'Cancelled', { cause: thrown })
   }
@@ -133,14 +133,22 @@ export function toRelayError(thrown: unknown): RelayError {
   return new RelayError('internal', 'Internal error', { cause: thrown })
 }
 
+/**
+ * True for an error of any realm. Jest runs a program in a realm of its own, where what Node throws is no instance of
+ * `Error`.
+ */
+export function isError(value: unknown): value is Error {
+  return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]'
+}
+
 /** Code of an error from the system or Node, such as `ENOENT`. Undefined for any other error. */
 export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined
+  return isError(error) && 'code' in error ? String(error.code) : undefined
 }
 
 /** Number of a system error, as in `os.constants.errno`. Needed because libuv has no code for some, such as EDQUOT. */
 export function systemErrno(error: unknown): number | undefined {
-  return error instanceof Error && 'errno' in error ? Math.abs(Number(error.errno)) : undefined
+  return isError(error) && 'errno' in error ? Math.abs(Number(error.errno)) : undefined
 }
 
 /** Code of such an error for a message, or `unknown reason`. */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { addAbortSignal, Writable } from 'node:stream'
 import { decodeText, NotText } from '../base/decode.js'
-import { errorReason, RelayError } from '../base/errors.js'
+import { errorReason, RelayError, isError } from '../base/errors.js'
 import { readBounded, TooManyBytes } from '../base/bytes.js'
 import type { Shell } from './command.js'
 import type { Context } from './context.js'
@@ -13,7 +13,7 @@ export function parseFlag<Value>(flag: string, text: string, parse: (text: strin
   try {
     return parse(text)
   } catch (cause) {
-    throw new RelayError('usage', `${flag}: ${cause instanceof Error ? cause.message : ''}`, { cause })
+    throw new RelayError('usage', `${flag}: ${isError(cause) ? cause.message : ''}`, { cause })
   }
 }
 

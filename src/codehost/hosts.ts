@@ -1,4 +1,4 @@
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import { TIME_LIMITS } from '../base/seams.js'
 import type { ProviderName } from '../base/settings.js'
 import { hostSource } from '../base/source-names.js'
@@ -41,7 +41,7 @@ export function openHost({
   try {
     checked = parsePrivateAddress(url)
   } catch (cause) {
-    throw new RelayError('settings', `The provider's address ${cause instanceof Error ? cause.message : ''}`)
+    throw new RelayError('settings', `The provider's address ${isError(cause) ? cause.message : ''}`)
   }
   return {
     ...HOST_KINDS[name].open(checked, { sendOnce, refusal, limits: { ...TIME_LIMITS, ...limits } }),

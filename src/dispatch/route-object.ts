@@ -1,5 +1,5 @@
 import { isLoopback } from '../base/address.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import type { RouteDefinition } from '../base/settings.js'
 import { didYouMean } from '../base/text.js'
 import { parseDuration } from '../base/time.js'
@@ -195,7 +195,7 @@ function named<Value>(place: string, read: () => Value): Value {
     return read()
   } catch (cause) {
     if (cause instanceof RelayError && cause.message.startsWith(place)) throw cause
-    if (cause instanceof Error) throw new RelayError('settings', `${place}: ${cause.message}`, { cause })
+    if (isError(cause)) throw new RelayError('settings', `${place}: ${cause.message}`, { cause })
     throw cause
   }
 }

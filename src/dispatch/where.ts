@@ -1,4 +1,4 @@
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import { parseJson, withoutRoot } from '../json/parse.js'
 import type { Delivery } from '../journal/types.js'
 import { readContent } from '../senders/content.js'
@@ -148,7 +148,7 @@ function readPattern(
     const isIn = compilePattern(source ?? text.slice(at), options)
     return (value) => value !== null && isScalar(value) && isIn(String(value))
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message.replace('error parsing regexp: ', '') : ''
+    const why = isError(cause) ? cause.message.replace('error parsing regexp: ', '') : ''
     throw expected(`a regular expression (${why})`, at)
   }
 }

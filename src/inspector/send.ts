@@ -1,5 +1,5 @@
 import { pathOf, shownSource } from '../base/source-names.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import { firstPayload, isFormType } from '../http/forms.js'
 import { isSecretHeader, senderOf } from '../senders/senders.js'
 import { type Header, indexHeaders, isSendable } from '../http/headers.js'
@@ -97,7 +97,7 @@ export async function sendMade(
   } catch (error) {
     if (!(error instanceof RelayError) || error.kind !== 'invalid_event') throw error
     // Intake gives strangers no reason, but here the sender is the user.
-    const why = error.cause instanceof Error ? error.cause.message : 'the delivery is malformed'
+    const why = isError(error.cause) ? error.cause.message : 'the delivery is malformed'
     throw new RelayError('bad_request', `Not sent: ${why}`, { cause: error })
   }
 }

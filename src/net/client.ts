@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Cancellable, onAbort } from '../base/wait.js'
-import { errorCode } from '../base/errors.js'
+import { errorCode, isError } from '../base/errors.js'
 import { MAX_PREFIX, readBounded, PrefixBuffer } from '../base/bytes.js'
 import {
   hostOf,
@@ -324,5 +324,5 @@ function notHttp(start: Uint8Array, cause: Error): NotHttpError {
 }
 
 function toError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason))
+  return isError(reason) ? reason : new Error(String(reason))
 }

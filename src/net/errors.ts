@@ -1,3 +1,4 @@
+import { isError } from '../base/errors.js'
 import { type HeaderReader, NotHttpError } from './client.js'
 import { NetFailure } from './failure.js'
 import { ProxySettingError } from './proxy.js'
@@ -38,7 +39,7 @@ const UNREACHED: ReadonlySet<string> = new Set([
 
 /** Explains why a request got no response. Equal reasons have equal text, so that repetitions can be counted. */
 export function describeConnectionError(error: unknown): string {
-  const message = error instanceof Error ? error.message : ''
+  const message = isError(error) ? error.message : ''
   return describeKnown(error) ?? (message || describeWithoutQuote(error))
 }
 
@@ -74,7 +75,7 @@ function codeOf(error: unknown): string | undefined {
 /** Returns the error or, as for errors of `fetch`, the cause that has a code. */
 function withCode(error: unknown): unknown {
   const { code, cause } = fieldsOf(error)
-  return typeof code === 'string' || !(cause instanceof Error) ? error : withCode(cause)
+  return typeof code === 'string' || !isError(cause) ? error : withCode(cause)
 }
 
 /** One day in milliseconds: no server means longer, and a timer of 25 days or more ends at once. */

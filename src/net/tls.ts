@@ -1,6 +1,6 @@
 import type { ClientRequest } from 'node:http'
 import type { DetailedPeerCertificate, PeerCertificate } from 'node:tls'
-import { errorCode } from '../base/errors.js'
+import { errorCode, isError } from '../base/errors.js'
 import { printable } from '../base/text.js'
 import { NetFailure } from './failure.js'
 
@@ -144,7 +144,7 @@ function reasonOf(error: unknown): string {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : ''
+  return isError(error) ? error.message : ''
 }
 
 /**

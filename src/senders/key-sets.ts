@@ -1,7 +1,7 @@
 // Keys that senders publish, fetched when a request names one.
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose'
 import { readBounded } from '../base/bytes.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import { deadline } from '../base/wait.js'
 import { sendOnce } from '../net/client.js'
 
@@ -46,7 +46,7 @@ export async function fetchPublished(address: string): Promise<Buffer> {
       cause,
       retryAfter: FAILED_MS / 1000,
       forClients: true,
-      detail: `${address}: ${cause instanceof Error ? cause.message : 'unknown'}`,
+      detail: `${address}: ${isError(cause) ? cause.message : 'unknown'}`,
     })
     keep(failed, address, { at: performance.now(), error })
     throw error

@@ -1,6 +1,6 @@
 import type { WebhookSecrets } from '../base/settings.js'
 import { parseUrl } from '../base/address.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import { deadline } from '../base/wait.js'
 import { fieldsOf } from '../json/parse.js'
 import { CertificateSender, type Signed } from './certificate-sender.js'
@@ -141,7 +141,7 @@ async function confirm(address: string): Promise<void> {
     throw new RelayError('unavailable', 'The subscription could not be confirmed', {
       cause,
       forClients: true,
-      detail: `${url.origin}: ${cause instanceof Error ? cause.message : 'unknown'}`,
+      detail: `${url.origin}: ${isError(cause) ? cause.message : 'unknown'}`,
     })
   }
 }

@@ -1,5 +1,5 @@
 import { parsePrivateAddress } from '../base/address.js'
-import { type ErrorKind, RelayError, toRelayError } from '../base/errors.js'
+import { type ErrorKind, RelayError, toRelayError, isError } from '../base/errors.js'
 import type { ProfileRoute, ReadSettings } from '../base/settings.js'
 import { pathOf, shownSource } from '../base/source-names.js'
 import type { Cancellable } from '../base/wait.js'
@@ -118,7 +118,7 @@ function parseGiven(text: string): string {
   try {
     return parsePrivateAddress(text).href
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : 'invalid'
+    const why = isError(cause) ? cause.message : 'invalid'
     throw new RelayError('usage', `Address: ${why}`, { cause })
   }
 }

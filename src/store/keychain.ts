@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 
 /**
  * Service name of the key in the keychain. Its account is the profile's folder, so that two data folders do not share a
@@ -98,7 +98,7 @@ async function call(name: string, { folder, env, onSlow }: KeychainOptions, inpu
   child.stdin.end(input)
   try {
     const [code, signal] = await once(child, 'close').catch((error: unknown) => {
-      throw unusable(error instanceof Error ? error.message : String(error))
+      throw unusable(isError(error) ? error.message : String(error))
     })
     if (code === 0) return out
     throw unusable(signal === null ? err : `it did not answer within ${limit / 1000} s`)

@@ -1,5 +1,5 @@
 import { profileCommand } from '../base/command-line.js'
-import { errorCode, type ErrorKind, RelayError } from '../base/errors.js'
+import { errorCode, type ErrorKind, RelayError, isError } from '../base/errors.js'
 import { STORAGE_LIMIT_MS } from './sql.js'
 
 /** Error for a failure that relay itself detected, with a code of its own or a SQLSTATE. */
@@ -103,13 +103,10 @@ function reasonOf(error: unknown, code: string | undefined): string {
     return known ?? (/^E[A-Z]/.test(code) ? AWAY : `it reported error ${code}. See its log`)
   }
   // The driver gives no code for a connection that ended or took too long to open, or for a server without TLS.
-  return error instanceof Error && error.message.includes('does not support SSL') ? NO_TLS : AWAY
+  return isError(error) && error.message.includes('does not support SSL') ? NO_TLS : AWAY
 }
 
 /** True if only the transaction failed, and the connection can be used again. */
 export function isOfTransaction(error: unknown): boolean {
-  return (
-    error instanceof RelayError ||
-    (error instanceof Error && 'severity' in error && error.severity === 'ERROR')
-  )
+  return error instanceof RelayError || (isError(error) && 'severity' in error && error.severity === 'ERROR')
 }

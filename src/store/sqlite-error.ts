@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { profileCommand } from '../base/command-line.js'
-import { RelayError, systemErrno } from '../base/errors.js'
+import { RelayError, systemErrno, isError } from '../base/errors.js'
 import { makeOwnFile } from '../base/own-files.js'
 import { loadSqlite } from './sqlite-library.js'
 import { fieldsOf } from '../json/parse.js'
@@ -226,7 +226,7 @@ export function completed(reason: string, file: string): string {
 /** Error that says what failed, why, and what to do. A RelayError from the transaction itself is returned unchanged. */
 export function storageError(cause: unknown, file: string): RelayError {
   if (cause instanceof RelayError) return cause
-  const reason = reasonFor(cause, file) ?? (cause instanceof Error ? cause.message : String(cause))
+  const reason = reasonFor(cause, file) ?? (isError(cause) ? cause.message : String(cause))
   return unusable(file, reason, cause)
 }
 

@@ -1,5 +1,5 @@
 import { probeDelay, type Random } from '../base/wait.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import { ProxyAnswerError } from '../net/proxy.js'
 
 /** Limits of the waits between two connections, in milliseconds. */
@@ -111,7 +111,7 @@ export function askedMs(retryAfter = 0): number {
 function refusalIn(error: unknown): { readonly retryAfter?: number | undefined } | undefined {
   if (error instanceof TunnelRefusal && error.isLasting) return error
   if (error instanceof ProxyAnswerError && isRefusal(error.status)) return {}
-  return error instanceof Error ? refusalIn(error.cause) : undefined
+  return isError(error) ? refusalIn(error.cause) : undefined
 }
 
 function isRefusal(status = 0): boolean {

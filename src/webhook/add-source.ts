@@ -1,4 +1,4 @@
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import { Secret } from '../base/secret.js'
 import type { NamedScheme } from '../base/settings.js'
 import { decodeKey, isEmptySecret } from '../senders/secrets.js'
@@ -46,7 +46,7 @@ function parseNamed(text: string, place: string): NamedScheme {
   try {
     return parseSource(text)
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : 'invalid'
+    const why = isError(cause) ? cause.message : 'invalid'
     throw new RelayError('usage', `${place}: ${why}`, { cause })
   }
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Command } from '../base/command-line.js'
-import { RelayError } from '../base/errors.js'
+import { RelayError, isError } from '../base/errors.js'
 import { pathOf, shownSource } from '../base/source-names.js'
 import { excerpt, type Log, createLogThrottle, type LogThrottle } from '../base/log.js'
 import type { Clock } from '../base/time.js'
@@ -248,7 +248,7 @@ export class Refusals {
 
   /** Reason of a refusal. For a delivery that is too large, it includes advice, since code hosts send it only once. */
   #reasonOf({ kind, cause, message }: RelayError, { headers }: WebhookRequest, { name }: Source): string {
-    if (kind !== 'too_large') return cause instanceof Error ? cause.message : message
+    if (kind !== 'too_large') return isError(cause) ? cause.message : message
     const bytes = (count: number): string => `${count.toLocaleString('en-US')} byte${count === 1 ? '' : 's'}`
     const declared = singleValue(indexHeaders(headers), 'content-length')
     const limit = bytes(this.#parts.maxBody)
@@ -272,7 +272,7 @@ function findSignature(
   source: Source,
   { now, sources }: { readonly now: number; readonly sources: Sources },
 ): FindReason {
-  if (cause instanceof Error) return () => cause.message
+  if (isError(cause)) return () => cause.message
   const { sender, secrets } = source
   const roles = new Set(request.headers.map(([name]) => sender.roleOf(name)))
   const isCostly = sender.coverage(secrets.current) !== 'sender' && roles.has('signature')

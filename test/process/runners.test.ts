@@ -42,6 +42,14 @@ test('delivers to a command', async () => {
   await assert.rejects(relay.deliveries({ event: 'fork' }, { timeout: 20 }), { kind: 'timed_out' })
 })
 
+test('says why the system refused', async () => {
+  await assert.rejects(loadFixture('missing.json'), { message: 'missing.json: no such file or folder' })
+  const sandbox = await startSandbox()
+  const port = Number(new URL(sandbox.url).port)
+  await assert.rejects(startSandbox({ port }), { message: 'Port ' + port + ' is in use. Choose another with the option port, or 0 for any free port.' })
+  await sandbox.stop()
+})
+
 test('receives in a program', async () => {
   relay = await startRelay()
   const settings: Settings = {

@@ -1,4 +1,4 @@
-import { RelayError } from '../../base/errors.js'
+import { RelayError, isError } from '../../base/errors.js'
 import type { ProfileRoute, ReadRoutes } from '../../base/settings.js'
 import { qualified } from '../../base/source-names.js'
 import {
@@ -255,7 +255,7 @@ function headersOf(given: readonly string[], env: Shell['env']): Readonly<Record
     try {
       headers.set(name, resolved(value, shown, env))
     } catch (cause) {
-      throw new RelayError('usage', `--header: ${cause instanceof Error ? cause.message : ''}`, { cause })
+      throw new RelayError('usage', `--header: ${isError(cause) ? cause.message : ''}`, { cause })
     }
   }
   return Object.fromEntries(headers)

@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util'
 import envPaths from 'env-paths'
 import { isLoopback } from '../../base/address.js'
 import { HUB_PROFILE } from '../../base/command-line.js'
-import { RelayError } from '../../base/errors.js'
+import { RelayError, isError } from '../../base/errors.js'
 import { type Log, silentLog } from '../../base/log.js'
 import { SOURCE_SECRET } from '../../base/secret-variables.js'
 import { isSharedAddress, splitPassword } from '../../base/shared-store.js'
@@ -287,7 +287,7 @@ async function given(
     if (problem !== undefined) throw new Error(`${problem}. Set it in your own config.json`)
     return { value, origin }
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : 'invalid value'
+    const why = isError(cause) ? cause.message : 'invalid value'
     throw new RelayError('settings', `${origin.text}: ${why}`)
   }
 }
