@@ -28,10 +28,15 @@ export interface GitLabHookEvent {
   readonly createdAt: string
 }
 
-/** @param version whether it has signing tokens, which are of 19.0 */
+/** @param version whether it has signing tokens, which are of 19.0, and all of its events */
 export function gitlabHooksState(version: string) {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
   return {
-    hasSigning: Number(version.split('.')[0]) >= 19,
+    hasSigning: major >= 19,
+    /** Its switches: that of deploy tokens is of 18.10 (AddResourceDeployTokenEventsToWebHooks in db/migrate). */
+    switches: Object.values(TRIGGERS).filter(
+      (name) => name !== 'resource_deploy_token_events' || major > 18 || (major === 18 && minor >= 10),
+    ),
     /** Of the feature flag `webhook_signing_token`. In 19.0, administrators can have it off: the parameter is then ignored. */
     signs: true,
     /** Whether an empty signing token is refused: the source of 19.x was not read. */
@@ -72,6 +77,7 @@ const TRIGGERS: Readonly<Record<string, string>> = {
   milestone_hooks: 'milestone_events',
   emoji_hooks: 'emoji_events',
   resource_access_token_hooks: 'resource_access_token_events',
+  resource_deploy_token_hooks: 'resource_deploy_token_events',
   vulnerability_hooks: 'vulnerability_events',
 }
 
@@ -145,7 +151,7 @@ function create(state: State, body: GitLabCall['body']): FullReply {
   const hooks = state
   if (typeof body['url'] !== 'string') return { status: 400, body: { error: 'url is missing' } }
   // Pushes are sent by default (db/structure.sql).
-  const events = Object.fromEntries(Object.values(TRIGGERS).map((name) => [name, name === 'push_events']))
+  const events = Object.fromEntries(hooks.switches.map((name) => [name, name === 'push_events']))
   const hook: GitLabHook = {
     id: ++hooks.lastId,
     url: body['url'],
@@ -172,7 +178,7 @@ function change(state: State, hook: GitLabHook, body: GitLabCall['body']): FullR
  * forgotten (`reset_token`, `reset_custom_headers` in app/models/concerns/web_hooks/hook.rb of 135b9a7019dd).
  */
 function assign(
-  { hasSigning, signs, keepsSigning }: State,
+  { hasSigning, signs, keepsSigning, switches }: State,
   hook: GitLabHook,
   body: GitLabCall['body'],
 ): FullReply | undefined {
@@ -186,8 +192,7 @@ function assign(
   hook.url = url
   if (typeof token === 'string') hook.token = token
   if (isKnown) hook.signingToken = signing
-  for (const name of Object.values(TRIGGERS))
-    if (typeof body[name] === 'boolean') hook.events[name] = body[name]
+  for (const name of switches) if (typeof body[name] === 'boolean') hook.events[name] = body[name]
   return undefined
 }
 

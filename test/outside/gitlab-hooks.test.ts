@@ -38,13 +38,29 @@ describe('relay hook at a GitLab', () => {
     const added = await json(hook('add', REPO, '--json'))
     expect(added).toMatchObject({ id: 1, url, created: true, hasSecret: true, active: true, repaired: [] })
     expect(added.events).toContain('merge_request')
-    expect(added.events).toHaveLength(17)
+    const { switches, all } = hooks()
+    expect(all.map((each) => each.events)).toEqual([Object.fromEntries(switches.map((name) => [name, true]))])
+    expect(added.events).toHaveLength(switches.length)
     expect(hooks().all).toMatchObject([{ url, signingToken: SIGNING, token: '' }])
     expect(await hook('test', REPO)).toEqual(prints(`push of ${REPO} arrived: #1\n`))
     const [listed] = objects(await hook('list', REPO, '--json'))
     expect(listed).toMatchObject({ id: 1, url, ours: true, hasSecret: true })
     expect(await hook('remove', REPO)).toEqual(prints(`hook of ${REPO} removed: ${url}\n`))
     expect(hooks().all).toEqual([])
+  })
+
+  it('leaves one alone that has every event that an older GitLab has', async () => {
+    await using old = await atGitLab({
+      gitlab: { version: '17.4.0' },
+      env: { RELAY_WEBHOOK_SECRET: 'a-plain-secret' },
+    })
+    const { address } = await old.serve()
+    const added = await json(old.run('hook', 'add', REPO, '--json'))
+    expect(added.events).toHaveLength(old.gitlab.state.hooks.switches.length)
+    expect(added.events).not.toContain('resource_deploy_token')
+    const ready = prints(`hook of ${REPO} is ready: ${address}/webhook\n`)
+    expect(await old.run('hook', 'add', REPO)).toEqual(ready)
+    expect(await checkOf(old, 'hook')).toMatchObject({ state: 'ok' })
   })
 
   it('changes it in place, and leaves its custom headers alone', async () => {
