@@ -1,5 +1,6 @@
 import { RelayError } from '../base/errors.js'
 import type { Account, CodeHost } from '../codehost/host.js'
+import { Refusal } from '../codehost/refusal.js'
 import { readContent } from '../senders/content.js'
 import { isObject, ownMember, parseJson } from '../json/parse.js'
 import { type Flags, printEach, type Shell } from './command.js'
@@ -125,6 +126,12 @@ function withNextStep(error: unknown, profile: UserProfile): unknown {
     return new RelayError(
       'unauthenticated',
       `${message} for ${profile.user} at ${profile.host.url}: run ${loginCommandLine(profile)}`,
+      { cause: error },
+    )
+  if (error instanceof Refusal && error.missingRight !== undefined)
+    return new RelayError(
+      kind,
+      `${message.replace(/\.$/, '')}. The token needs ${error.missingRight}: sign in with that, by ${loginCommandLine(profile)}`,
       { cause: error },
     )
   return retryAfter === undefined

@@ -312,3 +312,17 @@ describe('POST /api/* of a relay at a GitLab', () => {
     expect(await ask('comment', { ...body, quickActions: true })).toEqual([200, closed])
   })
 })
+
+describe('a token of a GitLab that may only read', () => {
+  it.each([
+    ['comment', ISSUE, 'one'],
+    ['comment', PULL, 'one', '--sticky', 'ci'],
+    ['react', PULL, '+1'],
+    ['merge', PULL],
+  ])('has the scope named that it lacks: relay %s %s', async (...argv) => {
+    await here.useToken(here.gitlab.token({ scopes: ['read_api'] }))
+    const why =
+      'GitLab refused: The request requires higher privileges than provided by the access token. The token needs one of the scopes api: sign in with that, by relay login'
+    expect(await here.run(...argv)).toEqual(fails(8, why))
+  })
+})
