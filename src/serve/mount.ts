@@ -15,6 +15,7 @@ import {
 import type { Settings } from '../base/settings.js'
 import { pathOf } from '../base/source-names.js'
 import { didYouMean } from '../base/text.js'
+import { parseUrl } from '../base/address.js'
 import { errorResponse } from '../http/router.js'
 import { checkRequest, OPTION_WORDS } from '../relay.js'
 import { isObject } from '../json/parse.js'
@@ -140,16 +141,31 @@ interface Received {
   readonly body: Promise<Uint8Array> | null
 }
 
-/** Reads a body, up to the first chunk past `limit` bytes. */
+/**
+ * Reads a body, up to the first chunk past `limit` bytes.
+ * @throws RelayError `cancelled` when the client disconnects before the end
+ */
 async function read(body: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of body) {
-    chunks.push(chunk)
-    size += chunk.byteLength
-    if (size > limit) break
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk)
+      size += chunk.byteLength
+      if (size > limit) break
+    }
+  } catch (cause) {
+    throw new RelayError('cancelled', 'The client went away', { cause })
   }
   return Buffer.concat(chunks, size)
+}
+
+/** Address of a request, of its path and its Host header. A malformed Host, which the program lets pass, is left out. */
+function addressOf(path: string, scheme: string, host: string): string {
+  const origin = parseUrl(`${scheme}://${host}`)?.origin ?? ORIGIN
+  if (path.startsWith('/')) return `${origin}${path}`
+  // The form for proxies (RFC 9112 section 3.2.2).
+  return parseUrl(path)?.href ?? origin
 }
 
 /** Reads a request of Node's, or of a framework that adds the address before its routes and a body that it has read. */
@@ -162,8 +178,8 @@ function receivedBy(req: IncomingMessage & KeptBody & { originalUrl?: string }, 
     if (!name.startsWith(':')) headers.append(name, rawHeaders[i + 1] ?? '')
   }
   const scheme = 'encrypted' in socket ? 'https' : 'http'
-  const origin = `${scheme}://${headers.get('host') ?? 'localhost'}`
-  return { url: `${origin}${originalUrl ?? url}`, method, headers, body: bodyOf(req, limit) }
+  const address = addressOf(originalUrl ?? url, scheme, headers.get('host') ?? 'localhost')
+  return { url: address, method, headers, body: bodyOf(req, limit) }
 }
 
 /**

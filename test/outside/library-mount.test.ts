@@ -1,6 +1,12 @@
 import { once } from 'node:events'
 import { symlinkSync } from 'node:fs'
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  request,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
@@ -195,6 +201,47 @@ describe('a mounted relay', () => {
     const request = signedRequest(fixtureOf('push', { provider }), { url: URL_OF_APP })
     expect(await statusAndText(await relay.fetch(request))).toEqual(OK)
     expect(() => relay.handler()).not.toThrow()
+  })
+
+  it.each(['a b', '[::1', 'x:99999', '', 'user@x', 'bot.example'])(
+    'leaves the Host header %j to its program',
+    async (host) => {
+      await using relay = await mount(settingsWith())
+      await using server = await served(relay.handler())
+      const signed = signedRequest(fixtureOf('push'), { url: server.url })
+      const bytes = Buffer.from(await signed.arrayBuffer())
+      const headers = Object.fromEntries([...signed.headers, ['host', host]])
+      for (const path of ['/a?b=c', '//a', 'http://proxied.example/a']) {
+        const sent = request(server.url, { method: 'POST', path, headers })
+        sent.end(bytes)
+        const [answer]: IncomingMessage[] = await once(sent, 'response')
+        answer?.resume()
+        expect(answer?.statusCode).toBe(200)
+      }
+    },
+  )
+
+  it('has no line in the log for a client that goes away', async () => {
+    const lines: unknown[] = []
+    const write = (...line: unknown[]): unknown => lines.push(line)
+    const log = { debug: write, info: write, warn: write, error: write }
+    await using relay = await mount(settingsWith(), { log })
+    const handler = relay.handler()
+    let answered: Promise<void> | undefined
+    await using server = await served((req, res) => {
+      answered = handler(req, res)
+      sent.destroy()
+    })
+    const arriving = once(server, 'request')
+    const headers = { 'content-length': 100, 'x-github-event': 'push' }
+    const sent = request(server.url, { method: 'POST', headers }).on('error', () => {})
+    sent.write('{')
+    await arriving
+    await answered
+    const body = new ReadableStream({ start: (stream) => stream.error(new Error('reset')) })
+    const gone = new Request(URL_OF_APP, { method: 'POST', body, duplex: 'half' })
+    expect((await relay.fetch(gone)).status).toBe(503)
+    expect(lines).toEqual([])
   })
 
   it('answers what is in flight before it ends, and 503 after that', async () => {
