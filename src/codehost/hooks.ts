@@ -419,12 +419,12 @@ function fixOf(error: RelayError, { host, repo: { owner, repo }, login, command 
   // The message names the page.
   if (error instanceof Refusal && error.signOn !== undefined) return undefined
   const { kind, message, retryAfter = 60 } = error
-  const needed = host.words.hookRights
+  const { hookScopes, hookRole } = host.words
   const missing = error instanceof Refusal ? error.missingRight : undefined
   const rights =
     missing === undefined
-      ? `Managing hooks needs admin rights on the repository, and a token with ${needed}`
-      : `The token needs ${missing}. Sign in with ${needed}: ${login}, or ${login} --with-token`
+      ? `Managing hooks needs ${hookRole}, and a token with ${hookScopes}`
+      : `The token needs ${missing}. Sign in with ${hookScopes}: ${login}, or ${login} --with-token`
   const fixes: Readonly<Partial<Record<ErrorKind, string>>> = {
     invalid_token: `Sign in again with ${login}`,
     not_found: `${rights}. Check the name, or sign in as another user`,

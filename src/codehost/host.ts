@@ -350,8 +350,10 @@ export interface Probe {
 export interface HostWords {
   /** Name of its software at the beginning of a sentence: `GitHub`, `The sandbox`. */
   readonly label: string
-  /** Rights that a token needs to manage a repository's hooks, in the words of the documentation. */
-  readonly hookRights: string
+  /** Scopes that a token needs to manage a repository's hooks, in the words of the documentation. */
+  readonly hookScopes: string
+  /** Rights that its user needs there. */
+  readonly hookRole: string
   /** Explains in a sentence why a test of a hook may send nothing or not arrive. `url` is the code host's. */
   readonly testHint?: (hook: Repo & { readonly url: string; readonly id: number }) => string
   /** Fields of the form for an OAuth application. */

@@ -90,8 +90,7 @@ describe('relay hook at a GitLab', () => {
   it('is refused to who is no maintainer, and for names that are no repository', async () => {
     await here.serve()
     hooks().notMaintainers.add('mona')
-    const needs =
-      'Managing hooks needs admin rights on the repository, and a token with the scope api, and the role Maintainer in the project'
+    const needs = 'Managing hooks needs the role Maintainer in the project, and a token with the scope api'
     expect(await hook('add', REPO)).toEqual(fails(8, `GitLab refused: 403 Forbidden. ${needs}`))
     const { code, err } = await hook('add', 'group//demo')
     expect([code, err]).toEqual([2, expect.stringContaining('"group//demo" is not a repository')])

@@ -22,7 +22,8 @@ import { fieldsOf } from '../../json/parse.js'
 
 const WORDS: host.HostWords = {
   label: 'Gitea',
-  hookRights: 'the scope write:repository',
+  hookScopes: 'the scope write:repository',
+  hookRole: 'admin rights on the repository',
   testHint: ({ url, owner, repo, id }) =>
     `Gitea sends nothing to private addresses unless its setting webhook.ALLOWED_HOST_LIST has them, and no test of a repository without a commit or of a branch that the hook leaves out; ${url}/${owner}/${repo}/settings/hooks/${id} shows what it sent`,
   registrationToken: 'with the permission to write your user',

@@ -36,7 +36,8 @@ function kindOf(name: 'github' | 'sandbox', label: string): host.HostKind {
     logPeriod: LOG_PERIOD_MS,
     words: {
       label,
-      hookRights: 'the scope repo or admin:repo_hook (a fine-grained token: the permission Webhooks)',
+      hookScopes: 'the scope repo or admin:repo_hook (a fine-grained token: the permission Webhooks)',
+      hookRole: 'admin rights on the repository',
       registrationEnd: 'Then create a client secret there, and enter both here',
       applicationForm: ({ name: application, callbackUrl }) => [
         ['Application name', application],

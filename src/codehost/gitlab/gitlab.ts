@@ -26,7 +26,8 @@ const TRAITS: host.HostTraits = {
   resendsPerMinute: 5,
   words: {
     label: 'GitLab',
-    hookRights: 'the scope api, and the role Maintainer in the project',
+    hookScopes: 'the scope api',
+    hookRole: 'the role Maintainer in the project',
     testHint: ({ url, owner, repo, id }) =>
       `GitLab sends nothing to private addresses unless its administrator allows it, and tests the hooks of a project five times a minute at most; ${url}/${owner}/${repo}/-/hooks/${id}/edit shows what it sent`,
     registrationToken: 'of an administrator, with the scope api',
