@@ -32,10 +32,10 @@ import {
 } from '../base/settings.js'
 import { shownSource } from '../base/source-names.js'
 import { SharedStore } from '../base/shared-store.js'
-import { didYouMean } from '../base/text.js'
 import { fieldsOf, isObject } from '../json/parse.js'
 import { SOURCE } from '../journal/filter.js'
 import { isScheme, SCHEME_NAMES, schemeOf, senderOf } from './senders.js'
+import { meantScheme } from './source-text.js'
 
 /** Most attempts at once, as of `--concurrency`. */
 const MAX_CONCURRENCY = 64
@@ -114,7 +114,7 @@ function schemeText(value: unknown): string | undefined {
   const defect = schemeDefect(value)
   if (defect !== undefined) return `: ${defect}`
   const [name = ''] = value.split(' ')
-  return ` must be a scheme that relay knows, not ${JSON.stringify(name)}${didYouMean(name, SCHEME_NAMES)}`
+  return ` must be a scheme that relay knows, not ${JSON.stringify(name)}${meantScheme(name)}`
 }
 
 /** Checks of the settings, by their names. */

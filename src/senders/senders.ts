@@ -30,12 +30,13 @@ export function knownSender(scheme: string): KnownSender | undefined {
   return KNOWN_SENDERS.find((each) => each.name === name)
 }
 
-/** Senders of the table with these words in their name or title, in any case. */
+/** Senders of the table with these words in their name or title, in any case, with spaces or without. */
 export function searchSenders(text: string): readonly KnownSender[] {
   const words = text.toLowerCase().split(/\s+/)
   return KNOWN_SENDERS.filter(({ name, title }) => {
     const own = `${name} ${title.toLowerCase()}`
-    return words.every((word) => own.includes(word))
+    const joined = own.replaceAll(' ', '')
+    return words.every((word) => own.includes(word) || joined.includes(word))
   })
 }
 

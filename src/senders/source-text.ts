@@ -22,7 +22,7 @@ export function parseSource(text: string): NamedScheme {
   if (!SOURCE_SCHEMES.includes(kind) && SOURCE_SCHEMES.includes(ofName)) throw new Error(BAD_NAME)
   if (!SOURCE_SCHEMES.includes(kind))
     throw new Error(
-      `must be a scheme, or name=scheme${meant(kind)}. ${anywhere('source add')} lists the schemes`,
+      `must be a scheme, or name=scheme${meantScheme(kind)}. ${anywhere('source add')} lists the schemes`,
     )
   senderOf(scheme)
   // Schemes without proof must be written explicitly, and not be taken from a name.
@@ -35,11 +35,11 @@ export function parseSource(text: string): NamedScheme {
   throw new Error(BAD_NAME)
 }
 
-/** Senders with this in their name, else the closest name, in parentheses. */
-function meant(kind: string): string {
+/** Formats the closest scheme, else those of senders with this in their name, as ` (did you mean …?)`. Empty for none. */
+export function meantScheme(kind: string): string {
   const closest = didYouMean(kind, SOURCE_SCHEMES)
   if (closest !== '' || kind.length < 3) return closest
-  const found = searchSenders(kind).map(({ name }) => name)
+  const found = searchSenders(kind.replaceAll(/[-_]/g, ' ')).map(({ name }) => name)
   return found.length > 0 && found.length < 5 ? ` (did you mean ${found.join(' or ')}?)` : ''
 }
 

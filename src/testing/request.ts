@@ -29,7 +29,8 @@ import { didYouMean } from '../base/text.js'
 import { fieldsOf } from '../json/parse.js'
 import type { KeyKind } from '../senders/algorithms.js'
 import { makeKeyPair } from '../senders/keys.js'
-import { isScheme, SCHEME_NAMES, senderOf } from '../senders/senders.js'
+import { isScheme, senderOf } from '../senders/senders.js'
+import { meantScheme } from '../senders/source-text.js'
 import { missingIn, readPath } from '../replay/edit.js'
 import { readContent } from '../senders/content.js'
 import { type Fixture, fromFixture, type NamedFixture, toFixture } from '../replay/fixture.js'
@@ -193,7 +194,7 @@ export function checkedScheme(scheme: string): string {
   if (isScheme(scheme)) return scheme
   const defect = schemeDefect(scheme)
   if (defect !== undefined) throw new RelayError('settings', defect)
-  const near = didYouMean(sourceNameOf(scheme), SCHEME_NAMES)
+  const near = meantScheme(sourceNameOf(scheme))
   throw new RelayError('settings', `relay knows no scheme ${JSON.stringify(scheme)}${near}`)
 }
 

@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { DEFAULTS, mount, Secret } from 'webhook-relay'
 import {
+  events,
   fixtureOf,
   loadFixture,
   loadFixtures,
@@ -98,6 +100,23 @@ describe('fixtureOf with a body', () => {
     await using relay = await startRelay({ sources: { door: scheme }, exec: ['door/*=cat'] })
     const rung = await relay.deliver(fixtureOf('webhook', { scheme, source: 'door', body: 'ding' }))
     expect([rung.event, rung.attempts.map(({ answer }) => answer)]).toEqual(['webhook', ['ding']])
+  })
+
+  it.each([
+    ['jira', 'bitbucket or jira-app'],
+    ['standard-webhooks', 'standard'],
+    ['standardwebhooks', 'standard'],
+    ['svix-webhooks', undefined],
+  ])('of the scheme %s says what its sender has: %s', async (scheme, meant) => {
+    const near = meant === undefined ? '' : ` (did you mean ${meant}?)`
+    expect(() => events({ scheme })).toThrow(`relay knows no scheme "${scheme}"${near}`)
+    const sources = [{ name: 'a', scheme, secrets: { current: new Secret('s') } }]
+    const folder = { folder: '', store: 'memory', allowedHosts: [], routes: [] } as const
+    const webhookSecrets = { current: new Secret('s') }
+    const settings = { ...DEFAULTS, ...folder, providerUrl: 'https://github.com', webhookSecrets, sources }
+    await expect(mount(settings)).rejects.toThrow(
+      `The setting sources[0].scheme must be a scheme that relay knows, not "${scheme}"${near}`,
+    )
   })
 
   it('of an event that the body contradicts, or a scheme that nobody has, is refused', () => {
