@@ -1,4 +1,4 @@
-import { shownSource } from '../base/source-names.js'
+import { hostSource, shownSource } from '../base/source-names.js'
 import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
 import { didYouMean } from '../base/text.js'
@@ -85,7 +85,7 @@ export async function warnOfMatches(
   const { provider } = profile.values
   const ofMatches = matches.flatMap(({ text }) => /^([^/]+)\//.exec(text)?.[1] ?? [])
   for (const name of new Set([source, ...ofMatches])) {
-    if (name === undefined || name === provider) continue
+    if (name === undefined || name === hostSource(provider)) continue
     const { sourceNames } = await import('./sources.js')
     const data = await profile.data().catch(() => undefined)
     // A suggestion is no reason to fail.

@@ -21,7 +21,12 @@ type Fields = Record<string, unknown>
 /**
  * Splits `https://github.com/octo/demo/issues/1#issuecomment-5` into the repository's address, the number and the rest.
  */
-const NUMBERED = /^(https?:\/\/\S+?)\/(?:issues|pulls?)\/(\d+)(?=[/#?.]|$)/
+const NUMBERED =
+  /^(?<place>https?:\/\/\S+?)\/(?:issues|pulls?|(?<merge>merge_requests)|work_items)\/(?<number>\d+)(?=[/#?.]|$)/
+/** Fields with the number of an issue or pull request: that of GitHub and Gitea, and that of GitLab. */
+const NUMBER_FIELDS: ReadonlySet<string> = new Set(['number', 'iid'])
+/** Fields with the whole path of a GitLab's project. */
+const PROJECT_FIELDS = ['path_with_namespace', 'full_name', 'project_path'] as const
 const ADDRESS = /^(?:https?|git|ssh):\/\/\S+$|^git@\S+$/
 const SHA = /^[0-9a-f]{40}$/
 
@@ -221,7 +226,7 @@ function adapt(payload: unknown, { path, value }: Edit): void {
   const old: unknown = Object.getOwnPropertyDescriptor(owner ?? {}, field)?.value
   if (!owner || old === undefined || old === value) return
   const copies = copiesOf(payload, owner)
-  if (field === 'number' && typeof old === 'number') renumber(payload, owner, old, value)
+  if (NUMBER_FIELDS.has(field) && typeof old === 'number') renumber(payload, owner, field, old, value)
   else if (typeof old === 'string' && typeof value === 'string') rename(payload, path, owner, old, value)
   for (const copy of copies) {
     if (typeof old === 'number' && field === 'id')
@@ -241,27 +246,44 @@ function copiesOf(payload: unknown, { id, login, url, node_id: node }: Fields): 
   )
 }
 
-function renumber(payload: unknown, owner: Fields, old: number, value: unknown): void {
+function renumber(payload: unknown, owner: Fields, field: string, old: number, value: unknown): void {
   const all = objectsIn(payload)
-  const numbered = all.filter((object) => object['number'] === old)
-  const places = new Set([owner, ...numbered].flatMap((object) => repositoriesOf(object, old)))
+  const numbered = all.filter((object) => object[field] === old)
+  // The owner's own places come first: at a GitLab, an issue and a merge request can have the same number.
+  const own = placesOf(owner, old)
+  const places = new Set(own.length > 0 ? own : numbered.flatMap((object) => placesOf(object, old)))
   for (const object of all) {
-    const isSame = object['number'] === old && repositoriesOf(object, old).some((place) => places.has(place))
-    if (isSame || (object === payload && object['number'] === old)) object['number'] = value
+    const isSame = object[field] === old && placesOf(object, old).some((place) => places.has(place))
+    if (isSame || (object === payload && object[field] === old)) object[field] = value
   }
   mapStrings(payload, (text) => {
-    const [start = '', place = '', number] = NUMBERED.exec(text) ?? []
-    if (number !== String(old) || !places.has(place)) return text
+    const found = numberedAddress(text)
+    if (!found || found.number !== String(old) || !places.has(found.place)) return text
+    const { start, number } = found
     return `${start.slice(0, -number.length)}${String(value)}${text.slice(start.length)}`
   })
 }
 
-/** Addresses of the repository in which this object is the issue or pull request `number`. */
-function repositoriesOf(object: Fields, number: number): string[] {
+/** Places in which this object is the issue or pull request `number`. */
+function placesOf(object: Fields, number: number): string[] {
   return Object.values(object).flatMap((text) => {
-    const [, place, found] = typeof text === 'string' ? (NUMBERED.exec(text) ?? []) : []
-    return place !== undefined && found === String(number) ? [place] : []
+    const found = typeof text === 'string' ? numberedAddress(text) : undefined
+    return found?.number === String(number) ? [found.place] : []
   })
+}
+
+/**
+ * Reads the address of an issue or pull request: its beginning up to the number, and the repository in which that is unique.
+ * A GitLab's merge requests have numbers of their own.
+ */
+function numberedAddress(
+  text: string,
+): { readonly start: string; readonly place: string; readonly number: string } | undefined {
+  const found = NUMBERED.exec(text)
+  const { place, merge = '', number } = found?.groups ?? {}
+  if (!found || place === undefined || number === undefined) return undefined
+  const [start] = found
+  return { start, place: `${place} ${merge}`, number }
 }
 
 function rename(payload: unknown, path: Edit['path'], owner: Fields, old: string, value: string): void {
@@ -272,6 +294,8 @@ function rename(payload: unknown, path: Edit['path'], owner: Fields, old: string
     mapStrings(payload, (text) =>
       text.replaceAll(old, value).replaceAll(old.slice(0, 12), value.slice(0, 12)),
     )
+  } else if (field === 'path_with_namespace') {
+    renameProject(payload, old, value)
   } else if (typeof fullName === 'string' && ['full_name', 'name', 'login'].includes(String(field))) {
     const [login = '', name = ''] = fullName.split('/')
     const full = field === 'full_name' ? value : field === 'name' ? `${login}/${value}` : `${value}/${name}`
@@ -289,6 +313,16 @@ function renameRepository(payload: unknown, old: string, full: string): void {
     if (owner) renameUser(owner, oldLogin, login)
   }
   mapStrings(payload, (text) => (ADDRESS.test(text) ? replaceSegments(text, old, full) : text))
+}
+
+/** Renames a project of a GitLab, and its wiki. */
+function renameProject(payload: unknown, old: string, value: string): void {
+  for (const suffix of ['', '.wiki']) {
+    const [from, to] = [old + suffix, value + suffix]
+    for (const object of objectsIn(payload))
+      for (const field of PROJECT_FIELDS) if (object[field] === from) object[field] = to
+    mapStrings(payload, (text) => (ADDRESS.test(text) ? replaceSegments(text, from, to) : text))
+  }
 }
 
 /** Renames a user, also in `name`, which pushes have, and in Gitea's `username`. */

@@ -12,6 +12,8 @@ const EVENTS = events({ provider: 'gitlab' })
 
 const here = fresh(() => place({ host: 'gitlab', env: { RELAY_WEBHOOK_SECRET: SIGNING } }))
 
+const project = { path_with_namespace: 'octo/demo' }
+
 describe('relay trigger at a GitLab', () => {
   it('has an example of more than fifteen events, each of which arrives as itself', async () => {
     const { address } = await here.serve()
@@ -92,6 +94,44 @@ describe('relay trigger at a GitLab', () => {
     },
   )
 
+  it.each(EVENTS)('keeps the project of %s consistent where --set changes its path', async (name) => {
+    const set = ['--set', 'project.path_with_namespace=group/sub/shop']
+    const { code, out } = await here.run('trigger', name, '--print', ...set)
+    // A vulnerability names no project.
+    if (name === 'vulnerability') return
+    expect([code, out.includes('octo/demo')]).toEqual([0, false])
+    expect(JSON.parse(JSON.parse(out).body).project.web_url).toBe(`${here.gitlab.url}/group/sub/shop`)
+  })
+
+  it.each([
+    ['merge_request.open', 'object_attributes', 'merge_requests'],
+    ['merge_request.merge', 'object_attributes', 'merge_requests'],
+    ['note.create', 'merge_request', 'merge_requests'],
+    ['pipeline', 'merge_request', 'merge_requests'],
+    ['issue.open', 'object_attributes', 'issues'],
+    ['confidential_note.create', 'issue', 'issues'],
+  ])('keeps the number of %s consistent where --set changes %s.iid', async (name, subject, page) => {
+    const { body } = await json(here.run('trigger', name, '--print', '--set', `${subject}.iid=57`))
+    const numbers = [...body.matchAll(new RegExp(`/-/${page}/(\\d+)`, 'g'))].map(([, number]) => number)
+    expect([JSON.parse(body)[subject].iid, new Set(numbers)]).toEqual([57, new Set(['57'])])
+  })
+
+  it('leaves an issue alone that has the number of the merge request', async () => {
+    const both = {
+      object_kind: 'merge_request',
+      project,
+      object_attributes: { iid: 1, url: 'https://h/octo/demo/-/merge_requests/1' },
+      closes: [{ iid: 1, url: 'https://h/octo/demo/-/issues/1' }],
+    }
+    const given = { stdin: JSON.stringify(both) }
+    const set = ['--set', 'object_attributes.iid=2', '--print']
+    const { out } = await here.runWith(given, 'trigger', 'merge_request', '--body', '-', ...set)
+    expect(JSON.parse(JSON.parse(out).body)).toEqual({
+      ...both,
+      object_attributes: { iid: 2, url: 'https://h/octo/demo/-/merge_requests/2' },
+    })
+  })
+
   it('says what is meant by a name that is none', async () => {
     const { code, err } = await here.run('trigger', 'merge_request.opened')
     expect([code, err]).toEqual([2, expect.stringContaining('did you mean merge_request.open?')])
@@ -115,6 +155,13 @@ describe('a project in groups', () => {
     expect(await here.run('replay', '--repo', REPO)).toMatchObject({ code: 0 })
     const listed: unknown = await inspector.json(`deliveries?repo=${encodeURIComponent(REPO)}`)
     expect(Object(listed).deliveries).toMatchObject([{ n: 1, repo: REPO }])
+  })
+
+  it('is found among those of the source that its listings name, without a warning', async () => {
+    await here.serve()
+    await here.run('trigger', 'push')
+    const { code, out, err } = await here.run('log', '--source', 'gitlab-host')
+    expect([code, out, err]).toEqual([0, expect.stringContaining('push'), ''])
   })
 
   it.each(['demo', '/demo', 'group/', 'group//demo', 'group/sub demo'])('is not %s', async (repo) => {
