@@ -1,4 +1,3 @@
-import { RelayError } from '../base/errors.js'
 import type { Header } from '../http/headers.js'
 import type { Receipt } from '../journal/types.js'
 import type { WebhookRequest } from '../senders/request.js'
@@ -49,17 +48,17 @@ export async function answerDelivery(
   // Any web page can make its reader's browser send a request here. The browser then adds an Origin header (Fetch,
   // section 3.1).
   const isOfPage = headers.some(([name]) => name.toLowerCase() === 'origin')
+  const via = waited ? 'tunnel' : 'http'
   let request: WebhookRequest = { headers, body: NONE, query, path, payloadUrl }
+  if (!source.sender.proves && isOfPage) throw refusals.ofPage(request, source, via)
   let receipt: Receipt
   try {
-    if (!source.sender.proves && isOfPage)
-      throw new RelayError('forbidden', 'Deliveries that nothing proves are not taken from a browser')
     request = { ...request, body: await arrived.body(maxBody) }
     const handshaken = await shakeHands(method, request, source, parts)
     if (handshaken) return handshaken
     receipt = await intake.receive(request, { source, ...(waited && { waited }) })
   } catch (error) {
-    throw refusals.http(error, request, source, waited ? 'tunnel' : 'http')
+    throw refusals.http(error, request, source, via)
   }
   onStored?.()
   const reply = instance?.replies(source.name) ? await instance.reply(source.name, receipt) : undefined

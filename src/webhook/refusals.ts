@@ -49,6 +49,11 @@ const NOT_ANSWERED =
 /** Kinds whose reason has nothing to do with the sender's headers and body. */
 const NOT_OF_CONTENT: ReadonlySet<ListedKind> = new Set(['too_large', 'wrong_path', 'handshake', 'question'])
 
+/** A refusal, apart from the request. */
+interface About extends Pick<RefusedRequest, 'via' | 'status' | 'kind'> {
+  readonly source: Source
+}
+
 /** Records refused requests, and logs the reasons: the first of each kind at once, then a count each second. */
 export class Refusals {
   readonly list = new RefusedList()
@@ -75,15 +80,7 @@ export class Refusals {
     const kind = error instanceof RelayError ? this.#kindOf(error, request, source) : undefined
     if (!(error instanceof RelayError) || !kind) return error
     const about = { via, source, status: error.status, kind } as const
-    if (error.kind !== 'invalid_signature') {
-      const reason = this.#reasonOf(error, request, source)
-      if (via === 'tunnel') {
-        this.#addOfHub(request, about, reason)
-        return error
-      }
-      const { claim } = this.#add(request, about, () => reason)
-      return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
-    }
+    if (error.kind !== 'invalid_signature') return this.#listed(error, request, about)
     const { reason, claim } = this.#add(
       request,
       about,
@@ -104,6 +101,26 @@ export class Refusals {
     return error
   }
 
+  /**
+   * Records a delivery that a web page has a browser send to a source that nothing proves. Returns the error for the
+   * response.
+   */
+  ofPage(request: WebhookRequest, source: Source, via: RefusedRequest['via']): RelayError {
+    const error = new RelayError('forbidden', 'Deliveries that nothing proves are not taken from a browser')
+    return this.#listed(error, request, { via, source, status: error.status, kind: 'no_signature' })
+  }
+
+  /** Records a refusal for another reason than the signature. Returns the error for the response, with the reason as detail. */
+  #listed(error: RelayError, request: WebhookRequest, about: About): RelayError {
+    const reason = this.#reasonOf(error, request, about.source)
+    if (about.via === 'tunnel') {
+      this.#addOfHub(request, about, reason)
+      return error
+    }
+    const { claim } = this.#add(request, about, () => reason)
+    return new RelayError(error.kind, error.message, { cause: error.cause, detail: `${reason} (${claim})` })
+  }
+
   /** Records a delivery to a path that accepts none. Its body is not read. Returns a detail for the log. */
   misdirected(headers: WebhookRequest['headers'], status: number, source: Source): string {
     const about = { via: 'http', source, status, kind: 'wrong_path' } as const
@@ -118,11 +135,7 @@ export class Refusals {
   }
 
   /** Records and logs what the hub has answered 200 by itself. */
-  #addOfHub(
-    request: WebhookRequest,
-    about: Pick<RefusedRequest, 'status' | 'kind'> & { readonly source: Source },
-    reason: string,
-  ): void {
+  #addOfHub(request: WebhookRequest, about: Omit<About, 'via'>, reason: string): void {
     const { claim } = this.#add(request, { ...about, via: 'tunnel' }, () => reason)
     this.#throttle(`${TUNNEL}: ${about.kind}`, () => this.#parts.log.warn(`${TUNNEL}: ${reason} (${claim})`))
   }
@@ -204,7 +217,7 @@ export class Refusals {
    */
   #add(
     { headers, body, query, payloadUrl }: WebhookRequest,
-    { source, ...about }: Pick<RefusedRequest, 'via' | 'status' | 'kind'> & { readonly source: Source },
+    { source, ...about }: About,
     find: FindReason,
   ): Pick<RefusedRequest, 'reason'> & { readonly claim: string } {
     const lines = indexHeaders(headers)
@@ -241,9 +254,7 @@ export class Refusals {
   #kindOf({ kind }: RelayError, request: WebhookRequest, { sender }: Source): RefusedKind | undefined {
     if (kind === 'invalid_signature')
       return sender.hasSignature({ ...request, lines: indexHeaders(request.headers) }) ? kind : 'no_signature'
-    if (kind === 'invalid_event' || kind === 'too_large') return kind
-    // From a browser, to a source that nothing proves.
-    return kind === 'forbidden' ? 'no_signature' : undefined
+    return kind === 'invalid_event' || kind === 'too_large' ? kind : undefined
   }
 
   /** Reason of a refusal. For a delivery that is too large, it includes advice, since code hosts send it only once. */
