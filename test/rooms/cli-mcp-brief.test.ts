@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { listLine, told } from '../../src/cli/mcp/brief.js'
+import { listLine, refusedLine, told } from '../../src/cli/mcp/brief.js'
 import type { Note } from '../../src/cli/mcp/notes.js'
 import { ownObject, separated } from '../../src/cli/mcp/own-object.js'
-import { line, SENT } from '../../src/cli/mcp/schemas.js'
+import { line, refused, SENT } from '../../src/cli/mcp/schemas.js'
 import { Outside, outside, own } from '../../src/cli/output/outside.js'
 import { GITHUB_WEBHOOK } from '../../src/senders/github.js'
 import { tokensOf } from '../kit/tokens.js'
@@ -138,6 +138,26 @@ describe('an answer', () => {
       { numRuns: 1000 },
     ))
 
+  it('has the start and the end of what a target answered: some languages write the error last', () => {
+    const frames = text.filter((each) => !each.includes('…'))
+    fc.assert(
+      fc.property(given, target, frames, (each, one, between) => {
+        const said = `Traceback\n${between}\nKeyError: x`
+        const delivery = deliveryOf({ ...each, targets: [{ ...one, answer: said }] })
+        const shown = told({ delivery, sent: { ok: true, status: 200 } }, new Set(['1 sent']))
+        const { attempts } = Object(Object(separated(ownObject(SENT), shown)).delivery)
+        const { answer } = Object(attempts.at(-1).fromOutside)
+        const [start = '', end = said] = String(answer).split('…')
+        expect([said.startsWith(start), said.endsWith(end), end.includes('KeyError: x')]).toEqual([
+          true,
+          true,
+          true,
+        ])
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
   it('of a request that no entry came of has less than 300 tokens', () =>
     fc.assert(
       fc.property(text, status, (body, code) => {
@@ -154,12 +174,44 @@ describe('an answer', () => {
     ))
 })
 
+const KINDS = [
+  'no_signature',
+  'invalid_signature',
+  'invalid_event',
+  'too_large',
+  'wrong_path',
+  'handshake',
+  'question',
+] as const
+
 describe('a line of the list', () => {
   it('has at most 40 tokens, in each state and with the longest names', () =>
     fc.assert(
       fc.property(given, (each) => {
         const shown = separated(line, listLine(deliveryOf(each), [], 600_000))
         expect([tokensOf(shown) <= 40, shown]).toEqual([true, shown])
+      }),
+      { numRuns: 3000 },
+    ))
+
+  it('of the refused requests has at most 40 tokens, for each kind and with the longest claims', () =>
+    fc.assert(
+      fc.property(given, fc.constantFrom(...KINDS), text, fc.uuid(), (each, kind, reason, id) => {
+        const given = {
+          id: each.n % 100_000,
+          time: own(new Date(0).toISOString()),
+          via: 'http',
+          source: own(each.source),
+          status: 401,
+          kind,
+          reason: outside(reason),
+          event: outside(each.event[0]),
+          delivery: outside(id),
+          size: each.n,
+        }
+        const shown = separated(refused, refusedLine(given, 600_000))
+        expect([tokensOf(shown) <= 40, shown]).toEqual([true, shown])
+        expect(shown).toMatchObject({ id: given.id, status: 401, kind })
       }),
       { numRuns: 3000 },
     ))

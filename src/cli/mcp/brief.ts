@@ -3,7 +3,7 @@ import { shortTime } from '../output/deliveries.js'
 import { Outside, Own } from '../output/outside.js'
 import { ADD_ROUTE } from './advice.js'
 import type { Note } from './notes.js'
-import { CUT, cutTo, tokensOfEvent, tokensOfText } from './room.js'
+import { CUT, cutInside, cutTo, tokensOfEvent, tokensOfText } from './room.js'
 import type { ToolFields } from './tool.js'
 
 // Small answers: the outcome of a delivery, without anything that was not requested. A model pays for each word, again at
@@ -195,7 +195,7 @@ function severalTargets(
     left -= tokensOfValue(words)
     lines.set(each, { ...line, ...words })
   }
-  const shown = targets.flatMap((each) => lines.get(each) ?? [])
+  const shown = [...lines.values()]
   return {
     targets: shown,
     ...(shown.length < targets.length && { moreTargets: targets.length - shown.length }),
@@ -328,6 +328,30 @@ export function listLine(delivery: object, fields: readonly string[], now: numbe
   }
 }
 
+/** Those of the number, status and kind of a refused request. */
+const REFUSED = 22
+
+/**
+ * Returns a line of the refused requests: its kind, and the event that it claims. `explain_refused` has the rest.
+ */
+export function refusedLine(refused: object, now: number): object {
+  const given: ToolFields = { ...refused }
+  const { id, status, kind, source, time } = given
+  const isHost = shownSource(String(source)) === undefined
+  const room = new LineRoom(A_LINE - REFUSED - tokensOfText(String(id)) - (isHost ? 0 : LINE.source))
+  const from = isHost ? {} : room.take('source', source)
+  const event = room.take('event', given['event'], tokensOfEvent)
+  const isAged = room.has(LINE.age)
+  return {
+    id,
+    ...(isAged && { age: shortAge(Math.max(0, now - Date.parse(String(time)))) }),
+    status,
+    kind,
+    ...from,
+    ...event,
+  }
+}
+
 /** What is left of a line for its names. */
 class LineRoom {
   #left: number
@@ -425,7 +449,7 @@ export function namePart(delivery: object): object {
 function cut(answer: unknown, room: number): unknown {
   if (!(answer instanceof Outside) || typeof answer.value !== 'string') return undefined
   const most = Math.min(room - A_KEY, AN_ANSWER.most)
-  return most < AN_ANSWER.least ? undefined : new Outside(cutTo(answer.value, most))
+  return most < AN_ANSWER.least ? undefined : new Outside(cutInside(answer.value, most))
 }
 
 function listOf(value: unknown): readonly ToolFields[] {

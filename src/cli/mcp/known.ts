@@ -10,7 +10,7 @@ import type { Profile } from '../profile.js'
 import { listSources } from '../sources.js'
 import { NAME } from './schemas.js'
 
-// What a wait can wait for. A misspelt word would be found only once the time is over.
+// What can come. A misspelt word would be found only once the time of a wait is over, or never in an empty list.
 
 /**
  * Most wrong letters of an event that is taken for a misspelt one. Of senders other than code hosts relay knows only
@@ -25,18 +25,12 @@ const SLIP = 1
  */
 export async function requireKnownMatch(
   profile: Profile,
-  { events = [], source }: Pick<Filter, 'events' | 'source'>,
+  filter: Pick<Filter, 'events' | 'source'>,
 ): Promise<void> {
   const { provider } = profile.values
-  const host = hostSource(provider)
-  const { all } = await listSources(profile, await profile.data())
-  const schemes = new Map([[host, host], ...all.map(({ name, scheme }) => [name, scheme] as const)])
-  const wanted = events.flatMap(alternatives)
-  const named = wanted.flatMap((match) => (match.text.includes('/') ? eventMatching(match).provider : []))
-  for (const name of new Set([...(source === undefined ? [] : [source]), ...named]))
-    if (!schemes.has(name) && !(await hasCome(profile, { source: name })))
-      throw unknownSource(name, [...schemes.keys()], profile)
-  for (const match of wanted) {
+  const schemes = await requireKnownSources(profile, filter)
+  const { events = [] } = filter
+  for (const match of events.flatMap(alternatives)) {
     const why = whyUnknown(match, provider, schemes)
     if (why !== undefined && !(await hasCome(profile, { events: [match] })))
       throw new RelayError(
@@ -45,6 +39,27 @@ export async function requireKnownMatch(
         { quotesOutside: ![...schemes.keys()].every((each) => NAME.test(each)) },
       )
   }
+}
+
+/**
+ * Checks that each source of a filter is one of this relay's, or was.
+ * @returns the scheme of each source by its name
+ * @throws RelayError `usage` with the nearest name, or those there are
+ */
+export async function requireKnownSources(
+  profile: Profile,
+  { events = [], source }: Pick<Filter, 'events' | 'source'>,
+): Promise<ReadonlyMap<string, string>> {
+  const host = hostSource(profile.values.provider)
+  const { all } = await listSources(profile, await profile.data().catch(() => undefined))
+  const schemes = new Map([[host, host], ...all.map(({ name, scheme }) => [name, scheme] as const)])
+  const named = events
+    .flatMap(alternatives)
+    .flatMap((match) => (match.text.includes('/') ? eventMatching(match).provider : []))
+  for (const name of new Set([...(source === undefined ? [] : [source]), ...named]))
+    if (!schemes.has(name) && !(await hasCome(profile, { source: name })))
+      throw unknownSource(name, [...schemes.keys()], profile)
+  return schemes
 }
 
 /** Checks that an example is not one of another source alone. @throws RelayError `usage` that names the source */

@@ -7,7 +7,8 @@ import { logCommand } from '../commands/log.js'
 import { type FilterFlags, readFilter, warnOfMatches } from '../journal.js'
 import { listed, summaryObject, withReasons } from '../output/deliveries.js'
 import { openProfile } from '../profile.js'
-import { listLine } from './brief.js'
+import { listLine, refusedLine } from './brief.js'
+import { requireKnownSources } from './known.js'
 import { noteFrom, Notes } from './notes.js'
 import { readConditions, requireKnownPaths } from './where.js'
 import { type Call, chosenOptions, runForAgent } from './tool.js'
@@ -55,6 +56,7 @@ export async function deliveryList(call: Call, given: Given): Promise<object> {
   const filter = readFilter(flags, Date.now())
   const conditions = readConditions(given.where ?? [])
   await using profile = await openProfile(shell, call.flags)
+  await requireKnownSources(profile, filter)
   await warnOfMatches(shell, profile, filter)
   const journal = await profile.journal().catch((error: unknown) => {
     // There is none yet.
@@ -86,7 +88,8 @@ export async function refusedList(call: Call, { last }: Given): Promise<object> 
   const flags = { ...chosenOptions(call.given, [...LIST_OPTIONS]), last: String(MAX_LAST) }
   const { objects } = await runForAgent(call, logCommand, flags, true)
   const all = objects.filter((each) => 'type' in each && each.type === 'refused')
-  const refused = all.slice(-last)
+  const now = Date.now()
+  const refused = all.slice(-last).map((each) => refusedLine(each, now))
   return { deliveries: [], refused, total: all.length, more: all.length > last, next: null }
 }
 

@@ -59,3 +59,23 @@ export function cutTo(text: string, room: number, tokensOf = tokensOfText): stri
   }
   return `${chars.slice(0, from).join('')}…`
 }
+
+/** Part of the room of a text that is for its end. */
+const FOR_END = 1 / 3
+
+/**
+ * Cuts a text to this many tokens, with an ellipsis in place of its middle: of an error, some languages write the message
+ * first, others last.
+ */
+export function cutInside(text: string, room: number): string {
+  if (tokensOfText(text) <= room) return text
+  const start = cutTo(text, Math.floor(room * (1 - FOR_END)))
+  const rest = Array.from(text.slice(start.length - '…'.length))
+  let [from, to] = [0, rest.length]
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2)
+    if (tokensOfText(start + rest.slice(middle).join('')) <= room) to = middle
+    else from = middle + 1
+  }
+  return start + rest.slice(from).join('')
+}

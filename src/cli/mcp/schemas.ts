@@ -116,13 +116,11 @@ const summary = ownObject({
   ignoredBy: label.nullable().optional(),
   targets: z.array(target),
 })
+const age = z.string().regex(/^\d+(?:ms|[smhd])$/)
 /** An entry in a list. */
 export const line = ownObject({
   ...summary.shape,
-  age: z
-    .string()
-    .regex(/^\d+(?:ms|[smhd])$/)
-    .optional(),
+  age: age.optional(),
   /** With the status of the last attempt: `failed 500`. */
   state: z
     .string()
@@ -143,6 +141,7 @@ export const delivery = ownObject({
 })
 export const refused = ownObject({
   id: z.int(),
+  age: age.optional(),
   time: time.optional(),
   via: z.enum(['http', 'tunnel']).optional(),
   source: name.optional(),
