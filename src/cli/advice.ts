@@ -1,4 +1,11 @@
-import { anywhere, commandLine, type CommandPlace, hubCommands, isStart } from '../base/command-line.js'
+import {
+  anywhere,
+  commandLine,
+  type CommandPlace,
+  hubCommands,
+  isStart,
+  SANDBOX_PROFILE,
+} from '../base/command-line.js'
 import { RelayError } from '../base/errors.js'
 import { isServed, type SavedProfile } from '../instance/profile.js'
 import type { RunningInstance } from '../instance/protocol.js'
@@ -34,7 +41,9 @@ export function commandFor(about: Advised, command: string): string {
 /** Profile and settings for the command lines that the folders below complete. */
 export function commandPlace(about: Advised): CommandPlace {
   const { values, origins, ambientProfile: ambient, saved, instance } = about
-  const sandbox = (instance ?? saved)?.sandbox === true
+  const known = instance ?? saved
+  // Before its first start, that profile is for the sandbox alone.
+  const sandbox = known ? known.sandbox === true : values.profile === SANDBOX_PROFILE
   return { profile: values.profile, sandbox, isNamed: origins.profile !== undefined, ambient }
 }
 

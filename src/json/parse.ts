@@ -72,9 +72,13 @@ export function ownMember(value: unknown, key: string): unknown {
   return Object.getOwnPropertyDescriptor(value, key)?.value
 }
 
+/** True for a name of the payload itself, `$` or `payload`, unless the payload has such a member. */
+export function isRootName(payload: unknown, name: string | number | undefined): boolean {
+  return (name === '$' || name === 'payload') && ownMember(payload, name) === undefined
+}
+
 /** Removes the name of the payload itself from a path, `$.` or `payload.`, unless the payload has such a member. */
 export function withoutRoot(payload: unknown, path: JsonPath): JsonPath {
   const [first, ...rest] = path
-  const isRoot = (first === '$' || first === 'payload') && rest.length > 0
-  return isRoot && ownMember(payload, first) === undefined ? rest : path
+  return rest.length > 0 && isRootName(payload, first) ? rest : path
 }

@@ -188,11 +188,26 @@ describe('arguments of tools', () => {
     ['list_deliveries', { where: ['$.reff==x'] }, 'has $.reff (did you mean ref?)'],
     ['show_delivery', { entry: 'last', path: 'a..b' }, 'path: must be names joined by dots'],
     ['react', { target: 'octo/demo#1', reaction: 'hart' }, '(did you mean heart?)'],
+    ['list_deliveries', { source: 'strpe' }, 'source: there is no source strpe (did you mean stripe?)'],
+    [
+      'list_deliveries',
+      { source: 'shopify' },
+      'source: there is no source shopify. There are github, stripe',
+    ],
+    ['list_deliveries', { event: 'shopify/orders' }, 'source: there is no source shopify. There are github'],
+    ['trigger_delivery', { source: 'stripe', event: 'stripe/invoice.pad' }, '(did you mean invoice.paid?)'],
   ])('%s %j is an error', async (tool, given, text) => {
     const before = await agent.call('list_deliveries')
     expect(await agent.fails(tool, given)).toContain(text)
     expect(at(await agent.call('list_deliveries'), 'total')).toEqual(at(before, 'total'))
     expect(handler.received.length).toBe(at(before, 'total'))
+  })
+
+  it('take an event of another source with its source, and without', async () => {
+    for (const event of ['invoice.paid', 'stripe/invoice.paid']) {
+      const sent = await agent.call('trigger_delivery', { source: 'stripe', event })
+      expect(sent).toMatchObject({ delivery: { source: 'stripe', fromOutside: { event: 'invoice.paid' } } })
+    }
   })
 
   it('take ids as numbers or text, durations with and without a unit, and one text as a list', async () => {
@@ -331,6 +346,25 @@ describe('arguments of tools', () => {
     )
   })
 
+  it('understand $ and payload as the payload itself', async () => {
+    const body = JSON.stringify({ ref: 'x', payload_of: 'y' })
+    const { n } = Object(at(await agent.call('trigger_delivery', { event: 'push', body }), 'delivery'))
+    const whole = await agent.call('show_delivery', { entry: n, page: 1 })
+    for (const path of ['$', 'payload'])
+      expect(await agent.call('show_delivery', { entry: n, path })).toEqual(whole)
+    const own = JSON.stringify({ ref: 'x', payload: 'y', $: 'z' })
+    const { n: second } = Object(
+      at(await agent.call('trigger_delivery', { event: 'push', body: own }), 'delivery'),
+    )
+    for (const [path, text] of [
+      ['$', '"z"'],
+      ['payload', '"y"'],
+    ])
+      expect(await agent.call('show_delivery', { entry: second, path })).toMatchObject({
+        delivery: { fromOutside: { body: { text } } },
+      })
+  })
+
   it('understand $. and payload. in front of a path', async () => {
     const body = JSON.stringify({ ref: 'refs/heads/p', after: 'a', head: { list: [{ id: 'x' }] } })
     const { n } = Object(at(await agent.call('trigger_delivery', { event: 'push', body }), 'delivery'))
@@ -394,6 +428,17 @@ function flagsIn(text: string): string[] {
 
 describe('messages of tools', () => {
   const SECRET = { RELAY_SOURCE_STRIPE_SECRET: 'whsec_of-a-test' }
+
+  it('describe tools and arguments without flags, exit codes and files that a model does not have', async () => {
+    await using here = await place({ host: 'none' })
+    await using agent = await codingAgent(here, '--allow-actions')
+    const { tools } = await agent.client.listTools()
+    const texts = tools.flatMap(({ inputSchema, description }) => [
+      description ?? '',
+      ...Object.values(Object(inputSchema.properties)).map((each) => String(Object(each).description)),
+    ])
+    expect(texts.filter((text) => /(?:^|\s)--?[a-z]|\bexit \d|\binstance\b|docs\//.test(text))).toEqual([])
+  })
 
   it('speak of arguments, and of no flag that a model cannot give', async () => {
     await using here = await place({ host: 'none', env: SECRET })

@@ -70,6 +70,25 @@ describe('an agent that has just been started', () => {
     })
   })
 
+  it('reads one command for the profile of the sandbox, before its first start and after', async () => {
+    await using here = await place({ host: 'none', env: { RELAY_PORT: '0' } })
+    await using agent = await codingAgent(here, '--profile', 'sandbox')
+    const start = 'relay serve --sandbox'
+    expect(await agent.call('relay_state')).toMatchObject({ running: null, start, startOffline: start })
+    for (const [tool, given] of [
+      ['trigger_delivery', { event: 'push' }],
+      ['wait_for_delivery', { match: 'push', timeout: 1 }],
+      ['list_deliveries', { refused: true }],
+    ] as const)
+      expect(await agent.fails(tool, given)).toMatch(
+        / Start it with relay serve --sandbox(?:\. relay mcp |$)/,
+      )
+    const relay = await here.serve('--sandbox')
+    expect(await agent.call('relay_state')).toMatchObject({ running: { sandbox: true } })
+    await relay.stop()
+    expect(await agent.call('relay_state')).toMatchObject({ running: null, start, startOffline: start })
+  })
+
   it('reads what can be known before the first start, and commands that work when typed', async () => {
     await using here = await place({
       host: 'none',
@@ -173,6 +192,21 @@ describe('an agent that has just been started', () => {
     ])
   })
 
+  it('reads why relay refused what it has made up', async () => {
+    await using here = await place({ host: 'none', env: { RELAY_MAX_BODY: '1000' } })
+    await using _relay = await here.serve()
+    await using agent = await codingAgent(here)
+    for (const body of ['{"ref":', JSON.stringify({ ref: 'x'.repeat(2000) })]) {
+      const { notes, sent } = await agent.call('trigger_delivery', { event: 'push', body })
+      const { status } = Object(sent)
+      expect(notes).toContain(
+        `relay refused it with ${status}, and no target got it: list_deliveries with refused: true has its id, and explain_refused says why`,
+      )
+    }
+    const { refused } = await agent.call('list_deliveries', { refused: true })
+    expect(refused).toMatchObject([{ kind: 'invalid_event' }, { kind: 'too_large' }])
+  })
+
   it('reads what to do about a request that relay refused', async () => {
     await using here = await place({ host: 'none' })
     await using relay = await here.serve()
@@ -181,15 +215,21 @@ describe('an agent that has just been started', () => {
       githubDelivery({ secret: 'another' }),
       githubDelivery({ body: '{ "a": 1 }', signed: '{"a":1}' }),
       githubDelivery({ set: { 'X-Hub-Signature-256': undefined } }),
+      githubDelivery({ set: { 'X-Hub-Signature-256': 'sha256=xyz' } }),
     ]
     for (const request of requests)
       expect(await post(`${relay.address}/webhook`, request)).toMatchObject({ status: 401 })
     const verdicts: unknown[] = []
-    for (const id of [1, 2, 3]) verdicts.push((await agent.call('explain_refused', { id }))['verdict'])
+    for (const id of [1, 2, 3, 4]) verdicts.push((await agent.call('explain_refused', { id }))['verdict'])
     expect(verdicts).toMatchObject([
       { reason: 'wrong_secret', next: expect.stringContaining('the same secret') },
       { reason: 're_encoded', next: expect.stringContaining('the bytes that were signed') },
       { reason: 'no_signature', next: expect.stringContaining('Enter a secret') },
+      {
+        reason: 'malformed_signature',
+        hint: expect.stringContaining('expected X-Hub-Signature-256: sha256=<64 lower-case hex digits>'),
+        next: 'Change how the sender signs: the hint says what is wrong with it',
+      },
     ])
   })
 

@@ -75,7 +75,7 @@ function runTrigger(shell: Shell, flags: TriggerFlags): AsyncIterable<Triggered>
   if (isList) return list(shell, flags)
   // The form that routes and filters use: stripe/invoice.paid.
   const [, named, ofNamed] = /^([^/]+)\/(.+)$/.exec(event ?? '') ?? []
-  if (source === undefined && named !== undefined && ofNamed !== undefined)
+  if (named !== undefined && ofNamed !== undefined && (source === undefined || source === named))
     return runTrigger(shell, { ...flags, source: named, event: ofNamed })
   return isPrinted ? print(shell, flags) : sendOne(shell, flags)
 }

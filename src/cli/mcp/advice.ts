@@ -78,6 +78,16 @@ interface Refusable {
   readonly source?: unknown
 }
 
+/**
+ * Says where the reason is, if relay itself refused what a call sent. The answer to a sender does not have it.
+ * @param status of that answer
+ */
+export function noteOwnRefusal(call: Call, status: number): void {
+  call.notes.add(
+    `relay refused it with ${status}, and no target got it: list_deliveries with refused: true has its id, and explain_refused says why`,
+  )
+}
+
 /** How a route comes to be, which no tool makes. */
 export const ADD_ROUTE =
   'Whoever sets up relay adds one, such as "forward": ["http://localhost:3000/hook"] in relay.json, which it reads at once'
@@ -91,8 +101,7 @@ export function adviceFor(routes: readonly object[]): { readonly advice?: string
 const SECRET = 'Enter the same secret at the sender and in relay: relay_state has the place of it'
 const RAW =
   'Send the bytes that were signed: what is between the sender and relay must not parse the body and write it again'
-const SENDER =
-  'Change how the sender signs: the page of its source in docs/senders.md says what relay expects'
+const SENDER = 'Change how the sender signs: the hint says what is wrong with it'
 const CLOCK =
   'Set the clocks of both machines. A delivery that is too old is sent again by its sender, or with replay_delivery'
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { RelayError } from '../../base/errors.js'
-import { isObject, withoutRoot } from '../../json/parse.js'
+import { isObject, isRootName, withoutRoot } from '../../json/parse.js'
 import { jsonTokens, valueText } from '../../json/text.js'
 import { lackingPaths, readPath } from '../../replay/edit.js'
 import { readContent } from '../../senders/content.js'
@@ -22,9 +22,10 @@ export interface Wanted {
  * body, or all of it if it is small. `next` is the page after it, or null.
  * @throws RelayError `usage` for a path that the body lacks, with the nearest, or for a page that it lacks
  */
-export function bodyPart(body: Uint8Array, { path, page }: Wanted): object {
+export function bodyPart(body: Uint8Array, wanted: Wanted): object {
   const bytes = body.byteLength
   const content = readContent(body)
+  const { path, page }: Wanted = isRootName(content.value, wanted.path) ? { page: wanted.page ?? 1 } : wanted
   const isJson = content.value !== undefined
   if (path === undefined && page === undefined && isJson && bytes > SMALL_BYTES)
     return { bytes, outline: outlineOf(content.value) }

@@ -19,7 +19,7 @@ import { labelOf, shortNames } from '../../dispatch/routes.js'
 import { eventName, progressOf } from '../output/deliveries.js'
 import { outside } from '../output/outside.js'
 import { openProfile } from '../profile.js'
-import { adviceFor, NEXT, NEXT_OF_KIND, noteRefusal } from './advice.js'
+import { adviceFor, NEXT, NEXT_OF_KIND, noteOwnRefusal, noteRefusal } from './advice.js'
 import { refusedWord } from '../refused.js'
 import type { SentItem } from '../send.js'
 import type { Note } from './notes.js'
@@ -97,6 +97,7 @@ export const TOOLS: Tools = {
     title: 'List deliveries',
     does: `Lists the newest deliveries that relay received, oldest first, with the state of the last attempt. For older ones, call it again with next as before. With refused, the requests that relay refused. ${CAUTION}`,
     input: optionSchema(logCommand, LIST_OPTIONS).extend({
+      refused: z.boolean().optional().describe('the refused requests instead'),
       where,
       last,
       before: z.int().min(1).optional().describe('only those with a smaller number'),
@@ -134,7 +135,12 @@ export const TOOLS: Tools = {
     kind: 'waits',
     command: waitCommand,
     options: ['source', 'repo', 'text', 'since', 'forwarded'],
-    args: { match, where, timeout },
+    args: {
+      match,
+      where,
+      timeout,
+      forwarded: z.boolean().optional().describe('also wait until its targets have answered'),
+    },
     check: requireWaitable,
     input: ({ match: wanted, timeout: limit, where: conditions }) => ({
       match: wanted,
@@ -308,6 +314,8 @@ async function answers(result: SentItem | undefined, sent: object | undefined, c
     const isStraight = call.given['to'] !== undefined
     if (sent && isStraight) await noteRefusal(call, sent)
     if (result?.ok && !isStraight) call.notes.add(UNKNOWN)
+    const status = result?.answer.status ?? 0
+    if (!isStraight && status >= 400 && status < 500) noteOwnRefusal(call, status)
     return told({ sent }, call.notes)
   }
   try {
