@@ -33,7 +33,7 @@ Without one, receives the code host's callback itself, on the same port. Where t
 the code host has it: you enter a code in a browser on any machine.`,
   examples: `relay login
 relay login --no-browser  print the address to open, also over SSH
-relay login --device  enter a code in a browser anywhere (GitHub, GitLab)
+relay login --device  enter a code in a browser on any machine
 relay login --with-token < token.txt
 relay login --user ada --json | jq -r .login`,
   options: [
