@@ -40,21 +40,20 @@ export interface RelayOptions {
   readonly onDelivery?: (delivery: Delivery, receipt: Receipt) => void
 }
 
-/** @internal */
 export const RELAY_OPTIONS: Checks<RelayOptions> = {
   log: optional(logger),
   clock: optional(callback),
   seams: optional(seamsCheck),
   onDelivery: optional(callback),
 }
-/** @internal Words for the options of the library's functions. */
+/** Words for the options of the library's functions. */
 export const OPTION_WORDS: Words = {
   kind: 'usage',
   whole: 'The options',
   unknown: 'there is no option',
   member: 'the option',
 }
-/** @internal Error of a call that comes too late. */
+/** Error of a call that comes too late. */
 export const STOPPED = 'The relay was stopped'
 
 /** A fetch-style application, in types that need no framework's declarations. */
@@ -137,12 +136,12 @@ const isRequest = must("a Request; for one of Node's server, use handler", (valu
   )
 })
 
-/** @internal @throws RelayError `usage` for what is no `Request`, from whichever realm or package */
+/** @throws RelayError `usage` for what is no `Request`, from whichever realm or package */
 export function checkRequest(value: unknown): void {
   checkArgument('fetch: the request', value, isRequest)
 }
 
-/** @internal Makes the journal that a program gets. While its relay stops, it can still be read. */
+/** Makes the journal that a program gets. While its relay stops, it can still be read. */
 export function journalOf(sql: Pick<Sql, 'query'>, clock: Clock, gate: StopGate): JournalQueries {
   const query: Sql['query'] = async (text, values) => {
     try {
@@ -155,7 +154,7 @@ export function journalOf(sql: Pick<Sql, 'query'>, clock: Clock, gate: StopGate)
   return new JournalQueries({ query }, clock)
 }
 
-/** @internal The public part of a relay, enforced at run time. */
+/** The public part of a relay, enforced at run time. */
 export class RelayView implements Relay {
   readonly app: FetchApp
   readonly journal: JournalQueries

@@ -113,7 +113,7 @@ export class RelayError extends Error {
     return KINDS[this.kind].exit
   }
 
-  /** @internal True if the message quotes nothing from outside. */
+  /** True if the message quotes nothing from outside. */
   get isOwnWords(): boolean {
     return !this.#quotesOutside && OWN_WORDS.has(this.kind)
   }

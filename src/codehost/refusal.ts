@@ -43,7 +43,7 @@ export class Refusal extends RelayError {
     this.signOn = answer.signOn
   }
 
-  /** @internal False if the message quotes the code host, unless its words are those that relay itself uses. */
+  /** False if the message quotes the code host, unless its words are those that relay itself uses. */
   override get isOwnWords(): boolean {
     const own = ['', ...Object.values(KINDS_OF_STATUSES).map(({ text }) => text)]
     return own.includes(this.upstreamMessage) && this.elsewhere === undefined && this.signOn === undefined

@@ -189,7 +189,7 @@ export function fixtureOf(event: string, options: FixtureOfOptions = {}): Fixtur
   return toFixture(deliveryOf(from, event, Buffer.from(exact), { words: MAKING }).recorded)
 }
 
-/** @internal @throws RelayError `settings` for a scheme that relay does not know, with the nearest one */
+/** @throws RelayError `settings` for a scheme that relay does not know, with the nearest one */
 export function checkedScheme(scheme: string): string {
   if (isScheme(scheme)) return scheme
   const defect = schemeDefect(scheme)
@@ -231,7 +231,7 @@ export interface SignOptions {
   readonly keepId?: boolean
 }
 
-/** @internal The options that `deliver` has, too. */
+/** The options that `deliver` has, too. */
 export const EDIT_OPTIONS: Checks<Pick<SignOptions, 'set' | 'keepId'>> = {
   set: optional(checkEdits),
   keepId: optional(flag),
@@ -258,7 +258,7 @@ const SIGN_OPTIONS: Checks<SignedRequestOptions> = {
   ),
 }
 
-/** @internal @throws RelayError `usage` for a value that is no fixture; it says what to pass instead */
+/** @throws RelayError `usage` for a value that is no fixture; it says what to pass instead */
 export function checkFixture(call: string, fixture: unknown): void {
   const isFixture = must(
     isText(fixture) ? `an object: fixtureOf('${fixture}')` : "an object, such as fixtureOf('push')",
@@ -277,7 +277,7 @@ export function checkFixture(call: string, fixture: unknown): void {
 /** Key pairs of the kit, one of each kind. They live as long as the process. */
 const pairs = new Map<KeyKind, Secret>()
 
-/** @internal Secrets of a source in the kit: the text, or for a sender with a key pair the kit's own. */
+/** Secrets of a source in the kit: the text, or for a sender with a key pair the kit's own. */
 export function kitSecrets(scheme: string, text: string): WebhookSecrets {
   const current = new Secret(text)
   const kind = senderOf(scheme).keyPairFor(current)
@@ -330,7 +330,7 @@ export function signedRequest(fixture: Fixture, given: SignedRequestOptions = {}
 }
 
 /**
- * @internal Makes the signed request to `url` with the order and spelling of its header lines. @throws RelayError `usage` as
+ * Makes the signed request to `url` with the order and spelling of its header lines. @throws RelayError `usage` as
  * {@link signedRequest}
  */
 export function signed(

@@ -129,7 +129,7 @@ async function start(options: TestSandboxOptions): Promise<StartedSandbox> {
   return Object.assign(testSandboxOf(sandbox, client, gate), { stop, [Symbol.asyncDispose]: stop })
 }
 
-/** @internal Returns the members of a sandbox that tests use. */
+/** Returns the members of a sandbox that tests use. */
 export function testSandboxOf(sandbox: Sandbox, client: Client, gate: StopGate): TestSandbox {
   const { url, state, faults } = sandbox
   return {
@@ -194,7 +194,7 @@ function checkFault(value: unknown): string | undefined {
 }
 
 /**
- * @internal Gets an access token from a sandbox in the way of a browser and an application: consent page, form, token endpoint.
+ * Gets an access token from a sandbox in the way of a browser and an application: consent page, form, token endpoint.
  * @throws RelayError `unauthenticated` when the sandbox gives none.
  */
 export async function sandboxToken(url: string, { id, secret }: Client, scope = 'repo'): Promise<string> {
@@ -210,7 +210,7 @@ export async function sandboxToken(url: string, { id, secret }: Client, scope = 
 }
 
 /**
- * @internal Opens a sandbox's consent page and agrees like a browser. Returns the URL that redirects to the application; empty when the
+ * Opens a sandbox's consent page and agrees like a browser. Returns the URL that redirects to the application; empty when the
  * sandbox refused the authorize request.
  */
 export async function consent(page: string): Promise<string> {

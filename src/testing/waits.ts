@@ -81,7 +81,7 @@ interface Goal {
   readonly next: (signal: AbortSignal) => Promise<void>
 }
 
-/** @internal The waits of a test for deliveries of one relay. */
+/** The waits of a test for deliveries of one relay. */
 export class Waits {
   readonly #journal: Journal
   readonly #watch: Watch

@@ -14,7 +14,7 @@ export type Until = 'settled' | { readonly attempts: number }
 /** Name of the change of any delivery. The others are numbers. */
 const ANY = 'any'
 
-/** @internal Wakes waiting tests at each delivery and attempt, and counts the attempts. */
+/** Wakes waiting tests at each delivery and attempt, and counts the attempts. */
 export class Watch {
   readonly #changes = new EventEmitter()
   readonly #end = new AbortController()
@@ -81,7 +81,7 @@ export class Watch {
 }
 
 /**
- * @internal Starts `work`, and keeps the process alive once something waits for the returned promise. Nothing else in the kit keeps
+ * Starts `work`, and keeps the process alive once something waits for the returned promise. Nothing else in the kit keeps
  * it alive, so that a wait which a failed test has left does not continue. What `work` throws at once is a rejection, too.
  */
 export function held<Result>(work: () => Promise<Result>): Promise<Result> {
