@@ -43,7 +43,7 @@ export function commandPlace(about: Advised): CommandPlace {
   const { values, origins, ambientProfile: ambient, saved, instance } = about
   const known = instance ?? saved
   // Before its first start, that profile is for the sandbox alone.
-  const sandbox = known ? known.sandbox === true : values.profile === SANDBOX_PROFILE
+  const sandbox = known ? known.sandbox : values.profile === SANDBOX_PROFILE
   return { profile: values.profile, sandbox, isNamed: origins.profile !== undefined, ambient }
 }
 
