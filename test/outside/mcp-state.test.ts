@@ -89,6 +89,47 @@ describe('an agent that has just been started', () => {
     expect(await agent.call('relay_state')).toMatchObject({ running: null, start, startOffline: start })
   })
 
+  it.each(['github', 'gitea', 'gitlab', 'sandbox'])(
+    'reads the payload URL and the secret of its code host %s',
+    async (provider) => {
+      const env = { RELAY_PROVIDER: provider, RELAY_PROVIDER_URL: 'http://127.0.0.1:9' }
+      await using here = await place({ host: 'none', env })
+      await using handler = await receiver(401)
+      await using relay = await here.serve('--forward', handler.url)
+      await using agent = await codingAgent(here)
+      const { payloadUrl, secret } = await agent.call('relay_state')
+      expect([payloadUrl, secret]).toEqual([
+        `${relay.address}/webhook`,
+        expect.stringContaining('relay config --reveal webhookSecret'),
+      ])
+      for (const given of [{}, { to: handler.url }]) {
+        const { notes } = await agent.call('trigger_delivery', { event: 'push', ...given })
+        expect(notes).toContain(secret)
+      }
+    },
+  )
+
+  it.each([
+    ['{"nothing":1}', 'nothing is not a setting'],
+    ['{"provider":"bitbucket"}', 'provider in '],
+    ['{', 'not JSON'],
+  ])('reads once in each answer what is wrong with relay.json %s', async (settings, text) => {
+    await using here = await place({ host: 'none' })
+    const cwd = path.join(emptyFolder(), 'work')
+    mkdirSync(path.join(cwd, '.git'), { recursive: true })
+    writeFileSync(path.join(cwd, 'relay.json'), settings)
+    await using agent = await codingAgent({ env: here.env, cwd }, '--serve')
+    for (const [tool, given] of [
+      ['relay_state', {}],
+      ['list_deliveries', {}],
+      ['show_routes', {}],
+      ['trigger_delivery', { event: 'push' }],
+    ] as const) {
+      const said = await agent.fails(tool, given)
+      expect([tool, said.split(text).length - 1, said]).toEqual([tool, 1, said])
+    }
+  })
+
   it('reads what can be known before the first start, and commands that work when typed', async () => {
     await using here = await place({
       host: 'none',

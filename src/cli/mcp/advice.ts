@@ -3,7 +3,7 @@ import { webhookSecret } from '../webhook-secret.js'
 import type { UnprovedReason } from '../../senders/unproved.js'
 import { aboutProfile, startCommand } from '../advice.js'
 import { SANDBOX_PROFILE } from '../../base/command-line.js'
-import { shownSource } from '../../base/source-names.js'
+import { hostSource, shownSource } from '../../base/source-names.js'
 import { Outside, Own } from '../output/outside.js'
 import type { Note } from './notes.js'
 import { NAME } from './schemas.js'
@@ -65,7 +65,11 @@ export async function noteRefusal(call: Call, delivery: object): Promise<void> {
   await using profile = await openProfile(call.shell, call.flags, { mustExist: false })
   const given = call.given['source']
   const name =
-    source instanceof Own ? source.text : typeof given === 'string' ? given : profile.values.provider
+    source instanceof Own
+      ? source.text
+      : typeof given === 'string'
+        ? given
+        : hostSource(profile.values.provider)
   call.notes.add(
     `The target refused it with ${answered}: it verifies with another secret, verifies other bytes than the body as it came, or wants credentials`,
   )

@@ -133,11 +133,17 @@ function isPlain(value: unknown): value is object {
 function withNotes(result: ToolFields, all: Iterable<Note>, names: readonly string[]): ToolFields {
   const notes: string[] = []
   const quoting: unknown[] = []
-  for (const note of [...all].map((each) => noteForAgent(each, names)))
+  for (const note of said(all, names))
     if (note instanceof Outside) quoting.push(note.value)
     else notes.push(note)
   if (quoting.length === 0) return { ...result, notes }
   return { ...result, notes, [FROM_OUTSIDE]: { ...fieldsOf(result[FROM_OUTSIDE]), notes: quoting } }
+}
+
+/** Rewrites messages for a call with these arguments, each once: the start of relay may fail for what the call fails for. */
+function said(notes: Iterable<Note>, names: readonly string[]): readonly Note[] {
+  const rewritten = [...notes].map((each) => noteForAgent(each, names))
+  return [...new Map(rewritten.map((each) => [each instanceof Outside ? each.value : each, each])).values()]
 }
 
 function textOf(content: object) {
@@ -160,7 +166,7 @@ async function signInText(shell: Shell, flags: Flags): Promise<string> {
 function failureOf(thrown: unknown, next: readonly Note[], names: readonly string[]) {
   const { kind } = toRelayError(thrown)
   const before = thrown instanceof Failed ? thrown.notes : [noteFrom(thrown)]
-  const all = [...before, ...next].map((note) => noteForAgent(note, names))
+  const all = said([...before, ...next], names)
   const own = all.filter((one) => typeof one === 'string')
   const content =
     own.length === all.length

@@ -1,4 +1,4 @@
-import { pathOf } from '../../base/source-names.js'
+import { hostSource, pathOf } from '../../base/source-names.js'
 import { awaitWithin } from '../../base/wait.js'
 import { KEYCHAIN_LIMIT_MS } from '../../tokens/tokens.js'
 import { publicAddress } from '../addresses.js'
@@ -22,7 +22,7 @@ export async function readState(call: Call): Promise<object> {
   const { pid, url, startedAt, sandbox } = instance ?? {}
   const running = instance ? { pid, url, startedAt, sandbox, inspector: `${instance.url}/inspect` } : null
   const start = instance ? null : startCommand(profile)
-  const { provider } = profile.values
+  const host = hostSource(profile.values.provider)
   // A profile that does not exist yet has none.
   const none = (error: unknown): { objects: readonly object[] } => {
     addError(call, error)
@@ -41,8 +41,8 @@ export async function readState(call: Call): Promise<object> {
     running,
     start,
     ...(start !== null && { startOffline: offlineCommand(profile) }),
-    payloadUrl: instance || profile.values.port !== 0 ? publicAddress(profile) + pathOf(provider) : null,
-    secret: await secretNote(call, profile, provider),
+    payloadUrl: instance || profile.values.port !== 0 ? publicAddress(profile) + pathOf(host) : null,
+    secret: await secretNote(call, profile, host),
     settings: settingsByPlace(profile),
     routes,
     ...adviceFor(routes),
