@@ -274,6 +274,34 @@ describe('an agent that has just been started', () => {
     ])
   })
 
+  it.each(['github', 'gitea', 'gitlab', 'sandbox'])(
+    'finds the example of each event of its code host %s, and of a sender, that it can make up',
+    async (provider) => {
+      const env = { RELAY_PROVIDER: provider, RELAY_PROVIDER_URL: 'http://127.0.0.1:9' }
+      await using here = await place({ host: 'none', env })
+      await using agent = await codingAgent(here)
+      const events = async (given: Fields): Promise<readonly string[]> =>
+        Object((await agent.call('trigger_delivery', { list: true, ...given }))['events'])
+      const host = provider === 'gitlab' ? 'gitlab-host' : provider
+      const { resources } = await agent.client.listResources()
+      const uris = (await events({})).map((event) => `relay://fixtures/${host}/${event}`)
+      expect(resources.map(({ uri }) => uri).filter((uri) => uri.includes('fixtures'))).toEqual(uris)
+      for (const source of ['gitlab', 'stripe', 'shopify'])
+        uris.push(
+          ...(await events({ source })).map(
+            (event) => `relay://fixtures/${source}/${encodeURIComponent(event)}`,
+          ),
+        )
+      for (const uri of uris) {
+        const { contents } = await agent.client.readResource({ uri })
+        expect([uri, contents]).toEqual([
+          uri,
+          [expect.objectContaining({ text: expect.stringMatching(/^\{/) })],
+        ])
+      }
+    },
+  )
+
   it('finds prompts, pages and examples, and what each tool changes', async () => {
     await using here = await place({ host: 'none' })
     await using agent = await codingAgent(here, '--allow-actions')

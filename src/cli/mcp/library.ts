@@ -2,11 +2,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { RelayError } from '../../base/errors.js'
-import { packagedEvents, packagedFixture, packagedFolder } from '../../replay/load.js'
-import { triggerEvents } from '../../replay/synthesize.js'
+import { RelayError, toRelayError } from '../../base/errors.js'
+import { packagedFolder } from '../../replay/load.js'
+import { exampleDelivery, triggerEvents } from '../../replay/synthesize.js'
+import { readContent } from '../../senders/content.js'
 import { SCHEME_NAMES } from '../../senders/senders.js'
-import { PROVIDER_NAMES } from '../../base/source-names.js'
+import { hostSource, PROVIDER_NAMES } from '../../base/source-names.js'
 
 // Prompts for two common tasks and pages to read: a person chooses them in a client.
 
@@ -20,7 +21,8 @@ const PAGES = {
   'docs/sandbox.md': 'The emulated code host',
 } as const
 
-export function offerLibrary(server: McpServer): void {
+/** @param host resolves to the source of the code host, whose examples are listed */
+export function offerLibrary(server: McpServer, host: () => Promise<string>): void {
   const event = z.string().describe('push, issues.opened, stripe/invoice.paid')
   server.registerPrompt(
     'write_handler',
@@ -57,14 +59,15 @@ export function offerLibrary(server: McpServer): void {
       contents: [{ uri: uri.href, mimeType: 'text/markdown', text: readFileSync(place, 'utf8') }],
     }))
   }
-  const list = () => ({
-    resources: PROVIDER_NAMES.slice(0, 1).flatMap((source) =>
-      triggerEvents(source).map((name) => ({
+  const list = async () => {
+    const source = await host()
+    return {
+      resources: triggerEvents(source).map((name) => ({
         uri: `relay://fixtures/${source}/${name}`,
         name: `${source}/${name}`,
       })),
-    ),
-  })
+    }
+  }
   server.registerResource(
     'fixtures',
     new ResourceTemplate('relay://fixtures/{source}/{event}', { list }),
@@ -79,12 +82,22 @@ function asked(text: string) {
   return { messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }] }
 }
 
-/** The payload of a packaged example. @throws RelayError `no_match` */
+/** The payload of a made-up delivery. @throws RelayError `no_match` */
 function exampleOf({ source, event }: Readonly<Record<string, string | string[]>>): string {
-  const [folder, name] = [String(source), decodeURIComponent(String(event))]
-  const isKnown = [...PROVIDER_NAMES, ...SCHEME_NAMES].includes(folder)
-  if (!isKnown || !packagedEvents(folder).includes(name))
-    throw new RelayError('no_match', 'There is no such example: trigger_delivery with list: true has them')
-  const { payload, body } = packagedFixture(folder, name)
-  return payload === undefined ? (body ?? '') : JSON.stringify(payload, null, 2)
+  const [name, text] = [String(source), decodeURIComponent(String(event))]
+  const isKnown = [...PROVIDER_NAMES.map(hostSource), ...SCHEME_NAMES].includes(name)
+  if (!isKnown) throw noExample()
+  try {
+    const { body } = exampleDelivery({ name, scheme: name }, text, { words: LISTED })
+    const { value } = readContent(body)
+    return value === undefined ? Buffer.from(body).toString() : JSON.stringify(value, null, 2)
+  } catch (error) {
+    throw toRelayError(error).kind === 'usage' ? noExample() : error
+  }
+}
+
+const LISTED = { list: () => 'trigger_delivery with list: true', body: 'body' }
+
+function noExample(): RelayError {
+  return new RelayError('no_match', `There is no such example: ${LISTED.list()} has them`)
 }

@@ -1,6 +1,7 @@
 import { McpServer, type StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type ErrorKind, toRelayError } from '../../base/errors.js'
+import { hostSource, PROVIDER_NAMES } from '../../base/source-names.js'
 import { printableJson, printableText } from '../../base/text.js'
 import { fieldsOf } from '../../json/parse.js'
 import { type Flags, type Shell, shellWith } from '../command.js'
@@ -79,8 +80,18 @@ export function createServer(
       }
     })
   }
-  offerLibrary(server)
+  offerLibrary(server, () => hostOf(shell, flags))
   return server
+}
+
+/** The source of the profile's code host. What is wrong with the settings is no reason to list nothing. */
+async function hostOf(shell: Shell, flags: Flags): Promise<string> {
+  try {
+    await using profile = await openProfile(shell, flags, { mustExist: false, instance: 'ignore' })
+    return hostSource(profile.values.provider)
+  } catch {
+    return hostSource(PROVIDER_NAMES[0])
+  }
 }
 
 /** What the list of tools says of one. */
