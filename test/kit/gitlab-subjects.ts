@@ -232,6 +232,15 @@ function statusesOf(state: State, sha: string, call: GitLabCall): FullReply {
 /** States of a pipeline that has not ended (app/models/concerns/ci/has_status.rb). */
 const ACTIVE = new Set(['created', 'waiting_for_resource', 'preparing', 'pending', 'running'])
 
+/** What an automatic merge waits for (app/services/auto_merge/merge_when_checks_pass_service.rb): not conflicts and rebases. */
+const AWAITED = new Set([
+  'ci_must_pass',
+  'ci_still_running',
+  'discussions_not_resolved',
+  'draft_status',
+  'not_approved',
+])
+
 /**
  * lib/api/merge_requests.rb, `put ':id/merge_requests/:merge_request_iid/merge'` with `execute_merge`, in its order:
  * 401 for who may not merge, 409 for another head, 405 for what is not mergeable, 422 if the merge fails.
@@ -242,15 +251,24 @@ function merge(state: State, subject: Subject, { body, token }: GitLabCall): Ful
   if (body['sha'] !== undefined && body['sha'] !== state.head)
     return apiError(409, `SHA does not match HEAD of source branch: ${state.head}`)
   const notAllowed = apiError(405, '405 Method Not Allowed')
+  const unmerged = apiError(422, 'Branch cannot be merged')
   const isAuto = body['auto_merge'] === true || body['merge_when_pipeline_succeeds'] === true
-  if (subject.state !== 'opened') return notAllowed
-  if (isAuto && state.pipeline && ACTIVE.has(state.pipeline.status)) {
-    state.autoMerges++
-    return { body: { ...showMergeRequest(state, subject), merge_when_pipeline_succeeds: true } }
+  const isActive = state.pipeline !== undefined && ACTIVE.has(state.pipeline.status)
+  const isReady = subject.state === 'opened' && state.status === 'mergeable'
+  if (isAuto) {
+    const isAwaited = subject.state === 'opened' && (isActive || AWAITED.has(state.status))
+    if (isAwaited) {
+      state.autoMerges++
+      return { body: { ...showMergeRequest(state, subject), merge_when_pipeline_succeeds: true } }
+    }
+    // `pipeline_allows_merge?`, then `execute_immediate_merge!`.
+    if (state.pipeline && state.pipeline.status !== 'success') return notAllowed
+    if (!isReady) return unmerged
   }
-  if (state.status !== 'mergeable') return notAllowed
-  if (state.mergeError !== null) return apiError(422, 'Branch cannot be merged')
-  state.squashed = body['squash'] === true
+  if (!isReady) return notAllowed
+  if (state.mergeError !== null) return unmerged
+  // `merge_request.update(squash: params[:squash]) if params[:squash]`: false leaves it as it is.
+  state.squashed ||= body['squash'] === true
   subject.state = 'merged'
   state.merged = GITLAB_MERGED
   return { body: showMergeRequest(state, subject) }

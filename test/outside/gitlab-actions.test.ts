@@ -133,6 +133,28 @@ describe('relay merge at a GitLab', () => {
     expect(subjects().merges).toEqual([])
   })
 
+  it.each<[string, string, Pick<GitLabPipeline, 'status'> | undefined, string | undefined]>([
+    ['a draft', 'draft_status', undefined, undefined],
+    ['one without approvals', 'not_approved', { status: 'success' }, undefined],
+    ['one with a conflict', 'conflict', undefined, 'Not merged: it conflicts with its base branch'],
+    [
+      'one whose pipeline has failed',
+      'mergeable',
+      { status: 'failed' },
+      'Not merged: its pipeline has not succeeded (failed), and GitLab merges by itself only after one that has',
+    ],
+    ['one that is behind', 'need_rebase', { status: 'success' }, 'Not merged: its branch must first be'],
+  ])('--auto of %s', async (_, status, pipeline, refused) => {
+    Object.assign(subjects(), { status, pipeline: pipeline && { id: 5, ...pipeline } })
+    const { code, err } = await merge('--auto')
+    const says = refused ?? 'is not merged yet. The code host merges it'
+    expect([code, err, subjects().autoMerges]).toEqual([
+      refused === undefined ? 0 : 8,
+      expect.stringContaining(says),
+      refused === undefined ? 1 : 0,
+    ])
+  })
+
   it('lets GitLab merge once the pipeline has succeeded', async () => {
     subjects().pipeline = { id: 31, status: 'running' }
     subjects().status = 'ci_still_running'

@@ -51,6 +51,8 @@ export async function merge(
     for (let isReady = false; !isReady;) {
       const found = await look()
       if (!found) throw error
+      const stopped = auto ? stopOf(error, found) : undefined
+      if (stopped !== undefined) throw notMerged('conflict', stopped, error)
       const why = waitsFor(error, found, head)
       if (why === undefined) throw reasonOf(rest.label, error, found, head)
       const now = performance.now()
@@ -107,6 +109,23 @@ const CHECKING: ReadonlySet<string> = new Set(['approvals_syncing', 'checking', 
 function isBusy({ state, detailed_merge_status: status }: MergeRequest): boolean {
   return state === 'locked' || (state === 'opened' && CHECKING.has(status))
 }
+
+/**
+ * Reason for which GitLab does not merge by itself, but would at once: `pipeline_allows_merge?` in lib/api/merge_requests.rb. Undefined
+ * if there is none.
+ */
+function stopOf(
+  { providerStatus }: Refusal,
+  { state, detailed_merge_status: status, head_pipeline: pipeline }: MergeRequest,
+): string | undefined {
+  const isRefused = providerStatus === 405 && state === 'opened' && status === 'mergeable'
+  return isRefused && pipeline && ENDED_BADLY.has(pipeline.status)
+    ? `its pipeline has not succeeded (${pipeline.status}), and GitLab merges by itself only after one that has`
+    : undefined
+}
+
+/** States of a pipeline that does not go on by itself (app/models/concerns/ci/has_status.rb). */
+const ENDED_BADLY: ReadonlySet<string> = new Set(['failed', 'canceled', 'skipped', 'manual', 'scheduled'])
 
 /**
  * Reason to try again a refused merge. Undefined if it cannot succeed a moment later. A request that is mergeable now was
