@@ -13,12 +13,21 @@ await build({
   transform: { target: 'es2023' },
   input: { relay: 'bin/relay.ts', index: 'src/index.ts', testing: 'src/testing/index.ts' },
   // Packages that are native, read files of their own, or serve few commands.
-  external: ['@photostructure/sqlite', 'keytar', 'open', 'pg', 'pgpass', 'prom-client', 'smee-client'],
+  external: [
+    '@photostructure/sqlite',
+    'keytar',
+    'open',
+    'pg',
+    'pgpass',
+    'prom-client',
+    're2js',
+    'smee-client',
+  ],
   // What checks schemas that relay mcp never gets is Ajv on Node, 200 KB of code; in browsers it is small.
   resolve: { alias: { '@modelcontextprotocol/server/_shims': `${MCP_SERVER}/shimsBrowser.mjs` } },
   // Some modules load lazily what others load at once.
   checks: { ineffectiveDynamicImport: false },
-  plugins: [licences()],
+  plugins: [licences(), plainRequire()],
   output: {
     dir: 'dist/bin',
     // Node's loader of ES modules takes 3 to 6 ms more.
@@ -135,6 +144,18 @@ function addDeclarations(file: string): void {
     /(?:from |import |import\()['"](\.[^'"]+)\.js['"]/g,
   )
   for (const [, from = ''] of imports) addDeclarations(path.join(path.dirname(declaration), `${from}.d.ts`))
+}
+
+/**
+ * Has packages that are loaded late be required by name alone. Tools that collect the files of a program (Next.js with
+ * `output: 'standalone'`) find a package in no other form.
+ */
+function plainRequire(): Plugin {
+  const made = "createRequire(import.meta.url)('"
+  return {
+    name: 'plain-require',
+    transform: (code) => (code.includes(made) ? { code: code.replaceAll(made, "require('") } : undefined),
+  }
 }
 
 /** Adds a file with the licences of all packages in the bundle. */
