@@ -209,7 +209,12 @@ export async function checkForwarded(
  * Lists the configured targets, with their names in the instance, which may come from its flags, else in the settings.
  */
 export function namedTargets(profile: Profile): readonly NamedTarget[] {
-  return profile.instance?.targets ?? publicTargets(new Routing(routeSettings(profile)))
+  return profile.instance?.targets ?? targetsOfSettings(profile)
+}
+
+/** Lists the targets of the settings, flags included, whatever the instance has. */
+export function targetsOfSettings(profile: Profile): readonly NamedTarget[] {
+  return publicTargets(new Routing(routeSettings(profile)))
 }
 
 /** The same, with the names that other targets had when they were last configured. @throws RelayError `storage` */

@@ -41,6 +41,33 @@ describe('of two windows with --serve', () => {
   })
 })
 
+describe('a --serve beside a relay with other targets', () => {
+  it('says that its own are not in use, and what to do, until it runs itself', async () => {
+    await using here = await place({ host: 'none' })
+    await using handler = await receiver()
+    const relay = await here.serve('--forward', `star=${handler.url}`)
+    await using agent = await codingAgent(
+      here,
+      '--serve',
+      '--forward',
+      handler.url,
+      '--exec',
+      'push=cat',
+      '--forward',
+      `star=${handler.url}`,
+    )
+    const { pid } = await running(agent)
+    const unused = `The relay that runs (process ${String(pid)}) was not started by this client, and lacks 2 targets that the client is set up with. Stop it: the next call starts one that has them`
+    for (const tool of ['relay_state', 'show_routes'])
+      expect((await agent.call(tool))['notes']).toEqual([unused])
+    await relay.stop()
+    expect(await agent.call('trigger_delivery', { event: 'issues.opened' })).toMatchObject({
+      outcome: 'succeeded 200',
+    })
+    expect((await agent.call('show_routes'))['notes']).toEqual([])
+  })
+})
+
 describe('a --serve that failed', () => {
   it.each(CALLS)('is tried again at the next call, which is %s %j', async (tool, given) => {
     await using here = await place({ host: 'none' })

@@ -81,13 +81,14 @@ async function serveTools(
     if (!profile.instance)
       throw notServed(profile, `. ${profile.command('mcp --serve')} starts one, at its own start`)
   }
-  const noteLeftOut = async ({ notes }: Call): Promise<void> => {
-    const text = await relay?.leftOut().catch(() => undefined)
-    if (text !== undefined) notes.add(text)
+  const noteRelay = async ({ notes }: Call): Promise<void> => {
+    if (!relay) return
+    const told = [relay.leftOut(), relay.unused()].map((each) => each.catch(() => undefined))
+    for (const text of await Promise.all(told)) if (text !== undefined) notes.add(text)
   }
   const tools = {
     ...TOOLS,
-    ...noted(['show_routes', 'relay_state'], noteLeftOut),
+    ...noted(['show_routes', 'relay_state'], noteRelay),
     ...(flags.allowActions && ACTIONS),
   }
   const output = new Writable({ write: (chunk, _, done) => done(void stdout.write(chunk)) })

@@ -5,6 +5,7 @@ import { type Flags, type Shell, shellWith } from '../command.js'
 import type { ServeItem } from '../commands/serve/items.js'
 import { runServe } from '../commands/serve/serve.js'
 import { leftOutText } from '../commands/serve/terminal.js'
+import { forwardedBy, targetsOfSettings } from '../journal.js'
 import { openProfile } from '../profile.js'
 import { openSettings } from '../settings/read.js'
 import { NOT_STARTED } from './wording.js'
@@ -83,6 +84,22 @@ export class OwnRelay {
     const loaded = await settings.read(undefined, ['profile', 'exec'])
     const about = { ...loaded, instance: { sandbox: flags.sandbox === true } }
     return loaded.leftOutExec && leftOutText(loaded.leftOutExec, (line) => commandFor(about, line))
+  }
+
+  /**
+   * Returns a message about targets with which this relay would run, and which the one that runs elsewhere lacks.
+   * Undefined if there are none.
+   */
+  async unused(): Promise<string | undefined> {
+    if (this.#isOwn) return undefined
+    await using profile = await openProfile(this.#shell, this.#flags, { mustExist: false })
+    const { instance } = profile
+    if (!instance) return undefined
+    const isForwarded = forwardedBy(instance)
+    const { length: count } = targetsOfSettings(profile).filter(({ id }) => !isForwarded(id))
+    if (count === 0) return undefined
+    const lacks = `lacks ${count === 1 ? 'a target' : `${count} targets`} that the client is set up with`
+    return `The relay that runs (process ${instance.pid}) was not started by this client, and ${lacks}. Stop it: the next call starts one that has ${count === 1 ? 'it' : 'them'}`
   }
 
   /** Lets {@link run} start again. False if a start is under way, or the relay runs here. */
