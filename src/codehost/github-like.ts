@@ -1,5 +1,6 @@
 // The part of GitHub's API that Gitea has copied.
 import { z } from 'zod/mini'
+import type { Reaction } from './actions.js'
 import type * as host from './host.js'
 import { PAGE_SIZE, apiPath, type RestClient } from './rest.js'
 
@@ -110,7 +111,7 @@ export abstract class GitHubLikeAccount {
    */
   async react(
     to: host.IssueRef,
-    content: host.Reaction,
+    content: Reaction,
     comment?: host.CommentTarget,
   ): Promise<host.ReactionResult> {
     const { owner, repo } = to

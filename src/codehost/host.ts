@@ -6,6 +6,7 @@ import type { Secret } from '../base/secret.js'
 import type { OAuthClient, ProviderName } from '../base/settings.js'
 import type { ResponseHead, SendOnce } from '../net/client.js'
 import type { HostScheme } from '../senders/scheme.js'
+import type { MergeMethod, Reaction } from './actions.js'
 
 /** A repository. `owner` may have slashes between its parts (GitLab's groups). */
 export interface Repo {
@@ -75,9 +76,6 @@ export interface TokenFacts {
   readonly expiresAt: number | undefined
 }
 
-export const MERGE_METHODS = ['merge', 'squash', 'rebase'] as const
-export type MergeMethod = (typeof MERGE_METHODS)[number]
-
 export interface MergeOptions {
   readonly method?: MergeMethod | undefined
   readonly title?: string | undefined
@@ -97,9 +95,6 @@ export interface MergeWatch {
   /** Called with a reason that completes "not merged yet: …", when it first applies. */
   readonly onRetry?: (reason: string) => void
 }
-
-export const REACTIONS = ['+1', '-1', 'laugh', 'confused', 'heart', 'hooray', 'rocket', 'eyes'] as const
-export type Reaction = (typeof REACTIONS)[number]
 
 export interface ReactionResult {
   /** Null if the code host returns none (Gitea). */

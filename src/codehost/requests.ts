@@ -1,7 +1,8 @@
 import { z } from 'zod/mini'
 import { RelayError } from '../base/errors.js'
 import { parseJson } from '../json/parse.js'
-import { type HostTraits, type IssueRef, type Repo, MERGE_METHODS, REACTIONS } from './host.js'
+import { MERGE_METHODS, REACTIONS } from './actions.js'
+import { type HostTraits, type IssueRef, type Repo } from './host.js'
 
 /** Limits of an error response, so that it does not repeat an invalid request in full. */
 const MAX_PROBLEMS = 10

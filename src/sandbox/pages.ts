@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { html } from 'hono/html'
-import type { Reaction } from '../codehost/host.js'
+import type { Reaction } from '../codehost/actions.js'
 import type { HttpEnv } from '../http/body.js'
 import { htmlPage, type Page } from '../http/html.js'
 import { webPath } from './payloads.js'

@@ -1,4 +1,4 @@
-import { REACTIONS } from '../codehost/host.js'
+import { REACTIONS } from '../codehost/actions.js'
 import { memberOf } from '../json/parse.js'
 import { fixtureBody } from '../replay/fixture.js'
 import { packagedFixture } from '../replay/load.js'

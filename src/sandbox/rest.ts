@@ -1,5 +1,5 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
-import { MERGE_METHODS, REACTIONS } from '../codehost/host.js'
+import { MERGE_METHODS, REACTIONS } from '../codehost/actions.js'
 import type { HttpEnv } from '../http/body.js'
 import { findIssue, findRepo, type SandboxContext } from './host.js'
 import {

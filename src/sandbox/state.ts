@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../base/time.js'
-import type { MergeMethod, Reaction as Content } from '../codehost/host.js'
+import type { MergeMethod, Reaction as Content } from '../codehost/actions.js'
 import { PRESETS } from './faults.js'
 import { requireFound } from './protocol.js'
 

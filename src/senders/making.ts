@@ -12,7 +12,7 @@ import { textsAt } from './hidden.js'
 import { noticeOf, UNNAMED } from './identity.js'
 import { type BodyKind, type JsonMember, setMembers } from './members.js'
 import { type Placed, proofsFor, proofToMake, proofValues, withParameter } from './proof.js'
-import type { WebhookRequest } from './request.js'
+import type { Tamper, WebhookRequest } from './request.js'
 import {
   headerOf,
   isInBody,
@@ -25,9 +25,6 @@ import {
 } from './scheme.js'
 import { timeText } from './time.js'
 import { isForm, signedBytes } from './proving.js'
-
-/** Part to corrupt after signing. */
-export type Tamper = 'signature' | 'body'
 
 /** Style of a body of this event. */
 export function kindOf(body: Uint8Array, event: string, scheme: WebhookScheme): BodyKind {

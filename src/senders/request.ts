@@ -11,3 +11,6 @@ export interface WebhookRequest {
   /** Address that the sender was given for the source, without a query. Undefined: unknown. */
   readonly payloadUrl?: string | undefined
 }
+
+/** Part to corrupt after signing. */
+export type Tamper = 'signature' | 'body'

@@ -37,7 +37,6 @@ import {
   type MakeOptions,
   makeRequest,
   signRequest,
-  type Tamper,
   tampered,
   withIdHeaders,
   withIdMembers,
@@ -63,7 +62,7 @@ import {
   signedBytes,
   verifySignature,
 } from './proving.js'
-import type { WebhookRequest } from './request.js'
+import type { Tamper, WebhookRequest } from './request.js'
 import type { EncodingHints, LikelyRestoration, MessageBody, RestoredBody } from './restore.js'
 import {
   type Accepted,

@@ -63,6 +63,7 @@ import {
   Waits,
   type WaitOptions,
 } from './waits.js'
+import type { RelayEvent } from '../events/events.js'
 import { held, Watch } from './watch.js'
 
 export interface TestRelayOptions extends ServeOptions, Partial<RouteSettings> {
@@ -251,6 +252,11 @@ export function startRelay(options: TestRelayOptions = {}): Promise<TestRelay> {
   })
 }
 
+function notify(watch: Watch, event: RelayEvent): void {
+  if (event.type === 'delivery') watch.delivered(event.receipt)
+  if (event.type === 'attempt') watch.attempted(event.attempt.n, event.attempt.attempt)
+}
+
 async function start(
   options: TestRelayOptions,
 ): Promise<{ readonly relay: TestRelay; readonly gate: StopGate }> {
@@ -305,7 +311,7 @@ async function start(
       env,
       onEvent(event) {
         program(event)
-        watch.onEvent(event)
+        notify(watch, event)
       },
     }),
   )

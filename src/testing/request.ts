@@ -36,7 +36,7 @@ import { readContent } from '../senders/content.js'
 import { type Fixture, fromFixture, type NamedFixture, toFixture } from '../replay/fixture.js'
 import { fixtureProblem, packagedFolder, readFixtures as load } from '../replay/load.js'
 import { schemeDefect, sourceName } from '../senders/check-settings.js'
-import type { Tamper } from '../senders/making.js'
+import type { Tamper, WebhookRequest } from '../senders/request.js'
 import { prepareRequest } from '../replay/prepare.js'
 import {
   deliveryOf,
@@ -45,7 +45,6 @@ import {
   synthesize,
   triggerEvents,
 } from '../replay/synthesize.js'
-import type { WebhookRequest } from '../senders/request.js'
 
 /** GitHub's published example secret, which signs the fixtures of this package. It protects nothing. */
 export const TEST_SECRET = "It's a Secret to Everybody"

@@ -2,8 +2,7 @@ import { EventEmitter, once, setMaxListeners } from 'node:events'
 import { RelayError } from '../base/errors.js'
 import { MAX_TIMER_MS } from '../base/wait.js'
 import { labelOf } from '../dispatch/routes.js'
-import type { RelayEvent } from '../events/events.js'
-import type { Summary } from '../journal/types.js'
+import type { Attempt, Receipt, Summary } from '../journal/types.js'
 
 /**
  * End of a wait for each target of a delivery: after a number of attempts since the delivery last arrived, or once it has
@@ -26,17 +25,16 @@ export class Watch {
     setMaxListeners(0, this.#changes, this.#end.signal)
   }
 
-  onEvent(event: RelayEvent): void {
-    if (event.type === 'delivery') {
-      const { n, targets } = event.receipt
-      for (const target of targets) this.#attempts.delete(`${n} ${target}`)
-      this.#change(n)
-    } else if (event.type === 'attempt') {
-      const { n, attempt } = event.attempt
-      const key = `${n} ${attempt.target}`
-      this.#attempts.set(key, (this.#attempts.get(key) ?? 0) + 1)
-      this.#change(n)
-    }
+  /** @param targets those to which the delivery is forwarded */
+  delivered({ n, targets }: Pick<Receipt, 'n' | 'targets'>): void {
+    for (const target of targets) this.#attempts.delete(`${n} ${target}`)
+    this.#change(n)
+  }
+
+  attempted(n: number, { target }: Pick<Attempt, 'target'>): void {
+    const key = `${n} ${target}`
+    this.#attempts.set(key, (this.#attempts.get(key) ?? 0) + 1)
+    this.#change(n)
   }
 
   #change(n: number): void {

@@ -1,10 +1,5 @@
-import {
-  MERGE_METHODS,
-  type MergeResult,
-  type MergeMethod,
-  type MergeOptions,
-  type MergeWatch,
-} from '../../codehost/host.js'
+import { MERGE_METHODS, type MergeMethod } from '../../codehost/actions.js'
+import { type MergeResult, type MergeOptions, type MergeWatch } from '../../codehost/host.js'
 import { RelayError } from '../../base/errors.js'
 import { requireGreen } from '../../codehost/pipelines.js'
 import { ACTION, DRY_RUN, FROM } from '../options.js'

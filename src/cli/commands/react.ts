@@ -1,4 +1,5 @@
-import { REACTIONS, type CommentTarget, type ReactionResult, type Reaction } from '../../codehost/host.js'
+import { REACTIONS, type Reaction } from '../../codehost/actions.js'
+import { type CommentTarget, type ReactionResult } from '../../codehost/host.js'
 import { RelayError } from '../../base/errors.js'
 import { ACTION, DRY_RUN, FROM, TARGET_HELP } from '../options.js'
 import { define, type Shell } from '../command.js'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { REACTIONS } from '../../codehost/host.js'
+import { REACTIONS } from '../../codehost/actions.js'
 import type { Forward, AttemptOutcome, VerifiedBy } from '../../journal/types.js'
 import type { UnprovedReason } from '../../senders/unproved.js'
 import type { ListedKind } from '../../webhook/refused.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { expandLocal, isLoopback, parseUrl } from '../../base/address.js'
 import { RelayError } from '../../base/errors.js'
-import { REACTIONS } from '../../codehost/host.js'
+import { REACTIONS } from '../../codehost/actions.js'
 import { commentCommand } from '../commands/comment.js'
 import { logCommand } from '../commands/log.js'
 import { mergeCommand } from '../commands/merge.js'

@@ -1,6 +1,7 @@
 import { z } from 'zod/mini'
 import { RelayError } from '../../base/errors.js'
 import type { OAuthClient } from '../../base/settings.js'
+import type { Reaction } from '../actions.js'
 import type * as host from '../host.js'
 import { Refusal } from '../refusal.js'
 import { apiPath, PAGE_SIZE, type RestClient } from '../rest.js'
@@ -23,7 +24,7 @@ const written = z.object({ id: z.optional(z.int()) })
 const award = z.object({ id: z.int(), name: z.string(), user: z.nullish(z.object({ username: z.string() })) })
 
 /** Names of the reactions (https://docs.gitlab.com/api/emoji_reactions/; gemojione's). */
-const EMOJI: Readonly<Record<host.Reaction, string>> = {
+const EMOJI: Readonly<Record<Reaction, string>> = {
   '+1': 'thumbsup',
   '-1': 'thumbsdown',
   laugh: 'laughing',
@@ -158,7 +159,7 @@ export class GitLabAccount implements host.Account {
    */
   async react(
     to: host.IssueRef,
-    content: host.Reaction,
+    content: Reaction,
     comment?: host.CommentTarget,
   ): Promise<host.ReactionResult> {
     const where = `${subjectPath(to)}${comment ? `/notes/${comment.id}` : ''}/award_emoji`
