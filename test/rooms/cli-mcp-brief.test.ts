@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { listLine, refusedLine, told } from '../../src/cli/mcp/brief.js'
+import { listLine, refusedLine, answerOf } from '../../src/cli/mcp/brief.js'
 import type { Note } from '../../src/cli/mcp/notes.js'
 import { ownObject, separated } from '../../src/cli/mcp/own-object.js'
 import { line, refused, SENT } from '../../src/cli/mcp/schemas.js'
@@ -122,7 +122,7 @@ describe('an answer', () => {
     fc.assert(
       fc.property(given, ownNotes, fc.array(text, { maxLength: 3 }), (each, mine, theirs) => {
         const notes = new Set<Note>([...mine, ...theirs.map((one) => new Outside(one))])
-        const answer = told({ delivery: deliveryOf(each), sent: { ok: true, status: 200 } }, notes)
+        const answer = answerOf({ delivery: deliveryOf(each), sent: { ok: true, status: 200 } }, notes)
         const all = [...notes]
         const parts = {
           ...separated(ownObject(SENT), answer),
@@ -144,7 +144,7 @@ describe('an answer', () => {
       fc.property(given, target, frames, (each, one, between) => {
         const said = `Traceback\n${between}\nKeyError: x`
         const delivery = deliveryOf({ ...each, targets: [{ ...one, answer: said }] })
-        const shown = told({ delivery, sent: { ok: true, status: 200 } }, new Set(['1 sent']))
+        const shown = answerOf({ delivery, sent: { ok: true, status: 200 } }, new Set(['1 sent']))
         const { attempts } = Object(Object(separated(ownObject(SENT), shown)).delivery)
         const { answer } = Object(attempts.at(-1).fromOutside)
         const [start = '', end = said] = String(answer).split('…')
@@ -168,7 +168,7 @@ describe('an answer', () => {
           error: outside(code === null ? body : null),
           answer: outside(body),
         }
-        const answer = told({ sent }, new Set(['1 of 1 answers were not as expected']))
+        const answer = answerOf({ sent }, new Set(['1 of 1 answers were not as expected']))
         expect(tokensOf(separated(ownObject(SENT), answer))).toBeLessThan(280)
       }),
     ))

@@ -20,7 +20,7 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const
 
 export const completionCommand = define({
   description: `Prints a script that completes relay's commands, flags and their values in your shell. Put the line for your shell into its
-start-up file. zsh and fish show what each word means; bash has no place for that beside a word.`,
+start-up file. zsh and fish show what each word means; bash cannot show that.`,
   examples: `source <(relay completion bash)  in ~/.bashrc
 source <(relay completion zsh)   in ~/.zshrc, after compinit
 relay completion fish | source   in ~/.config/fish/config.fish`,

@@ -184,7 +184,7 @@ function ofSource(source: string | undefined): string {
   return source === undefined ? '' : ` --source ${source}`
 }
 
-/** The code host is that which this shell names, else that of the profile. An instance may know of another source. */
+/** The code host is the one that this shell names, else that of the profile. An instance may know of another source. */
 async function openMade(shell: Shell, flags: TriggerFlags): Promise<Profile> {
   return openProfile(shell, flags, {
     mustExist: false,

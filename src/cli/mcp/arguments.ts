@@ -93,7 +93,7 @@ export function readArguments(
   throw new RelayError('usage', `Invalid arguments for ${tool}: ${all}. ${offered}`)
 }
 
-/** @throws RelayError `usage` for arguments of which one says nothing about what the other asks for */
+/** @throws RelayError `usage` for two arguments that cannot be combined, as one has no meaning with the other */
 function requireCombined(fields: ToolFields, excluded: Excluded): void {
   for (const [name, others] of Object.entries(excluded)) {
     const both = others.filter((each) => isChosen(fields[name]) && isChosen(fields[each]))

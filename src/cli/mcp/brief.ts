@@ -43,7 +43,7 @@ const OF_TARGET = ['target', 'state', 'attempts', 'status', 'reason', 'waitsFor'
 const OF_ATTEMPT = ['outcome', 'status', 'ms', 'count']
 
 /** Contents of an answer: a delivery as `--json` prints it, and the response to the request that sent it. */
-interface Told {
+interface AnswerParts {
   readonly delivery?: object | undefined
   readonly sent?: object | undefined
   /** Short names of targets, by the target. */
@@ -55,7 +55,7 @@ type Names = ReadonlyMap<string, string>
  * Makes the answer of a tool that sends a delivery or waits for one: first its outcome in a line, then the delivery with
  * its targets and their answers, as far as they fit. Shortens the notes, too.
  */
-export function told({ delivery, sent, names = new Map() }: Told, notes: Set<Note>): object {
+export function answerOf({ delivery, sent, names = new Map() }: AnswerParts, notes: Set<Note>): object {
   const left = ANSWER - AROUND - shorten(notes)
   if (!delivery) return { sent: sent && sentPart(sent, left) }
   const outcome = outcomeOf(delivery)
@@ -113,7 +113,7 @@ function urgentFirst(targets: readonly ToolFields[]): readonly ToolFields[] {
   return STATES.flatMap((state) => targets.filter((each) => each['state'] === state))
 }
 
-/** Most kinds of results in a line. Of more, only the states are told. */
+/** Most kinds of results in a line. Of more, the line has only the states. */
 const MAX_PARTS = 3
 const NO_ROUTE = `no route matches, so that no program got it. ${ADD_ROUTE}.`
 

@@ -83,8 +83,8 @@ async function serveTools(
   }
   const noteRelay = async ({ notes }: Call): Promise<void> => {
     if (!relay) return
-    const told = [relay.leftOut(), relay.unused()].map((each) => each.catch(() => undefined))
-    for (const text of await Promise.all(told)) if (text !== undefined) notes.add(text)
+    const warnings = [relay.leftOut(), relay.unused()].map((each) => each.catch(() => undefined))
+    for (const text of await Promise.all(warnings)) if (text !== undefined) notes.add(text)
   }
   const tools = {
     ...TOOLS,

@@ -53,7 +53,7 @@ export function createServer(
         if (isRelayNeeded()) await needRelay()
       }
       const isRelayNeeded = (): boolean => needsRelay && given['to'] === undefined && given['list'] !== true
-      // A tool that needs no relay goes on without it, and says why there is none.
+      // A tool that needs no relay answers without it, and says why there is none.
       const trouble = (error: unknown): Note => {
         if (isRelayNeeded()) throw error
         return noteFrom(error)

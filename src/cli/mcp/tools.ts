@@ -23,7 +23,7 @@ import { adviceFor, NEXT, NEXT_OF_KIND, noteOwnRefusal, noteRefusal } from './ad
 import { refusedWord } from '../refused.js'
 import type { SentItem } from '../send.js'
 import type { Note } from './notes.js'
-import { LIST_FIELDS, namePart, told, whole } from './brief.js'
+import { LIST_FIELDS, answerOf, namePart, whole } from './brief.js'
 import { deliveryList, FILTERS_OF_JOURNAL, LIST_OPTIONS, refusedList } from './list.js'
 import {
   advice,
@@ -150,7 +150,7 @@ export const TOOLS: Tools = {
     output: { outcome: became, delivery },
     async result({ objects: [object] }, call) {
       if (object) await noteRefusal(call, object)
-      return told({ delivery: object, names: await namesOf(call, object) }, call.notes)
+      return answerOf({ delivery: object, names: await namesOf(call, object) }, call.notes)
     },
   }),
   replay_delivery: tool({
@@ -316,18 +316,18 @@ async function answers(result: SentItem | undefined, sent: object | undefined, c
     if (result?.ok && !isStraight) call.notes.add(UNKNOWN)
     const status = result?.answer.status ?? 0
     if (!isStraight && status >= 400 && status < 500) noteOwnRefusal(call, status)
-    return told({ sent }, call.notes)
+    return answerOf({ sent }, call.notes)
   }
   try {
     await awaitAnswers(n, call)
     const { objects } = await runForAgent(call, showCommand, { entry: String(n) })
     const [delivery] = objects
     if (delivery) await noteRefusal(call, delivery)
-    return told({ delivery, sent, names: await namesOf(call, delivery) }, call.notes)
+    return answerOf({ delivery, sent, names: await namesOf(call, delivery) }, call.notes)
   } catch (error) {
     // Added as a note, since the delivery was sent.
     addError(call, error)
-    return told({ sent }, call.notes)
+    return answerOf({ sent }, call.notes)
   }
 }
 
