@@ -67,7 +67,7 @@ const USES: Readonly<Record<string, readonly (readonly [How, ...string[]])[]>> =
   token: [['warns']],
   trigger: [
     ['fails', 'push'],
-    ['looks for none', '--list'],
+    ['warns', '--list'],
   ],
   verify: [
     ['warns', '1'],
