@@ -69,7 +69,7 @@ export function memberOf(payload: unknown, path: string): unknown {
 /** Returns an object's own member. A payload may be any JSON value, and have a member called `__proto__`. */
 export function ownMember(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
-  return Object.getOwnPropertyDescriptor(value, key)?.value
+  return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
 }
 
 /** True for a name of the payload itself, `$` or `payload`, unless the payload has such a member. */

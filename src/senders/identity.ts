@@ -192,23 +192,39 @@ export function summarize(
   scheme: WebhookScheme,
 ): Pick<Delivery, 'action' | 'repo' | 'number' | 'kind' | 'ref'> {
   const textAt = (places: readonly ValueLocation[], maxLength = MAX_LENGTH): string | null => {
-    const isName = (value: unknown): value is string =>
-      typeof value === 'string' && value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
-    return places.map((place) => valueAt(place, lines, payload)).find(isName) ?? null
+    for (const place of places) {
+      const value = valueAt(place, lines, payload)
+      if (typeof value === 'string' && isName(value, maxLength)) return value
+    }
+    return null
   }
-  const numbers = scheme.number.flatMap((location) => {
-    const { place, kind, mark } = typeof location === 'string' ? { place: location } : location
-    const number = mark === undefined || isMarked(payload, mark) ? valueAt(place, lines, payload) : undefined
-    const isNumber = typeof number === 'number' && Number.isSafeInteger(number) && number > 0
-    return isNumber ? [{ number, ...(kind && { kind }) }] : []
-  })
   const ref = textAt(scheme.ref, MAX_REF_LENGTH)
   return {
     action: textAt(scheme.action),
     repo: textAt(scheme.repo),
-    ...(numbers[0] ?? { number: null }),
+    ...(firstNumber(payload, lines, scheme) ?? { number: null }),
     ...(ref !== null && { ref }),
   }
+}
+
+function isName(value: string, maxLength: number): boolean {
+  return value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
+}
+
+/** Number of the subject, and what kind of subject it is. Undefined for a payload that has none. */
+function firstNumber(
+  payload: unknown,
+  lines: HeaderLines,
+  scheme: WebhookScheme,
+): Pick<Delivery, 'number' | 'kind'> | undefined {
+  for (const location of scheme.number) {
+    const { place, kind, mark } = typeof location === 'string' ? { place: location } : location
+    if (mark !== undefined && !isMarked(payload, mark)) continue
+    const number = valueAt(place, lines, payload)
+    if (typeof number === 'number' && Number.isSafeInteger(number) && number > 0)
+      return { number, ...(kind && { kind }) }
+  }
+  return undefined
 }
 
 /** Id that identifies a body whose sender gives no id, and the query with which it came. */

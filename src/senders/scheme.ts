@@ -293,7 +293,9 @@ export function stepsOf(place: ValueLocation): string[] {
 
 /** Lower-case name of the header that a location is in. Undefined for one in the body, the query or the path. */
 export function headerOf(place: ValueLocation): string | undefined {
-  return /^[$?/]/.test(place) ? undefined : place.split('#', 1).join('')
+  if (/^[$?/]/.test(place)) return undefined
+  const end = place.indexOf('#')
+  return end === -1 ? place : place.slice(0, end)
 }
 
 /** Names a location in a sentence: `X-Signature`, `t= in Stripe-Signature`, `the member $.token`. */
