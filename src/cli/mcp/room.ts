@@ -6,7 +6,7 @@ const PER_TOKEN = 1.8
 const PER_WORD = 4
 /** The same in a word of the trade, such as those of events. */
 const PER_KNOWN_WORD = 7
-const SPOKEN = /^[^aeiouy]{0,4}(?:[aeiouy]{1,3}[^aeiouy]{1,4})*[aeiouy]{0,3}$/i
+const SPOKEN = /^[^aeiouy]{0,4}[aeiouy]{1,3}(?:[^aeiouy]{1,4}[aeiouy]{1,3})*[^aeiouy]{0,4}$/i
 const DIGITS = 3
 /** Tokens by which the parts of a text without words may be more than their length says. */
 const RANDOM = 3
