@@ -169,7 +169,7 @@ describe('an agent that has just been started', () => {
       return key === 'sent' ? Object(result['sent']).ok : [key, result[key]]
     }
     const noRoute = expect.stringMatching(
-      /^no route matches, so that no program got it\. Whoever sets up relay adds one, such as "forward": .* in relay\.json, .* show_routes with entry: 2 says why$/,
+      /^no route matches, so that no program got it\. The user adds one, such as "forward": .* in relay\.json, .* show_routes with entry: 2 says why$/,
     )
     expect([
       await first('trigger_delivery', { event: 'push' }),

@@ -94,7 +94,7 @@ export function noteOwnRefusal(call: Call, status: number): void {
 
 /** How a route comes to be, which no tool makes. */
 export const ADD_ROUTE =
-  'Whoever sets up relay adds one, such as "forward": ["http://localhost:3000/hook"] in relay.json, which it reads at once'
+  'The user adds one, such as "forward": ["http://localhost:3000/hook"] in relay.json, which it reads at once'
 const WITHOUT_ROUTE = `There is no route, so that no program gets a delivery. ${ADD_ROUTE}`
 
 /** Returns what to do about these routes, if there are none. */
@@ -113,7 +113,7 @@ const CLOCK =
 export const NEXT_OF_KIND: Readonly<Partial<Record<ListedKind, string>>> = {
   invalid_event:
     'Send it again as its sender does: POST, with the headers that name the event and the delivery once each, and a body of JSON or a form with payload. The reason in refused says what is wrong',
-  too_large: 'Let the sender send less, or whoever sets up relay enlarge maxBody: it was larger than that',
+  too_large: 'Let the sender send less, or the user enlarge maxBody: it was larger than that',
   wrong_path:
     'Enter at the sender the address that relay_state has: that of its source or, for the code host, payloadUrl',
   handshake: 'Nothing: the sender has asked whether the address is there. Its deliveries come later',
