@@ -5,6 +5,7 @@ import {
   newPage,
   openDesk,
   openInspector,
+  scrollList,
   setHidden,
   waitUntilLive,
 } from '../kit/browser.js'
@@ -36,7 +37,7 @@ describeWith('chromium', 'the list of the inspector', () => {
     await inspector.row(page, 90).waitFor()
     await waitUntilLive(page)
     await inspector.row(page, 85).hover()
-    await page.mouse.wheel(0, 1500)
+    await scrollList(page, 1500)
     await inspector.row(page, 90).waitFor({ state: 'detached' })
     await inspector.row(page, 60).waitFor()
     const at = await inspector.row(page, 60).boundingBox()
@@ -166,13 +167,8 @@ describeWith('chromium', 'the list of the inspector', () => {
     await setHidden(page, true)
     await setHidden(page, false)
     await held
-    // A busy browser can lose a turn of the wheel.
-    await expect
-      .poll(async () => {
-        await page.mouse.wheel(0, 100_000)
-        return inspector.row(page, 41).isVisible()
-      })
-      .toBe(true)
+    await scrollList(page, 100_000)
+    await inspector.row(page, 41).waitFor()
     const more = page.waitForRequest('**/inspect/api/deliveries?before=41&limit=200')
     release()
     expect((await (await more).response())?.status()).toBe(200)
@@ -197,7 +193,7 @@ describeWith('chromium', 'the list of the inspector', () => {
     await inspector.row(page, newest).hover()
     const more = page.getByRole('link', { name: 'Continue before' })
     while ((await more.count()) === 0) {
-      await page.mouse.wheel(0, 10_000_000)
+      await scrollList(page, 10_000_000)
       await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
     }
     expect(await more.getAttribute('href')).toMatch(/\?before=980001$/)

@@ -104,6 +104,7 @@ export async function hold(page: Page, address: string) {
 /** What the inspector shows, where a role and a name do not say it. No test names a class of its page. */
 export const inspector = {
   // The list.
+  list: (page: Page): Locator => page.locator('.pane-list'),
   rows: (page: Page): Locator => page.locator('.rows .row'),
   row: (page: Page, n: number): Locator => page.locator(`.rows .row[data-n="${n}"]`),
   focusedRow: (page: Page, n: number): Locator => page.locator(`.rows .row[data-n="${n}"]:focus`),
@@ -246,6 +247,14 @@ export async function tabTo(page: Page, text: string): Promise<void> {
     if (focused.some((content) => content.includes(text))) return
   }
   throw new Error(`no Tab reaches ${text}; the last one reached ${focused.join(', ')}`)
+}
+
+/**
+ * Scrolls the list. Not with the mouse's wheel: what a busy Chromium gives its first turn to (an element that is about
+ * to go, or the page itself) also takes those that follow within half a second of each other.
+ */
+export async function scrollList(page: Page, pixels: number): Promise<void> {
+  await inspector.list(page).evaluate((pane, by) => pane.scrollBy(0, by), pixels)
 }
 
 /** Hides a tab, as another one in front of it does. Chromium without a window calls every tab visible. */
