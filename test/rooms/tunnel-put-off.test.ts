@@ -70,10 +70,13 @@ describe('many small messages that match in no way', () => {
     await using _ = rig
     const hashed = vi.spyOn(Hmac.prototype, 'update')
     const count = 5000
+    const began = performance.now()
     server.write(`${Array.from({ length: count }, (__, n) => small(n)).join('')}${event(0, 'likely')}`)
     await rig.has(1)
     expect(rig.refused.counts()).toEqual({ invalid_signature: count })
-    expect(rig.refused.list().length).toBeLessThan(100)
+    // Ten in a second, and a busy machine takes some.
+    const seconds = Math.ceil((performance.now() - began) / 1000)
+    expect(rig.refused.list().length).toBeLessThanOrEqual(10 * (seconds + 1))
     // The first ones are explained, which takes a few dozen hashes.
     expect(hashed.mock.calls.length).toBeLessThan(3 * count)
     hashed.mockRestore()
