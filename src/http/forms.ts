@@ -51,7 +51,11 @@ const FORM = /^[!#-;=?-Z_a-z~]+$/
  */
 export function isFormBody(body: Uint8Array): boolean {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return startsAsPayload(bytes) || (bytes.includes('=') && FORM.test(bytes.toString('latin1')))
+  if (startsAsPayload(bytes)) return true
+  // Nearly every body is JSON, which its first character shows.
+  return (
+    FORM.test(bytes.toString('latin1', 0, 16)) && bytes.includes('=') && FORM.test(bytes.toString('latin1'))
+  )
 }
 
 function startsAsPayload(body: Uint8Array): boolean {

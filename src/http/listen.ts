@@ -65,9 +65,11 @@ export interface ListenOptions {
  */
 const KEEP_ALIVE_MS = 620_000
 
-/** Open connections, ordered by their last progress, oldest first. */
 type Connections = Map<Duplex, Connection>
+/** An open connection. */
 interface Connection {
+  /** Time of the last progress, by `performance.now()`: its client did something. Half a header block does not count. */
+  progress: number
   latest?: ServerResponse
   /** Responses that are not sent yet, in the order of their requests. relay works on the first. */
   readonly unanswered: Set<ServerResponse>
@@ -136,7 +138,7 @@ function limitConnections(connections: Connections, log: Log): (socket: Duplex) 
   const most = maxConnections()
   const throttled = createLogThrottle(log)
   return (socket) => {
-    connections.set(socket, { unanswered: new Set() })
+    connections.set(socket, { progress: performance.now(), unanswered: new Set() })
     // Each body adds a listener, and Node adds some.
     socket.setMaxListeners(2 * MAX_UNANSWERED)
     socket.once('close', () => connections.delete(socket))
@@ -181,21 +183,15 @@ async function stop(server: Server, connections: Connections, grace: number): Pr
   clearTimeout(cut)
 }
 
-/** Moves a connection to the end of the order because its client did something. Half a header block does not count. */
-function progress(connections: Connections, socket: Duplex): void {
-  const state = connections.get(socket)
-  if (!state) return
-  connections.delete(socket)
-  connections.set(socket, state)
-}
-
 /**
  * Closes one connection to make room, and returns it. First choice is the one that has waited for its client longest.
  * If relay works on all, it is the oldest that carries no delivery: anybody can make a sign-in slow, and closing one
  * loses nothing. Otherwise it is `newest`.
  */
 function closeOne(connections: Connections, newest: Duplex): Duplex {
-  const others = [...connections].filter(([socket]) => socket !== newest)
+  const others = [...connections]
+    .filter(([socket]) => socket !== newest)
+    .toSorted(([, one], [, other]) => one.progress - other.progress)
   const [closed] = others.find(isWaiting) ?? others.find((one) => !delivers(one)) ?? [newest]
   connections.delete(closed)
   return closed.destroy()
@@ -228,7 +224,10 @@ function answerRequests(
   const answer = (request: Request, env: object): Response | Promise<Response> => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the other bindings are those of HTTP/2, which this server does not speak
     const bindings = env as HttpBindings
-    const onProgress = (): void => progress(connections, bindings.incoming.socket)
+    const connection = connections.get(bindings.incoming.socket)
+    const onProgress = (): void => {
+      if (connection) connection.progress = performance.now()
+    }
     const waiting: (() => void)[] = []
     const onAnswer = (run: () => void): void => void waiting.push(run)
     const response = fetch(request, { ...bindings, bodies, onProgress, onAnswer })
@@ -250,10 +249,10 @@ function answerRequests(
     if (!connection || connection.unanswered.size >= MAX_UNANSWERED) return void socket.destroy()
     connection.latest = outgoing
     connection.unanswered.add(outgoing)
-    progress(connections, socket)
+    connection.progress = performance.now()
     outgoing.once('close', () => {
       connection.unanswered.delete(outgoing)
-      progress(connections, socket)
+      connection.progress = performance.now()
     })
     if (!server.listening) outgoing.shouldKeepAlive = false
     outgoing.setHeader('X-Request-Id', randomUUID())

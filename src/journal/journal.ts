@@ -248,10 +248,10 @@ class Appender {
     this.#sql = sql
   }
 
-  append(appended: writing.Appended): Promise<Receipt> {
+  append({ delivery, plan }: writing.Appended): Promise<Receipt> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ ...appended, resolve, reject })
-      this.#grown += appended.delivery.body.byteLength + OVERHEAD
+      this.#pending.push({ delivery, plan, resolve, reject })
+      this.#grown += delivery.body.byteLength + OVERHEAD
       if (!this.#isScheduled) void this.#write()
     })
   }

@@ -48,11 +48,11 @@ export interface DeliverySubject {
   /** Number of an issue or pull request, if the payload has one. */
   readonly number: number | null
   /** Kind of the numbered item, if issues and pull requests are numbered separately (GitLab). */
-  readonly kind?: NumberKind
+  readonly kind?: NumberKind | undefined
   /**
    * Branch or tag of a push, a creation or deletion, or a release, as the payload spells it: `refs/heads/main`, `v1.0`.
    */
-  readonly ref?: string
+  readonly ref?: string | undefined
 }
 
 export interface DeliveryBody {
@@ -71,7 +71,7 @@ export interface Delivery extends VerifiedEvent, DeliverySubject, StoredRequest 
   /** Milliseconds since 1970-01-01 UTC. */
   readonly receivedAt: number
   /** Scheme of the signature, as the settings write it. Default: the source's name. */
-  readonly scheme?: string
+  readonly scheme?: string | undefined
   /** The sender's id of the delivery. */
   readonly deliveryId: string
   /** The sender's id of the hook. Empty if it sends none. */
@@ -80,11 +80,11 @@ export interface Delivery extends VerifiedEvent, DeliverySubject, StoredRequest 
    * Query of the address at which it arrived, without `?`: visible ASCII, at most 16 KiB. No signature covers it.
    * Absent without one.
    */
-  readonly query?: string
+  readonly query?: string | undefined
   /** The payload's `repository.full_name`, if it has one. */
   readonly repo: string | null
   /** Absent for a delivery that came over HTTP, byte for byte. */
-  readonly restored?: Restoration
+  readonly restored?: Restoration | undefined
 }
 
 /** Bytes of a delivery besides its body and its headers: its row and index entries. */

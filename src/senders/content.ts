@@ -10,14 +10,7 @@ import { embeddedJson, readToken, type TokenBody } from './token-body.js'
  * to have fields.
  */
 export type Content =
-  | {
-      /** JSON, as the whole body or in the first field of a form, `payload`. */
-      readonly kind: 'json'
-      readonly value: unknown
-      /** The JSON as received. */
-      readonly text: string
-      readonly isForm: boolean
-    }
+  | JsonContent
   | {
       /**
        * A form, in one of its two encodings, that is not one of JSON. `value` has its fields by name, the last one of a
@@ -43,6 +36,28 @@ export type Content =
       readonly why: string
     }
 
+/**
+ * JSON, as the whole body or in the first field of a form, `payload`. A class, since V8 keeps the getter of an object
+ * literal, and with it the body, until its next full collection.
+ */
+class JsonContent {
+  readonly kind = 'json'
+  readonly value: unknown
+  readonly isForm: boolean
+  readonly #json: Uint8Array
+
+  constructor(value: unknown, json: Uint8Array, isForm: boolean) {
+    this.value = value
+    this.#json = json
+    this.isForm = isForm
+  }
+
+  /** The JSON as received. Decoded on request: intake needs the value alone, of up to 25 MiB. */
+  get text(): string {
+    return new TextDecoder().decode(this.#json)
+  }
+}
+
 /** Reads a body. Does not throw: a body that is neither JSON nor a form is text or bytes. */
 export function readContent(body: Uint8Array): Content {
   const isForm = isFormBody(body)
@@ -53,15 +68,7 @@ export function readContent(body: Uint8Array): Content {
   const token = isForm ? undefined : readToken(body)
   if (token) return { kind: 'token', value: token }
   try {
-    return {
-      kind: 'json',
-      value: parseJson(json),
-      // Decoded on request: intake needs the value alone, of up to 25 MiB.
-      get text() {
-        return new TextDecoder().decode(json)
-      },
-      isForm,
-    }
+    return new JsonContent(parseJson(json), json, isForm)
   } catch (error) {
     const format = isForm ? undefined : formatOf(body)
     const why = error instanceof SyntaxError ? error.message : 'not JSON'

@@ -5,7 +5,7 @@ import type { HeaderLines } from '../http/headers.js'
 import type { Delivery, Restoration } from '../journal/types.js'
 import { type Content, readContent } from './content.js'
 import { eventsOf, isMarked, isRepeatable } from './events.js'
-import { isInBody, nameText, type ValueLocation, valueAt, type WebhookScheme } from './scheme.js'
+import { headerOf, isInBody, nameText, type ValueLocation, valueAt, type WebhookScheme } from './scheme.js'
 
 /** A delivery's values as its sender gives them. The action is separate from the event. */
 export type Identity = Pick<Delivery, 'event' | 'hookId'> & {
@@ -90,8 +90,8 @@ export function firstPlace(
 }
 
 function isThere(place: ValueLocation, lines: HeaderLines, payload: unknown): boolean {
-  const [header = ''] = place.split('#')
-  return isInBody(place) ? valueAt(place, lines, payload) !== undefined : lines.has(header)
+  const header = headerOf(place)
+  return header === undefined ? valueAt(place, lines, payload) !== undefined : lines.has(header)
 }
 
 export function invalidEvent(why: string): RelayError {

@@ -64,6 +64,7 @@ function partsOf<Request extends Provable>(request: Request, { each }: Proof): r
  * member of a list whose members are signed has none.
  */
 export function signaturesIn(request: Provable, proof: Proof): string[] {
+  if (proof.each === undefined) return signaturesOfPart(request, proof)
   const all = partsOf(request, proof).map((part) => signaturesOfPart(part, proof))
   return all.every((signatures) => signatures.length > 0) ? all.flat() : []
 }
@@ -76,9 +77,16 @@ function signaturesOfPart(request: Provable, proof: Proof): string[] {
   const all = separator
     ? value.split(separator, MAX_SIGNATURES).map((each) => each.trim().split(' ', 1).join(''))
     : [value]
-  const form = forms.get(proof) ?? new RegExp(`^${signaturePattern(proof)}$`)
-  forms.set(proof, form)
+  const form = formOf(proof)
   return all.filter((each) => form.test(each))
+}
+
+function formOf(proof: Proof): RegExp {
+  const known = forms.get(proof)
+  if (known) return known
+  const form = new RegExp(`^${signaturePattern(proof)}$`)
+  forms.set(proof, form)
+  return form
 }
 
 /** Text at a proof's place, with the lines joined where each signature has its own. */
@@ -106,14 +114,30 @@ export function hasProof(request: Provable, { proofs }: ProofScheme): boolean {
   return proofs.length === 0 || proofs.some((proof) => signaturesIn(request, proof).length > 0)
 }
 
-/**
- * The proof that a request has: the first one whose place is present. If several proofs share that place, the one whose
- * signature is well-formed.
- */
+/** A proof that a request has, with its well-formed signatures. */
+interface FoundProof {
+  readonly proof: Proof
+  readonly signatures: readonly string[]
+}
+
+/** Finds the proof that a request has, as {@link proofOf} does. */
 export function proofIn(request: Provable, proofs: readonly Proof[]): Proof | undefined {
+  return proofOf(request, proofs)?.proof
+}
+
+/**
+ * Finds the proof that a request has: the first one whose place is present. If several proofs share that place, the one
+ * whose signature is well-formed.
+ */
+function proofOf(request: Provable, proofs: readonly Proof[]): FoundProof | undefined {
   const first = proofs.find((each) => hasPlace(request, each))
-  const alike = proofs.filter((each) => each.place === first?.place && each.digest === first.digest)
-  return alike.find((each) => signaturesIn(request, each).length > 0) ?? first
+  if (!first) return undefined
+  for (const proof of proofs) {
+    if (proof.place !== first.place || proof.digest !== first.digest) continue
+    const signatures = signaturesIn(request, proof)
+    if (signatures.length > 0) return { proof, signatures }
+  }
+  return { proof: first, signatures: [] }
 }
 
 /** Proofs that apply to a secret of this form. */
@@ -143,8 +167,8 @@ export function jwtIn(
 /** Finds the proof that this secret made, or undefined. Takes constant time. An empty secret matches nothing. */
 export function findProof(secret: Secret, request: SignedRequest, scheme: WebhookScheme): Proof | undefined {
   if (isEmptySecret(secret)) return undefined
-  const proof = proofIn(request, proofsFor(secret, scheme))
-  return proof && isSigned(signaturesIn(request, proof), secret, request, proof) ? proof : undefined
+  const found = proofOf(request, proofsFor(secret, scheme))
+  return found && isSigned(found.signatures, secret, request, found.proof) ? found.proof : undefined
 }
 
 /**
@@ -156,10 +180,10 @@ export function findOwnProof(
   request: SignedRequest,
   scheme: WebhookScheme,
 ): Proof | undefined {
-  const proof = own && proofIn(request, proofsFor(current, scheme))
-  if (!proof || !usesKeys(proof.algorithm)) return undefined
-  const { publicKey } = readKeyPair(own)
-  return isSignedWith(publicKey, signaturesIn(request, proof), request, proof) ? proof : undefined
+  const found = own && proofOf(request, proofsFor(current, scheme))
+  if (!found || !usesKeys(found.proof.algorithm)) return undefined
+  const { proof, signatures } = found
+  return isSignedWith(readKeyPair(own).publicKey, signatures, request, proof) ? proof : undefined
 }
 
 /** True if the private half of a key made one of a request's well-formed signatures. Tries at most eight. */

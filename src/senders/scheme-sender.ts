@@ -93,6 +93,7 @@ const NONE = new Uint8Array()
 /** A sender whose scheme is data: every code host, every row of the table, and each scheme that a user writes. */
 export class SchemeSender implements Sender {
   readonly scheme: string
+  readonly handshakeMethods: ReadonlySet<string>
   readonly #data: WebhookScheme
   readonly #roles: ReadonlyMap<string, HeaderRole>
 
@@ -100,6 +101,7 @@ export class SchemeSender implements Sender {
     this.scheme = scheme
     this.#data = data
     this.#roles = rolesOf(data)
+    this.handshakeMethods = new Set((data.handshakes ?? []).map(({ method }) => method))
   }
 
   get name(): string {
@@ -144,10 +146,6 @@ export class SchemeSender implements Sender {
 
   get bringsSecret(): boolean {
     return (this.#data.handshakes ?? []).some(({ bringsSecret }) => bringsSecret)
-  }
-
-  get handshakeMethods(): ReadonlySet<string> {
-    return new Set((this.#data.handshakes ?? []).map(({ method }) => method))
   }
 
   roleOf(header: string): HeaderRole | undefined {

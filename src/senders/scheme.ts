@@ -1,7 +1,7 @@
 import { decodeUserinfo } from '../base/address.js'
 import type { NumberKind, OnDuplicate } from '../journal/types.js'
 import { canonicalHeaderName, type HeaderLines, singleValue } from '../http/headers.js'
-import { memberOf } from '../json/parse.js'
+import { ownMember } from '../json/parse.js'
 import type { HashAlgorithm, KeyAlgorithm } from './algorithms.js'
 import type { JwtRules } from './jwt.js'
 import type { PublicForm } from './keys.js'
@@ -276,38 +276,69 @@ export interface EventSpec {
 export const GENERIC_EVENT = 'x-provider-event'
 export const GENERIC_DELIVERY = 'x-provider-delivery'
 
+/** A location that was read, so that each is taken apart once, not for each delivery. */
+interface Place {
+  readonly part: 'header' | 'body' | 'query' | 'path'
+  /** Lower-case name of the header, name of the parameter, or number of the segment. Empty for the body. */
+  readonly name: string
+  /** Key or number of a part of a header. */
+  readonly key?: string
+  /** Members on the way to a value of the body. */
+  readonly steps: readonly string[]
+}
+
+/** By location. As many as all schemes have: a few hundred of the table, and those that a user's settings write. */
+const places = new Map<ValueLocation, Place>()
+
+function placeOf(location: ValueLocation): Place {
+  const known = places.get(location)
+  if (known) return known
+  const place = readPlace(location)
+  places.set(location, place)
+  return place
+}
+
+function readPlace(location: ValueLocation): Place {
+  const rest = location.slice(1)
+  if (location === '$') return { part: 'body', name: '', steps: [] }
+  if (location.startsWith('$.')) return { part: 'body', name: '', steps: rest.slice(1).split('.') }
+  if (location.startsWith('?')) return { part: 'query', name: rest, steps: [] }
+  if (location.startsWith('/')) return { part: 'path', name: rest, steps: [] }
+  const [name = '', key] = location.split('#')
+  return { part: 'header', name, ...(key !== undefined && { key }), steps: [] }
+}
+
 /** True if a value is in the body, which a signature of the body covers. */
-export function isInBody(place: ValueLocation): boolean {
-  return place.startsWith('$.') || place === '$'
+export function isInBody(location: ValueLocation): boolean {
+  return placeOf(location).part === 'body'
 }
 
 /** True if a value is in the path. It is not stored: neither a secret nor a signature. */
-export function isInPath(place: ValueLocation): boolean {
-  return place.startsWith('/')
+export function isInPath(location: ValueLocation): boolean {
+  return placeOf(location).part === 'path'
 }
 
 /** Steps to a member of the body. */
-export function stepsOf(place: ValueLocation): string[] {
-  return place === '$' ? [] : place.slice(2).split('.')
+export function stepsOf(location: ValueLocation): readonly string[] {
+  return placeOf(location).steps
 }
 
 /** Lower-case name of the header that a location is in. Undefined for one in the body, the query or the path. */
-export function headerOf(place: ValueLocation): string | undefined {
-  if (/^[$?/]/.test(place)) return undefined
-  const end = place.indexOf('#')
-  return end === -1 ? place : place.slice(0, end)
+export function headerOf(location: ValueLocation): string | undefined {
+  const { part, name } = placeOf(location)
+  return part === 'header' ? name : undefined
 }
 
 /** Names a location in a sentence: `X-Signature`, `t= in Stripe-Signature`, `the member $.token`. */
 export function placeWords(place: ValueLocation): string {
   if (place === '$') return 'the body'
-  if (isInBody(place)) return `the member ${place}`
-  if (place.startsWith('?')) return `the parameter ${place}`
-  if (isInPath(place)) return `segment ${place.slice(1)} of the path behind the source's address`
-  const [header = '', key] = place.split('#')
-  const name = canonicalHeaderName(header)
-  if (key === undefined) return name
-  return /^\d+$/.test(key) ? `part ${key} of ${name}` : `${key}= in ${name}`
+  const { part, name, key } = placeOf(place)
+  if (part === 'body') return `the member ${place}`
+  if (part === 'query') return `the parameter ${place}`
+  if (part === 'path') return `segment ${name} of the path behind the source's address`
+  const header = canonicalHeaderName(name)
+  if (key === undefined) return header
+  return /^\d+$/.test(key) ? `part ${key} of ${header}` : `${key}= in ${header}`
 }
 
 /** The parts of a request that values are read from. */
@@ -329,16 +360,24 @@ export function valueAt(
   query = '',
   path = '',
 ): unknown {
-  if (place === '$') return TokenBody.textOf(payload)
-  if (isInBody(place)) return memberOf(payload, place.slice(2)) ?? undefined
-  if (isInPath(place)) return decodeUserinfo(path.split('/')[Number(place.slice(1))] ?? '') || undefined
-  if (place.startsWith('?')) {
-    const [value, ...others] = new URLSearchParams(query).getAll(place.slice(1))
-    return others.length > 0 ? undefined : value
+  const { part, name, key, steps } = placeOf(place)
+  switch (part) {
+    case 'body':
+      return place === '$' ? TokenBody.textOf(payload) : (steps.reduce(ownMember, payload) ?? undefined)
+    case 'path':
+      return decodeUserinfo(path.split('/')[Number(name)] ?? '') || undefined
+    case 'query': {
+      const [value, ...others] = new URLSearchParams(query).getAll(name)
+      return others.length > 0 ? undefined : value
+    }
+    case 'header':
+    default:
+      return key === undefined ? singleValue(lines, name) : partOf(singleValue(lines, name), key)
   }
-  const [name = '', key] = place.split('#')
-  const value = singleValue(lines, name)
-  if (key === undefined) return value
+}
+
+/** Reads a part of a header by its key, or its number from 1. */
+function partOf(value: string | undefined, key: string): string | undefined {
   const parts = value?.split(/[;,\s]+/).filter(Boolean)
   if (/^\d+$/.test(key)) return parts?.[Number(key) - 1]
   return parts?.find((part) => part.startsWith(`${key}=`))?.slice(key.length + 1)

@@ -29,13 +29,10 @@ const OF_SUBSCRIPTION = ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'T
 export class SnsSender extends CertificateSender {
   protected readonly hosts = HOST
   protected readonly ownerWords = 'topic'
+  override readonly handshakeMethods: ReadonlySet<string> = new Set(['POST'])
 
   override get handshakes(): readonly string[] {
     return [CONFIRMATION]
-  }
-
-  override get handshakeMethods(): ReadonlySet<string> {
-    return new Set(['POST'])
   }
 
   /** Confirms a subscription to the topic of the source, once its signature is proved. */

@@ -45,12 +45,9 @@ export async function answerDelivery(
 ): Promise<Response | undefined> {
   const { method, headers, query, path, payloadUrl, waited, onStored } = arrived
   const { intake, refusals, maxBody, instance } = parts
-  // Any web page can make its reader's browser send a request here. The browser then adds an Origin header (Fetch,
-  // section 3.1).
-  const isOfPage = headers.some(([name]) => name.toLowerCase() === 'origin')
   const via = waited ? 'tunnel' : 'http'
   let request: WebhookRequest = { headers, body: NONE, query, path, payloadUrl }
-  if (!source.sender.proves && isOfPage) throw refusals.ofPage(request, source, via)
+  if (!source.sender.proves && isOfPage(headers)) throw refusals.ofPage(request, source, via)
   let receipt: Receipt
   try {
     request = { ...request, body: await arrived.body(maxBody) }
@@ -66,6 +63,14 @@ export async function answerDelivery(
   const passedOn = reply && responseOf(reply)
   if (passedOn || !accepted) return passedOn
   return new Response(accepted.text, { headers: { 'Content-Type': accepted.type } })
+}
+
+/**
+ * True if a web page may have sent a request: any can make its reader's browser do that, which then adds an Origin
+ * header (Fetch, section 3.1).
+ */
+function isOfPage(headers: readonly Header[]): boolean {
+  return headers.some(([name]) => name.toLowerCase() === 'origin')
 }
 
 /**

@@ -69,10 +69,14 @@ export function createIntake(parts: IntakeParts): Intake {
         digestWindow !== undefined &&
         !delivery.restored &&
         isOwnId(delivery.deliveryId, delivery.body, delivery.query)
-      const rule = { onDuplicate, ...(isOfDigest && { sameWithin: digestWindow }) }
-      const since = from.waited && { since: clock() }
       const receipt = await journal
-        .append(delivery, { ...plan, targets, ...rule, ...since })
+        .append(delivery, {
+          targets,
+          ignoredBy: plan.ignoredBy,
+          onDuplicate,
+          sameWithin: isOfDigest ? digestWindow : undefined,
+          since: from.waited && clock(),
+        })
         .catch((cause: unknown) => {
           throw new RelayError('storage', 'Delivery could not be stored', { cause, forClients: true })
         })
@@ -96,27 +100,30 @@ async function verified(request: WebhookRequest, from: RequestOrigin, now: numbe
     proven,
     at,
   )
-  const restored = how !== undefined && { how, ...proof() }
+  const restored = how === undefined ? undefined : { how, ...proof() }
   const shown = query === undefined ? '' : storedQuery(sender.withoutSecret(query))
   // Anybody can send a copy through a tunnel. What a user makes may have the body of another delivery.
   const isRepeatable = restored || (!made && sender.digestWindow !== undefined)
+  const stored = storedEvent(name, { event, action })
+  // Without spreads, each of which takes V8 longer than all of the members.
   return {
     hookId,
     repo,
     number,
-    ...(kind !== undefined && { kind }),
-    ...(ref !== undefined && { ref }),
+    kind,
+    ref,
     receivedAt: waited?.at ?? now,
     provider: name,
-    ...(sender.scheme !== name && { scheme: sender.scheme }),
-    ...storedEvent(name, { event, action }),
+    scheme: sender.scheme === name ? undefined : sender.scheme,
+    event: stored.event,
+    action: stored.action,
     // Nothing proves the query of a message of a tunnel.
     deliveryId: deliveryId ?? (isRepeatable ? bodyDigest(body, restored ? '' : shown) : ownId(waited?.id)),
     headers: storedHeaders(headers, sender, { edited: made?.from, claims: sender.claimsOf(received) }),
-    ...(shown !== '' && { query: shown }),
+    query: shown === '' ? undefined : shown,
     body,
     verifiedBy: proven.by,
-    ...(restored && { restored }),
+    restored,
   }
 }
 
@@ -142,14 +149,12 @@ function storedHeaders(
   sender: Sender,
   { edited, claims }: { readonly edited: number | undefined; readonly claims: string | undefined },
 ): readonly Header[] {
-  const isSecret = (name: string): boolean => {
+  const isKept = (name: string): boolean => {
     const role = sender.roleOf(name)
-    return role === 'token' || (role !== 'signature' && isSecretHeader(name))
+    return role !== 'token' && (role === 'signature' || !isSecretHeader(name)) && !isRelayHeader(name)
   }
-  const kept = headers.filter(([name]) => !isSecret(name) && !isRelayHeader(name))
-  return [
-    ...kept,
-    ...(edited === undefined ? [] : [[EDITED_HEADER, String(edited)] as const]),
-    ...(claims === undefined ? [] : [[CLAIMS_HEADER, claims] as const]),
-  ]
+  const kept = headers.filter(([name]) => isKept(name.toLowerCase()))
+  if (edited !== undefined) kept.push([EDITED_HEADER, String(edited)])
+  if (claims !== undefined) kept.push([CLAIMS_HEADER, claims])
+  return kept
 }
