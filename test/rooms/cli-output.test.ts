@@ -88,7 +88,7 @@ it.each<[OutputOptions, Record<string, string>, object[]]>([
   output.say(t`${bold('c')} ${dim('d')}`)
   output.log.warn('e')
   output.timedLog.error('f', new Error('why'))
-  output.event('info', 'g', { time: 1, n: 2, delivery: 'x' })
+  output.event('info', 'g', () => ({ time: 1, n: 2, delivery: 'x' }))
   expect(out()).toBe('')
   const lines = err().trimEnd().split('\n')
   expect(lines.map((text): unknown => JSON.parse(text))).toEqual(objects)

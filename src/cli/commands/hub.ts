@@ -192,7 +192,7 @@ relay hub invite`,
       if (item.type === 'starting') out = out.withLogFormat(item.logFormat)
       else if (item.type === 'message') out.timedLog[item.level](item.text, item.cause)
       else if (out.jsonLog)
-        out.event('info', 'the hub is running', { type: 'started', ...listeningObject(item) })
+        out.event('info', 'the hub is running', () => ({ type: 'started', ...listeningObject(item) }))
       else for (const line of item.lines) out.say(line)
     }
   },

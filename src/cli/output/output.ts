@@ -160,9 +160,9 @@ export class Output implements CommandMessages {
    * Prints an event of a service, after the time of day; with JSON messages, with the fields of the object. With
    * `--quiet` only if it is needed.
    */
-  event(level: 'info' | 'warn', line: Line, object: Fields, isNeeded = level === 'warn'): void {
+  event(level: 'info' | 'warn', line: Line, object: () => Fields, isNeeded = level === 'warn'): void {
     if (this.quiet && !isNeeded) return
-    if (this.jsonLog) this.#message(level, line, object)
+    if (this.jsonLog) this.#message(level, line, object())
     else this.#print(this.#messages, timed(line), TIMED_INDENT)
   }
 

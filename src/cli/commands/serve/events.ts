@@ -28,11 +28,11 @@ import { bold, dim, green, joined, type Line, red, t, type Text, yellow } from '
 import type { HandshakeEvent } from '../../../webhook/refusals.js'
 import { banner, BANNER_INDENT, bannerObject } from './banner.js'
 import { ADDRESS_LATER, type ServeItem } from './items.js'
-import { type ItemObject, itemObject } from './objects.js'
+import { itemObject } from './objects.js'
 import type { Running } from './running.js'
 
-/** Types of events whose problems are printed as warnings, even with `--quiet`. */
-const PROBLEMS: ReadonlySet<string> = new Set(['hook', 'account', 'settings'])
+/** Types of items whose problems are printed as warnings, even with `--quiet`. */
+const PROBLEMS: ReadonlySet<ServeItem['type']> = new Set(['hook', 'account', 'settings', 'settings refused'])
 
 /** An item of one type. */
 type Item<Type extends ServeItem['type']> = Extract<ServeItem, { readonly type: Type }>
@@ -80,27 +80,27 @@ export class LiveOutput {
       case 'running':
         return this.#printBanner(item.running)
       case 'delivery':
-        return this.#report(item, this.#ofDelivery(item))
+        return this.#report(item, () => this.#ofDelivery(item))
       case 'attempt':
-        this.#report(item, this.#ofAttempt(item))
+        this.#report(item, () => this.#ofAttempt(item))
         return this.#printOutput(item)
       case 'skipped':
-        return this.#report(item, { text: t`#${item.n}  → ${item.name} ${red('✗')} skipped` })
+        return this.#report(item, () => ({ text: t`#${item.n}  → ${item.name} ${red('✗')} skipped` }))
       case 'target':
-        return this.#report(item, this.#ofTarget(item))
+        return this.#report(item, () => this.#ofTarget(item))
       case 'tunnel':
-        return this.#report(item, this.#ofTunnel(item))
+        return this.#report(item, () => this.#ofTunnel(item))
       case 'hook':
-        return this.#report(item, ofHook(item.hook, this.#command))
+        return this.#report(item, () => ofHook(item.hook, this.#command))
       case 'account':
-        return this.#report(item, ofAccount(item.account))
+        return this.#report(item, () => ofAccount(item.account))
       case 'handshake':
-        return this.#report(item, ofHandshake(item.handshake))
+        return this.#report(item, () => ofHandshake(item.handshake))
       case 'settings':
-        this.#report(item, ofSettings(item.reloaded))
+        this.#report(item, () => ofSettings(item.reloaded))
         return this.#printChanges(item.reloaded)
       case 'settings refused':
-        return this.#report(item, ofRefusedSettings(item.error))
+        return this.#report(item, () => ofRefusedSettings(item.error))
       case 'message':
         return this.#printMessage(item)
       case 'dropped':
@@ -119,7 +119,7 @@ export class LiveOutput {
 
   #printBanner(running: Running): void {
     const out = this.#out
-    if (out.jsonLog) out.event('info', 'relay is running', bannerObject(running))
+    if (out.jsonLog) out.event('info', 'relay is running', () => bannerObject(running))
     else for (const line of banner(running, this.#command)) out.say(line, BANNER_INDENT)
   }
 
@@ -248,17 +248,18 @@ export class LiveOutput {
     for (const text of [...restart, ...warnings]) out.log.warn(text)
   }
 
-  /** Prints the line of an item; with JSON messages, with the fields of its object. */
-  #report(item: ServeItem, { level = 'info', text, isShown = true, kind }: Report): void {
+  /** Prints the line of an item; with JSON messages, with the fields of its object. With `--quiet` most are not made. */
+  #report(item: ServeItem, make: () => Report): void {
     const out = this.#out
-    const object: ItemObject = itemObject(item) ?? { type: item.type }
+    if (out.quiet && !PROBLEMS.has(item.type)) return
+    const { level = 'info', text, isShown = true, kind } = make()
     // Problems of hooks and settings, and other accounts, are printed with --quiet, too.
-    const isProblem = level === 'warn' && PROBLEMS.has(object.type)
-    const isNeeded = isProblem || object.type === 'account'
+    const isProblem = level === 'warn' && PROBLEMS.has(item.type)
+    const isNeeded = isProblem || item.type === 'account'
     if (!isShown || (out.quiet && !isNeeded)) return
     const print = (): void => {
       if (isProblem && !out.jsonLog) out.timedLog.warn(String(text))
-      else out.event(level, text, object, isNeeded)
+      else out.event(level, text, () => itemObject(item) ?? { type: item.type }, isNeeded)
     }
     if (kind === undefined) print()
     else this.#throttle(kind, print, 'info')

@@ -10,7 +10,7 @@ import { attemptFields, deliveryFields, failedObject, pauseObject } from '../../
 import type { ServeItem } from './items.js'
 
 /** An item as a program gets it. Times are ISO 8601. */
-export type ItemObject = { readonly type: string } & Readonly<Record<string, unknown>>
+type ItemObject = { readonly type: string } & Readonly<Record<string, unknown>>
 
 /** Makes the object of an item. Undefined for items that only a person gets. */
 export function itemObject(item: ServeItem): ItemObject | undefined {
