@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { parseUrl } from '../base/address.js'
 import { type Cancellable, deadline, isTimeout } from '../base/wait.js'
@@ -131,7 +131,7 @@ export async function followInstance(
   for (const record of aliveRecords(home, profile)) {
     if (record.v !== PROTOCOL) continue
     try {
-      return Object.assign(await openChanges(record, { limit: PROOF_LIMIT_MS, signal }), { record })
+      return Object.assign(await openChanges(record, { limit: proofLimit(record.pid), signal }), { record })
     } catch (error) {
       signal?.throwIfAborted()
       if (isTimeout(error)) silent ??= { record, why: 'silent' }
@@ -274,8 +274,28 @@ function isAlive(record: InstanceRecord | undefined): boolean {
   }
 }
 
-/** Time limit for a proof, short because the instance is on this machine. Milliseconds. */
-const PROOF_LIMIT_MS = 2000
+/**
+ * Time limit for a proof. An instance of this machine answers in milliseconds, but not while something else has all of its
+ * processors, and who is told that it does not answer may end it. Milliseconds.
+ */
+const PROOF_LIMIT_MS = 5000
+/** The same for a process that stands still: time to find that nothing listens at its address. Milliseconds. */
+const STOPPED_LIMIT_MS = 250
+
+/** Time limit for a proof by this process, in milliseconds. */
+function proofLimit(pid: number): number {
+  return isStopped(pid) ? STOPPED_LIMIT_MS : PROOF_LIMIT_MS
+}
+
+/** True if a signal has stopped a process (`man 5 proc_pid_stat`: T, or t by a debugger). False where that is unknown. */
+function isStopped(pid: number): boolean {
+  try {
+    // Its name, in brackets, may contain any character.
+    return /\) [Tt] [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
+}
 
 /**
  * Asks the instance of a record for its status. Undefined if it is gone: nothing listens at its address, or another
@@ -286,7 +306,7 @@ async function lookAt(
   record: InstanceRecord,
   signal: AbortSignal | undefined,
 ): Promise<RunningInstance | Unreachable | undefined> {
-  const limited = { limit: PROOF_LIMIT_MS, signal }
+  const limited = { limit: proofLimit(record.pid), signal }
   try {
     if (record.v !== PROTOCOL)
       return (await isProven(record, limited)) ? { record, why: 'version' } : undefined

@@ -163,6 +163,23 @@ describe('a relay that stands still', () => {
   })
 })
 
+it('a relay that is busy for three seconds is waited for, and its users are not told to end it', async () => {
+  await using here = await place({ host: 'none' })
+  const preload = `--require=${path.resolve('test/kit/busy.cjs')}`
+  const relay = await here.serveWith({ ...BUILT, env: { NODE_OPTIONS: preload, BUSY_MS: '3000' } })
+  const began = performance.now()
+  relay.kill('SIGUSR2')
+  const ran = await Promise.all(
+    [['routes'], ['inspect', '--no-browser'], ['trigger', 'push'], ['profiles']].map((args) =>
+      here.runWith(BUILT, ...args),
+    ),
+  )
+  expect(performance.now() - began).toBeGreaterThan(2500)
+  expect(ran.map(({ code, out, err }) => [code, /does not answer/.test(out + err)])).toEqual(
+    ran.map(() => [0, false]),
+  )
+})
+
 describe('Ctrl-C while the relay stands still', () => {
   const here = fresh(() => place({ signedIn: true }))
 
