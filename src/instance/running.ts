@@ -275,11 +275,11 @@ function isAlive(record: InstanceRecord | undefined): boolean {
 }
 
 /**
- * Time limit for a proof. An instance of this machine answers in milliseconds, but not while something else has all of its
- * processors, and who is told that it does not answer may end it. Milliseconds.
+ * Time limit for a proof, in milliseconds. An instance of this machine answers in a few, but not while another program has
+ * all processors, and the error about one that does not answer says how to end it.
  */
 const PROOF_LIMIT_MS = 5000
-/** The same for a process that stands still: time to find that nothing listens at its address. Milliseconds. */
+/** The same for a process that a signal has stopped: time to find that nothing listens at its address. */
 const STOPPED_LIMIT_MS = 250
 
 /** Time limit for a proof by this process, in milliseconds. */

@@ -105,7 +105,7 @@ async function verified(request: WebhookRequest, from: RequestOrigin, now: numbe
   // Anybody can send a copy through a tunnel. What a user makes may have the body of another delivery.
   const isRepeatable = restored || (!made && sender.digestWindow !== undefined)
   const stored = storedEvent(name, { event, action })
-  // Without spreads, each of which takes V8 longer than all of the members.
+  // Without spreads: one of them costs V8 more time than all of the members.
   return {
     hookId,
     repo,
