@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type Reporter, type TestCase, type TestSpecification } from 'vitest/node'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { LIMIT_MS } from './test/kit/limit.js'
 
 /** The folders whose files take longest, the longest first: a file is what a worker takes, and a long one would end the run alone. */
@@ -18,20 +18,6 @@ class SlowFirst extends BaseSequencer {
   }
 }
 
-/** Names the tests that passed at their second try only. */
-class Unsteady implements Reporter {
-  readonly #names: string[] = []
-
-  onTestCaseResult(test: TestCase): void {
-    if (test.diagnostic()?.flaky === true)
-      this.#names.push(`${test.module.relativeModuleId} > ${test.fullName}`)
-  }
-
-  onTestRunEnd(): void {
-    for (const name of this.#names) process.stdout.write(`unsteady: ${name}\n`)
-  }
-}
-
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
@@ -42,10 +28,6 @@ export default defineConfig({
     // Half the time: a file neither starts a process of its own nor loads all modules again. Tests leave no global state behind.
     isolate: false,
     sequence: { sequencer: SlowFirst },
-    // Browsers, databases and containers of four workers share the two processors of CI. What passes at its second try only is
-    // named at the end, and is a defect to mend. A developer's own run has no second try.
-    reporters: ['default', new Unsteady()],
-    retry: process.env['CI'] === undefined ? 0 : 1,
     // They end what hangs, and nothing that a busy machine takes its time for.
     testTimeout: 5 * LIMIT_MS,
     hookTimeout: 5 * LIMIT_MS,
