@@ -54,16 +54,18 @@ await build({
           name: 'profile',
           test: /src[\\/](?:cli[\\/](?:profile|journal|refused|output[\\/](?:output|deliveries))|store[\\/](?:open|schema|sql))\.ts$/,
         },
+        // The schemes of the code hosts, which those of other senders are beside.
+        { name: 'host-schemes', test: /src[\\/]senders[\\/]hosts\.ts$/ },
         // With the native code of SQLite.
         { name: 'sqlite', test: /src[\\/]store[\\/]sqlite\.ts$/ },
         // What the commands that act for a user share.
         {
           name: 'user-profile',
-          test: /src[\\/](?:cli[\\/](?:user-profile|account)|codehost[\\/](?:hooks|repo))\.ts$/,
+          test: /src[\\/](?:cli[\\/](?:user-profile|account|stored-setup)|codehost[\\/](?:hooks|repo))\.ts$/,
         },
         { name: 'action', test: /src[\\/]cli[\\/]action\.ts$/ },
         // What the commands that know the sources share.
-        { name: 'sources', test: /src[\\/]cli[\\/](?:sources|stored-setup)\.ts$/ },
+        { name: 'sources', test: /src[\\/]cli[\\/]sources\.ts$/ },
       ],
     },
   },

@@ -73,7 +73,7 @@ export async function openCore(settings: ReadSettings, options: CoreOptions): Pr
   const { database, limits, clock, log, events, place, forwards, sendOnce } = options
   const command = commandsOf(place)
   const { provider: name, providerUrl: url, hostRefusal: refusal, maxBody, onDuplicate } = settings
-  const host = openHost({ name, url, refusal, limits, ...(sendOnce && { sendOnce }) })
+  const host = await openHost({ name, url, refusal, limits, ...(sendOnce && { sendOnce }) })
   const routing = new Routing(settings.routes)
   const sources = new SourceTable(sourcesOf(settings, host))
   // Loaded only if needed, with prom-client.

@@ -1,6 +1,5 @@
 import type { Cancellable } from '../base/wait.js'
 import { RelayError } from '../base/errors.js'
-import { askInstance, lostCall } from '../instance/client.js'
 import type { InstanceRecord } from '../instance/protocol.js'
 import type { InstanceCalls } from '../server/instance.js'
 
@@ -21,6 +20,7 @@ export async function callInstance<Name extends keyof InstanceCalls>(
   { signal }: Cancellable = {},
 ): Promise<Awaited<ReturnType<InstanceCalls[Name]>>> {
   signal?.throwIfAborted()
+  const { askInstance, lostCall } = await import('../instance/client.js')
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the instance has proved this response, and uses the same protocol
     return (await askInstance(instance, call, args, { limit: ANSWER_LIMIT, signal })) as Awaited<

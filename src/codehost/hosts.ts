@@ -4,17 +4,19 @@ import type { ProviderName } from '../base/settings.js'
 import { hostSource } from '../base/source-names.js'
 import { parsePrivateAddress } from '../base/address.js'
 import { sendOnce as sendOverNetwork } from '../net/client.js'
-import { GITEA } from './gitea/gitea.js'
-import { GITHUB, SANDBOX } from './github/github.js'
-import { GITLAB } from './gitlab/gitlab.js'
 import type { CallingOptions, CodeHost, HostKind, HostLimits } from './host.js'
 
-/** Every kind of code host that relay works with. */
-export const HOST_KINDS: Readonly<Record<ProviderName, HostKind>> = {
-  github: GITHUB,
-  gitea: GITEA,
-  gitlab: GITLAB,
-  sandbox: SANDBOX,
+/** Every kind of code host that relay works with. Each is loaded when it is used: a relay works with one. */
+const KINDS: Readonly<Record<ProviderName, () => Promise<HostKind>>> = {
+  github: async () => (await import('./github/github.js')).GITHUB,
+  gitea: async () => (await import('./gitea/gitea.js')).GITEA,
+  gitlab: async () => (await import('./gitlab/gitlab.js')).GITLAB,
+  sandbox: async () => (await import('./github/github.js')).SANDBOX,
+}
+
+/** Loads what relay knows of a kind of code host. */
+export async function hostKind(name: ProviderName): Promise<HostKind> {
+  return KINDS[name]()
 }
 
 export interface OpenHostOptions extends Partial<Omit<CallingOptions, 'limits'>> {
@@ -30,21 +32,22 @@ export interface OpenHostOptions extends Partial<Omit<CallingOptions, 'limits'>>
  * @throws RelayError `settings` if the address is not absolute, contains credentials, a query or a fragment, or is
  * neither https nor on this machine
  */
-export function openHost({
+export async function openHost({
   name,
   url,
   sendOnce = sendOverNetwork,
   limits,
   refusal,
-}: OpenHostOptions): CodeHost {
+}: OpenHostOptions): Promise<CodeHost> {
   let checked: URL
   try {
     checked = parsePrivateAddress(url)
   } catch (cause) {
     throw new RelayError('settings', `The provider's address ${isError(cause) ? cause.message : ''}`)
   }
+  const { open } = await hostKind(name)
   return {
-    ...HOST_KINDS[name].open(checked, { sendOnce, refusal, limits: { ...TIME_LIMITS, ...limits } }),
+    ...open(checked, { sendOnce, refusal, limits: { ...TIME_LIMITS, ...limits } }),
     source: hostSource(name),
     refusal,
   }

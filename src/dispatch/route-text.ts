@@ -1,7 +1,7 @@
 import { RelayError } from '../base/errors.js'
 import { expandLocal } from '../base/address.js'
 import { suggest } from '../base/text.js'
-import { EVENT_NAMES } from '../senders/hosts.js'
+import { hostEventNames } from '../senders/event-tables.js'
 import { type Match, parseMatch, SOURCE } from '../journal/filter.js'
 import { type Condition, readBracketed } from './where.js'
 import { createRoute, isHttp, type Route, withoutSecrets } from './routes.js'
@@ -17,7 +17,9 @@ const OF_SOURCE = `${SOURCE}/[\\w:*-][\\w.: /*-]*`
  * commands.
  */
 const OF_SOURCE_BEFORE_COMMAND = `${SOURCE}/[\\w:*-][\\w.:/*-]*(?: [A-Z][a-z][\\w.:/*-]*)*`
-const KNOWN = `(?:\\*|(?:\\*|${EVENT_NAMES.join('|')})(?:\\.[\\w.:*-]+)?)`
+
+/** Pattern of a match whose event a code host sends. */
+const knownMatch = (): string => `(?:\\*|(?:\\*|${hostEventNames().join('|')})(?:\\.[\\w.:*-]+)?)`
 
 /** The events of a match, before its conditions. */
 const listOf = (event: string): string => `(?:${event})(?: *, *(?:${event}))*`
@@ -77,9 +79,9 @@ function readName(
   const [, name = '', after = ''] = NAMED.exec(text) ?? []
   const rest = after.trim()
   if (name === '') return { rest: text }
-  const events = EVENT_NAMES
+  const events = hostEventNames()
   // A match that is malformed behind its first event is still one, and an error later.
-  const match = new RegExp(`^(?:(?:${KNOWN}|${ofSource})\\s*[=,[]|[\\w.:*-]+[,[][^\\s]*=)`)
+  const match = new RegExp(`^(?:(?:${knownMatch()}|${ofSource})\\s*[=,[]|[\\w.:*-]+[,[][^\\s]*=)`)
   const isName =
     !events.includes(name) && (match.test(rest) || (isTarget(rest) && suggest(name, events) === undefined))
   return isName ? { name, rest } : { rest: text }
@@ -123,26 +125,26 @@ export function readCommand(text: string): Target {
   return { kind: 'command', command }
 }
 
-/** Text before the first `=` that is meant as a match and is none. */
-const MALFORMED: readonly RegExp[] = [
+/** Patterns of text before the first `=` that is meant as a match and is none. */
+const malformedPatterns = (known: string): readonly RegExp[] => [
   // `push =./x`, `"push"=./x`
   new RegExp(`^${listOf(`${OF_SOURCE_BEFORE_COMMAND}|[\\w.:*-]+`)}\\s+(?==)`),
   /^(["'])[^"'=]*\1\s*(?==)/,
   // `push,=./x` and `push[main` without an end; no command begins so
   /^[\w.:*-]+[,[][^=]*/,
   // `push|issues=./x`, `!push=./x`
-  new RegExp(`^${KNOWN}[^\\s\\w.:*=/-][^\\s=]*(?==)`),
-  new RegExp(`^[!^%@+?&|,;:-]+${KNOWN}(?==)`),
+  new RegExp(`^${known}[^\\s\\w.:*=/-][^\\s=]*(?==)`),
+  new RegExp(`^[!^%@+?&|,;:-]+${known}(?==)`),
   // `stripe/=./x`
   new RegExp(`^${SOURCE}/\\s*(?==)`),
   // `push issues=./x`, `push [ref==main]=./x`
-  new RegExp(`^${KNOWN}(?:\\s+(?:and\\s+|or\\s+)?${KNOWN})+(?==)`),
-  new RegExp(`^${KNOWN}\\s+\\[[^=]*(?==)`),
+  new RegExp(`^${known}(?:\\s+(?:and\\s+|or\\s+)?${known})+(?==)`),
+  new RegExp(`^${known}\\s+\\[[^=]*(?==)`),
 ]
 
 /** @throws RelayError `settings` for text that begins with a malformed match, instead of a command */
 function refuseMalformed(text: string): void {
-  for (const pattern of MALFORMED) {
+  for (const pattern of malformedPatterns(knownMatch())) {
     const [found] = pattern.exec(text) ?? []
     if (found !== undefined) throw malformed(found)
   }

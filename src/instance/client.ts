@@ -1,7 +1,8 @@
+// Calls to a running instance. Loaded when there is one, since HTTP takes longer to load than all that a command does without.
 import { RelayError } from '../base/errors.js'
 import { type Cancellable, deadline } from '../base/wait.js'
 import { describeWithoutQuote, isUnreached } from '../net/errors.js'
-import type { createLoopbackClient } from '../net/loopback.js'
+import { createLoopbackClient } from '../net/loopback.js'
 import {
   answerText,
   callText,
@@ -15,19 +16,11 @@ import {
   type Topic,
 } from './protocol.js'
 
-type Client = ReturnType<typeof createLoopbackClient>
-
 /** Error for a response that lacks the instance's proof: another program uses its address. */
 export class Unproven extends RelayError {
   constructor({ url }: InstanceRecord) {
     super('unavailable', `${url} gave an answer that the instance has not proved`)
   }
-}
-
-/** Loaded late, since HTTP takes longer to load than everything else that a command does while no relay runs. */
-async function connect(): Promise<Client> {
-  const { createLoopbackClient } = await import('../net/loopback.js')
-  return createLoopbackClient()
 }
 
 /** Makes the request of a call, and the proof that its response must have. */
@@ -61,7 +54,7 @@ export async function askInstance(
   { limit, signal }: Cancellable & { readonly limit: number },
 ): Promise<unknown> {
   const { url, request, expected } = requestOf(record, call, args)
-  using client = await connect()
+  using client = createLoopbackClient()
   const limited = deadline(limit, signal)
   try {
     const { status, header, ...response } = await client.open(url, request, { signal: limited })
@@ -100,7 +93,7 @@ export async function openChanges(
   { limit, signal }: Cancellable & { readonly limit: number },
 ): Promise<ChangeStream> {
   const { url, request, expected } = requestOf(record, 'changes', {})
-  const client = await connect()
+  const client = createLoopbackClient()
   const end = new AbortController()
   const close = (): void => {
     end.abort()

@@ -7,7 +7,7 @@ import { errorCode, RelayError } from '../base/errors.js'
 import { ownPathExists, readOwnFile, readOwnFolder, writeOwnFile } from '../base/own-files.js'
 import type { Settings } from '../base/settings.js'
 import { databaseExists, databaseFiles } from '../store/open.js'
-import { askInstance, openChanges, type ChangeStream } from './client.js'
+import type { ChangeStream } from './client.js'
 import { LOCK_FILE, lockProfile, SAVED_FILE } from './profile.js'
 import {
   type InstanceRecord,
@@ -130,6 +130,7 @@ export async function followInstance(
   let silent: Unreachable | undefined
   for (const record of aliveRecords(home, profile)) {
     if (record.v !== PROTOCOL) continue
+    const { openChanges } = await import('./client.js')
     try {
       return Object.assign(await openChanges(record, { limit: proofLimit(record.pid), signal }), { record })
     } catch (error) {
@@ -310,6 +311,7 @@ async function lookAt(
   try {
     if (record.v !== PROTOCOL)
       return (await isProven(record, limited)) ? { record, why: 'version' } : undefined
+    const { askInstance } = await import('./client.js')
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the instance has proved this response, and uses the same protocol
     const status = (await askInstance(record, 'status', {}, limited)) as InstanceStatus
     return { ...status, ...record }

@@ -1,41 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { CODE_HOSTS } from './code-hosts.js'
 import { eventTable } from './events.js'
+import { EVENT_TABLES } from './event-tables.js'
 import { GENERIC_DELIVERY, GENERIC_EVENT, type HostScheme, type Proof } from './scheme.js'
 import { standard, token } from './table/row.js'
-
-/**
- * Events by the name of their trigger, which is the header's in lower case without `Hook`: `Merge Request Hook` is
- * `merge_request` (`hook_to_event` in app/services/web_hook_service.rb). Work items come as issues. Hooks of projects get no
- * events of members, subgroups and projects.
- * @see https://docs.gitlab.com/user/project/integrations/webhook_events/, and `object_kind` in GitLab's
- * lib/gitlab/data_builder and lib/gitlab/hook_data
- */
-const EVENTS = eventTable(`
-  confidential_issue: object_kind=issue|work_item event_type=confidential_issue|confidential_work_item
-      | close open reopen update
-  confidential_note: object_kind=note event_type=confidential_note | create update
-  deployment: object_kind=deployment |
-  emoji: object_kind=emoji | award revoke
-  feature_flag: object_kind=feature_flag |
-  issue: object_kind=issue|work_item event_type=issue|work_item | close open reopen update
-  job: object_kind=build |
-  member: event_name=user_add_to_team|user_update_for_team|user_remove_from_team|user_add_to_group|user_update_for_group|user_remove_from_group|user_access_request_to_group|user_access_request_denied_for_group
-  merge_request: object_kind=merge_request | approval approved close merge open reopen unapproval
-      unapproved update
-  milestone: object_kind=milestone | close create delete reopen
-  note: object_kind=note event_type=note | create update
-  pipeline: object_kind=pipeline |
-  project: event_name=project_create|project_destroy
-  push: object_kind=push |
-  release: object_kind=release | create delete update
-  resource_access_token: object_kind=access_token |
-  resource_deploy_token: object_kind=deploy_token |
-  subgroup: event_name=subgroup_create|subgroup_destroy
-  tag_push: object_kind=tag_push |
-  vulnerability: object_kind=vulnerability |
-  wiki_page: object_kind=wiki_page | create delete update
-`)
 
 /**
  * With a signing token (19.0), GitLab signs as in Standard Webhooks. A secret token is sent unchanged in each request.
@@ -66,7 +34,7 @@ export const GITLAB_WEBHOOK: HostScheme = {
   made: ['x-gitlab-event-uuid', 'x-gitlab-webhook-uuid'],
   content: 'json',
   formSignature: 'body',
-  events: EVENTS,
+  events: eventTable(EVENT_TABLES.gitlab),
   family: { ...CODE_HOSTS, id: /^(?:webhook-id|idempotency-key|x-provider-delivery)$/i },
   waits: 10_000,
   // A signing token.

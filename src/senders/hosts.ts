@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { Secret } from '../base/secret.js'
 import type { ProviderName } from '../base/settings.js'
 import { hostSource } from '../base/source-names.js'
-import { sentEvents } from './events.js'
 import { GITEA_WEBHOOK as GITEA } from './gitea.js'
 import { GITHUB_WEBHOOK as GITHUB } from './github.js'
 import { GITLAB_WEBHOOK as GITLAB } from './gitlab.js'
@@ -38,8 +37,3 @@ export function newHostSecret(provider: string): Secret {
   const { newSecret } = BY_NAME.get(hostSource(provider)) ?? OTHER_HOST
   return new Secret(newSecret?.() ?? randomBytes(32).toString('hex'))
 }
-
-/** Names of the events that code hosts send. */
-export const EVENT_NAMES: readonly string[] = [
-  ...new Set([GITHUB, GITEA, GITLAB].flatMap(({ events }) => [...sentEvents(events).keys()])),
-]

@@ -5,15 +5,8 @@ import type { Secret } from '../base/secret.js'
 import type { WebhookSecrets } from '../base/settings.js'
 import type { VerifiedBy } from '../journal/types.js'
 import { type Unproved, unproved } from './unproved.js'
-import {
-  bodyClaim,
-  decodeJwt,
-  expectedValues,
-  type JwtRules,
-  type JwtSubject,
-  kindOfJwt,
-  requestHashes,
-} from './jwt.js'
+import { bodyClaim, expectedValues, type JwtRules, type JwtSubject, kindOfJwt, requestHashes } from './jwt.js'
+import { decodeJwt } from './token-body.js'
 import { isPublicKey, keyDefect, OWN_KID, keyOfKind, readKeyPair } from './keys.js'
 import { keySetAt } from './key-sets.js'
 import { isEmptySecret } from './secrets.js'

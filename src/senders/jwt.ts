@@ -5,6 +5,7 @@ import type { WebhookSecrets } from '../base/settings.js'
 import { type KeyAlgorithm, type KeyKind, kindOfKey, signWith } from './algorithms.js'
 import { OWN_KID, readKeyPair } from './keys.js'
 import { fieldsOf, parseJson } from '../json/parse.js'
+import { decodeJwt } from './token-body.js'
 
 /** Algorithms of JWTs (RFC 7518 section 3.1, RFC 8037) that relay takes. `none` is never accepted. */
 export const JWT_ALGORITHMS = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdDSA'] as const
@@ -58,22 +59,6 @@ function keyAlgorithm(algorithm: JwtAlgorithm): KeyAlgorithm | undefined {
   if (algorithm === 'RS256') return 'rsa-sha256'
   if (algorithm === 'ES256') return 'ecdsa-p256-raw'
   return algorithm === 'EdDSA' ? 'ed25519' : undefined
-}
-
-/** Header and claims of a token, unproved. Undefined for text that is none. */
-export function decodeJwt(
-  token: string,
-):
-  | { readonly header: Readonly<Record<string, unknown>>; readonly claims: Readonly<Record<string, unknown>> }
-  | undefined {
-  try {
-    const [header, claims] = token
-      .split('.', 2)
-      .map((part) => fieldsOf(parseJson(Buffer.from(part, 'base64url'))))
-    return header && claims && { header, claims }
-  } catch {
-    return undefined
-  }
 }
 
 /** The request that a token proves. */

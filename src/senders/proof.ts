@@ -6,7 +6,8 @@ import { isFormBody } from '../http/forms.js'
 import { CLAIMS_HEADER } from '../journal/types.js'
 import { canonicalHeaderName, type Header, type HeaderLines, singleValue } from '../http/headers.js'
 import { isSignedBy, type KeyAlgorithm, kindOfKey, signWith, sizesOf, usesKeys } from './algorithms.js'
-import { BODY_PATTERN, decodeJwt, JWT_PATTERN, jwtStaleness, makeJwt } from './jwt.js'
+import { BODY_PATTERN, JWT_PATTERN, jwtStaleness, makeJwt } from './jwt.js'
+import { decodeJwt } from './token-body.js'
 import { isPublicKey, keyOfKind, readKeyPair } from './keys.js'
 import {
   headerOf,

@@ -250,6 +250,8 @@ export type HostScheme = WebhookScheme & {
   readonly events: EventTable
   /** Makes a secret of the form that its hooks take. Default: 64 hexadecimal digits. */
   readonly newSecret?: () => string
+  /** Code hosts put no secret into a body, so that it can be shown without its sender. */
+  readonly secretMembers?: never
 }
 
 /** Events of a code host by name, read from a table by `events.ts`. */

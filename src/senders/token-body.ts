@@ -1,10 +1,25 @@
-// Bodies that are a token (JWT, RFC 7519) as a whole.
-import { parseJson } from '../json/parse.js'
-import { decodeJwt } from './jwt.js'
+// What a token (JWT, RFC 7519) says, unproved, and bodies that are one as a whole.
+import { fieldsOf, parseJson } from '../json/parse.js'
 
 /** A token in its compact form (RFC 7515 section 7.1), whose header begins with a brace. */
 const TOKEN = /^e[\w-]+\.[\w-]+\.[\w-]*$/
 const [SMALL_E, LAST] = [0x65, 0x7f]
+
+/** Header and claims of a token, unproved. Undefined for text that is none. */
+export function decodeJwt(
+  token: string,
+):
+  | { readonly header: Readonly<Record<string, unknown>>; readonly claims: Readonly<Record<string, unknown>> }
+  | undefined {
+  try {
+    const [header, claims] = token
+      .split('.', 2)
+      .map((part) => fieldsOf(parseJson(Buffer.from(part, 'base64url'))))
+    return header && claims && { header, claims }
+  } catch {
+    return undefined
+  }
+}
 
 /**
  * The claims of a body that is a token. A claim that is a JSON object or list in a text is read as that, and so on, as

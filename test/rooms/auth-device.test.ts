@@ -29,7 +29,7 @@ async function signIn(polls: readonly Answer[], codes: Answer) {
   let now = 0
   const waits: number[] = []
   const parts: DeviceParts = {
-    host: openHost({ name: 'github', url: WEB }),
+    host: await openHost({ name: 'github', url: WEB }),
     command: anywhere,
     client: { id: 'the-client' },
     sendOnce,

@@ -33,7 +33,7 @@ export async function createRig(answer: (asked: Asked) => Answer | Promise<Answe
   })
   const log = new RecordingLog()
   const parts: SignInParts & RenewParts = {
-    host: openHost({ name: 'github', url: WEB, sendOnce }),
+    host: await openHost({ name: 'github', url: WEB, sendOnce }),
     client: CLIENT,
     store,
     redirectUri: () => 'http://127.0.0.1:8787/auth/github/callback',

@@ -49,7 +49,7 @@ describe('the App whose webhook sends here', () => {
       await using data = await database()
       await saveSetup(data.secrets, setup('one', { app: APP, hookUrl: BEFORE }), undefined, anywhere)
       let [url, isAway] = [BEFORE, true]
-      const { apps } = openHost({ name: 'github', url: HOST })
+      const { apps } = await openHost({ name: 'github', url: HOST })
       if (!apps) throw new Error('unreachable: GitHub has Apps')
       const app: AppAccount = {
         ...apps.as(APP, { command: anywhere }),

@@ -5,8 +5,8 @@ import { openHost } from '../../src/codehost/hosts.js'
 import { CLIENT, NOW, shown, WEB } from './auth-rig.js'
 import { type Answer, failure, type Reply, servers } from './codehost-rig.js'
 
-const { oauth: GITHUB } = openHost({ name: 'github', url: WEB })
-const { oauth: GITEA } = openHost({ name: 'gitea', url: WEB })
+const { oauth: GITHUB } = await openHost({ name: 'github', url: WEB })
+const { oauth: GITEA } = await openHost({ name: 'gitea', url: WEB })
 const ACCESS_TOKEN = 'gho_the-access-token'
 const OLD = { refreshToken: 'ghr_Old1' }
 const GOOD = { access_token: ACCESS_TOKEN, token_type: 'bearer' }

@@ -42,11 +42,9 @@ it.each(COMMAND_NAMES)('loads no heavy package with the file of %s', (command) =
   expect(packages.filter((name) => !LIGHT.has(name))).toEqual([])
 })
 
-/** Commands that show or make a delivery of any sender. All others know the code hosts alone, until the settings name a source. */
+/** Commands that make or prove a delivery of any sender. All others know the code hosts alone, until the settings name a source. */
 const OF_SENDERS: readonly string[] = [
-  'show',
   'export',
-  'wait',
   'replay',
   'trigger',
   'verify',
@@ -63,6 +61,16 @@ it('loads the table of senders with the files of commands that need it alone', (
   )
   expect(files).toEqual(OF_SENDERS)
 })
+
+it.each(['log', 'show', 'wait', 'routes'])(
+  'loads neither senders nor an HTTP client with the file of %s',
+  (command) => {
+    const names = reached(`src/cli/commands/${command}.ts`)
+    expect(
+      ['src/senders/hosts.ts', 'src/senders/keys.ts', 'src/net/client.ts'].filter((name) => names.has(name)),
+    ).toEqual([])
+  },
+)
 
 it.each([[['-q']], [['--profile', 'x']], [['--json']]])('prints the overview for %j', async (argv) => {
   const { shell, out, err } = testShell()

@@ -6,16 +6,16 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { anywhere } from '../../src/base/command-line.js'
 import { eventsOf, isRepeatable, nearestMatch, neverSentReason } from '../../src/senders/events.js'
-import { HOST_KINDS } from '../../src/codehost/hosts.js'
+import { hostEvents } from '../../src/senders/hosts.js'
 import { memberOf } from '../../src/json/parse.js'
 import { type Fixture, fixtureBody } from '../../src/replay/fixture.js'
 import { packagedEvents } from '../../src/replay/load.js'
 import { payloadBytes } from '../../src/senders/content.js'
 import { commandWords, synthesize, triggerEvents } from '../../src/replay/synthesize.js'
 
-const GITHUB = HOST_KINDS.github.webhook.events
-const GITEA = HOST_KINDS.gitea.webhook.events
-const GITLAB = HOST_KINDS.gitlab.webhook.events
+const GITHUB = hostEvents('github')
+const GITEA = hostEvents('gitea')
+const GITLAB = hostEvents('gitlab')
 
 interface Example {
   readonly event: string
@@ -193,8 +193,7 @@ describe.each(['github', 'gitea'] as const)('a delivery of %s that is made up', 
       words: commandWords(anywhere),
     })
     const payload: Record<string, { full_name?: string }> = JSON.parse(body)
-    const { webhook } = HOST_KINDS[provider]
-    expect(eventsOf(payload, webhook.events)).toEqual([event])
+    expect(eventsOf(payload, hostEvents(provider))).toEqual([event])
     expect([event, memberOf(payload, 'action')]).toEqual([event, name.split('.')[1]])
     expect(payload['repository']?.full_name ?? 'octo/demo').toBe('octo/demo')
     expect(body).not.toMatch(/https:\/\/(github|gitea\.example)\.com\//)

@@ -4,7 +4,7 @@ import { RelayError } from '../../src/base/errors.js'
 import { Secret } from '../../src/base/secret.js'
 import { type HookContext, registerHook, removeFormer, SavedHooks } from '../../src/codehost/hooks.js'
 import type { RepoHooks, HookSettings, RepoHook } from '../../src/codehost/host.js'
-import { HOST_KINDS } from '../../src/codehost/hosts.js'
+import { hostKind } from '../../src/codehost/hosts.js'
 import { openDatabase } from '../../src/store/open.js'
 import { failure, REPO } from './codehost-rig.js'
 
@@ -75,7 +75,7 @@ async function placeWith(kind: 'github' | 'gitea', all: readonly Stored[] = []) 
   const database = await openDatabase({ kind: 'memory', folder: '' })
   const { state, hooks } = fakeHooks(kind, [...all])
   const saved = new SavedHooks(database.store, HOST)
-  const host = { ...HOST_KINDS[kind], ...HOST }
+  const host = { ...(await hostKind(kind)), ...HOST }
   const place: HookContext = {
     host,
     hooks,

@@ -20,12 +20,12 @@ describe('the address of a code host', () => {
     ['github', 'https://git.example.org', 'https://git.example.org/api/v3', 'https://git.example.org'],
     ['sandbox', 'http://localhost:3000', 'http://localhost:3000/api/v3', 'http://localhost:3000'],
     ['gitea', 'https://x.org/git/', 'https://x.org/git/api/v1', 'https://x.org'],
-  ] as const)('%s at %s', (name, url, apiUrl, origin) => {
-    const host = openHost({ name, url })
+  ] as const)('%s at %s', async (name, url, apiUrl, origin) => {
+    const host = await openHost({ name, url })
     expect([host.apiUrl, host.origin, host.url]).toEqual([apiUrl, origin, url.replace(/\/$/, '')])
   })
 
-  it('is refused without encryption, with more than an address, or of another kind', () => {
+  it('is refused without encryption, with more than an address, or of another kind', async () => {
     for (const url of [
       'http://github.com',
       'https://a:b@x.org',
@@ -34,14 +34,14 @@ describe('the address of a code host', () => {
       'x.org',
       'ftp://x',
     ])
-      expect(() => openHost({ name: 'github', url })).toThrow(/^The provider's address must/)
+      await expect(openHost({ name: 'github', url })).rejects.toThrow(/^The provider's address must/)
   })
 
-  it('has its issuer where that is known, and the only scopes that all actions need', () => {
-    const github = openHost({ name: 'github', url: 'https://github.com' }).oauth
+  it('has its issuer where that is known, and the only scopes that all actions need', async () => {
+    const github = (await openHost({ name: 'github', url: 'https://github.com' })).oauth
     expect([github.issuer, github.scopes]).toEqual(['https://github.com/login/oauth', ['repo']])
-    expect(openHost({ name: 'github', url: 'https://ghes.example' }).oauth.issuer).toBeUndefined()
-    const gitea = openHost({ name: 'gitea', url: 'https://x.org/git' }).oauth
+    expect((await openHost({ name: 'github', url: 'https://ghes.example' })).oauth.issuer).toBeUndefined()
+    const gitea = (await openHost({ name: 'gitea', url: 'https://x.org/git' })).oauth
     expect(gitea).toEqual({
       authorizationEndpoint: 'https://x.org/git/login/oauth/authorize',
       tokenEndpoint: 'https://x.org/git/login/oauth/access_token',
@@ -69,8 +69,8 @@ describe('the software at an address', () => {
     ['gitlab', 200, meta, { version: '19.1.0-ee' }, 'GitLab 19.1.0-ee'],
     ['gitlab', 401, {}, { message: '401 Unauthorized' }, undefined],
     ['gitlab', 404, meta, {}, undefined],
-  ])('%s: %i %j %j is %s', (name, status, headers, json, software) => {
-    const { recognise } = openHost({ name, url: 'https://x.org' }).probe
+  ])('%s: %i %j %j is %s', async (name, status, headers, json, software) => {
+    const { recognise } = (await openHost({ name, url: 'https://x.org' })).probe
     expect(recognise({ status, header: (key) => headers[key], json })).toBe(software)
   })
 })
@@ -84,7 +84,7 @@ it.each(PROVIDER_NAMES)(
       sent.push(address)
       throw new Error('it was called')
     }
-    const host = openHost({ name, url: 'https://git.example', refusal: why, sendOnce })
+    const host = await openHost({ name, url: 'https://git.example', refusal: why, sendOnce })
     const user = host.as('token')
     const app = host.apps?.as({ id: 1, slug: 'relay', privateKey: new Secret('key') }, { command: anywhere })
     const client = { id: 'client', secret: new Secret('secret') }
@@ -145,14 +145,14 @@ describe('what is sent', () => {
     ['gitea', added, (a) => a.react(ISSUE, '+1'), onIssue, plus, made(true)],
     ['gitea', wasThere, (a) => a.react(ISSUE, '+1', comment), onComment, plus, made(false)],
   ])('%s %#', async (name, answer, act, line, json, result) => {
-    const { account, asked } = rig(answer, { name })
+    const { account, asked } = await rig(answer, { name })
     expect(await act(account)).toEqual(result)
     const write = asked.find(({ method }) => method !== 'GET')
     expect([write?.line, write?.json]).toEqual([line, json])
   })
 
   it('no merge that GitHub should make later', async () => {
-    const { account, asked } = rig(done)
+    const { account, asked } = await rig(done)
     expect(await failure(account.merge(PULL, { auto: true }))).toMatchObject({ kind: 'unprocessable' })
     expect(asked).toEqual([])
   })
@@ -160,8 +160,8 @@ describe('what is sent', () => {
   it("the statuses of a fork's own project, which need not be visible", async () => {
     const common = { state: 'opened', sha: SHA, source_project_id: 9, target_project_id: 7 }
     const job = (id: number, name: string, status: string) => ({ id, name, status, allow_failure: false })
-    const of = (ofFork: Reply) =>
-      rig(
+    const of = async (ofFork: Reply) =>
+      await rig(
         ({ line }) =>
           line.includes('/projects/9/')
             ? ofFork
@@ -172,14 +172,14 @@ describe('what is sent', () => {
               },
         { name: 'gitlab' },
       )
-    const there = of({ body: [job(3, 'lint', 'failed')] })
+    const there = await of({ body: [job(3, 'lint', 'failed')] })
     const ok = { name: 'ci', state: 'succeeded', says: 'success' }
     const checks = [ok, { name: 'lint', state: 'failed', says: 'failed' }]
     expect(await there.account.headChecks(PULL)).toEqual({ sha: SHA, checks })
-    const hidden = of({ status: 404, body: { message: '404 Project Not Found' } })
+    const hidden = await of({ status: 404, body: { message: '404 Project Not Found' } })
     const seen = [ok, { name: 'lint', state: 'succeeded', says: 'success' }]
     expect(await hidden.account.headChecks(PULL)).toEqual({ sha: SHA, checks: seen })
-    const failed = of({ status: 502, body: '' })
+    const failed = await of({ status: 502, body: '' })
     expect(await failure(failed.account.headChecks(PULL))).toMatchObject({ kind: 'provider_failed' })
   })
 
@@ -188,11 +188,13 @@ describe('what is sent', () => {
     [200, { kind: 'provider_failed', message: expect.stringContaining('Gitea failed (500)') }],
   ])('a comment that Gitea answers with 500 is explained by the issue: %i', async (status, error) => {
     const answer = ({ method }: Asked): Answer => (method === 'GET' ? { status } : { status: 500 })
-    expect(await failure(rig(answer, { name: 'gitea' }).account.comment(ISSUE, 'x'))).toMatchObject(error)
+    expect(await failure((await rig(answer, { name: 'gitea' })).account.comment(ISSUE, 'x'))).toMatchObject(
+      error,
+    )
   })
 
   it('a head that has moved is not merged at Gitea, which may not know the guard', async () => {
-    const { account, lines } = rig({ body: { head: { sha: 'c'.repeat(40) } } }, { name: 'gitea' })
+    const { account, lines } = await rig({ body: { head: { sha: 'c'.repeat(40) } } }, { name: 'gitea' })
     expect(await failure(account.merge(PULL, options))).toMatchObject({ kind: 'conflict' })
     expect(lines()).toEqual([`GET ${at}/pulls/8`])
   })
@@ -228,7 +230,7 @@ describe('a merge that is refused', () => {
     ['github', missing, missing, `GitHub refused: Not Found${hidden}`, 'not_found'],
     ['gitea', missing, missing, `Gitea refused: Not Found${hidden}`, 'not_found'],
   ])('the pull request of %s says why, %#', async (name, write, read, why, kind = 'conflict') => {
-    const { account, asked } = rig(({ method }) => (method === 'GET' ? read : write), { name })
+    const { account, asked } = await rig(({ method }) => (method === 'GET' ? read : write), { name })
     const message = expect.stringContaining(why)
     expect(await failure(account.merge(PULL))).toMatchObject({ kind, message })
     expect(asked.filter(({ method }) => method !== 'GET')).toHaveLength(1)
@@ -246,7 +248,7 @@ function paged(pages: readonly (object | string)[], next: boolean) {
 
 describe('the checks of a head', () => {
   const ask = async (name: 'github' | 'gitea', answers: Record<string, (asked: Asked) => Reply>) => {
-    const { account, lines } = rig(
+    const { account, lines } = await rig(
       (asked) => {
         const [place = ''] = asked.line.split('?')
         const [, answer] = Object.entries(answers).find(([end]) => place.endsWith(end)) ?? []
@@ -309,7 +311,7 @@ describe('a token', () => {
     ['ghp_x', { 'x-oauth-scopes': 'repo', [expiry]: `${date} +0200` }, ['repo'], '2026-12-31T21:59:59Z'],
     ['gho_x', { [expiry]: 'soon' }, undefined, undefined],
   ])('%s with %j', async (token, headers, scopes, expires) => {
-    const { host } = rig({ headers, body: { login: 'mona' } })
+    const { host } = await rig({ headers, body: { login: 'mona' } })
     const expiresAt = expires === undefined ? undefined : Date.parse(expires)
     expect(await host.as(token).facts()).toEqual({ login: 'mona', scopes, expiresAt })
   })
@@ -318,7 +320,7 @@ describe('a token', () => {
 it('an App is itself by a token that GitHub takes, also where the clock here is a minute ahead', async () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const key = new Secret(String(privateKey.export({ type: 'pkcs8', format: 'pem' })))
-  const { host, asked } = rig({ body: {} })
+  const { host, asked } = await rig({ body: {} })
   const now = Date.now() / 1000
   await host.apps?.as({ id: 12, slug: 'relay-x', privateKey: key }, { command: anywhere }).hook()
   const [, claims = ''] = asked[0]?.headers['authorization']?.split('.') ?? []
@@ -328,7 +330,8 @@ it('an App is itself by a token that GitHub takes, also where the clock here is 
 
 it('the key of an App that is none is not quoted', async () => {
   const app = { id: 12, slug: 'relay-x', privateKey: new Secret('-----BEGIN not a key') }
-  const call = rig({}).host.apps?.as(app, { command: anywhere }).hook() ?? Promise.resolve()
+  const { host } = await rig({})
+  const call = host.apps?.as(app, { command: anywhere }).hook() ?? Promise.resolve()
   const message = 'The stored key of the App is unusable. Run relay setup again'
   expect(await failure(call)).toEqual(new RelayError('settings', message))
 })

@@ -22,7 +22,7 @@ describe('a path', () => {
   })
 
   it.each(['..', '.', '', 'a/..', 'a//b', '/a'])('with the owner %j is not sent', async (owner) => {
-    const { account, asked } = rig(created)
+    const { account, asked } = await rig(created)
     expect(await failure(account.comment({ ...ISSUE, owner }, 'x'))).toMatchObject({ kind: 'bad_request' })
     expect(asked).toEqual([])
   })
@@ -33,18 +33,18 @@ it.each<[string, Answer, string]>([
   ['nothing', { status: 201 }, 'GitHub gave an answer that was not understood'],
   ['8 MiB', { status: 201, body: ' '.repeat(8 * 1_048_576) }, 'GitHub gave an answer that is too large'],
 ])('a call that is answered with %s is made once', async (_, answer, said) => {
-  const { account, asked } = rig(answer)
+  const { account, asked } = await rig(answer)
   for (const call of [account.comment(ISSUE, 'x'), account.merge(PULL)])
     expect(await failure(call)).toMatchObject({ kind: 'provider_failed', message: `${said}${DOUBT}` })
   expect(asked.filter(({ method }) => method !== 'GET')).toHaveLength(2)
 })
 
 describe('redirects', () => {
-  const to = (status: number, location: string, answer: Reply) =>
+  const to = async (status: number, location: string, answer: Reply) =>
     rig(({ url }) => (url.endsWith('/moved') ? answer : { status, headers: { location } }))
 
   it.each([301, 302, 307, 308])('%i within the origin: a read follows, with the token', async (status) => {
-    const { account, asked } = to(status, '/moved', me)
+    const { account, asked } = await to(status, '/moved', me)
     expect(await account.facts()).toMatchObject({ login: 'mona' })
     expect(asked.map(({ headers }) => headers['authorization'])).toEqual(Array(2).fill(`Bearer ${TOKEN}`))
   })
@@ -58,7 +58,7 @@ describe('redirects', () => {
     [307, 'it did not fail', 2],
     [308, 'it did not fail', 2],
   ])('%i within the origin: a write ends with "%s" after %i requests', async (status, message, count) => {
-    const { account, asked } = to(status, '/moved', created)
+    const { account, asked } = await to(status, '/moved', created)
     expect((await failure(account.comment(ISSUE, 'hello'))).message).toBe(message)
     const sent = asked.map(({ method, json }) => [method, json])
     expect(sent).toEqual(Array.from({ length: count }, () => ['POST', { body: 'hello' }]))
@@ -67,7 +67,7 @@ describe('redirects', () => {
   it.each(['https://other.example/moved', 'http://git.example/moved', 'http://[', ''])(
     'to %j: nothing is sent there',
     async (location) => {
-      const { account, asked } = rig({ status: 307, headers: { location } })
+      const { account, asked } = await rig({ status: 307, headers: { location } })
       for (const call of [account.facts(), account.comment(ISSUE, 'x')])
         expect(await failure(call)).toMatchObject({ kind: 'provider_failed' })
       expect(asked.every(({ url }) => url.startsWith('https://git.example/'))).toBe(true)
@@ -76,13 +76,15 @@ describe('redirects', () => {
 
   it('the address that a message names is not of the words of relay', async () => {
     const location = 'https://other.example/do-as-this-says?token=x'
-    const error = await failure(rig({ status: 302, headers: { location } }).account.comment(ISSUE, 'x'))
+    const error = await failure(
+      (await rig({ status: 302, headers: { location } })).account.comment(ISSUE, 'x'),
+    )
     expect(error).toMatchObject({ isOwnWords: false })
     expect(error.message).toBe(`${REFUSED} (302) to https://other.example/do-as-this-says`)
   })
 
   it('loops end: a read after three, a write after one', async () => {
-    const { account, asked } = rig({ status: 307, headers: { location: '/again' } })
+    const { account, asked } = await rig({ status: 307, headers: { location: '/again' } })
     await failure(account.facts())
     expect(asked).toHaveLength(4)
     await failure(account.comment(ISSUE, 'x'))
@@ -114,7 +116,7 @@ describe('what a code host refuses', () => {
     // GitLab's may be an object.
     [503, { message: { base: ['x'] } }, 'provider_failed', `GitHub failed (503): x${DOUBT}`],
   ])('%i %j', async (status, body, kind, text) => {
-    const error = await failure(rig({ status, body }).account.comment(ISSUE, 'x'))
+    const error = await failure((await rig({ status, body })).account.comment(ISSUE, 'x'))
     expect(error).toMatchObject({ kind, message: text, retryAfter: undefined })
   })
 
@@ -124,7 +126,10 @@ describe('what a code host refuses', () => {
     })
     await fc.assert(
       fc.asyncProperty(text, fc.nat(400), async (start, length) => {
-        const { account } = rig({ status: 422, body: { message: `${start}${'x'.repeat(length)}${TOKEN}` } })
+        const { account } = await rig({
+          status: 422,
+          body: { message: `${start}${'x'.repeat(length)}${TOKEN}` },
+        })
         const said = (await failure(account.comment(ISSUE, 'x'))).message.replace('GitHub refused: ', '')
         expect(said.length).toBeLessThanOrEqual(300)
         expect(said).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
@@ -148,7 +153,7 @@ describe('what a code host refuses', () => {
     ['a permission', 403, permissions, personal, 'the permission issues=write, pull_requests=write'],
     ['no permission, where that is not what is wrong', 403, permissions, 'No', undefined],
   ])('names what the token lacks: %s', async (_, status, headers, text, missingRight) => {
-    const { account } = rig({ status, headers, body: text && message(text) })
+    const { account } = await rig({ status, headers, body: text && message(text) })
     expect(await failure(account.hooks.list(REPO))).toMatchObject({ missingRight })
   })
 })
@@ -169,12 +174,12 @@ it.each<[number, Record<string, string>, number]>([
   [429, { 'retry-after': '9'.repeat(30) }, 86_400],
 ])('a limit is waited for: %i %j, %i s', async (status, headers, retryAfter) => {
   const body = { message: 'You have exceeded a secondary rate limit.' }
-  const error = await failure(rig({ status, headers, body }).account.facts())
+  const error = await failure((await rig({ status, headers, body })).account.facts())
   expect(error).toMatchObject({ kind: 'rate_limited', retryAfter })
 })
 
 it.each(['', 'a b', 'a\nb', 'é'])('the token %j is not sent, and not quoted', async (token) => {
-  const { host, asked } = rig(me)
+  const { host, asked } = await rig(me)
   const error = await failure(host.as(token).facts())
   expect(error).toEqual(new RelayError('invalid_token', 'Invalid or expired token'))
   expect(error).not.toHaveProperty('cause')
@@ -187,7 +192,7 @@ it('ids of 64 bits stay exact, and the cursor of a log comes from the query of i
   const answered = { ...entry, redelivery: false, status: 'OK', status_code: 200 }
   const body = `[${JSON.stringify(answered).replace('{', `{"id":${id},`)}]`
   const link = '<https://evil.example/x?per_page=100&cursor=v1_2>; rel="next"'
-  const { account, asked, lines } = rig({ body, headers: { link } })
+  const { account, asked, lines } = await rig({ body, headers: { link } })
   const log = account.hooks.log?.(REPO, 3)
   const page = await log?.page()
   expect(page).toMatchObject({ deliveries: [{ id, statusCode: 200 }], next: 'v1_2' })
@@ -205,8 +210,8 @@ it('ids of 64 bits stay exact, and the cursor of a log comes from the query of i
 describe('the page of a SAML sign-on', () => {
   const message = 'Resource protected by organization SAML enforcement.'
   const page = 'https://git.example/orgs/octo/sso?authorization_request=AB-1_x'
-  const answer = (sso: string, status = 403) =>
-    rig({ status, headers: { 'x-github-sso': sso }, body: { message } }).account.comment(ISSUE, 'x')
+  const answer = async (sso: string, status = 403) =>
+    (await rig({ status, headers: { 'x-github-sso': sso }, body: { message } })).account.comment(ISSUE, 'x')
   const plain = `GitHub refused: ${message}`
 
   it('is named by the error', async () => {

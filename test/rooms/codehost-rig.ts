@@ -66,12 +66,12 @@ function aborted(signal: AbortSignal | undefined): Promise<never> {
 }
 
 /** A code host and a user's account there, whose requests are answered by `answer`. */
-export function rig(
+export async function rig(
   answer: Answer | ((asked: Asked) => Answer),
   { name = 'github' }: { readonly name?: 'github' | 'gitea' | 'gitlab' } = {},
 ) {
   const { sendOnce, asked } = servers(answer)
-  const host = openHost({ name, url: 'https://git.example', sendOnce, limits: QUICK_MERGE })
+  const host = await openHost({ name, url: 'https://git.example', sendOnce, limits: QUICK_MERGE })
   return { host, account: host.as(TOKEN), asked, lines: () => asked.map(({ line }) => line) }
 }
 

@@ -9,7 +9,7 @@ import type { OAuthClient } from '../../base/settings.js'
 import { systemClock } from '../../base/time.js'
 import { hookLacksSecret, sameAddress, type SavedHook, SavedHooks } from '../../codehost/hooks.js'
 import type { Account, CodeHost, Probe, RepoHook } from '../../codehost/host.js'
-import { HOST_KINDS } from '../../codehost/hosts.js'
+import { hostKind } from '../../codehost/hosts.js'
 import { parseResponse } from '../../codehost/rest.js'
 import { Journal } from '../../journal/journal.js'
 import { readResponseText, sendOnce } from '../../net/client.js'
@@ -64,7 +64,7 @@ const MAX_CLOCK_DIFFERENCE = 60_000
 async function checkAnswer({ profile, shell }: Examined): Promise<string> {
   const host = await hostOf(profile)
   const { provider: name } = profile.values
-  const { isEmulated, pathAllowed } = HOST_KINDS[name]
+  const { isEmulated, pathAllowed } = await hostKind(name)
   if (!host && isEmulated) {
     checkAddress(profile)
     throw skip('the sandbox is not running')
@@ -143,7 +143,7 @@ async function checkClient(subject: Examined): Promise<string | undefined> {
   const found = await findClient(subject)
   const setup = profile.command('setup')
   if (found === undefined) {
-    if (HOST_KINDS[values.provider].isEmulated && !client) return undefined
+    if ((await hostKind(values.provider)).isEmulated && !client) return undefined
     const isHalf = (values.clientId ?? values.clientSecret) !== undefined
     if (!isHalf && (await usesSourcesAlone(subject)))
       return 'no OAuth client is set, which the sources do not need'

@@ -21,8 +21,6 @@ import type { Output } from '../output/output.js'
 import { bold, cyan, dim, type Line, t, textOf, yellow } from '../output/text.js'
 import { localDay, localTime, shownTime, timeOfDay } from '../output/time.js'
 import { openProfile, type Profile } from '../profile.js'
-import { isScheme, senderOf } from '../../senders/senders.js'
-import { listSources } from '../sources.js'
 import { openedObject, type OpenedRefused, openRefused, refusedPage, wholeBody } from '../refused-request.js'
 import { isRefused, refusedId } from '../refused.js'
 
@@ -68,11 +66,16 @@ async function runShow(shell: Shell, flags: ShowInput): Promise<Shown> {
   // The journal is closed before a pager waits for its reader.
   const found = await readEntry(profile, word)
   if (flags.body) return { type: 'body', body: found.entry.body }
-  return { type: 'entry', profile, ...found, entry: flags.reveal ? found.entry : withShownBody(found.entry) }
+  const entry = flags.reveal ? found.entry : await withShownBody(found.entry)
+  return { type: 'entry', profile, ...found, entry }
 }
 
 /** The body of a refused request without the secrets that its source has there. */
 async function shownBody(profile: Profile, { entry: { source }, body }: OpenedRefused): Promise<Uint8Array> {
+  const [{ listSources }, { isScheme, senderOf }] = await Promise.all([
+    import('../sources.js'),
+    import('../../senders/senders.js'),
+  ])
   const { all } = await listSources(profile, await profile.data())
   const { scheme = source } = all.find(({ name }) => name === source) ?? {}
   return isScheme(scheme) ? senderOf(scheme).hideSecrets(body, 'show') : body

@@ -55,7 +55,7 @@ relay wait ping --since now --json | jq -r .payload.zen`,
   exits: [[3, 'it failed at a target'], [7, 'nothing matched in time, or forwarding took longer'], 130],
   run: runWait,
   print: printEach((waited: Waited, out) => new Printer(out).print(waited)),
-  json: ({ entry, progress }) => entryObject(withShownBody(entry), progress),
+  json: ({ entry, progress }) => entryObject(entry, progress),
 })
 
 interface WaitFlags extends Flags, Pick<FilterFlags, 'repo' | 'source' | 'text'> {
@@ -110,7 +110,7 @@ async function* runWait(shell: Shell, flags: WaitInput): AsyncGenerator<Waited> 
     ? await awaitForwarded(shell, journal, found.summary, { profile, limit: end - performance.now() })
     : found.summary
   if (!summary) throw late(`#${entry.n} was received, but not forwarded`)
-  yield { entry, ...(await listed(journal, summary)) }
+  yield { entry: await withShownBody(entry), ...(await listed(journal, summary)) }
   if (flags.forwarded) await checkForwarded(shell, profile, [summary])
 }
 

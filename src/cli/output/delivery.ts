@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer'
+import { shownSource } from '../../base/source-names.js'
 import type { Entry, StoredRequest } from '../../journal/types.js'
 import { indentJson } from '../../json/text.js'
 import { bodyFormat, readContent } from '../../senders/content.js'
-import { senderOf } from '../../senders/senders.js'
 import { attemptFields, summaryObject, type TargetProgress } from './deliveries.js'
 import { marked, Outside, outside } from './outside.js'
 import { jsonLines, type Line } from './text.js'
 
-// One delivery as a whole, with headers and body, which a list does not need to load the senders for.
+// One delivery as a whole, with headers and body.
 
 export function entryObject(entry: Entry, progress: readonly TargetProgress[]) {
   const { hookId, headers, body } = entry
@@ -30,10 +30,12 @@ export function entryObject(entry: Entry, progress: readonly TargetProgress[]) {
 }
 
 /** An entry as it is shown, without the secrets in its body. */
-export function withShownBody<Shown extends Pick<Entry, 'provider' | 'scheme' | 'body'>>(
-  entry: Shown,
-): Shown {
-  return { ...entry, body: senderOf(entry.scheme ?? entry.provider).hideSecrets(entry.body, 'show') }
+export async function withShownBody(entry: Entry): Promise<Entry> {
+  const { scheme = entry.provider, body } = entry
+  // A code host has no secrets there, and the table of all senders takes a while to load.
+  if (shownSource(scheme) === undefined) return entry
+  const { senderOf } = await import('../../senders/senders.js')
+  return { ...entry, body: senderOf(scheme).hideSecrets(body, 'show') }
 }
 
 /**

@@ -5,7 +5,7 @@ import { SANDBOX_PROFILE } from '../../../base/command-line.js'
 import { aborted } from '../../../base/wait.js'
 import { errorCode, RelayError } from '../../../base/errors.js'
 import { isLoopback } from '../../../base/address.js'
-import { HOST_KINDS } from '../../../codehost/hosts.js'
+import { hostKind } from '../../../codehost/hosts.js'
 import { Routing } from '../../../dispatch/routing.js'
 import { readSavedProfile } from '../../../instance/profile.js'
 import type { HookPlan } from '../../../serve/hooks.js'
@@ -275,7 +275,7 @@ async function readHookPlan(
   const joined = found ?? first
   if (joined.hostRefusal) throw joined.hostRefusal
   const { provider, clientId } = joined.values
-  const kind = HOST_KINDS[provider]
+  const kind = await hostKind(provider)
   const repos = hook.map((text) => parseRepo(text, kind))
   const { noLog } = kind.words
   if (catchUp && noLog)
