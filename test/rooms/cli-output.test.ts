@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import truncatedWidth from 'fast-string-truncated-width'
 import { describe, expect, it } from 'vitest'
 import { RelayError } from '../../src/base/errors.js'
 import { printable } from '../../src/base/text.js'
@@ -162,6 +163,19 @@ describe('the width of text', () => {
     const line = textOf(text)
     const cuts = [line.cut(columns), line.cutStart(columns)].map(String)
     expect([line.width, ...cuts]).toEqual([width, start, end])
+  })
+
+  it('is what the library measures, with styles and without', () => {
+    const unit = fc.oneof(
+      fc.constantFrom('…', '→', '✓', '✗', '│', '↻', '◦', '·', '\ufe0f'),
+      fc.string({ unit: 'grapheme', maxLength: 1 }),
+    )
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 30 }), (text) => {
+        const { width } = truncatedWidth(printable(text))
+        expect([textOf(text).width, bold(text).width]).toEqual([width, width])
+      }),
+    )
   })
 
   it('is never more than was asked for', () => {
