@@ -496,7 +496,10 @@ export class Lane {
     const { body: __, ...rest } = entry
     const problem = `#${n} → ${route.label}: the attempt could not be recorded yet`
     await this.#stored(problem, async () => {
-      const status = await journal.record(n, attempt, forward, { isLazy: !flight.isSending })
+      // Of several that wait, the next one is on its way already, so that their records can share a flush. A single one is
+      // recorded at once, before another delivery arrives, whose answer would wait for both.
+      const isLazy = !flight.isSending && this.#queued > this.#over
+      const status = await journal.record(n, attempt, forward, { isLazy })
       // A person may have ended what waited.
       const isAgain = status === 'waiting' && hasFailed(result, hasReached)
       const retryAt = forward.due !== undefined && isAgain ? { retryAt: forward.due } : {}
