@@ -85,6 +85,8 @@ async function createRig(concurrency: number, random = () => 0.5) {
     /** Until a record is on disk. */
     recordMs: 0,
   }
+  /** Records of the first target, and which of them may wait for the flush of another write. */
+  const recorded: { readonly n: number; readonly isLazy: boolean }[] = []
   const sent: { readonly target: string; readonly n: number; readonly at: number }[] = []
   const flying = new Map(IDS.map((id) => [id, 0]))
   let most = 0
@@ -123,7 +125,8 @@ async function createRig(concurrency: number, random = () => 0.5) {
     waiting: (...args) => whole(() => journal.waiting(...args)),
     read: (...args) => whole(() => journal.read(...args)),
     // Without the wait for other writes, which is of real time.
-    async record(n, attempt, forward) {
+    async record(n, attempt, forward, { isLazy = false } = {}) {
+      if (attempt.target === IDS[0]) recorded.push({ n, isLazy })
       if (state.recordMs > 0) await time.wait(state.recordMs)
       return whole(() => journal.record(n, attempt, forward))
     },
@@ -155,6 +158,7 @@ async function createRig(concurrency: number, random = () => 0.5) {
     journal,
     state,
     sent,
+    recorded,
     start,
     most: () => most,
     /** How many attempts have ended. */
@@ -339,6 +343,19 @@ describe('the number of deliveries that wait', () => {
     )
   })
 })
+
+it.each([1, 2, 5])(
+  'of %d deliveries, the last answer is on disk without a wait for other writes',
+  async (count) => {
+    await using rig = await createRig(1)
+    for (let n = 1; n <= count; n++) await rig.append()
+    const dispatcher = await rig.start()
+    await rig.time.advance(SECOND)
+    const all = Array.from({ length: count }, (_, i) => ({ n: i + 1, isLazy: i + 1 < count }))
+    expect(rig.recorded).toEqual(all)
+    await dispatcher[Symbol.asyncDispose]()
+  },
+)
 
 describe('a target that leaves several different deliveries unanswered', () => {
   it('is down, and probed in turn with different ones until it answers', async () => {
