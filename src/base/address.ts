@@ -30,6 +30,11 @@ export function isLoopback(hostname: string): boolean {
   return /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname.toLowerCase())
 }
 
+/** Formats a host for a URL: an IPv6 address in brackets. */
+export function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
 /**
  * Parses an absolute http(s) address. The error messages of these parsers complete "<name>: …". They do not repeat the
  * address, which may contain a password.

@@ -1,3 +1,4 @@
+import { hostInUrl } from '../base/address.js'
 import { shownSource } from '../base/source-names.js'
 import { callbackUrl } from '../auth/parts.js'
 import type { RunningInstance } from '../instance/protocol.js'
@@ -14,11 +15,6 @@ interface Reached {
 export function publicAddress({ values, instance }: Reached): string {
   const { host, port, publicUrl } = values
   return instance?.publicUrl ?? publicUrl ?? `http://${hostInUrl(host)}:${port}`
-}
-
-/** Formats a host for a URL: an IPv6 address in brackets. */
-export function hostInUrl(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
 }
 
 /** Returns the address that the code host sends to through the running tunnel. Undefined without a tunnel or its channel. */

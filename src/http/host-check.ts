@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import { isLoopback } from '../base/address.js'
+import { hostInUrl, isLoopback } from '../base/address.js'
 
 /** Checks a Host header. True if the request may be answered. */
 export type HostCheck = (host: string | undefined) => boolean
@@ -11,7 +11,7 @@ export type HostCheck = (host: string | undefined) => boolean
  * trailing dot.
  */
 export function hostCheck({ host, allowed }: { host: string; allowed: readonly string[] }): HostCheck {
-  const bound = isIPv6(host) ? `[${host.toLowerCase()}]` : host.toLowerCase()
+  const bound = hostInUrl(host.toLowerCase())
   const names = new Set([bound, ...allowed.map((name) => nameOf(name) ?? name)])
   const anyAddress = !isLoopback(bound)
   return function hostAllowed(hostHeader = '') {

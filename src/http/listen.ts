@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
-import { isIPv6, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
+import { hostInUrl } from '../base/address.js'
 import { errorCode, RelayError } from '../base/errors.js'
 import { type Log, createLogThrottle } from '../base/log.js'
 import { PortInUseError } from './port-in-use.js'
@@ -351,5 +352,5 @@ function refusal(code = ''): string {
 function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
-  return isIPv6(host) ? `[${host}]` : host
+  return hostInUrl(host)
 }

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { SANDBOX_PROFILE } from '../../../base/command-line.js'
 import { aborted } from '../../../base/wait.js'
 import { errorCode, RelayError } from '../../../base/errors.js'
-import { isLoopback } from '../../../base/address.js'
+import { hostInUrl, isLoopback } from '../../../base/address.js'
 import { hostKind } from '../../../codehost/hosts.js'
 import { Routing } from '../../../dispatch/routing.js'
 import { readSavedProfile } from '../../../instance/profile.js'
@@ -27,7 +27,6 @@ import {
   startCommand,
   withCommand,
 } from '../../advice.js'
-import { hostInUrl } from '../../addresses.js'
 import { runService } from '../../service.js'
 import { publication, serviceSettings } from './settings.js'
 import { explainPort } from '../../port-owner.js'
