@@ -39,7 +39,15 @@ export type Timer = (ms: number, run: () => void) => () => void
 export interface DispatcherOptions extends Pick<TargetParts, 'background'> {
   readonly journal: Pick<
     Journal,
-    'nameTargets' | 'targetNames' | 'next' | 'waiting' | 'read' | 'record' | 'expire' | 'counts' | 'hasten'
+    | 'nameTargets'
+    | 'targetNames'
+    | 'next'
+    | 'waiting'
+    | 'readToSend'
+    | 'record'
+    | 'expire'
+    | 'counts'
+    | 'hasten'
   >
   /** Attempts at once per target, unless its route says otherwise. */
   readonly concurrency: number
@@ -467,15 +475,17 @@ export class Lane {
   }
 
   /** Sends one entry and records the result. Does not reject. */
-  async #attempt({ n, forward: before, earlier }: DueForward, open: Open, flight: Flight, isProbe: boolean) {
+  async #attempt({ n, forward: before }: DueForward, open: Open, flight: Flight, isProbe: boolean) {
     const { journal, clock, monotonic, signal, mayRun, onAttempt } = this.#parts
     const { route, target } = open
-    const entry = await this.#stored(`#${n} → ${route.label}: cannot be read yet`, () => journal.read(n))
-    if (!entry || this.#open !== open || signal.aborted || !mayRun()) {
+    const read = () => journal.readToSend(this.#id, n)
+    const found = await this.#stored(`#${n} → ${route.label}: cannot be read yet`, read)
+    if (!found || this.#open !== open || signal.aborted || !mayRun()) {
       this.#flights.delete(n)
       // Woken also if the target was opened again meanwhile, because this entry counted as being sent.
       return this.wake()
     }
+    const { entry, earlier } = found
     const [at, began] = [clock(), monotonic()]
     const result = await target.deliver(entry, earlier + 1, { signal: open.signal }).catch(defect)
     const { retryAfter: _, reply, isBroken = false, isStale = false, ...shown } = result
@@ -487,10 +497,12 @@ export class Lane {
     this.#over += over
     if (ANSWERED.has(result.outcome)) this.#markAnswered(flight, result)
     const attempt = { at, target: this.#id, ms, count: 1, ...shown }
+    // It counts as waiting itself if it is to be tried again.
+    const isAlone = this.#queued <= this.#over + 1 - over
     // A failure of the target is recorded before anything else is sent, so that what is printed has its reason.
     if (!open.isStrict && ANSWERED.has(result.outcome)) {
       flight.isSending = false
-      this.wake()
+      if (!isAlone) this.wake()
     }
     // Without the body, which need not stay in memory until the disk has answered.
     const { body: __, ...rest } = entry
@@ -498,8 +510,7 @@ export class Lane {
     await this.#stored(problem, async () => {
       // Of several that wait, the next one is on its way already, so that their records can share a flush. A single one is
       // recorded at once, before another delivery arrives, whose answer would wait for both.
-      const isLazy = !flight.isSending && this.#queued > this.#over
-      const status = await journal.record(n, attempt, forward, { isLazy })
+      const status = await journal.record(n, attempt, forward, { isLazy: !flight.isSending && !isAlone })
       // A person may have ended what waited.
       const isAgain = status === 'waiting' && hasFailed(result, hasReached)
       const retryAt = forward.due !== undefined && isAgain ? { retryAt: forward.due } : {}

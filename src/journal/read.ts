@@ -5,7 +5,6 @@ import { placeholders, type Sql, type SqlValue } from '../store/sql.js'
 import { alternatives, eventMatching, type Filter, matches, matchesFilter } from './filter.js'
 import {
   type Attempt,
-  type AttemptOutcome,
   type DueForward,
   type Entry,
   type NamedEvent,
@@ -63,13 +62,25 @@ export class JournalQueries {
   }
 
   async read(n: number): Promise<Entry | undefined> {
-    const [row] = await this.#sql.query<DeliveryRow & { bytes: Uint8Array }>(
+    const [row] = await this.#sql.query<WholeRow>(
       'SELECT delivery.*, bytes FROM delivery JOIN body ON body.n = delivery.n WHERE delivery.n = ?',
       [n],
     )
-    if (!row) return undefined
-    const { size: _, ...delivery } = toDelivery(row)
-    return { ...delivery, body: row.bytes }
+    return row && toEntry(row)
+  }
+
+  /** Reads an entry that is sent to a target, with the number of earlier attempts. */
+  async readToSend(
+    target: string,
+    n: number,
+  ): Promise<{ readonly entry: Entry; readonly earlier: number } | undefined> {
+    const [row] = await this.#sql.query<WholeRow & { earlier: number }>(
+      `SELECT delivery.*, bytes, (SELECT coalesce(sum(count), 0) FROM attempt
+          WHERE attempt.n = delivery.n AND target = ?) AS earlier
+        FROM delivery JOIN body ON body.n = delivery.n WHERE delivery.n = ?`,
+      [target, n],
+    )
+    return row && { entry: toEntry(row), earlier: row.earlier }
   }
 
   /** Number of the newest entry, or 0. */
@@ -181,17 +192,29 @@ export class JournalQueries {
     const busy = [...except]
     const rest = busy.length === 0 ? '' : `AND n NOT IN (${placeholders(busy.length)})`
     const some = (which: string, order: string): string =>
-      `SELECT * FROM (SELECT *, ${EARLIER} FROM forward WHERE target = ? AND ${which} ${rest} ORDER BY ${order} LIMIT ?) AS part`
+      `SELECT * FROM (SELECT * FROM forward WHERE target = ? AND ${which} ${rest} ORDER BY ${order} LIMIT ?) AS part`
     const values = [target, ...busy, limit]
-    const rows = await this.#sql.query<DueRow>(
+    const rows = await this.#sql.query<ForwardRow>(
       `${some(WAITS_FIRST, 'n')} UNION ALL ${some(WAITS_AGAIN, ordered ? 'n' : 'due, n')}`,
       [...values, ...values],
     )
-    const all = rows.map(toDueForward)
+    const again = rows.filter(({ due }) => due > 0)
+    const unanswered = await this.#unanswered(target, again)
     return {
-      first: all.filter(({ forward }) => forward.due === undefined),
-      again: all.filter(({ forward }) => forward.due !== undefined),
+      first: rows.filter(({ due }) => due === 0).map((row) => toDueForward(row)),
+      again: again.map((row) => toDueForward(row, unanswered.has(row.n))),
     }
+  }
+
+  /** Those of some forwards to a target whose last attempt was not answered in time. */
+  async #unanswered(target: string, forwards: readonly ForwardRow[]): Promise<ReadonlySet<number>> {
+    if (forwards.length === 0) return new Set()
+    const rows = await this.#sql.query<{ n: number }>(
+      `SELECT n FROM attempt AS last WHERE target = ? AND n IN (${placeholders(forwards.length)}) AND outcome = 'timed out'
+        AND seq = (SELECT max(seq) FROM attempt WHERE attempt.n = last.n AND attempt.target = last.target)`,
+      [target, ...forwards.map(({ n }) => n)],
+    )
+    return new Set(rows.map(({ n }) => n))
   }
 
   /**
@@ -209,15 +232,12 @@ export class JournalQueries {
     )
     let total = 0
     const chosen = sizes.filter(({ size }, i) => (total += size) <= bytes || i === 0).map(({ n }) => n)
-    const rows = await this.#among<DeliveryRow & { bytes: Uint8Array }>(
+    const rows = await this.#among<WholeRow>(
       (which) => `SELECT delivery.*, bytes FROM delivery JOIN body ON body.n = delivery.n
         WHERE delivery.n IN ${which} ORDER BY delivery.n`,
       chosen,
     )
-    return rows.map((row) => {
-      const { size: _, ...delivery } = toDelivery(row)
-      return { ...delivery, body: row.bytes }
-    })
+    return rows.map(toEntry)
   }
 
   /** Bytes of all entries that wait for a target and were not tried, as `storedBytes` counts them. */
@@ -232,11 +252,11 @@ export class JournalQueries {
 
   /** Reads the forward of an entry to a target, if it waits. */
   async waiting(target: string, n: number): Promise<DueForward | undefined> {
-    const [row] = await this.#sql.query<DueRow>(
-      `SELECT *, ${EARLIER} FROM forward WHERE n = ? AND target = ? AND status = 'waiting'`,
+    const [row] = await this.#sql.query<ForwardRow>(
+      "SELECT * FROM forward WHERE n = ? AND target = ? AND status = 'waiting'",
       [n, target],
     )
-    return row && toDueForward(row)
+    return row && toDueForward(row, (await this.#unanswered(target, [row])).has(n))
   }
 
   /** Names that targets had when they were last configured. */
@@ -394,11 +414,6 @@ export class JournalQueries {
   }
 }
 
-const ATTEMPTS = 'FROM attempt WHERE attempt.n = forward.n AND attempt.target = forward.target'
-/** Number of earlier attempts of a forward, and the outcome of the last one. */
-const EARLIER = `(SELECT coalesce(sum(count), 0) ${ATTEMPTS}) AS earlier,
-  (SELECT outcome FROM attempt WHERE n = forward.n AND seq = (SELECT max(seq) ${ATTEMPTS})) AS last`
-
 const FORWARDS = 'SELECT 1 FROM forward WHERE forward.n = delivery.n'
 /** Conditions for a status. If an index finds the entries, each `?` is an end of the query's range of numbers. */
 const STATUS: Readonly<Record<NonNullable<Filter['status']>, string>> = {
@@ -436,6 +451,13 @@ type DeliveryRow = ReturnType<typeof deliveryColumns> & {
   readonly n: number
   readonly duplicates: number
   readonly ignored_by: string | null
+}
+
+type WholeRow = DeliveryRow & { readonly bytes: Uint8Array }
+
+function toEntry(row: WholeRow): Entry {
+  const { size: _, ...delivery } = toDelivery(row)
+  return { ...delivery, body: row.bytes }
 }
 
 interface ForwardRow extends Omit<Forward, 'reason' | 'due'> {
@@ -477,13 +499,8 @@ function toForward({ status, tries, since, due, reason }: ForwardRow): Forward {
   return { status, tries, since, ...(due > 0 && { due }), ...(reason !== null && { reason }) }
 }
 
-interface DueRow extends ForwardRow {
-  readonly earlier: number
-  readonly last: AttemptOutcome | null
-}
-
-function toDueForward({ earlier, last, ...row }: DueRow): DueForward {
-  return { n: row.n, forward: toForward(row), earlier, isUnanswered: last === 'timed out' }
+function toDueForward(row: ForwardRow, isUnanswered = false): DueForward {
+  return { n: row.n, forward: toForward(row), isUnanswered }
 }
 
 function toAttempt({ target, at, outcome, status, ms, answer, headers, error, count }: AttemptRow): Attempt {

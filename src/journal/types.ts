@@ -204,11 +204,10 @@ export interface Waiting {
   readonly again: readonly DueForward[]
 }
 
-/** A waiting forward, with the number of earlier attempts. */
+/** A waiting forward. */
 export interface DueForward {
   readonly n: number
   readonly forward: Forward
-  readonly earlier: number
   /** True if the last attempt was not answered in time. */
   readonly isUnanswered: boolean
 }

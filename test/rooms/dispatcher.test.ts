@@ -123,7 +123,7 @@ async function createRig(concurrency: number, random = () => 0.5) {
     targetNames: () => whole(() => journal.targetNames()),
     next: (...args) => whole(() => journal.next(...args)),
     waiting: (...args) => whole(() => journal.waiting(...args)),
-    read: (...args) => whole(() => journal.read(...args)),
+    readToSend: (...args) => whole(() => journal.readToSend(...args)),
     // Without the wait for other writes, which is of real time.
     async record(n, attempt, forward, { isLazy = false } = {}) {
       if (attempt.target === IDS[0]) recorded.push({ n, isLazy })

@@ -316,9 +316,11 @@ describe('a journal', () => {
     const sizes = [made.length, made.at(-1)?.at, made[0]?.answer.length, made[0]?.error?.length]
     expect(sizes).toEqual([4096, 4099, 4096, 1024])
     expect(await journal.next('a', { limit: 1, except: [], ordered: false })).toEqual({
-      first: [{ n: 1, forward, earlier: 4096, isUnanswered: false }],
+      first: [{ n: 1, forward, isUnanswered: false }],
       again: [],
     })
+    expect(await journal.readToSend('a', 1)).toEqual({ entry: await journal.read(1), earlier: 4096 })
+    expect(await journal.readToSend('b', 1)).toMatchObject({ earlier: 0 })
   })
 
   it('announces to other relays the earlier entries that it changes, and asks for room for what it adds', async () => {
