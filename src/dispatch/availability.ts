@@ -16,7 +16,7 @@ export interface Down {
   readonly why: string
 }
 
-/** TargetFailure of an attempt by the target's state. */
+/** Failure of an attempt by the target's state. */
 export interface TargetFailure extends Pick<Down, 'isHanging' | 'why'> {
   readonly isProbe: boolean
 }
@@ -65,5 +65,26 @@ export class Comeback {
     if (this.#reported !== 'down') return true
     if (this.#taking === undefined) return false
     return !this.#isUnsteady || isAllSent || now >= this.#taking + STEADY_MS
+  }
+}
+
+/** Broken connections in a row, all for the same delivery, that count as one failed attempt of it. */
+const BROKEN_AFTER = 3
+
+/**
+ * Tells a delivery that may be what ends the target's program, since the connection breaks before an answer again and
+ * again, from a program that restarts, which breaks connections too.
+ */
+export class BrokenConnections {
+  #n = 0
+  #count = 0
+
+  /** Counts an attempt for a delivery. True at each third connection in a row that broke for it. */
+  isOften(n: number, isBroken: boolean): boolean {
+    this.#count = isBroken ? (this.#n === n ? this.#count : 0) + 1 : 0
+    this.#n = n
+    if (this.#count < BROKEN_AFTER) return false
+    this.#count = 0
+    return true
   }
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../base/time.js'
 import { nearbyProbeDelay, onAbort, probeDelay, type Random } from '../base/wait.js'
 import type { Journal } from '../journal/journal.js'
 import type { Attempt, DueForward, Entry, Forward } from '../journal/types.js'
-import { Comeback, type Down, type TargetFailure } from './availability.js'
+import { BrokenConnections, Comeback, type Down, type TargetFailure } from './availability.js'
 import type { RequestBuilder } from './http-target.js'
 import { openTarget, type TargetParts } from './open-target.js'
 import { TargetQueue } from './queue.js'
@@ -109,8 +109,6 @@ export const MAX_SLOW = 6
 const HANGING_AFTER = 3
 /** Most deliveries that a person has sent, in flight at once to an address in addition to all others. */
 const MAX_URGENT = 4
-/** Broken connections in a row, all for the same delivery, that count as one failed attempt of it. */
-const BROKEN_AFTER = 3
 /**
  * Most answered attempts of an address whose records are not yet durable while the next attempt begins. A crash repeats
  * these. Commands and targets with strict order wait for each record.
@@ -165,7 +163,7 @@ export class Lane {
   /** Start of the last attempt that was answered. */
   #answered = -Infinity
   /** Connections in a row that broke before an answer, and the delivery that they were for. */
-  #broken = { n: 0, count: 0 }
+  readonly #broken = new BrokenConnections()
   /** The delivery with strict order that is to be tried again, and when. */
   #heldBy: TargetStatus['heldBy']
   /** Deliveries that wait by the journal, and those of them that have ended, whose record is not there yet. */
@@ -491,7 +489,7 @@ export class Lane {
     const { retryAfter: _, reply, isBroken = false, isStale = false, ...shown } = result
     if (!isStale) this.#replies.get(n)?.(reply)
     const ms = Math.max(0, Math.round(monotonic() - began))
-    const hasReached = result.outcome === 'timed out' || this.#isBrokenOften(n, isBroken)
+    const hasReached = result.outcome === 'timed out' || this.#broken.isOften(n, isBroken)
     const forward = nextForward(before, result, hasReached, this.#parts)
     const over = forward.status === 'waiting' ? 0 : 1
     this.#over += over
@@ -526,18 +524,6 @@ export class Lane {
       if (result.outcome === 'timed out') await this.#markUnanswered(n, flight, route, failure)
     }
     this.wake()
-  }
-
-  /**
-   * True if the connection broke before an answer so often for the same delivery that it may be what ends the target's
-   * program. A program that restarts breaks connections too.
-   */
-  #isBrokenOften(n: number, isBroken: boolean): boolean {
-    const { n: last, count } = this.#broken
-    this.#broken = isBroken ? { n, count: last === n ? count + 1 : 1 } : { n: 0, count: 0 }
-    if (this.#broken.count < BROKEN_AFTER) return false
-    this.#broken = { n: 0, count: 0 }
-    return true
   }
 
   #markAnswered({ began }: Flight, result: DeliveryResult): void {

@@ -357,6 +357,19 @@ it.each([1, 2, 5])(
   },
 )
 
+it('the answer to one that waits alone and is tried again is on disk without that wait, too', async () => {
+  await using rig = await createRig(1)
+  rig.state.answers.set(1, 'busy')
+  await rig.append()
+  const dispatcher = await rig.start()
+  await rig.time.advance(MINUTE)
+  rig.state.answers.clear()
+  await rig.time.advance(MINUTE)
+  expect(rig.recorded.length).toBeGreaterThan(2)
+  expect(rig.recorded).toEqual(rig.recorded.map(({ n }) => ({ n, isLazy: false })))
+  await dispatcher[Symbol.asyncDispose]()
+})
+
 describe('a target that leaves several different deliveries unanswered', () => {
   it('is down, and probed in turn with different ones until it answers', async () => {
     await using rig = await createRig(1)
