@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build, type Plugin } from 'rolldown'
+import { parseAst } from 'rolldown/parseAst'
 
 const MCP_SERVER = path.resolve('node_modules/@modelcontextprotocol/server/dist')
 await build({
@@ -54,7 +55,7 @@ await build({
           name: 'profile',
           test: /src[\\/](?:cli[\\/](?:profile|journal|refused|output[\\/](?:output|deliveries))|store[\\/](?:open|schema|sql)|codehost[\\/]actions)\.ts$/,
         },
-        // The schemes of the code hosts, which those of other senders are beside.
+        // The schemes of the code hosts, without those of other senders.
         { name: 'host-schemes', test: /src[\\/]senders[\\/]hosts\.ts$/ },
         // With the native code of SQLite.
         { name: 'sqlite', test: /src[\\/]store[\\/]sqlite\.ts$/ },
@@ -170,8 +171,8 @@ function plainRequire(): Plugin {
 }
 
 /**
- * Has a chunk assign its exports, where rolldown defines a getter for each: a thousand take 3 % of a start. None changes
- * once its chunk is loaded (`import/no-mutable-exports`).
+ * Has a chunk assign what it exports as a function, a class or a constant, where rolldown defines a getter for each: a
+ * thousand take 3 % of a start. A variable could change later, so it keeps its getter.
  */
 function plainExports(): Plugin {
   const getter =
@@ -181,11 +182,24 @@ function plainExports(): Plugin {
     generateBundle(_, bundle) {
       for (const file of Object.values(bundle)) {
         if (file.type !== 'chunk') continue
-        file.code = file.code.replaceAll(getter, 'exports.$1=$2')
-        if (file.code.includes('(exports,"')) throw new Error(`${file.fileName} has exports of another form`)
+        const constants = constantsOf(file.code)
+        file.code = file.code.replaceAll(getter, (whole, name: string, local: string) =>
+          constants.has(local) ? `exports.${name}=${local}` : whole,
+        )
       }
     },
   }
+}
+
+/** Names at the top of a script whose value never changes. */
+function constantsOf(code: string): ReadonlySet<string> {
+  const names = parseAst(code).body.flatMap((statement) => {
+    if (statement.type === 'FunctionDeclaration' || statement.type === 'ClassDeclaration')
+      return [statement.id]
+    const isConstant = statement.type === 'VariableDeclaration' && statement.kind === 'const'
+    return isConstant ? statement.declarations.map(({ id }) => id) : []
+  })
+  return new Set(names.flatMap((id) => (id?.type === 'Identifier' ? [id.name] : [])))
 }
 
 /** Adds a file with the licences of all packages in the bundle. */

@@ -495,20 +495,19 @@ export class Lane {
     this.#over += over
     if (ANSWERED.has(result.outcome)) this.#markAnswered(flight, result)
     const attempt = { at, target: this.#id, ms, count: 1, ...shown }
-    // It counts as waiting itself if it is to be tried again.
-    const isAlone = this.#queued <= this.#over + 1 - over
     // A failure of the target is recorded before anything else is sent, so that what is printed has its reason.
     if (!open.isStrict && ANSWERED.has(result.outcome)) {
       flight.isSending = false
-      if (!isAlone) this.wake()
+      this.wake()
     }
     // Without the body, which need not stay in memory until the disk has answered.
     const { body: __, ...rest } = entry
     const problem = `#${n} → ${route.label}: the attempt could not be recorded yet`
     await this.#stored(problem, async () => {
-      // Of several that wait, the next one is on its way already, so that their records can share a flush. A single one is
-      // recorded at once, before another delivery arrives, whose answer would wait for both.
-      const status = await journal.record(n, attempt, forward, { isLazy: !flight.isSending && !isAlone })
+      // While others wait, their records can share a flush. A single one is recorded at once, before another delivery
+      // arrives, whose answer would wait for both. It counts as waiting itself if it is to be tried again.
+      const othersWait = this.#queued > this.#over + 1 - over
+      const status = await journal.record(n, attempt, forward, { isLazy: !flight.isSending && othersWait })
       // A person may have ended what waited.
       const isAgain = status === 'waiting' && hasFailed(result, hasReached)
       const retryAt = forward.due !== undefined && isAgain ? { retryAt: forward.due } : {}

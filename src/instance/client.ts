@@ -1,4 +1,4 @@
-// Calls to a running instance. Loaded when there is one, since HTTP takes longer to load than all that a command does without.
+// Calls to a running instance. Loaded once one is found, since an HTTP client takes longer to load than most commands need without it.
 import { RelayError } from '../base/errors.js'
 import { type Cancellable, deadline } from '../base/wait.js'
 import { describeWithoutQuote, isUnreached } from '../net/errors.js'

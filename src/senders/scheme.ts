@@ -250,7 +250,7 @@ export type HostScheme = WebhookScheme & {
   readonly events: EventTable
   /** Makes a secret of the form that its hooks take. Default: 64 hexadecimal digits. */
   readonly newSecret?: () => string
-  /** Code hosts put no secret into a body, so that it can be shown without its sender. */
+  /** No code host has a secret in a body, so that it can be shown without its sender. */
   readonly secretMembers?: never
 }
 

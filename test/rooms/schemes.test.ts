@@ -3,6 +3,8 @@ import { anywhere } from '../../src/base/command-line.js'
 import { RelayError } from '../../src/base/errors.js'
 import { silentLog } from '../../src/base/log.js'
 import { Secret } from '../../src/base/secret.js'
+import { hostSource, PROVIDER_NAMES } from '../../src/base/source-names.js'
+import { isInBody } from '../../src/senders/scheme.js'
 import { createSource } from '../../src/senders/source.js'
 import { schemeOf } from '../../src/senders/senders.js'
 import { indexHeaders } from '../../src/http/headers.js'
@@ -21,6 +23,13 @@ import { requestOf, type Sender, SENDERS } from '../kit/senders.js'
 
 const NOW = 1_767_225_600_000
 const HOUR = 3_600_000
+
+// `relay show` and `relay wait` print their bodies without loading any sender.
+it.each(PROVIDER_NAMES)('a body of %s has no secret that would be hidden', (name) => {
+  const { proofs, also = [], secretMembers = [] } = schemeOf(hostSource(name))
+  const places = [...proofs, ...also].map(({ place }) => place)
+  expect([...places.filter(isInBody), ...secretMembers]).toEqual([])
+})
 
 /** Of senders whose header is the secret itself. */
 const token = (scheme: string, proof: string): Sender => ({

@@ -114,7 +114,7 @@ export class Text {
     return wrap(this.ansi, width, indent, widthOf).map((ansi) => new Text(ansi))
   }
 
-  /** Not measured for unlimited lines, since the first measurement takes long. */
+  /** Unlimited lines are not measured. */
   #fits(width: number): boolean {
     return this.isWhole || width === Infinity || this.width <= width
   }
