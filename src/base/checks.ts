@@ -158,7 +158,7 @@ export interface Words {
   readonly unknown: string
   /** Before the name of a member whose value is wrong: `startRelay: the option`. */
   readonly member: string
-  /** What the object may look like, if it is none. */
+  /** Example of a valid object, for a value that is none. */
   readonly example?: string
   /** Names that belong to another argument, and what that is: `it is an option, the second argument`. */
   readonly elsewhere?: { readonly names: object; readonly words: string }

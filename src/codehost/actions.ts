@@ -1,4 +1,4 @@
-// What relay does at a code host, by the names that its commands and requests have.
+// Actions at a code host, by the names that commands and requests have.
 
 export const MERGE_METHODS = ['merge', 'squash', 'rebase'] as const
 export type MergeMethod = (typeof MERGE_METHODS)[number]

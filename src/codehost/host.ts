@@ -247,7 +247,7 @@ export interface RepoHook {
   readonly hasSecret: boolean | undefined
   /** The receiver's last response. Undefined if nothing was sent, or the code host does not show it. */
   readonly lastResponse: { readonly code: number; readonly message: string } | undefined
-  /** What the last change leaves for a person to do at the code host, such as settings to enter again. A clause. */
+  /** Task that the last change leaves to a person at the code host, such as settings to enter again. A clause. */
   readonly lost?: string
 }
 
@@ -358,7 +358,7 @@ export interface HostWords {
   }) => readonly (readonly [field: string, value: string])[]
   /** Token that may register an application by API, to complete "Access token". Absent if there is no such call. */
   readonly registrationToken?: string
-  /** What to do on the page for an OAuth application, as a sentence that ends with "enter both here". */
+  /** Instruction for the page of an OAuth application: a sentence that ends with "enter both here". */
   readonly registrationEnd: string
   /** Explains why nothing can be caught up from it, and what to do. Undefined if it has a log for programs. */
   readonly noLog?: { readonly why: string; readonly fix: string }

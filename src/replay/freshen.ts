@@ -15,7 +15,7 @@ const TAGGED = /^[a-z]{1,12}_(?:[a-z]{2,8}_)?(?=[A-Za-z\d]*\d)[A-Za-z\d]{12,}$/
 /** An id that was made, in place of a name or a small number that somebody chose. */
 const MADE = /^(?=.*\d)(?=.*[A-Za-z\d]{5})[\w.:=+{}-]{5,200}$/
 /**
- * What was there before the event: people, places and settings. Its ids stay, as its dates do in the examples of a code
+ * Names of members that were there before the event: people, places and settings. Their ids stay, as their dates do in the examples of a code
  * host.
  */
 const LASTING = new Set(

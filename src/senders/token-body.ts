@@ -1,4 +1,4 @@
-// What a token (JWT, RFC 7519) says, unproved, and bodies that are one as a whole.
+// Claims of a token (JWT, RFC 7519), unproved, and bodies that are one token as a whole.
 import { fieldsOf, parseJson } from '../json/parse.js'
 
 /** A token in its compact form (RFC 7515 section 7.1), whose header begins with a brace. */

@@ -71,7 +71,7 @@ const NOTHING_MS = 100
 /** Number of deliveries listed in an error. */
 const MAX_LISTED = 10
 
-/** What a wait is for. */
+/** Goal of a wait. */
 interface Goal {
   /** Formatted, after the number of deliveries. */
   readonly name: string

@@ -14,7 +14,7 @@ import { isEmptySecret } from '../../senders/secrets.js'
 import type { Shell } from '../command.js'
 import { readSources } from '../sources.js'
 
-// What to do next, in relay's own words.
+// Advice about the next step, in relay's own words.
 
 /** Returns the command that starts relay with an emulated code host, which needs no account and no network. */
 export function offlineCommand(profile: Profile): string {
@@ -109,7 +109,7 @@ const SENDER = 'Change how the sender signs: the hint says what is wrong with it
 const CLOCK =
   'Set the clocks of both machines. A delivery that is too old is sent again by its sender, or with replay_delivery'
 
-/** What to do about a request that was refused for something else than its signature. */
+/** Advice about a request that was refused for something else than its signature. */
 export const NEXT_OF_KIND: Readonly<Partial<Record<ListedKind, string>>> = {
   invalid_event:
     'Send it again as its sender does: POST, with the headers that name the event and the delivery once each, and a body of JSON or a form with payload. The reason in refused says what is wrong',
@@ -120,7 +120,7 @@ export const NEXT_OF_KIND: Readonly<Partial<Record<ListedKind, string>>> = {
   question: 'Nothing, unless it was to be a delivery, which is sent with POST',
 }
 
-/** What to do about a request that is not proved. */
+/** Advice about a request that is not proved. */
 export const NEXT: Readonly<Record<UnprovedReason, string>> = {
   no_signature:
     'Enter a secret at the sender, which then signs. If it is not a sender of yours, leave it refused',

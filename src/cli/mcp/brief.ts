@@ -13,13 +13,13 @@ import type { ToolFields } from './tool.js'
 const ANSWER = 290
 /** Most tokens of its notes: what to do about a refusal is nearly as long. */
 const NOTES = 150
-/** What is around the values: the names of the parts, and brackets. Tokens. */
+/** Tokens of the names of parts and the brackets around the values. */
 const AROUND = 14
 /** Most tokens of a name that a sender chose. A branch may have 255 characters. */
 const A_NAME = 22
 /** Tokens of an answer of a target: less says nothing, and more is not what failed. */
 const AN_ANSWER = { least: 12, several: 40, most: 240 }
-/** What is around an answer of one of several targets. Tokens. */
+/** Tokens around the answer of one of several targets. */
 const AROUND_WORDS = 5
 /** Tokens that several targets leave for what the first of them answered. */
 const ANSWERS = 60
@@ -352,7 +352,7 @@ export function refusedLine(refused: object, now: number): object {
   }
 }
 
-/** What is left of a line for its names. */
+/** Tokens that a line still has for its names. */
 class LineRoom {
   #left: number
 

@@ -10,7 +10,7 @@ import type { Profile } from '../profile.js'
 import { listSources } from '../sources.js'
 import { NAME } from './schemas.js'
 
-// What can come. A misspelt word would be found only once the time of a wait is over, or never in an empty list.
+// Checks of names before a wait or a list: a misspelt one would be found only when the wait is over, or never.
 
 /**
  * Most wrong letters of an event that is taken for a misspelt one. Of senders other than code hosts relay knows only

@@ -177,9 +177,9 @@ const sent = ownObject({
 })
 /** A forward that was ended. */
 export const skipped = ownObject({ n: count, target: label, name: label })
-/** What became of it: relay's words and numbers alone. */
+/** Outcome of a delivery, in relay's own words and numbers. */
 export const became = z.string()
-/** What to do, in relay's words alone. */
+/** Advice in relay's own words. */
 export const advice = z.string()
 export const SENT = { outcome: became.optional(), sent: sent.optional(), delivery: delivery.optional() }
 

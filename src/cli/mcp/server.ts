@@ -94,7 +94,7 @@ async function hostOf(shell: Shell, flags: Flags): Promise<string> {
   }
 }
 
-/** What the list of tools says of one. */
+/** Entry of a tool in the list. */
 function configOf({ title, does: description, kind, isRepeatable, input }: Tool) {
   const readOnlyHint = !kind || kind === 'waits'
   const annotations = {

@@ -98,7 +98,7 @@ export function tool<
       const flags = { ...chosenOptions(call.given, options), ...further }
       const shell = shellWith(call.shell, { signal })
       const found = await runForAgent({ ...call, shell }, command, flags).catch(async (error: unknown) => {
-        // What is wrong with the arguments says more than what came of them.
+        // An error about the arguments says more than one about their effect.
         await checking
         throw wrong.signal.aborted ? wrong.signal.reason : error
       })
