@@ -45,10 +45,11 @@ export interface Pair<T> {
   readonly earlier: T | undefined
 }
 
-const HERE = path.resolve()
+export const HERE = path.resolve()
 /** The folder that RELAY_EARLIER names. */
 export const EARLIER = process.env['RELAY_EARLIER'] || undefined
-const UNSET = 'RELAY_EARLIER is not set'
+/** Cell of a row that has no figure of an earlier relay. */
+const ALONE = EARLIER === undefined ? 'RELAY_EARLIER is not set' : 'not compared'
 
 /** `make` gets the folder of a built relay. */
 export async function pair<T>(make: (build: string) => Promise<T> | T): Promise<Pair<T>> {
@@ -211,7 +212,7 @@ export function row(what: string, relay: readonly number[], earlier?: readonly n
     `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
   ]
   const own = amount(median(relay))
-  return [what, own, earlier ? amount(median(earlier)) : UNSET, ...(compared ?? ['', ''])]
+  return [what, own, earlier ? amount(median(earlier)) : ALONE, ...(compared ?? ['', ''])]
 }
 
 export function notMeasured(what: string, why: string): Row {
